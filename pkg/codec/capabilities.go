@@ -2,26 +2,30 @@ package codec
 
 import "slices"
 
-// Capabilities says what a codec keeps of a cloud and which parameters make a difference to it. All
-// codecs quantise positions on the grid of Params.
+// Capabilities describes what a codec preserves of a cloud and which parameters it uses. All codecs
+// quantize positions on the grid of Params.
 type Capabilities struct {
-	// Encodes is false for codecs that are only decoded here; their encoders refuse every cloud.
+	// Encodes is false for codecs that this program only decodes; their encoders return an error
+	// for every cloud.
 	Encodes bool
-	// Colors tells whether colours are kept, unless Params.NoColors leaves them out; ExactColors
-	// whether they come back as they were, which they do not where Params.ColorQuality counts.
+	// Colors reports whether colours are preserved, unless Params.NoColors omits them. ExactColors
+	// reports whether colours are preserved exactly; they are not if the codec uses
+	// Params.ColorQuality.
 	Colors, ExactColors bool
-	// Steps are the speeds that differ, ascending, the lowest of each step: what lies between is
-	// coded as the step below it. A codec that ignores Params.Speed has the one step 0.
+	// Steps contains the speeds that differ, ascending: the lowest speed of each step. A speed
+	// between two steps is coded as the step below. A codec that ignores Params.Speed has only the
+	// step 0.
 	Steps []int
-	// SequentialSteps are the same with Params.Sequential, and empty where the codec ignores that.
+	// SequentialSteps contains the steps with Params.Sequential. It is empty if the codec ignores
+	// Sequential.
 	SequentialSteps []int
-	// Ordered tells that the encoders are OrderedEncoders.
+	// Ordered reports that the encoders implement OrderedEncoder.
 	Ordered bool
-	// MaxPoints is the largest number of points in a frame.
+	// MaxPoints is the maximum number of points in a frame.
 	MaxPoints int
 }
 
-// StepsOf are the speeds that differ by the method that the parameters ask for.
+// StepsOf returns the speeds that differ for the method selected by the parameters.
 func (c Capabilities) StepsOf(params Params) []int {
 	if params.Sequential && len(c.SequentialSteps) > 0 {
 		return c.SequentialSteps
@@ -29,7 +33,7 @@ func (c Capabilities) StepsOf(params Params) []int {
 	return c.Steps
 }
 
-// Step is the speed that stands for the parameters' own: the lowest that is coded in the same way.
+// Step returns the step of the parameters' speed: the lowest speed that is coded in the same way.
 func (c Capabilities) Step(params Params) int {
 	steps := c.StepsOf(params)
 	i, found := slices.BinarySearch(steps, params.Speed)

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// other is a codec of the tests alone.
+// other is a codec for tests only.
 type other struct {
 	codec.Codec
 	name   string
@@ -48,7 +48,7 @@ func TestRegisterPanicsOnContradiction(t *testing.T) {
 	}
 }
 
-// registerOther works once, however often the tests run.
+// registerOther registers once, however often the tests run.
 var registerOther = sync.OnceFunc(func() { codec.Register(other{name: "a test's own", fourCC: "test"}) })
 
 func TestLookupWhileRegistering(t *testing.T) {

@@ -10,35 +10,36 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// CWI0 is the codec "cwi0" (FourCC "cwi0"): VR2Gather's uncompressed point clouds, 16 bytes per
-// point. It needs neither cgo nor much time, and ignores Params.Speed and Sequential; without
-// colours, points are white. Positions are written as they stand on the grid of Params, so that
-// qualities and tiles line up as with every other codec. A frame is the packet of CWI's point cloud
-// library, with all numbers little-endian,
+// CWI0 is the codec "cwi0" (FourCC "cwi0"): VR2Gather's uncompressed point clouds with 16 bytes per
+// point. It needs no cgo and little time, and ignores Params.Speed and Sequential. Without colours,
+// points are white. Positions are written as they are on the grid of Params, so that qualities and
+// tiles coincide as with every other codec. A frame is a packet of CWI's point cloud library. All
+// numbers are little-endian:
 //
-//	offset  size       what
+//	offset  size       content
 //	0       4          "cpcd"
 //	4       4          version of the format, 0x20210208
-//	8       8          capture time in milliseconds since 1970, 0 where unknown; see StampCWI0
-//	16      4          size of a point in metres, float32, 0 where unknown
+//	8       8          capture time in milliseconds since 1970, 0 if unknown; see StampCWI0
+//	16      4          size of a point in metres, float32, 0 if unknown
 //	20      4          ignored
 //	24      8          number of bytes that follow
-//	32      16·points  x, y, z, float32 in metres; red, green, blue; mask of the first eight cameras that saw the point, 0 where nobody knows
+//	32      16·points  x, y, z, float32 in metres; red, green, blue; mask of the first eight cameras
+//	                   that saw the point, 0 if unknown
 //
-// and nothing after that. Points of foreign frames whose place is no number, or infinite, are left
-// out in decoding.
+// Nothing follows. The decoder omits points of foreign frames whose position is infinite or not a
+// number.
 var CWI0 Codec = cwi0{}
 
 func init() { Register(CWI0) }
 
 const (
-	// cwi0HeaderBytes is the size of what precedes the points, cwi0PointBytes that of a point.
+	// cwi0HeaderBytes is the size of the header, cwi0PointBytes the size of a point.
 	cwi0HeaderBytes = 32
 	cwi0PointBytes  = 16
-	// cwi0Magic and cwi0Version begin every frame.
+	// cwi0Magic and cwi0Version are at the start of every frame.
 	cwi0Magic   = "cpcd"
 	cwi0Version = 0x20210208
-	// cwi0TimeOffset is where the capture time stands.
+	// cwi0TimeOffset is the offset of the capture time.
 	cwi0TimeOffset = 8
 )
 
@@ -52,10 +53,10 @@ func (cwi0) Capabilities() Capabilities {
 func (cwi0) NewEncoder() Encoder { return cwi0Encoder{} }
 func (cwi0) NewDecoder() Decoder { return cwi0Decoder{} }
 
-// StampCWI0 appends to dst what VR2Gather takes for the frame that the encoder made, with its
-// capture time, UTC; the zero time is not known. It makes a whole frame also where data is empty:
-// VR2Gather's decoder, unlike ours, does not expect a frame of length 0. Data that does not begin
-// as a frame is appended as it is.
+// StampCWI0 appends an encoder's frame to dst with its capture time, UTC, in the form that
+// VR2Gather expects. The zero time means unknown. If data is empty, StampCWI0 appends a whole frame
+// without points, because VR2Gather's decoder, unlike the decoder of this package, does not accept
+// a frame of length 0. Data that does not start as a frame is appended unchanged.
 func StampCWI0(dst, data []byte, capture time.Time) []byte {
 	begin := len(dst)
 	if len(data) == 0 {
@@ -69,7 +70,8 @@ func StampCWI0(dst, data []byte, capture time.Time) []byte {
 	return dst
 }
 
-// appendCWI0Header appends the header of a frame of so many points, without capture time and size of points.
+// appendCWI0Header appends the header of a frame with the given number of points, without capture
+// time and point size.
 func appendCWI0Header(dst []byte, points int) []byte {
 	dst = append(dst, cwi0Magic...)
 	dst = binary.LittleEndian.AppendUint32(dst, cwi0Version)
@@ -137,7 +139,7 @@ func (cwi0Decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 		for axis := range position {
 			v := math.Float32frombits(binary.LittleEndian.Uint32(points[4*axis:]))
 			position[axis] = v
-			// Differences of what is infinite or not a number are not numbers.
+			// The difference v-v is not 0 if v is infinite or not a number.
 			placed = placed && v-v == 0
 		}
 		if placed {
@@ -153,7 +155,7 @@ func (cwi0Decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 	return nil
 }
 
-// checkCWI0 checks the header, and the frame's length against it.
+// checkCWI0 checks the header and the length of the frame.
 func checkCWI0(data []byte) error {
 	if len(data) < cwi0HeaderBytes {
 		return fmt.Errorf("%w: frame has %d bytes, expected at least %d", ErrMalformed, len(data), cwi0HeaderBytes)

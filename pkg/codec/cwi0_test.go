@@ -18,8 +18,8 @@ import (
 
 func TestCWI0(t *testing.T) { codectest.Test(t, codec.CWI0) }
 
-// cwi0Sample is a cloud of two points on the grid of its parameters, and its frame: the layout is
-// that of VR2Gather's own clients.
+// cwi0Sample returns a cloud of two points on the grid of its parameters, and its frame in the
+// layout of VR2Gather's own clients.
 func cwi0Sample() (*pointcloud.Cloud, codec.Params, []byte) {
 	cloud := &pointcloud.Cloud{
 		Positions: [][3]float32{{0, 1, 2}, {-1, 0.5, 3}},
@@ -44,14 +44,15 @@ func TestCWI0Layout(t *testing.T) {
 	}
 }
 
-// What VR2Gather's clients send has capture time, size of points and a mask of cameras, and points on no grid.
+// TestCWI0Foreign decodes frames as VR2Gather's clients send them: with capture time, point size
+// and camera mask, and points on no grid.
 func TestCWI0Foreign(t *testing.T) {
 	_, _, frame := cwi0Sample()
 	copy(frame[8:], []byte{1, 2, 3, 4, 5, 6, 7, 8})
 	copy(frame[16:], []byte{0x0a, 0xd7, 0xa3, 0x3b, 0xff, 0xff, 0xff, 0xff})
 	frame[47] = 0x81
 	binary.LittleEndian.PutUint32(frame[32:], math.Float32bits(0.123456))
-	// A third and a fourth point are nowhere.
+	// The third and the fourth point have no valid position.
 	for _, nowhere := range []float64{math.NaN(), math.Inf(-1)} {
 		frame = append(frame, frame[48:64]...)
 		binary.LittleEndian.PutUint32(frame[len(frame)-8:], math.Float32bits(float32(nowhere)))
@@ -127,7 +128,7 @@ func TestStampCWI0(t *testing.T) {
 	}
 }
 
-// Octrees are another matter: there is no decoder, and it is said.
+// TestCWI1IsNotAvailable expects an error for octrees, because there is no decoder.
 func TestCWI1IsNotAvailable(t *testing.T) {
 	if _, err := codec.ByFourCC(
 		codec.FourCC{'c', 'w', 'i', '1'},
@@ -188,7 +189,7 @@ func BenchmarkCWI0(b *testing.B) {
 	})
 }
 
-// TestCWI0KeepsCameras: what saw a point stays with it, of the first eight cameras.
+// TestCWI0KeepsCameras expects that a point keeps its camera mask, of the first eight cameras.
 func TestCWI0KeepsCameras(t *testing.T) {
 	cloud := &pointcloud.Cloud{}
 	for i := range 5 {

@@ -2,20 +2,20 @@ package codec
 
 import "github.com/volsfu/volsfu/pkg/volumetric"
 
-// Grid is where positions can be after quantisation with parameters that are valid. Copies are as good as the original.
+// Grid is the set of positions after quantization with valid parameters. A Grid may be copied.
 type Grid struct {
 	box   volumetric.BoundingBox
 	scale float64 // steps per metre
 	step  float32 // metres per step
 }
 
-// Grid is the grid of the parameters.
+// Grid returns the grid of the parameters.
 func (p Params) Grid() Grid {
 	return Grid{box: p.Box, scale: float64(p.steps()) / float64(p.Range()), step: p.Step()}
 }
 
-// Steps are how far along each axis the point of the grid is that is nearest to a position. What is
-// outside the box goes to its side, what is not a number to the lower one.
+// Steps returns the grid point nearest to a position, in steps along each axis. Positions outside
+// of the box are clamped; a coordinate that is not a number becomes the minimum.
 func (g *Grid) Steps(position [3]float32) [3]uint32 {
 	low, high := &g.box.Min, &g.box.Max
 	return [3]uint32{
@@ -25,7 +25,7 @@ func (g *Grid) Steps(position [3]float32) [3]uint32 {
 	}
 }
 
-// quantize is one coordinate; the compiler puts it in line.
+// quantize returns the steps of one coordinate. The compiler inlines it.
 func quantize(v, low, high float32, scale float64) uint32 {
 	if !(v > low) {
 		v = low
@@ -33,9 +33,10 @@ func quantize(v, low, high float32, scale float64) uint32 {
 	return uint32((float64(min(v, high))-float64(low))*scale + 0.5)
 }
 
-// Position is the point of the grid so many steps along each axis.
+// Position returns the position of a grid point.
 func (g *Grid) Position(steps [3]uint32) [3]float32 {
-	// The conversions keep compilers from fusing the two operations, so that every machine decodes the same grid.
+	// The conversions prevent the compiler from fusing the two operations, so that every machine
+	// decodes the same grid.
 	return [3]float32{
 		float32(float32(steps[0])*g.step) + g.box.Min[0],
 		float32(float32(steps[1])*g.step) + g.box.Min[1],

@@ -8,22 +8,22 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// HeadBytes is the size of a Head.
+// HeadBytes is the size of a Head in bytes.
 const HeadBytes = 32
 
-// Head is what frames begin with whose codec has no format of its own: how many points there are,
-// and on which grid. With all numbers little-endian it is
+// Head is the start of a frame of codecs without their own format: the number of points and the
+// grid. All numbers are little-endian:
 //
-//	offset  size  what
+//	offset  size  content
 //	0       4     number of points, at least 1
 //	4       12    Params.Box.Min, three float32 in metres
 //	16      12    Params.Box.Max, three float32 in metres
 //	28      1     Params.PositionBits, 1 to 30
-//	29      1     1 where there are no colours, 0 where there are
+//	29      1     1 without colours, 0 with colours
 //	30      2     0
 type Head struct {
 	Points uint32
-	// Params have Box, PositionBits and NoColors.
+	// Params contains Box, PositionBits and NoColors.
 	Params Params
 }
 
@@ -42,8 +42,8 @@ func (h Head) AppendTo(dst []byte) []byte {
 	return append(dst, uint8(h.Params.PositionBits), plain, 0, 0)
 }
 
-// ParseHead reads the head of a frame. The parameters are valid where there is no error; errors are
-// around ErrMalformed.
+// ParseHead parses the head of a frame. The parameters of the result are valid. Errors wrap
+// ErrMalformed.
 func ParseHead(data []byte) (Head, error) {
 	if len(data) < HeadBytes {
 		return Head{}, fmt.Errorf("%w: frame has %d bytes, expected at least %d", ErrMalformed, len(data), HeadBytes)

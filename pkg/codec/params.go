@@ -7,7 +7,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Validate reports what is wrong with the parameters, wrapped around ErrParams: all codecs have the same limits.
+// Validate returns an error that wraps ErrParams for the first invalid parameter. All codecs have
+// the same limits.
 func (p Params) Validate() error {
 	switch {
 	case p.PositionBits < 1 || p.PositionBits > 30:
@@ -24,7 +25,7 @@ func (p Params) Validate() error {
 	}
 	for axis := range 3 {
 		low, high := float64(p.Box.Min[axis]), float64(p.Box.Max[axis])
-		// Differences of what is infinite or not a number are not numbers.
+		// The difference v-v is not 0 if v is infinite or not a number.
 		if low-low != 0 || high-high != 0 || high < low {
 			return fmt.Errorf(
 				"%w: box is %v to %v, expected finite corners with Min below Max",
@@ -35,7 +36,8 @@ func (p Params) Validate() error {
 		}
 	}
 	r := p.Range()
-	// Where the corner with the largest coordinates is finite after rounding, every position on the grid is.
+	// If the corner with the largest coordinates is finite after rounding, every position on the
+	// grid is finite.
 	reach := float64(max(p.Box.Min[0], p.Box.Min[1], p.Box.Min[2])) + float64(r)
 	if !(r > 0) || reach > math.MaxFloat32 {
 		return fmt.Errorf(
@@ -47,8 +49,8 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Check reports what keeps a codec of so many points per frame from encoding the cloud with the
-// parameters, wrapped around ErrParams.
+// Check returns an error that wraps ErrParams if a codec with at most maxPoints points per frame
+// cannot encode the cloud with these parameters.
 func (p Params) Check(cloud *pointcloud.Cloud, maxPoints int) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -56,7 +58,7 @@ func (p Params) Check(cloud *pointcloud.Cloud, maxPoints int) error {
 	switch n := cloud.Len(); {
 	case !p.NoColors && n != len(cloud.Colors):
 		return fmt.Errorf(
-			"%w: cloud has %d positions and %d colours, expected as many of both",
+			"%w: cloud has %d positions and %d colours, expected equal numbers",
 			ErrParams,
 			n,
 			len(cloud.Colors),
@@ -67,14 +69,16 @@ func (p Params) Check(cloud *pointcloud.Cloud, maxPoints int) error {
 	return nil
 }
 
-// Range is the longest edge of the box in metres, which all three coordinates are quantised by.
+// Range returns the longest edge of the box in metres. All three coordinates are quantized by this
+// length.
 func (p Params) Range() float32 {
 	return max(p.Box.Max[0]-p.Box.Min[0], p.Box.Max[1]-p.Box.Min[1], p.Box.Max[2]-p.Box.Min[2])
 }
 
-// Step is the distance of two neighbouring positions on the grid, in metres. A decoded coordinate
-// is at most half a step, and the rounding of float32, from the encoded one.
+// Step returns the distance of two neighbouring positions on the grid, in metres. A decoded
+// coordinate differs from the encoded coordinate by at most half a step plus the rounding of
+// float32.
 func (p Params) Step() float32 { return p.Range() / float32(p.steps()) }
 
-// steps is the number of steps along the longest edge.
+// steps returns the number of steps along the longest edge.
 func (p Params) steps() uint32 { return 1<<p.PositionBits - 1 }

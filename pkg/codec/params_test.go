@@ -68,7 +68,7 @@ func TestGrid(t *testing.T) {
 		steps    [3]uint32
 	}{
 		{codectest.Box.Min, [3]uint32{}},
-		// The box is 1.4, 1.88 and 1.2 m long, a step 1.88 m / 15.
+		// The box is 1.4, 1.88 and 1.2 m long; a step is 1.88 m / 15.
 		{codectest.Box.Max, [3]uint32{11, 15, 10}},
 		{[3]float32{float32(math.NaN()), float32(math.Inf(1)), -9}, [3]uint32{0, 15, 0}},
 	} {

@@ -7,15 +7,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Raw is the codec "raw" (FourCC "raw1"): positions quantised and packed, nothing compressed. It
-// needs neither cgo nor much time, and its frames are two to three times as large as Draco's. Of
-// Params it ignores Speed and Sequential: points keep their order. A frame is a Head, and then
+// Raw is the codec "raw" (FourCC "raw1"): quantized and packed positions without compression. It
+// needs no cgo and little time, and its frames are two to three times as large as Draco's. It
+// ignores Params.Speed and Sequential; points keep their order. A frame is a Head followed by
 //
-//	size        what
+//	size        content
 //	3·b·points  positions: x, y, z in steps from Min, little-endian, of b = ceil(bits/8) bytes each
 //	3·points    colours: red, green, blue; or nothing
 //
-// and nothing after that. Tiles without points are frames of length 0.
+// Nothing follows. Tiles without points are frames of length 0.
 var Raw Codec = raw{}
 
 func init() { Register(Raw) }
@@ -33,7 +33,7 @@ func (raw) NewDecoder() Decoder { return rawDecoder{} }
 
 type rawEncoder struct{}
 
-// coordinateBytes is the size of one coordinate.
+// coordinateBytes returns the size of one coordinate in bytes.
 func coordinateBytes(bits int) int { return (bits + 7) / 8 }
 
 // Encode appends the cloud's frame to dst.
@@ -65,7 +65,7 @@ func (rawEncoder) Encode(dst []byte, cloud *pointcloud.Cloud, params Params) ([]
 	return dst, nil
 }
 
-// EncodeOrdered appends the cloud's frame to dst, with its points in their order.
+// EncodeOrdered appends the cloud's frame to dst, with the points in their original order.
 func (e rawEncoder) EncodeOrdered(
 	dst []byte,
 	order []uint32,
@@ -136,7 +136,7 @@ func (rawDecoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 	return nil
 }
 
-// parseRaw checks the head, and the frame's length against it.
+// parseRaw checks the head and the length of the frame.
 func parseRaw(data []byte) (Head, error) {
 	head, err := ParseHead(data)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 func TestRaw(t *testing.T) { codectest.Test(t, codec.Raw) }
 
-// The layout of frames is fixed: receivers of any version read it.
+// TestRawLayout expects the fixed layout of frames, because receivers of any version read it.
 func TestRawLayout(t *testing.T) {
 	cloud := &pointcloud.Cloud{
 		Positions: [][3]float32{{0, 1, 2}, {-1, 0.5, 3}},
@@ -93,7 +93,7 @@ func FuzzRawDecode(f *testing.F) {
 		if codectest.Decode(t, codec.Raw.NewDecoder(), &cloud, data) != nil {
 			return
 		}
-		// Three bytes are the least: coordinates of up to 8 bits, without colours.
+		// A point takes at least three bytes: coordinates of up to 8 bits without colours.
 		if cloud.Len() != len(cloud.Colors) || 3*cloud.Len() > len(data) {
 			t.Fatalf("%d positions and %d colours from %d bytes", cloud.Len(), len(cloud.Colors), len(data))
 		}

@@ -7,15 +7,16 @@ import (
 	"sync"
 )
 
-// registry holds the codecs of this program. It is written while packages initialise and read ever
-// after, by any goroutine.
+// registry contains the codecs of this program. It is written while packages are initialised, and
+// read by any goroutine afterwards.
 var registry struct {
 	sync.RWMutex
 	codecs []Codec
 }
 
-// Register makes a codec known by its name and its FourCC. Packages of codecs call it when they are
-// initialised. It panics where either is taken: two packages of one program contradict each other.
+// Register registers a codec by its name and its FourCC. Codec packages call it during
+// initialisation. It panics if the name or the FourCC is registered already, because two packages
+// of the program then contradict each other.
 func Register(c Codec) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -35,12 +36,12 @@ func Register(c Codec) {
 	registry.codecs = append(registry.codecs, c)
 }
 
-// ByName finds a codec by its name, or gives an error around ErrUnknown.
+// ByName returns the codec with the name, or an error that wraps ErrUnknown.
 func ByName(name string) (Codec, error) {
 	return find(fmt.Sprintf("%.32q", name), func(c Codec) bool { return c.Name() == name })
 }
 
-// ByFourCC finds the codec of a frame, or gives an error around ErrUnknown.
+// ByFourCC returns the codec of a frame, or an error that wraps ErrUnknown.
 func ByFourCC(fourCC FourCC) (Codec, error) {
 	return find(fmt.Sprintf("FourCC %q", fourCC), func(c Codec) bool { return c.FourCC() == fourCC })
 }
@@ -59,7 +60,7 @@ func find(what string, matches func(Codec) bool) (Codec, error) {
 	return found, nil
 }
 
-// Names are the names of the codecs of this program, sorted.
+// Names returns the names of the codecs of this program, sorted.
 func Names() []string {
 	registry.RLock()
 	defer registry.RUnlock()

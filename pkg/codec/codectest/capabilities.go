@@ -20,9 +20,9 @@ func testCapabilities(t *testing.T, c codec.Codec) {
 		t.Errorf("capabilities are %+v, want steps, points, and no exact colours without colours", can)
 	}
 	if _, ordered := c.NewEncoder().(codec.OrderedEncoder); can.Ordered && !ordered {
-		t.Error("encoders do not tell the order")
+		t.Error("encoders do not report the order")
 	}
-	// Speeds of one step give the same frames, but for a few bytes that may name the speed.
+	// Speeds of one step result in equal frames, except for a few bytes that may contain the speed.
 	encoder, cloud := c.NewEncoder(), Cloud(7, 1500)
 	for _, variant := range variants(c) {
 		for speed := range 11 {
@@ -48,18 +48,18 @@ func testCapabilities(t *testing.T, c codec.Codec) {
 	}
 }
 
-// testOrder has the codec tell in which order it will decode a cloud.
+// testOrder compares the reported order with the decoded cloud.
 func testOrder(t *testing.T, c codec.Codec) {
 	encoder, ordered := c.NewEncoder().(codec.OrderedEncoder)
 	if !ordered {
-		t.Skip("skipped: the codec's encoders do not tell the order")
+		t.Skip("skipped: the codec's encoders do not report the order")
 	}
 	decoder := c.NewDecoder()
 	var order []uint32
 	var frame []byte
 	for _, points := range []int{1, 2, 3, 70, 1000, 300, 0} {
 		cloud := Cloud(uint64(points), points)
-		// Points that coincide have an order, too.
+		// Coinciding points have an order, too.
 		for i := range points / 4 {
 			cloud.Positions[i] = cloud.Positions[points/2]
 		}

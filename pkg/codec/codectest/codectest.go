@@ -1,4 +1,4 @@
-// Package codectest tests that a codec keeps the contract of package codec. The tests of every codec call it.
+// Package codectest tests the contract of package codec. The tests of every codec call it.
 package codectest
 
 import (
@@ -21,7 +21,8 @@ func Test(t *testing.T, c codec.Codec) {
 	TestUnregistered(t, c)
 }
 
-// TestUnregistered runs all tests on a codec that is not in the registry, as wrappers of any codec are not.
+// TestUnregistered runs all tests on a codec that is not in the registry, for example a wrapper of
+// another codec.
 func TestUnregistered(t *testing.T, c codec.Codec) {
 	t.Run("no points", func(t *testing.T) { testNoPoints(t, c) })
 	t.Run("round trip", func(t *testing.T) { testRoundTrip(t, c) })
@@ -36,11 +37,11 @@ func TestUnregistered(t *testing.T, c codec.Codec) {
 	t.Run("hostile frames", func(t *testing.T) { TestHostile(t, c) })
 }
 
-// Box is the box that the tests quantise in: about a person, with edges of different lengths that
-// are not round numbers.
+// Box is the box in which the tests quantize: about the size of a person, with edges of different
+// lengths that are not round numbers.
 var Box = volumetric.BoundingBox{Min: [3]float32{-0.7, 0.05, -0.61}, Max: [3]float32{0.7, 1.93, 0.59}}
 
-// Cloud has points all over the box, with colours at random.
+// Cloud returns a cloud of random points in the box with random colours.
 func Cloud(seed uint64, points int) *pointcloud.Cloud {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var cloud pointcloud.Cloud
@@ -56,7 +57,8 @@ func Cloud(seed uint64, points int) *pointcloud.Cloud {
 	return &cloud
 }
 
-// Quantized is what a codec makes of a cloud: the grid of params, from its definition.
+// Quantized returns the cloud that a codec produces: computed from the definition of the grid of
+// params.
 func Quantized(cloud *pointcloud.Cloud, params codec.Params) *pointcloud.Cloud {
 	var out pointcloud.Cloud
 	steps := float64(uint32(1)<<params.PositionBits - 1)
@@ -80,7 +82,8 @@ func Quantized(cloud *pointcloud.Cloud, params codec.Params) *pointcloud.Cloud {
 	return &out
 }
 
-// Same reports how two clouds differ as multisets of points, nil where they do not.
+// Same returns an error that describes the difference between two clouds as multisets of points, or
+// nil.
 func Same(got, want *pointcloud.Cloud) error {
 	if got.Len() != want.Len() || len(got.Colors) != len(want.Colors) {
 		return fmt.Errorf("%d positions and %d colours, want %d", got.Len(), len(got.Colors), want.Len())
@@ -94,7 +97,7 @@ func Same(got, want *pointcloud.Cloud) error {
 	return nil
 }
 
-// same is Same for what the codec keeps: positions alone where colours are coded with loss.
+// same compares the attributes that the codec preserves: only positions if colours are lossy.
 func same(c codec.Codec, got, want *pointcloud.Cloud) error {
 	if c.Capabilities().ExactColors || len(got.Colors) != got.Len() {
 		return Same(got, want)
@@ -124,12 +127,13 @@ func sorted(c *pointcloud.Cloud) []point {
 	return all
 }
 
-// speeds are those that the codec codes in different ways, and the fastest.
+// speeds returns the speeds that the codec codes in different ways, and the fastest.
 func speeds(c codec.Codec, variant codec.Params) []int {
 	return append(slices.Clone(c.Capabilities().StepsOf(variant)), 10)
 }
 
-// variants are the parameters that have a codec code in other ways, without bits, speed and box.
+// variants returns the parameters that select different coding methods, without bits, speed and
+// box.
 func variants(c codec.Codec) []codec.Params {
 	all := []codec.Params{{}, {NoColors: true}}
 	if len(c.Capabilities().SequentialSteps) > 0 {
@@ -138,13 +142,13 @@ func variants(c codec.Codec) []codec.Params {
 	return all
 }
 
-// with are the variant's parameters with bits and speed.
+// with returns the variant's parameters with bits and speed.
 func with(variant codec.Params, bits, speed int) codec.Params {
 	variant.PositionBits, variant.Speed, variant.Box = bits, speed, Box
 	return variant
 }
 
-// mustEncode encodes and fails the test where that fails.
+// mustEncode encodes and fails the test on error.
 func mustEncode(t *testing.T, e codec.Encoder, cloud *pointcloud.Cloud, params codec.Params) []byte {
 	t.Helper()
 	data, err := e.Encode(nil, cloud, params)
@@ -154,7 +158,7 @@ func mustEncode(t *testing.T, e codec.Encoder, cloud *pointcloud.Cloud, params c
 	return data
 }
 
-// mustDecode decodes and fails the test where that fails.
+// mustDecode decodes and fails the test on error.
 func mustDecode(t *testing.T, d codec.Decoder, data []byte) *pointcloud.Cloud {
 	t.Helper()
 	var cloud pointcloud.Cloud
@@ -193,7 +197,7 @@ func testRoundTrip(t *testing.T, c codec.Codec) {
 	var decoded pointcloud.Cloud
 	var frame []byte
 	for i, bits := range []int{11, 1, 2, 5, 7, 8, 9, 10, 12, 15, 16, 17, 20, 24, 30} {
-		// Sizes go up and down: nothing of an earlier cloud may remain.
+		// The size alternates, so that data of an earlier, larger cloud would be found.
 		cloud := Cloud(uint64(i), 200+(i*1571)%1000)
 		for _, variant := range variants(c) {
 			for _, speed := range speeds(c, variant) {
@@ -215,7 +219,7 @@ func testRoundTrip(t *testing.T, c codec.Codec) {
 			}
 		}
 	}
-	// Without colours, none are needed.
+	// Without colours the cloud needs none.
 	params := with(codec.Params{NoColors: true}, 11, 7)
 	plain := &pointcloud.Cloud{Positions: Cloud(1, 300).Positions}
 	if err := Same(
@@ -242,8 +246,8 @@ func testFewPoints(t *testing.T, c codec.Codec) {
 	}
 }
 
-// testCoinciding has many points on few places, and all of them on one with nothing but zeros and
-// nothing but ones for values.
+// testCoinciding encodes many points at few positions, and clouds whose points all have the lowest
+// or the highest values.
 func testCoinciding(t *testing.T, c codec.Codec) {
 	encoder, decoder := c.NewEncoder(), c.NewDecoder()
 	few, lowest, highest := new(pointcloud.Cloud), new(pointcloud.Cloud), new(pointcloud.Cloud)
@@ -268,7 +272,7 @@ func testCoinciding(t *testing.T, c codec.Codec) {
 	}
 }
 
-// testOutside has points beyond every side of the box, and some without a place.
+// testOutside encodes points beyond every side of the box, and points without a valid position.
 func testOutside(t *testing.T, c codec.Codec) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	var cloud pointcloud.Cloud
@@ -295,7 +299,7 @@ func testOutside(t *testing.T, c codec.Codec) {
 	}
 }
 
-// testTiles encodes a cloud whole and in tiles: on one shared box the points come out the same.
+// testTiles encodes a cloud whole and in tiles. With a shared box the decoded points are equal.
 func testTiles(t *testing.T, c codec.Codec) {
 	cloud := Cloud(5, 5000)
 	tiling, err := pointcloud.NewTiling(9, cloud.Bounds())

@@ -10,52 +10,54 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// What decoding one frame may take. A frame of b bytes has 65,536 + 64·b points at most, and decoders take up to 40
-// bytes for each: 15 in the cloud, 15 in the planes of a codec, and 10 of their own. A frame of a few bytes takes 2.6
-// MB; 64 MiB are those of a frame of 25 kB. Longer frames may take more in proportion to their points.
+// Limits on the cost of decoding one frame. A frame of b bytes has at most 65,536 + 64·b points,
+// and decoders use up to 40 bytes per point: 15 in the cloud, 15 in the planes of a codec, and 10
+// of their own. A frame of a few bytes uses 2.6 MB; 64 MiB correspond to a frame of 25 kB. Longer
+// frames may use more in proportion to their points.
 const (
 	mostBytes      = 64 << 20
 	bytesPerPoint  = 40
 	mostCPU        = 200 * time.Millisecond
-	fuzzedSlowness = 10 // A fuzz test runs instrumented code beside other fuzz tests.
+	fuzzedSlowness = 10 // a fuzz test runs instrumented code next to other fuzz tests
 )
 
-// Cost is what decoding took.
+// Cost is the cost of decoding.
 type Cost struct {
-	// Heap is what was allocated on Go's heap, in bytes, whether it is still there or not.
+	// Heap is the number of bytes allocated on Go's heap, including memory that was freed.
 	Heap uint64
-	// Resident is by how many bytes the memory of the process, Go's and C's, was larger at its peak than before; 0
-	// where the system does not tell.
+	// Resident is the increase of the peak memory of the process, of Go and C, in bytes; 0 if the
+	// system does not report it.
 	Resident uint64
-	// CPU is the processor time of the calling thread; 0 where the system does not tell.
+	// CPU is the processor time of the calling thread; 0 if the system does not report it.
 	CPU time.Duration
 }
 
-// Measure calls a function and returns what the call took. Processor time is that of this thread alone: neither the
-// load of the machine nor Go's garbage collector counts.
+// Measure calls a function and returns the cost of the call. The processor time is that of this
+// thread only: neither the load of the machine nor Go's garbage collector counts.
 func Measure(call func()) Cost {
 	before := allocated()
 	resident, cpu := measureThread(call)
 	return Cost{Heap: allocated() - before, Resident: resident, CPU: cpu}
 }
 
-// allocated is what the process has allocated on Go's heap so far, in bytes.
+// allocated returns the total number of bytes that the process has allocated on Go's heap.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
 
-// Decode decodes a frame, and fails the test where that takes more memory or time than a frame of its size may. It
-// also fails the test for errors that are around neither codec.ErrMalformed nor codec.ErrUnknown, and for points
-// beside an error. It returns the decoder's error.
+// Decode decodes a frame and fails the test if decoding uses more memory or time than is permitted
+// for the size of the frame. It also fails the test if the error wraps neither codec.ErrMalformed
+// nor codec.ErrUnknown, or if an error is returned together with points. It returns the decoder's
+// error.
 func Decode(t testing.TB, decoder codec.Decoder, cloud *pointcloud.Cloud, data []byte) error {
 	t.Helper()
 	return decode(t, decoder, cloud, data, fuzzedSlowness)
 }
 
-// Within calls a function that decodes an input of so many bytes, and fails the test where that takes more memory or
-// time than a frame of this size may.
+// Within calls a function that decodes an input of the given size in bytes, and fails the test if
+// the call uses more memory or time than is permitted for a frame of this size.
 func Within(t testing.TB, bytes int, call func()) {
 	t.Helper()
 	within(t, bytes, fuzzedSlowness, call)

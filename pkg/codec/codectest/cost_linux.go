@@ -12,8 +12,8 @@ import (
 // rusageThread is RUSAGE_THREAD of getrusage(2).
 const rusageThread = 1
 
-// measureThread calls a function on a thread of its own and returns by how many bytes the process grew at most, and
-// the thread's processor time.
+// measureThread calls a function on a locked thread. It returns the increase of the process's peak
+// memory in bytes and the thread's processor time.
 func measureThread(call func()) (resident uint64, cpu time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -27,8 +27,8 @@ func measureThread(call func()) (resident uint64, cpu time.Duration) {
 	return resident, cpu
 }
 
-// residentNow is the memory of the process, from which its peak counts again (proc(5), clear_refs); 0 where the
-// kernel does not let it be reset.
+// residentNow resets the peak memory of the process (proc(5), clear_refs) and returns its current
+// memory in bytes, or 0 if the kernel does not permit the reset.
 func residentNow() uint64 {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600); err != nil {
 		return 0
@@ -36,7 +36,8 @@ func residentNow() uint64 {
 	return statusBytes("VmRSS:")
 }
 
-// statusBytes is a line of /proc/self/status in bytes, 0 where there is none.
+// statusBytes returns the value of a line of /proc/self/status in bytes, or 0 if there is no such
+// line.
 func statusBytes(name string) uint64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// greedy is a decoder that takes memory, or time.
+// greedy is a decoder that uses memory or time.
 type greedy struct {
 	bytes int
 	cpu   time.Duration
@@ -32,7 +32,7 @@ func (g greedy) Decode(*pointcloud.Cloud, []byte) error {
 	return g.err
 }
 
-// failure is a test that keeps what it fails with.
+// failure is a test that records its failure.
 type failure struct {
 	testing.TB
 	said string
@@ -44,7 +44,7 @@ func (f *failure) Fatalf(format string, values ...any) {
 	runtime.Goexit()
 }
 
-// outcome is what a decoder's test fails with, "" if it holds.
+// outcome returns the failure of a decoder's test, or "" on success.
 func outcome(t *testing.T, decoder codec.Decoder, size int) string {
 	f := &failure{TB: t}
 	done := make(chan struct{})
@@ -56,10 +56,10 @@ func outcome(t *testing.T, decoder codec.Decoder, size int) string {
 	return f.said
 }
 
-// tooLong is more processor time than a frame of few bytes may take.
+// tooLong is more processor time than is permitted for a short frame.
 const tooLong = instrumentedSlowness * (mostCPU + 50*time.Millisecond)
 
-// TestDecode holds that decoders that take too much fail their tests.
+// TestDecode expects that decoders that use too much fail their tests.
 func TestDecode(t *testing.T) {
 	for name, c := range map[string]struct {
 		decoder greedy
@@ -86,7 +86,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestResident holds that memory counts that is not on Go's heap: a mapping of the program's own.
+// TestResident expects that memory outside of Go's heap counts: a mapping made by the program
+// itself.
 func TestResident(t *testing.T) {
 	if residentNow() == 0 {
 		t.Skip("skipped: the system does not tell the memory of a process")

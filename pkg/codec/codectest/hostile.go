@@ -1,7 +1,7 @@
 package codectest
 
 import (
-	_ "embed" // for the frames
+	_ "embed" // embeds the frames
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -11,18 +11,18 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Frame is a frame of the shared test vectors, which the tests of the pages for browsers read, too.
+// Frame is a frame of the shared test vectors. The tests of the web clients use the same vectors.
 type Frame struct {
 	Codec string `json:"codec"` // FourCC
 	Name  string `json:"name"`
-	// Points and Sum say what valid frames decode to: the number of points, and the FNV-1a sum (32 bits) of the
-	// positions as little-endian float32.
+	// Points and Sum describe the decoded cloud of valid frames: the number of points, and the
+	// 32-bit FNV-1a sum of the positions as little-endian float32.
 	Points int      `json:"points,omitempty"`
 	Sum    uint32   `json:"sum,omitempty"`
 	Data   HexBytes `json:"data"`
 }
 
-// HexBytes is written as hexadecimal digits.
+// HexBytes is marshalled as hexadecimal digits.
 type HexBytes []byte
 
 // MarshalText implements encoding.TextMarshaler.
@@ -40,11 +40,11 @@ var hostileJSON []byte
 //go:embed testdata/valid.json
 var validJSON []byte
 
-// Hostile returns the frames that are made to take memory and time, and Valid the frames of all codecs that decode.
-// Package test/coding makes both.
+// Hostile returns the frames made to consume memory and time. Package vectors makes these frames
+// and those of Valid.
 func Hostile() []Frame { return parse(hostileJSON) }
 
-// Valid is described at Hostile.
+// Valid returns valid frames of all codecs that decode.
 func Valid() []Frame { return parse(validJSON) }
 
 func parse(file []byte) (frames []Frame) {
@@ -63,7 +63,8 @@ func Seeds(f *testing.F, fourCC codec.FourCC) {
 	}
 }
 
-// TestHostile decodes the hostile frames of a codec: each gives an error, within the bounds of memory and time.
+// TestHostile decodes the hostile frames of a codec. Each must result in an error within the limits
+// of memory and time.
 func TestHostile(t *testing.T, c codec.Codec) {
 	tried := 0
 	for _, frame := range Hostile() {

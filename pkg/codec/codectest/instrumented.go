@@ -2,8 +2,9 @@
 
 package codectest
 
-// instrumentedSlowness and instrumentedMemory are how much more time and memory instrumented code may take: the race
-// detector makes Go up to ten times as slow, and keeps up to four bytes beside each.
+// instrumentedSlowness and instrumentedMemory are the factors by which instrumented code may use
+// more time and memory. The race detector makes Go up to ten times slower and keeps up to four
+// bytes for each byte.
 const (
 	instrumentedSlowness = 10
 	instrumentedMemory   = 5

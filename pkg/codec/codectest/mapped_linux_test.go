@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// mapped takes memory beside Go's heap, writes to all of it and gives it back.
+// mapped maps memory outside of Go's heap, writes to all of it and unmaps it.
 func mapped(t *testing.T, size int) {
 	memory, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {

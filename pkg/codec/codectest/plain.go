@@ -2,7 +2,8 @@
 
 package codectest
 
-// instrumentedSlowness and instrumentedMemory are how much more time and memory instrumented code may take.
+// instrumentedSlowness and instrumentedMemory are the factors by which instrumented code may use
+// more time and memory.
 const (
 	instrumentedSlowness = 1
 	instrumentedMemory   = 1

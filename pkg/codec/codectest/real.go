@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// RealCloud is a capture of a real person in some 68,000 points; without the test data it skips the test.
+// RealCloud returns a capture of a real person with about 68,000 points. It skips the test if the
+// test data is absent.
 func RealCloud(t testing.TB) *pointcloud.Cloud {
 	t.Helper()
 	root := os.Getenv("VOLSFU_TESTDATA")
@@ -41,12 +42,12 @@ func RealCloud(t testing.TB) *pointcloud.Cloud {
 	return cloud
 }
 
-// Sampled is a part of the cloud, evenly spread, with its points in no particular order.
+// Sampled returns an evenly spread part of the cloud with its points in no particular order.
 func Sampled(cloud *pointcloud.Cloud, points int) *pointcloud.Cloud {
 	part := new(pointcloud.Cloud)
 	new(pointcloud.Sampler).Sample(cloud, part, points)
 	mixed := new(pointcloud.Cloud)
-	// A step that shares no factor with the number of points visits each once.
+	// A step without a common factor with the number of points visits each point once.
 	for i, at := 0, 0; i < part.Len(); i++ {
 		mixed.Append(part.Positions[at], part.Colors[at])
 		at = (at + coprime(part.Len())) % part.Len()
@@ -54,7 +55,7 @@ func Sampled(cloud *pointcloud.Cloud, points int) *pointcloud.Cloud {
 	return mixed
 }
 
-// coprime is a number near the golden section of n without a common factor.
+// coprime returns a number near the golden section of n without a common factor.
 func coprime(n int) int {
 	step := int(float64(n)*0.618) + 1
 	for gcd(step, n) != 1 {
@@ -70,9 +71,9 @@ func gcd(a, b int) int {
 	return a
 }
 
-// testReal holds a decoded capture against its source: every decoded point has a source point (of
-// its colour, where the codec keeps that) within the reach of rounding, half a step on each of
-// three axes, and the other way round.
+// testReal compares a decoded capture with its source. Every decoded point must have a source
+// point, of the same colour if the codec preserves colours, within the rounding error of half a
+// step on each of three axes, and vice versa.
 func testReal(t *testing.T, c codec.Codec) {
 	source := Sampled(RealCloud(t), 20_000)
 	box := source.Bounds()
@@ -100,7 +101,7 @@ func testReal(t *testing.T, c codec.Codec) {
 	}
 }
 
-// rounding is what float32 adds to a distance within the box.
+// rounding returns the error that float32 adds to a distance within the box.
 func rounding(box volumetric.BoundingBox) float32 {
 	largest := float32(0)
 	for axis := range 3 {
@@ -109,7 +110,8 @@ func rounding(box volumetric.BoundingBox) float32 {
 	return 4 * largest / (1 << 23)
 }
 
-// neighbours fails the test where a point of a has no point in b within reach, or none of its colour.
+// neighbours fails the test if a point of a has no point of b within reach, or none of the same
+// colour.
 func neighbours(t *testing.T, a, b *pointcloud.Cloud, reach float32, colored bool) {
 	t.Helper()
 	index := pointcloud.NewIndex(b)
@@ -119,7 +121,7 @@ func neighbours(t *testing.T, a, b *pointcloud.Cloud, reach float32, colored boo
 		if distance > reach {
 			t.Fatalf("%v is %g m from the nearest point, expected at most %g", p, distance, reach)
 		}
-		// Where points are denser than the grid another one may be nearer than the point's own.
+		// If points are denser than the grid, another point may be nearer than the point's own.
 		found := !colored || b.Colors[nearest] == a.Colors[i]
 		if !found {
 			near = index.Within(p, reach, near[:0])

@@ -26,12 +26,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Available tells whether this program was built with Draco.
+// Available reports whether this program was built with Draco.
 func Available() bool { return true }
 
 func init() { codec.Register(draco{}) }
 
-// errNoMemory says that C++ could not allocate.
+// errNoMemory reports that C++ could not allocate memory.
 var errNoMemory = errors.New("draco: out of memory")
 
 type draco struct{}
@@ -41,8 +41,8 @@ func (draco) Name() string              { return "draco" }
 func (draco) NewEncoder() codec.Encoder { return newEncoder() }
 func (draco) NewDecoder() codec.Decoder { return decoder{} }
 
-// Capabilities: numbers in the nodes of the tree are coded in four ways, and tables of symbols of
-// sequential frames in five.
+// Capabilities implements codec.Codec. Numbers in the nodes of the tree are coded in four ways, and
+// symbol tables of sequential frames in five.
 func (draco) Capabilities() codec.Capabilities {
 	return codec.Capabilities{
 		Encodes: true, Colors: true, ExactColors: true, Ordered: true, MaxPoints: MaxPoints,
@@ -50,7 +50,7 @@ func (draco) Capabilities() codec.Capabilities {
 	}
 }
 
-// encoder holds the working memory of C++, which is freed after the encoder itself.
+// encoder owns the working memory in C++. The memory is freed after the encoder is collected.
 type encoder struct {
 	c *C.volsfu_encoder
 }
@@ -63,9 +63,9 @@ func newEncoder() *encoder {
 	return e
 }
 
-// Encode appends the cloud's frame to dst. Parameters out of range give an error around
-// codec.ErrParams, and so do clouds of more than MaxPoints, or of more than 65,536 points that all
-// but coincide, which decoders refuse.
+// Encode appends the cloud's frame to dst. The error wraps codec.ErrParams if parameters are out of
+// range, if the cloud has more than MaxPoints points, or if more than 65,536 points almost
+// coincide, because decoders reject such frames.
 func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
 	return e.encode(dst, nil, cloud, params)
 }
@@ -89,7 +89,7 @@ func (e *encoder) EncodeOrdered(
 	return dst, order, nil
 }
 
-// encode fills order, of as many numbers as there are points, where it is not empty and the frame is a tree.
+// encode fills order, which has one entry per point, if order is not empty and the frame is a tree.
 func (e *encoder) encode(dst []byte, order []uint32, cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
 	if err := params.Check(cloud, MaxPoints); err != nil {
 		return dst, fmt.Errorf("encode draco: %w", err)
@@ -122,7 +122,7 @@ func (e *encoder) encode(dst []byte, order []uint32, cloud *pointcloud.Cloud, pa
 	}
 	if least := leastHeaderBytes + int(out.size) + trailerBytes; n > codec.MostPoints(least, MaxPoints) {
 		return dst, fmt.Errorf(
-			"encode draco: %w: %d points in %d bytes, expected at most %d: they coincide",
+			"encode draco: %w: %d points in %d bytes, expected at most %d, because they coincide",
 			codec.ErrParams,
 			n,
 			least,
@@ -136,7 +136,7 @@ func (e *encoder) encode(dst []byte, order []uint32, cloud *pointcloud.Cloud, pa
 	return t.appendTo(dst), nil
 }
 
-// headerOf and the following are what a frame of so many points has around them, and what C++ needs to know.
+// headerOf returns the header and the trailer of a frame with the given number of points.
 func headerOf(points int, params codec.Params) (header, trailer) {
 	h := header{
 		points:     uint32(points),
@@ -158,7 +158,7 @@ func gridOf(params codec.Params) C.volsfu_grid {
 	return grid
 }
 
-// grid is all of the quantisation that decoding needs.
+// grid returns the quantization needed for decoding.
 func (t trailer) grid() C.volsfu_grid {
 	grid := C.volsfu_grid{_range: C.float(t.scale), bits: C.int(t.bits)}
 	for axis, v := range t.min {
@@ -167,7 +167,7 @@ func (t trailer) grid() C.volsfu_grid {
 	return grid
 }
 
-// colorsOf are the colours to be encoded, nil where the parameters leave them out.
+// colorsOf returns the colours to be encoded, or nil if the parameters omit them.
 func colorsOf(cloud *pointcloud.Cloud, params codec.Params) *C.uint8_t {
 	if params.NoColors {
 		return nil
@@ -188,7 +188,7 @@ func truth(b bool) C.int {
 	return 0
 }
 
-// decoder has no state: it decodes straight into the cloud.
+// decoder has no state: it decodes directly into the cloud.
 type decoder struct{}
 
 // Decode replaces the cloud's points by the frame's.
@@ -241,7 +241,7 @@ func decode(cloud *pointcloud.Cloud, data []byte) error {
 		return errNoMemory
 	case out.status != C.VOLSFU_OK:
 		return fmt.Errorf(
-			"%w: what is there of %d points in %d bytes contradicts itself",
+			"%w: the data of %d points in %d bytes is inconsistent",
 			codec.ErrMalformed,
 			n,
 			len(inside),

@@ -18,14 +18,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Core is what is behind encoders and decoders, called in a loop in C++: the yardstick for calling
-// it from Go. It keeps its memory as encoders do.
+// Core calls the C++ functions of encoders and decoders in a loop in C++. Its times are the
+// reference for calls from Go. A Core keeps its memory as encoders do.
 type Core struct{ encoder *encoder }
 
-// NewCore makes one.
+// NewCore returns a Core.
 func NewCore() *Core { return &Core{newEncoder()} }
 
-// TimeEncode encodes a cloud that has points so many times and returns the processor time that each took.
+// TimeEncode encodes a cloud with points the given number of times and returns the processor time
+// per frame.
 func (c *Core) TimeEncode(cloud *pointcloud.Cloud, params codec.Params, rounds int) (time.Duration, error) {
 	if err := params.Check(cloud, MaxPoints); err != nil {
 		return 0, err
@@ -51,7 +52,8 @@ func (c *Core) TimeEncode(cloud *pointcloud.Cloud, params codec.Params, rounds i
 	return time.Duration(ns), nil
 }
 
-// TimeDecode is the same for decoding a frame into a cloud, which has as many points already.
+// TimeDecode decodes a frame the given number of times to a cloud that has the same number of
+// points already, and returns the processor time per frame.
 func (*Core) TimeDecode(cloud *pointcloud.Cloud, frame []byte, rounds int) (time.Duration, error) {
 	h, inside, t, err := parse(frame)
 	if err != nil {

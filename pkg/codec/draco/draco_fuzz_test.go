@@ -34,7 +34,7 @@ func FuzzDecode(f *testing.F) {
 		if len(data) == 0 {
 			return
 		}
-		// What we accept, Draco accepts, and reads the same.
+		// Draco accepts every frame that this decoder accepts, with the same result.
 		decoded, err := yardstick.Decode(data)
 		if err != nil {
 			t.Fatalf("%d points decoded that Draco refuses: %v", cloud.Len(), err)

@@ -21,12 +21,12 @@ import (
 
 func TestDraco(t *testing.T) { codectest.Test(t, draco{}) }
 
-// roundBox has corners and edges that six decimals hold exactly, as Draco's own option for explicit
-// quantisation needs them.
+// roundBox has corners and edges that six decimals represent exactly, as Draco's own option for
+// explicit quantization requires.
 var roundBox = volumetric.BoundingBox{Min: [3]float32{-0.75, 0, -0.625}, Max: [3]float32{0.75, 2, 0.625}}
 
-// surface is a cloud as captures have it, dense enough for trees with many levels and points that
-// coincide on coarse grids.
+// surface returns a cloud like a capture, dense enough for trees with many levels and for
+// coinciding points on coarse grids.
 func surface(points int) *pointcloud.Cloud {
 	var cloud pointcloud.Cloud
 	for i := range points {
@@ -40,8 +40,9 @@ func surface(points int) *pointcloud.Cloud {
 	return &cloud
 }
 
-// Our frames are as long as Draco's at every speed and decode to the same points with its decoder;
-// Draco's decode with ours. Frames of points in their order are Draco's to the last byte.
+// TestAgainstReference compares with Draco at every speed. The frames have the same length, and
+// each decoder decodes the other encoder's frames to the same points. Frames of points in their
+// order are identical.
 func TestAgainstReference(t *testing.T) {
 	clouds := map[string]*pointcloud.Cloud{
 		"random":  codectest.Cloud(1, 500),
@@ -67,7 +68,7 @@ func TestAgainstReference(t *testing.T) {
 // ways are the kinds of frames.
 var ways = []codec.Params{{}, {NoColors: true}, {Sequential: true}, {Sequential: true, NoColors: true}}
 
-// compare holds one frame against Draco's.
+// compare compares one frame with Draco's.
 func compare(cloud *pointcloud.Cloud, params codec.Params) error {
 	want := codectest.Quantized(cloud, params)
 	ours, err := newEncoder().Encode(nil, cloud, params)
@@ -114,7 +115,7 @@ func TestAgainstReferenceOnRealCapture(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Draco rounds the box to six decimals, which moves a few points by a step.
+		// Draco rounds the box to six decimals, which moves a few points by one step.
 		if ratio := float64(len(ours)) / float64(len(theirs)); ratio > 1.001 {
 			t.Errorf("speed %d: our frame has %d bytes, Draco's %d", speed, len(ours), len(theirs))
 		}
@@ -128,7 +129,8 @@ func TestAgainstReferenceOnRealCapture(t *testing.T) {
 	}
 }
 
-// The grid in the frame is the one of the parameters to the last digit, for boxes of any size.
+// TestGridIsExact expects the grid of the parameters in the frame to the last digit, for boxes of
+// any size.
 func TestGridIsExact(t *testing.T) {
 	for _, edge := range []float32{1e-30, 1.234567e-7, 0.1, 1234.5677, 1e30} {
 		box := volumetric.BoundingBox{Min: [3]float32{edge / 3, edge / 7, edge / 11}, Max: [3]float32{edge, edge, edge}}
@@ -155,7 +157,7 @@ func TestFrameErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Colours have eight bits, so that the tree has room for positions beyond a grid of six.
+	// Colours have eight bits, so that the tree has room for positions beyond a grid of six bits.
 	offGrid, err := newEncoder().Encode(nil, cloud, codec.Params{PositionBits: 7, Speed: 10, Box: roundBox})
 	if err != nil {
 		t.Fatal(err)
@@ -191,23 +193,23 @@ func TestFrameErrors(t *testing.T) {
 		"negative points":     {spoil(11, u32(0xffffffff)...), "4294967295 points"},
 		"coders":              {spoil(15, 2), "2 attribute coders"},
 		"attributes":          {spoil(16, 3), "3 attributes"},
-		"too few attributes":  {spoil(16, 1), "contradicts itself"},
+		"too few attributes":  {spoil(16, 1), "is inconsistent"},
 		"first attribute":     {spoil(17, 1), "attribute is 01 09 03, expected 00 09 03"},
 		"second attribute":    {spoil(22, 2, 2, 4), "attribute is 02 02 04, expected 02 02 03"},
 		"unique id":           {spoil(21, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), "unique id"},
 		"level":               {spoil(27, 7), "compression level is 07"},
-		"bits per value":      {spoil(28, u32(33)...), "contradicts itself"},
-		"points of the tree":  {spoil(32, u32(99)...), "contradicts itself"},
-		"length of numbers":   {spoil(36, u32(0xfffffffc)...), "contradicts itself"},
-		"odd length":          {spoil(36, u32(5)...), "contradicts itself"},
+		"bits per value":      {spoil(28, u32(33)...), "is inconsistent"},
+		"points of the tree":  {spoil(32, u32(99)...), "is inconsistent"},
+		"length of numbers":   {spoil(36, u32(0xfffffffc)...), "is inconsistent"},
+		"odd length":          {spoil(36, u32(5)...), "is inconsistent"},
 		"infinite least":      {spoil(end+4, u32(math.Float32bits(float32(math.Inf(1))))...), "finite"},
 		"range 0":             {spoil(end+12, u32(0)...), "range is 0 m"},
 		"range not a number":  {spoil(end+12, u32(math.Float32bits(float32(math.NaN())))...), "finite"},
 		"infinite positions":  {spoil(end+8, u32(0x7f7fffff, 0x7f7fffff)...), "finite positions"},
-		"off the grid":        {offGrid, "contradicts itself"},
+		"off the grid":        {offGrid, "is inconsistent"},
 		"no quantisation":     {spoil(end+16, 0), "0 position bits"},
 		"31 bits":             {spoil(end+16, 31), "31 position bits"},
-		"fewer bits than has": {spoil(end+16, 9), "contradicts itself"},
+		"fewer bits than has": {spoil(end+16, 9), "is inconsistent"},
 		"bytes in between":    {slices.Insert(slices.Clone(frame), end, 1, 2, 3), "3 bytes between"},
 	}
 	for name, c := range cases {
@@ -219,8 +221,8 @@ func TestFrameErrors(t *testing.T) {
 	}
 }
 
-// A frame cannot make a receiver decode millions of points for a few bytes, and the encoder says so
-// before a receiver does.
+// TestPointsThatCoincide expects that a frame of a few bytes cannot make a receiver decode millions
+// of points, and that the encoder reports the error before a receiver does.
 func TestPointsThatCoincide(t *testing.T) {
 	params := codec.Params{PositionBits: 11, Speed: 10, Box: roundBox}
 	many := func(points int) *pointcloud.Cloud {
@@ -289,7 +291,8 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Encoders that nobody holds give their memory back: 200 of these would take some 600 MB.
+// TestEncodersAreFreed expects that unreferenced encoders release their memory: 200 encoders would
+// occupy about 600 MB.
 func TestEncodersAreFreed(t *testing.T) {
 	cloud := surface(30_000)
 	params := codec.Params{PositionBits: 20, Speed: 10, Box: roundBox}

@@ -10,11 +10,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// What Draco's bit stream 2.3 writes for the kinds of frames that this codec has: points in a
-// kd-tree or in their order, with colours or without.
+// Values of Draco's bit stream 2.3 for the kinds of frames that this codec supports: points in a
+// kd-tree or in their order, with or without colours.
 const (
-	// magic is name, version and encoder type (point cloud); then come the encoder's method, and
-	// flags of two bytes (no metadata).
+	// magic contains name, version and encoder type (point cloud). The encoder's method and two
+	// bytes of flags (no metadata) follow.
 	magic            = "DRACO\x02\x03\x00"
 	methodSequential = 0
 	methodKdTree     = 1
@@ -23,18 +23,18 @@ const (
 	typeUint8        = 2 // DT_UINT8
 	typeFloat32      = 9 // DT_FLOAT32
 	maxLevel         = 6 // highest compression level of trees
-	// sequentialCoders are SEQUENTIAL_ATTRIBUTE_ENCODER_QUANTIZATION for positions and
+	// sequentialCoders is SEQUENTIAL_ATTRIBUTE_ENCODER_QUANTIZATION for positions and
 	// SEQUENTIAL_ATTRIBUTE_ENCODER_INTEGER for colours.
 	sequentialCoders = "\x02\x01"
 
 	magicBytes       = len(magic) + 3
 	attributeBytes   = 5                                       // with a unique id of one byte
 	leastHeaderBytes = magicBytes + 4 + 2 + attributeBytes + 1 // without colours
-	trailerBytes     = 17                                      // least position, range: four float32; bits
+	trailerBytes     = 17                                      // minimum position and range, four float32; bits
 	uniqueIDBytes    = 5                                       // longest variable-length integer of 32 bits
 )
 
-// header is what precedes the points; trailer what follows them.
+// header precedes the points, trailer follows them.
 type header struct {
 	points     uint32
 	sequential bool
@@ -44,7 +44,7 @@ type header struct {
 
 type trailer struct {
 	min   [3]float32
-	scale float32 // metres that the largest quantised value stands for
+	scale float32 // metres for the largest quantized value
 	bits  int
 }
 
@@ -53,7 +53,7 @@ func (h header) appendTo(dst []byte) []byte {
 	dst = append(dst, h.method(), 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, h.points)
 	dst = append(dst, 1, h.attributes()) // one coder for all attributes
-	// Of an attribute: type, data type, components, normalised, unique id.
+	// Each attribute has a type, data type, number of components, normalised flag and unique id.
 	dst = append(dst, typePosition, typeFloat32, 3, 0, 0)
 	if h.colored {
 		dst = append(dst, typeColor, typeUint8, 3, 1, 1)
@@ -86,7 +86,7 @@ func (t trailer) appendTo(dst []byte) []byte {
 	return append(dst, uint8(t.bits))
 }
 
-// parse takes a frame apart and bounds what it claims before anything is made from it.
+// parse splits a frame and limits its announced number of points before memory is allocated.
 func parse(data []byte) (h header, inside []byte, t trailer, err error) {
 	if len(data) < leastHeaderBytes+trailerBytes {
 		return h, nil, t, fmt.Errorf(
@@ -118,7 +118,8 @@ func parseHeader(data []byte) (h header, inside []byte, err error) {
 	if string(data[:len(magic)]) != magic || data[len(magic)] > methodKdTree ||
 		data[len(magic)+1]|data[len(magic)+2] != 0 {
 		return h, nil, fmt.Errorf(
-			"%w: begins with % x, expected % x, then 00 or 01, 00 00: Draco 2.3, point cloud, sequential or kd-tree, no metadata",
+			"%w: begins with % x, expected % x, then 00 or 01, 00 00"+
+				" (Draco 2.3, point cloud, sequential or kd-tree, no metadata)",
 			codec.ErrMalformed,
 			data[:magicBytes],
 			magic,
@@ -169,7 +170,7 @@ func parseHeader(data []byte) (h header, inside []byte, err error) {
 	return h, rest[1:], nil
 }
 
-// parseAttribute takes one attribute from the header's data and returns what follows it.
+// parseAttribute parses one attribute of the header and returns the data after it.
 func parseAttribute(data []byte, want [3]byte) ([]byte, error) {
 	if len(data) < len(want) || [3]byte(data) != want {
 		return nil, fmt.Errorf(
@@ -179,8 +180,7 @@ func parseAttribute(data []byte, want [3]byte) ([]byte, error) {
 			want,
 		)
 	}
-	// A flag says whether values are normalised, which tells nothing here; then comes the
-	// attribute's unique id, of any value.
+	// The normalised flag has no meaning here. The attribute's unique id, of any value, follows.
 	idAt := len(want) + 1
 	id, n := uint64(0), 0
 	if len(data) > idAt {
@@ -198,7 +198,7 @@ func parseTrailer(data []byte) (t trailer, err error) {
 		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 		if values[i]-values[i] != 0 {
 			return t, fmt.Errorf(
-				"%w: quantisation has the value %g, expected finite ones",
+				"%w: quantisation has the value %g, expected a finite value",
 				codec.ErrMalformed,
 				values[i],
 			)

@@ -18,25 +18,26 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// mesh is the codec "draco-mesh" (FourCC "drcm"): triangle meshes as any Draco encoder makes them
-// (bit stream 2.2, without metadata), of which the vertices are decoded, with their colours where
-// those are bytes. Whoever has meshes publishes what their encoder made; encoders of this codec
-// refuse clouds, which have no triangles.
+// mesh is the codec "draco-mesh" (FourCC "drcm"): triangle meshes from any Draco encoder (bit
+// stream 2.2, without metadata). The decoder returns the vertices, with their colours if the
+// colours are bytes. Applications with meshes publish the frames of their own encoder; encoders of
+// this codec reject clouds, because clouds have no triangles.
 type mesh struct{}
 
-// maxMeshBytes is the largest frame of a mesh. A megabyte holds some 150,000 vertices with colours.
+// maxMeshBytes is the maximum size of a mesh frame. One megabyte holds about 150,000 vertices with
+// colours.
 const maxMeshBytes = 1 << 20
 
-// freeFaces, facesPerByte and maxFaces bound the faces of a frame. Encoders take one to two bits for each, besides
-// what vertices cost: a megabyte holds some 300,000 faces. 524,288 faces have 1,572,864 vertices at most, fewer than
-// codec.MaxPoints.
+// freeFaces, facesPerByte and maxFaces limit the faces of a frame. Encoders use one to two bits per
+// face in addition to the vertices: one megabyte holds about 300,000 faces. 524,288 faces have at
+// most 1,572,864 vertices, fewer than codec.MaxPoints.
 const (
 	freeFaces    = 1 << 14
 	facesPerByte = 16
 	maxFaces     = 1 << 19
 )
 
-// mostFaces is how many faces a frame of so many bytes may have.
+// mostFaces returns the maximum number of faces in a frame of the given size in bytes.
 func mostFaces(bytes int) int { return min(maxFaces, freeFaces+facesPerByte*bytes) }
 
 func init() { codec.Register(mesh{}) }
@@ -52,11 +53,11 @@ func (mesh) Capabilities() codec.Capabilities {
 
 type meshCoder struct{}
 
-// Encode refuses every cloud that has points.
+// Encode returns an error for every cloud that has points.
 func (meshCoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
 	if cloud.Len() > 0 {
 		return dst, fmt.Errorf(
-			"encode draco-mesh: %w: a cloud has no triangles; publish what a mesh encoder made",
+			"encode draco-mesh: %w: a cloud has no triangles; publish the frames of a mesh encoder",
 			codec.ErrParams,
 		)
 	}
@@ -83,7 +84,7 @@ func (meshCoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 		return fmt.Errorf("decode draco-mesh: %w", errNoMemory)
 	case out.status != C.VOLSFU_OK:
 		return fmt.Errorf(
-			"decode draco-mesh: %w: not a triangle mesh of bit stream 2.2 without metadata, or one that contradicts itself, in %d bytes",
+			"decode draco-mesh: %w: %d bytes are not a triangle mesh of bit stream 2.2 without metadata, or are inconsistent",
 			codec.ErrMalformed,
 			len(data),
 		)

@@ -19,8 +19,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// tube is a mesh around the y axis, 1 m high: rings of vertices, and two triangles between each
-// vertex and the next ring.
+// tube returns a mesh around the y axis, 1 m high: rings of vertices, with two triangles between
+// each vertex and the next ring.
 func tube(rings, around int) (vertices *pointcloud.Cloud, faces [][3]uint32) {
 	vertices = new(pointcloud.Cloud)
 	for ring := range rings {
@@ -57,7 +57,7 @@ func mustEncodeMesh(t testing.TB, rings, around int, params codec.Params) []byte
 	return frame
 }
 
-// Meshes come back as their vertices, within half a step of the grid, with their colours.
+// TestMesh expects the vertices of a mesh within half a step of the grid, with their colours.
 func TestMesh(t *testing.T) {
 	c, err := codec.ByFourCC(codec.FourCC{'d', 'r', 'c', 'm'})
 	if err != nil || c.Capabilities().Encodes {
@@ -122,8 +122,8 @@ func TestMeshesAreNotEncoded(t *testing.T) {
 	}
 }
 
-// faceCount is where a frame of the edgebreaker has its number of faces, behind its header, its
-// kind of traversal and its number of vertices.
+// faceCount is the offset of the number of faces in an edgebreaker frame, after its header, its
+// traversal type and its number of vertices.
 const faceCount = 14
 
 func TestMalformedMesh(t *testing.T) {
@@ -183,15 +183,15 @@ func TestMalformedMesh(t *testing.T) {
 	}
 }
 
-// TestMeshTables has frames of a megabyte announce tables of symbols as long as Draco allows for their size, of faces
-// and of an attribute.
+// TestMeshTables decodes frames of one megabyte that announce the longest symbol tables that Draco
+// permits for their size, of faces and of an attribute.
 func TestMeshTables(t *testing.T) {
 	begin := []byte("DRACO\x02\x02\x01\x00\x00\x00")
 	faces := binary.AppendUvarint(binary.AppendUvarint(begin, 1), 3)
 	for name, head := range map[string][]byte{
 		"of faces": append(slices.Clone(faces), 0, 1, 18),
-		// Indices 0 to 2 of one byte each; one decoder of one attribute, three integers in their order that are
-		// compressed.
+		// Indices 0 to 2 of one byte each; one decoder of one attribute, three compressed integers
+		// in their order.
 		"of an attribute": append(slices.Clone(faces), 1, 0, 1, 2, 1, 1, 0, 5, 3, 0, 0, 1, 0xfe, 1, 1, 18),
 	} {
 		t.Run(name, func(t *testing.T) {

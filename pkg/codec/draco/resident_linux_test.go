@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// residentKilobytes is the memory that the process holds, Go's and C++'s.
+// residentKilobytes returns the resident memory of the process, of Go and C++.
 func residentKilobytes(t *testing.T) int {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")

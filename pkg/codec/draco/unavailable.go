@@ -2,5 +2,5 @@
 
 package draco
 
-// Available tells whether this program was built with Draco.
+// Available reports whether this program was built with Draco.
 func Available() bool { return false }

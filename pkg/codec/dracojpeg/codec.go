@@ -20,14 +20,14 @@ import (
 	"unsafe"
 
 	"github.com/volsfu/volsfu/pkg/codec"
-	"github.com/volsfu/volsfu/pkg/codec/draco" // registers the geometry's codec
+	"github.com/volsfu/volsfu/pkg/codec/draco" // registers the codec of the geometry
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Available tells whether this program was built with the codec.
+// Available reports whether this program was built with the codec.
 func Available() bool { return true }
 
-// geometry is the codec of positions.
+// geometry is the codec of the positions.
 var geometry = func() codec.Codec {
 	c, err := codec.ByName("draco")
 	if err != nil {
@@ -38,14 +38,14 @@ var geometry = func() codec.Codec {
 
 func init() { codec.Register(dracojpeg{}) }
 
-// errNoMemory says that C could not allocate.
+// errNoMemory reports that C could not allocate memory.
 var errNoMemory = errors.New("draco+jpeg: out of memory")
 
 const (
-	// headerBytes precede the geometry.
+	// headerBytes is the size of the header before the geometry.
 	headerBytes = 5
-	// pixelBytes and imageBytes bound the size of an image: as TurboJPEG has it, no more than the
-	// samples, of which there are 1.5 per pixel, twice, and markers.
+	// pixelBytes and imageBytes limit the size of an image. As in TurboJPEG, an image has at most
+	// twice the size of its samples, of which there are 1.5 per pixel, plus markers.
 	pixelBytes = 3
 	imageBytes = 2048
 )
@@ -61,7 +61,7 @@ func (dracojpeg) NewDecoder() codec.Decoder {
 	return &decoder{geometry: geometry.NewDecoder().(codec.Announcer)}
 }
 
-// Capabilities are those of the geometry's codec, with colours that are not exact.
+// Capabilities returns the capabilities of the geometry's codec, with colours that are not exact.
 func (dracojpeg) Capabilities() codec.Capabilities {
 	c := geometry.Capabilities()
 	c.ExactColors = false
@@ -176,13 +176,13 @@ func (d *decoder) Announced(data []byte) (int, error) {
 	return d.geometry.Announced(f.geometry)
 }
 
-// frame is a frame taken apart.
+// frame contains the parts of a frame.
 type frame struct {
 	geometry, image []byte
 	quality         int
 }
 
-// split takes a frame apart. Errors wrap codec.ErrMalformed.
+// split splits a frame into its parts. Errors wrap codec.ErrMalformed.
 func split(data []byte) (frame, error) {
 	if len(data) < headerBytes {
 		return frame{}, fmt.Errorf("%w: frame has %d bytes, expected at least %d", codec.ErrMalformed, len(data),

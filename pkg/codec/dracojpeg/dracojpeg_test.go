@@ -19,7 +19,7 @@ import (
 
 func TestCodec(t *testing.T) { codectest.Test(t, dracojpeg{}) }
 
-// mustEncode and mustDecode fail the test where coding fails.
+// mustEncode and mustDecode fail the test on error.
 func mustEncode(t testing.TB, cloud *pointcloud.Cloud, params codec.Params) []byte {
 	t.Helper()
 	frame, err := dracojpeg{}.NewEncoder().Encode(nil, cloud, params)
@@ -42,7 +42,7 @@ func params(quality int) codec.Params {
 	return codec.Params{PositionBits: 11, Speed: 10, Box: codectest.Box, ColorQuality: quality}
 }
 
-// shaded is a cloud whose colours change slowly from place to place, as those of real things do.
+// shaded returns a cloud whose colours change slowly in space, as those of real objects do.
 func shaded(points int) *pointcloud.Cloud {
 	cloud := codectest.Cloud(1, points)
 	for i, p := range cloud.Positions {
@@ -54,7 +54,7 @@ func shaded(points int) *pointcloud.Cloud {
 	return cloud
 }
 
-// colorError is the mean square error of colours, whose points are told apart by where they are.
+// colorError returns the mean square error of colours. Points are identified by their position.
 func colorError(t *testing.T, cloud *pointcloud.Cloud, quality int) float64 {
 	t.Helper()
 	frame, order, err := dracojpeg{}.NewEncoder().(codec.OrderedEncoder).EncodeOrdered(nil, nil, cloud, params(quality))
@@ -72,7 +72,8 @@ func colorError(t *testing.T, cloud *pointcloud.Cloud, quality int) float64 {
 	return sum / float64(3*cloud.Len())
 }
 
-// TestQuality: colours come back at the places that they had, the better the higher the quality, and in more bytes.
+// TestQuality expects colours at their original positions. A higher quality has a smaller error and
+// more bytes.
 func TestQuality(t *testing.T) {
 	for _, points := range []int{1, 255, 256, 257, 4096, 4097, 20000} {
 		cloud := shaded(points)
@@ -81,7 +82,8 @@ func TestQuality(t *testing.T) {
 			mse, bytes := colorError(t, cloud, quality), len(mustEncode(t, cloud, params(quality)))
 			if points >= 4096 && (mse >= last || bytes <= size) {
 				t.Errorf(
-					"%d points: mean square error %.2f and %d bytes at quality %d, want less than %.2f and more than %d",
+					"%d points: mean square error %.2f and %d bytes at quality %d, "+
+						"want less than %.2f and more than %d",
 					points,
 					mse,
 					bytes,
@@ -92,8 +94,8 @@ func TestQuality(t *testing.T) {
 			}
 			last, size = mse, bytes
 		}
-		// At the best quality what is left is the halved chroma, of colours that change by up to
-		// 150 / cube root of the points from one to the next.
+		// At the best quality the remaining error is the halved chroma, for colours that change by
+		// up to 150 / cube root of the number of points from one point to the next.
 		if limit := 4 + square(150/math.Cbrt(float64(points))); last > limit {
 			t.Errorf("%d points: mean square error %.2f at quality 100, want at most %.2f", points, last, limit)
 		}
@@ -116,8 +118,8 @@ func TestQuality(t *testing.T) {
 
 func square(v float64) float64 { return v * v }
 
-// TestRealColors: a capture of a person takes at least 40 % fewer bytes than with exact colours,
-// with errors that are those of a good photograph.
+// TestRealColors expects at least 40 % fewer bytes for a capture of a person than with exact
+// colours, with errors like those of a good photograph.
 func TestRealColors(t *testing.T) {
 	cloud := codectest.RealCloud(t)
 	p := codec.Params{PositionBits: 11, Speed: 10, Box: cloud.Bounds()}
@@ -143,7 +145,7 @@ func TestRealColors(t *testing.T) {
 	}
 }
 
-// TestLayout: every point has a pixel of its own, and those that follow each other in a square lie beside each other.
+// TestLayout expects one pixel per point, with consecutive points of a square next to each other.
 func TestLayout(t *testing.T) {
 	for _, points := range []int{1, 256, 257, 4096, 4097, 70000} {
 		l := layoutOf(points)
@@ -179,13 +181,14 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestWholeImage puts the tables of a JPEG file in front of the image and has Go's decoder read it.
+// TestWholeImage puts the tables of a JPEG file in front of the image and decodes it with Go's
+// decoder.
 func TestWholeImage(t *testing.T) {
 	const quality = 75
 	cloud := shaded(3000)
 	frame := mustEncode(t, cloud, params(quality))
 	abbreviated := frame[headerBytes+binary.LittleEndian.Uint32(frame):]
-	// Go's encoder has the tables of the same annexes, scaled in the same way.
+	// Go's encoder uses the tables of the same annexes, scaled in the same way.
 	var other bytes.Buffer
 	if err := jpeg.Encode(
 		&other,
@@ -222,7 +225,7 @@ func TestWholeImage(t *testing.T) {
 	}
 }
 
-// segment is a marker segment of a JPEG file.
+// segment returns a marker segment of a JPEG file.
 func segment(t *testing.T, file []byte, marker byte) []byte {
 	t.Helper()
 	at := bytes.Index(file, []byte{0xff, marker})
@@ -232,7 +235,7 @@ func segment(t *testing.T, file []byte, marker byte) []byte {
 	return file[at : at+2+int(binary.BigEndian.Uint16(file[at+2:]))]
 }
 
-// TestTablesDoNotLast: an image that brings tables of its own changes nothing for the next.
+// TestTablesDoNotLast expects that an image with its own tables does not affect the next image.
 func TestTablesDoNotLast(t *testing.T) {
 	cloud := shaded(1000)
 	frame := mustEncode(t, cloud, params(80))
@@ -263,7 +266,7 @@ func TestTablesDoNotLast(t *testing.T) {
 	}
 }
 
-// TestMalformed has what random bits do not make.
+// TestMalformed tests frames that random bits do not produce.
 func TestMalformed(t *testing.T) {
 	frame := mustEncode(t, shaded(1000), params(80))
 	size := int(binary.LittleEndian.Uint32(frame))
@@ -308,8 +311,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever a frame says, decoding gives an error around ErrMalformed and no points, or
-// as many colours as points.
+// FuzzDecode expects for any frame either an error that wraps ErrMalformed and no points, or as
+// many colours as points.
 func FuzzDecode(f *testing.F) {
 	for _, points := range []int{1, 300} {
 		for _, quality := range []int{1, 85} {

@@ -5,17 +5,20 @@ package dracojpeg
 import "slices"
 
 const (
-	// squareEdge is the edge of a JPEG MCU with halved chroma, in pixels; squarePoints are the points in it.
+	// squareEdge is the edge of a JPEG MCU with halved chroma, in pixels. squarePoints is the
+	// number of its points.
 	squareEdge   = 16
 	squarePoints = squareEdge * squareEdge
-	// mostSquares is how many stand side by side: an image of draco.MaxPoints is 16,384 pixels
-	// high, of the 65,500 that libjpeg takes, and rows are long enough for its vector code.
+	// mostSquares is the number of squares per row. With 16, an image of draco.MaxPoints points is
+	// 16,384 pixels high, of at most 65,500 in libjpeg, and rows are long enough for its vector
+	// code.
 	mostSquares = 16
-	// channels of a pixel: red, green, blue.
+	// channels is the number of channels of a pixel: red, green, blue.
 	channels = 3
 )
 
-// curve is the Hilbert curve through a square: the pixel, as row × squareEdge + column, of each point.
+// curve is the Hilbert curve through a square: the pixel of each point, as row × squareEdge +
+// column.
 var curve = func() (c [squarePoints]uint8) {
 	for i := range c {
 		x, y, left := 0, 0, i
@@ -35,10 +38,10 @@ var curve = func() (c [squarePoints]uint8) {
 	return c
 }()
 
-// layout is where the colours of so many points stand in the image.
+// layout maps points to pixels of the image.
 type layout struct {
 	points, width, height int
-	// offsets are the places of a square's points, in bytes from its upper left corner.
+	// offsets contains the offsets of a square's points from its upper left corner, in bytes.
 	offsets [squarePoints]int
 }
 
@@ -52,16 +55,16 @@ func layoutOf(points int) layout {
 	return l
 }
 
-// size is that of the image in bytes.
+// size returns the size of the image in bytes.
 func (l *layout) size() int { return channels * l.width * l.height }
 
-// corner is where the upper left pixel of a square stands.
+// corner returns the offset of the upper left pixel of a square, in bytes.
 func (l *layout) corner(square int) int {
 	across := l.width / squareEdge
 	return channels * squareEdge * (square/across*l.width + square%across)
 }
 
-// paint makes the image: decoded point i has the colour colors[order[i]].
+// paint writes the image: decoded point i has the colour colors[order[i]].
 func (l *layout) paint(image []byte, colors [][3]uint8, order []uint32) []byte {
 	image = slices.Grow(image[:0], l.size())[:l.size()]
 	last := colors[order[len(order)-1]]
@@ -79,7 +82,7 @@ func (l *layout) paint(image []byte, colors [][3]uint8, order []uint32) []byte {
 	return image
 }
 
-// read takes the points' colours from the image.
+// read reads the points' colours from the image.
 func (l *layout) read(colors [][3]uint8, image []byte) {
 	for begin := 0; begin < l.points; begin += squarePoints {
 		square := image[l.corner(begin/squarePoints):]

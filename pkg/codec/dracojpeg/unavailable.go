@@ -2,5 +2,5 @@
 
 package dracojpeg
 
-// Available tells whether this program was built with the codec.
+// Available reports whether this program was built with the codec.
 func Available() bool { return false }

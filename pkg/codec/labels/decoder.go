@@ -10,15 +10,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// decoder keeps its working memory, and a decoder of the codec that it met last.
+// decoder keeps its working memory and a decoder of the last codec used.
 type decoder struct {
 	fourCC codec.FourCC
 	inner  codec.Announcer
 	planes planes.Decompressor
 }
 
-// Decode replaces the cloud's points by the frame's. Points of a codec that this program has not
-// give an error around codec.ErrUnknown.
+// Decode replaces the cloud's points by the frame's. If this program does not have the codec of the
+// points, the error wraps codec.ErrUnknown.
 func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 	cloud.Reset()
 	if len(data) == 0 {
@@ -40,8 +40,8 @@ func (*decoder) Announced(data []byte) (int, error) {
 	return points, nil
 }
 
-// parse reads the head: how many bytes the frame of the points has, how many points there are, and what there is
-// beside them. Errors wrap codec.ErrMalformed.
+// parse parses the head: the size of the inner frame in bytes, the number of points, and the flags
+// of the attributes. Errors wrap codec.ErrMalformed.
 func parse(data []byte) (bytes, points int, beside uint8, err error) {
 	if len(data) < headerBytes {
 		return 0, 0, 0, fmt.Errorf("%w: %d bytes, expected at least %d", codec.ErrMalformed, len(data), headerBytes)
@@ -50,12 +50,13 @@ func parse(data []byte) (bytes, points int, beside uint8, err error) {
 	most := codec.MostPoints(len(data), maxPoints)
 	switch {
 	case size == 0 || uint64(size) > uint64(len(data)-headerBytes):
-		return 0, 0, 0, fmt.Errorf("%w: points in %d of %d bytes", codec.ErrMalformed, size, len(data)-headerBytes)
+		return 0, 0, 0, fmt.Errorf("%w: frame of the points has %d bytes, expected 1 to %d", codec.ErrMalformed, size,
+			len(data)-headerBytes)
 	case count == 0 || uint64(count) > uint64(most):
 		return 0, 0, 0, fmt.Errorf("%w: %d points in %d bytes, expected 1 to %d", codec.ErrMalformed, count,
 			len(data), most)
 	case beside > hasLabels|hasSources:
-		return 0, 0, 0, fmt.Errorf("%w: what there is beside points is %#x, expected 0 to 3", codec.ErrMalformed,
+		return 0, 0, 0, fmt.Errorf("%w: attribute flags are %#x, expected 0 to 3", codec.ErrMalformed,
 			beside)
 	}
 	return int(size), int(count), beside, nil
@@ -85,7 +86,7 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 	if cloud.Len() != n {
 		return fmt.Errorf("%w: %d points, the head says %d", codec.ErrMalformed, cloud.Len(), n)
 	}
-	// What the codec of the points may have put there is not what this frame says.
+	// Attributes set by the inner codec are not part of this frame.
 	cloud.Labels, cloud.Sources = cloud.Labels[:0], cloud.Sources[:0]
 	if beside == 0 {
 		if len(rest) > 0 {
@@ -110,8 +111,8 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 	return nil
 }
 
-// prepare has a decoder of the codec of the points. A codec that does not tell the order of its points has no labels
-// beside them; this also leaves no frame that contains itself.
+// prepare selects a decoder for the codec of the points. A codec that does not report the order of
+// its points cannot carry labels. This rule also excludes a frame that contains itself.
 func (d *decoder) prepare(name codec.FourCC) error {
 	if d.inner != nil && d.fourCC == name {
 		return nil
@@ -122,7 +123,7 @@ func (d *decoder) prepare(name codec.FourCC) error {
 	}
 	decoder, announces := c.NewDecoder().(codec.Announcer)
 	if !c.Capabilities().Ordered || !announces {
-		return fmt.Errorf("%w: labels beside %s, which does not tell the order of its points", codec.ErrMalformed,
+		return fmt.Errorf("%w: labels of %s, which does not tell the order of its points", codec.ErrMalformed,
 			c.Name())
 	}
 	d.fourCC, d.inner = name, decoder

@@ -60,7 +60,8 @@ func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 		return frame, nil
 	}
 	if e.compressor == nil {
-		// Neighbours have the same label nearly always: more effort finds little more, and time counts.
+		// Neighbours almost always have the same label: more effort finds little more and costs
+		// time.
 		e.compressor, err = zstd.NewWriter(
 			nil,
 			zstd.WithEncoderLevel(zstd.SpeedFastest),
@@ -74,7 +75,8 @@ func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 	return e.compressor.EncodeAll(e.planes, frame), nil
 }
 
-// gather appends two planes of values in the order in which the points are decoded, if there are any.
+// gather appends two planes of values in the order in which the points are decoded. It returns
+// false if there are no values.
 func (e *encoder) gather(values []uint16) bool {
 	if len(values) == 0 {
 		return false

@@ -1,17 +1,19 @@
-// Package labels is the codec "labels" (FourCC "labl"): a cloud coded by another codec, and beside
-// it what that one does not keep of the points: their labels, and the cameras that saw them. Both
-// are put into the order in which the other codec decodes the points, where neighbours follow each
-// other and have the same label mostly, and compressed by Zstandard. It needs no cgo of its own.
+// Package labels implements the codec "labels" (FourCC "labl"): a cloud coded by another codec,
+// plus the attributes that the other codec does not preserve: the labels of the points and the
+// cameras that saw them. Both attributes are stored in the order in which the other codec decodes
+// the points. In this order neighbours follow each other and mostly have equal labels. The
+// attributes are compressed by Zstandard. The package itself needs no cgo.
 //
-// A frame is, with all numbers little-endian,
+// All numbers of a frame are little-endian:
 //
-//	offset  size  what
-//	0       4     FourCC of the codec that codes the points
-//	4       4     number of bytes g of its frame, at least 1
+//	offset  size  content
+//	0       4     FourCC of the codec of the points
+//	4       4     size g of the inner frame in bytes, at least 1
 //	8       4     number of points n, at least 1
-//	12      1     what there is beside: bit 0 for labels, bit 1 for sources
-//	13      g     the frame of that codec
-//	13+g    rest  where there is anything beside, one Zstandard frame of planes of n bytes: low bytes of labels, high bytes of labels, low bytes of sources, high bytes
+//	12      1     attributes: bit 0 for labels, bit 1 for sources
+//	13      g     the inner frame
+//	13+g    rest  if there are attributes, one Zstandard frame of planes of n bytes: low bytes of labels,
+//	              high bytes of labels, low bytes of sources, high bytes of sources
 //
 // Encoders and decoders keep their memory; each is used by one goroutine at a time.
 package labels
@@ -22,28 +24,28 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// fourCC is that of all codecs of this package.
+// fourCC is the FourCC of all codecs of this package.
 var fourCC = codec.FourCC{'l', 'a', 'b', 'l'}
 
-// Bits of what there is beside points.
+// Flags of the attributes.
 const (
 	hasLabels  = 1
 	hasSources = 2
 )
 
-// headerBytes is the size of what precedes the points.
+// headerBytes is the size of the head before the inner frame.
 const headerBytes = 13
 
-// maxPoints bounds a frame's points.
+// maxPoints is the maximum number of points of a frame.
 const maxPoints = codec.MaxPoints
 
-// New makes a codec whose points are coded by another one, nil for Draco, or zstd in a program that
-// was built without. Its frames are decoded by every codec of this package. Codecs that do not tell
-// the order of their points, which their Capabilities say, give an error around codec.ErrUnknown.
+// New returns a codec whose points are coded by inner. If inner is nil, the codec is Draco, or zstd
+// in a program built without Draco. Every codec of this package decodes the frames. If inner does
+// not report the order of its points (see Capabilities), the error wraps codec.ErrUnknown.
 func New(inner codec.Codec) (codec.Codec, error) {
 	if inner != nil && (inner.FourCC() == fourCC || !inner.Capabilities().Ordered) {
 		return nil, fmt.Errorf(
-			"%w: labels beside %s, which does not tell the order of its points",
+			"%w: labels of %s, which does not tell the order of its points",
 			codec.ErrUnknown,
 			inner.Name(),
 		)
@@ -53,13 +55,14 @@ func New(inner codec.Codec) (codec.Codec, error) {
 
 func init() { codec.Register(labelled{}) }
 
-// labelled is a codec by another one, nil for the best that there is.
+// labelled is the codec around another codec; nil means the best one available.
 type labelled struct{ inner codec.Codec }
 
 // FourCC implements codec.Codec.
 func (labelled) FourCC() codec.FourCC { return fourCC }
 
-// Name is "labels" for the registered codec, and says what is in it for others: "labels:draco".
+// Name returns "labels" for the registered codec, and includes the inner codec for others:
+// "labels:draco".
 func (l labelled) Name() string {
 	if l.inner == nil {
 		return "labels"
@@ -67,7 +70,7 @@ func (l labelled) Name() string {
 	return "labels:" + l.inner.Name()
 }
 
-// Capabilities are those of the codec that codes the points.
+// Capabilities returns the capabilities of the codec of the points.
 func (l labelled) Capabilities() codec.Capabilities {
 	can := l.coder().Capabilities()
 	can.Ordered = false
@@ -75,7 +78,8 @@ func (l labelled) Capabilities() codec.Capabilities {
 	return can
 }
 
-// coder is what codes the points. It is looked up late: codecs register themselves in any order.
+// coder returns the codec of the points. The lookup is late because codecs register themselves in
+// any order.
 func (l labelled) coder() codec.Codec {
 	if l.inner != nil {
 		return l.inner

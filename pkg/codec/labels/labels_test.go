@@ -7,7 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
-	_ "github.com/volsfu/volsfu/pkg/codec/draco" // registers itself where it is built in
+	_ "github.com/volsfu/volsfu/pkg/codec/draco" // registers itself if it is built in
 	"github.com/volsfu/volsfu/pkg/codec/labels"
 	_ "github.com/volsfu/volsfu/pkg/codec/zstd"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
@@ -22,7 +22,7 @@ func TestLabels(t *testing.T) {
 	t.Run("of raw", func(t *testing.T) { codectest.TestUnregistered(t, beside(t, codec.Raw)) })
 }
 
-// beside is the codec with the points coded by another.
+// beside returns the codec with the points coded by inner.
 func beside(t testing.TB, inner codec.Codec) codec.Codec {
 	t.Helper()
 	c, err := labels.New(inner)
@@ -32,7 +32,7 @@ func beside(t testing.TB, inner codec.Codec) codec.Codec {
 	return c
 }
 
-// marked is a cloud whose labels and sources follow from the colours of its points.
+// marked returns a cloud whose labels and sources follow from the colours of its points.
 func marked(points int) *pointcloud.Cloud {
 	cloud := codectest.Cloud(1, points)
 	cloud.Labels, cloud.Sources = make([]uint16, points), make([]uint16, points)
@@ -47,7 +47,8 @@ func sourcesOf(c [3]uint8) uint16 { return uint16(c[2]) * 257 }
 
 var params = codec.Params{PositionBits: 11, Speed: 7, Box: codectest.Box}
 
-// TestPointsKeepTheirs: whatever codes the points, each keeps its label and its cameras, or what there is of these.
+// TestPointsKeepTheirs expects that each point keeps its label and its cameras, if present, with
+// any codec of the points.
 func TestPointsKeepTheirs(t *testing.T) {
 	var frame []byte
 	for _, name := range []string{"draco", "zstd", "raw"} {
@@ -96,8 +97,8 @@ func TestPointsKeepTheirs(t *testing.T) {
 	}
 }
 
-// TestBodyPartsCostLittle: labels of slabs of space take a small part of what the points take,
-// which are all over these slabs.
+// TestBodyPartsCostLittle expects that labels of slabs of space take a small fraction of the size
+// of the points in these slabs.
 func TestBodyPartsCostLittle(t *testing.T) {
 	cloud := codectest.Cloud(1, 20_000)
 	for _, p := range cloud.Positions {

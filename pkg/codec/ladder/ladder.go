@@ -1,7 +1,8 @@
-// Package ladder finds how the qualities of a publication are to be coded so that each has a given
-// bitrate: how many points, how finely quantised, at which speed; and finds it again while the
-// rates that codecs make and what the uplink carries change. It is pure: a model says what frames
-// will be, see package model, and a Tuner is stepped with now. A Tuner belongs to one goroutine.
+// Package ladder selects the coding parameters of the qualities of a publication so that each
+// quality has a given bit rate: the number of points, the quantization and the speed. It repeats
+// the selection when the bit rates of the codec or the capacity of the uplink change. The package
+// is pure: a model predicts frames (see package model), and a Tuner is stepped with now. A Tuner
+// belongs to one goroutine.
 package ladder
 
 import (
@@ -14,68 +15,73 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Model predicts frames; *model.Model does.
+// Model predicts frames. *model.Model implements it.
 type Model interface {
 	Predict(c codec.Codec, params codec.Params, points int) (model.Prediction, bool)
 }
 
-// Source is what is coded: the same for all rungs of a ladder.
+// Source describes the input of the encoders. It is the same for all rungs of a ladder.
 type Source struct {
 	Codec codec.Codec
-	// Params are those of all rungs, with Box; position bits and speed are found.
+	// Params contains the parameters of all rungs, including Box. Position bits and speed are
+	// selected per rung.
 	Params codec.Params
-	// Tiles share the points and are coded each by itself. FrameRate is how often per second.
+	// Tiles is the number of tiles; they share the points and are coded separately. FrameRate is in
+	// frames per second.
 	Tiles     int
 	FrameRate float64
-	// Points are those of a captured frame, all tiles together, and Spacing the mean distance
-	// between neighbouring ones, in metres.
+	// Points is the number of points of a captured frame in all tiles together. Spacing is the mean
+	// distance between neighbouring points, in metres.
 	Points  int
 	Spacing float32
-	// Budget is the time that coding one rung of a frame may take on one processor, all tiles together.
+	// Budget is the time for coding one rung of a frame on one processor, all tiles together.
 	Budget time.Duration
-	// TileOverhead is what every frame of a tile has beside what the codec makes, in bytes;
-	// PacketOverhead what packets add to it, as a part.
+	// TileOverhead is the number of bytes added to each frame of a tile. PacketOverhead is the
+	// relative overhead of packets.
 	TileOverhead   int
 	PacketOverhead float64
 }
 
-// Wish says what one rung is to be. Bits and Speed are -1 where they are to be found.
+// Wish contains the requirements for one rung. If Bits or Speed is -1, its value is selected.
 type Wish struct {
 	Target      volumetric.Bitrate
 	Bits, Speed int
 }
 
-// Rung is how a quality is coded, all tiles together, and what is expected of it.
+// Rung contains the coding parameters of a quality, all tiles together, with the predicted bit rate
+// and time.
 type Rung struct {
 	Points, Bits, Speed int
 	Rate                volumetric.Bitrate
 	Took                time.Duration
 }
 
-// String is for logs.
+// String returns the rung for logs.
 func (r Rung) String() string {
 	return fmt.Sprintf("%d points, %d bits, speed %d: %v", r.Points, r.Bits, r.Speed, r.Rate)
 }
 
 const (
-	// minPoints is the smallest rung: a figure of which head, trunk and arms can be told apart.
+	// minPoints is the number of points of the smallest rung: a figure whose head, trunk and arms
+	// are distinguishable.
 	minPoints = 200
-	// grain is the step of positions over the distance of neighbouring points. Leaving points out
-	// puts errors of about a quarter of their distance's square into a cloud, rounding a quarter of
-	// the step's: at a half, rounding has a fifth of all errors, and one bit more would cost a
-	// tenth of the points.
+	// stepRatio is the quantization step relative to the distance of neighbouring points. Omitting
+	// points causes an error of about a quarter of the square of their distance; rounding causes a
+	// quarter of the square of the step. At a ratio of a half, rounding causes a fifth of all
+	// errors, and one more bit would cost a tenth of the points.
 	stepRatio = 0.5
-	// finer is how many more bits there may be where all points fit: steps of an eighth of the
-	// distance are beyond what can be seen.
+	// extraBits is the maximum number of additional bits if all points fit. Steps of an eighth of
+	// the distance are finer than visible.
 	extraBits = 2
-	// leastBits and mostBits bound what is tried: 3 cm and 0.1 mm in a box of 2 m.
+	// leastBits and mostBits are the bounds of the search: 3 cm and 0.1 mm in a box of 2 m.
 	leastBits, mostBits = 6, 14
-	// minGain is by how much more points a slower step must have: it takes the processor's time from everything else.
+	// minGain is the factor by which a slower step must increase the points, because a slower step
+	// takes processor time from everything else.
 	minGain = 1.05
 )
 
-// bits are those whose steps have about the right size for a number of points, of which a surface
-// has the more the closer they are.
+// bits returns the number of bits with a suitable step for a number of points. The more points a
+// surface has, the smaller is their distance.
 func (s *Source) bits(points int) int {
 	spacing := float64(s.Spacing) * math.Sqrt(float64(s.Points)/float64(points))
 	if !(spacing > 0) {
@@ -85,7 +91,8 @@ func (s *Source) bits(points int) int {
 	return int(max(leastBits, min(mostBits, math.Round(exact))))
 }
 
-// rung is what coding so many points comes to, if the model knows.
+// rung returns the rung for a number of points and a speed. The result is false if the model has no
+// prediction.
 func (s *Source) rung(m Model, w Wish, points, speed int) (Rung, bool) {
 	r := Rung{Points: points, Bits: w.Bits, Speed: speed}
 	if r.Bits < 0 {
@@ -104,7 +111,7 @@ func (s *Source) params(r Rung) codec.Params {
 	return p
 }
 
-// steps are the speeds to choose from, ascending.
+// steps returns the speeds to choose from, ascending.
 func (s *Source) steps(w Wish) []int {
 	if w.Speed >= 0 {
 		return []int{w.Speed}
@@ -112,15 +119,15 @@ func (s *Source) steps(w Wish) []int {
 	return s.Codec.Capabilities().StepsOf(s.Params)
 }
 
-// Trials are the rungs to code before anything can be found for a wish, so that the model knows all
-// settings that may be chosen.
+// Trials returns the rungs to code before Find can be called for a wish, so that the model knows
+// all settings that Find may choose.
 func (s *Source) Trials(w Wish) []Rung {
 	var trials []Rung
 	for _, speed := range s.steps(w) {
 		for more := 1; more <= extraBits && w.Bits < 0; more++ {
 			trials = append(trials, Rung{Points: s.Points, Bits: min(mostBits, s.bits(s.Points)+more), Speed: speed})
 		}
-		// Two numbers of points per setting show how size and time change with them.
+		// Two numbers of points per setting show how size and time depend on the number of points.
 		last := Rung{}
 		for points := float64(s.Points); points > minPoints/1.42; points /= math.Sqrt2 {
 			r := Rung{Points: max(1, int(points)), Bits: w.Bits, Speed: speed}
@@ -136,16 +143,16 @@ func (s *Source) Trials(w Wish) []Rung {
 	return trials
 }
 
-// Find gives the rung that comes closest to the target from below, within the budget: the one with
-// the most points, and where all fit, with finer steps. What is too little for the smallest rung,
-// or for what the model knows, gives the smallest. It is false where the model knows nothing of the
-// codec.
+// Find returns the rung closest to the target from below and within the budget: the rung with the
+// most points, and with finer steps if all points fit. If the target is too low for the smallest
+// rung, or for every rung that the model knows, Find returns the smallest. The result is false if
+// the model knows nothing about the codec.
 func (s *Source) Find(m Model, w Wish) (Rung, bool) {
 	var best Rung
 	found := false
 	steps := s.steps(w)
 	for i := range steps {
-		// From the fastest on.
+		// The fastest step first.
 		speed := steps[len(steps)-1-i]
 		r, known := s.most(m, w, speed)
 		if !known {
@@ -158,8 +165,9 @@ func (s *Source) Find(m Model, w Wish) (Rung, bool) {
 	return best, found
 }
 
-// most is the rung with the most points at a speed. Rate and time grow with points, but for a dent
-// where bits change, which a search by halving may land on either side of.
+// most returns the rung with the most points at a speed. Bit rate and time increase with the number
+// of points, except for a small drop at a change of bits; the binary search may end on either side
+// of the drop.
 func (s *Source) most(m Model, w Wish, speed int) (Rung, bool) {
 	fits := func(r Rung) bool { return r.Rate <= w.Target && (s.Budget == 0 || r.Took <= s.Budget) }
 	low, high := min(minPoints, s.Points), s.Points

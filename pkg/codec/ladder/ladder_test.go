@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// tree is a codec of which only the capabilities count.
+// tree is a codec with capabilities only.
 type tree struct{ codec.Codec }
 
 func (tree) FourCC() codec.FourCC { return codec.FourCC{'t', 'r', 'e', 'e'} }
@@ -18,12 +18,12 @@ func (tree) Capabilities() codec.Capabilities {
 	return codec.Capabilities{Encodes: true, Colors: true, ExactColors: true, Steps: []int{0, 5, 9}}
 }
 
-// formula predicts as trees code: 2.5 bits of every point per bit of its coordinates, one less for
-// every doubling of points, and less at lower speeds, which take more time.
+// formula predicts like a tree codec: 2.5 bits per point for each bit of its coordinates, one bit
+// less for every doubling of the points, and less at lower speeds, which take more time.
 type formula struct {
-	// larger and slower are what frames are as multiples of that.
+	// larger and slower are factors on size and time.
 	larger, slower float64
-	// unknown are bits of which nothing is known.
+	// unknown contains the bits without a prediction.
 	unknown map[int]bool
 }
 
@@ -54,8 +54,8 @@ func source() Source {
 
 var free = Wish{Bits: -1, Speed: -1}
 
-// TestFind: the rate is met from below, as closely as points can be chosen, and is what the model
-// says of all tiles together.
+// TestFind expects a bit rate as close to the target from below as the number of points permits,
+// computed from the model for all tiles together.
 func TestFind(t *testing.T) {
 	m := &formula{larger: 1, slower: 1}
 	for _, mbit := range []float64{1, 3, 5, 8, 12, 20} {
@@ -72,7 +72,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindTakesNoMoreThanThereIs, nor less than a figure can be told by.
+// TestFindTakesNoMoreThanThereIs expects at most all points, and at least the smallest rung.
 func TestFindTakesNoMoreThanThereIs(t *testing.T) {
 	s, m := source(), &formula{larger: 1, slower: 1}
 	for target, want := range map[volumetric.Bitrate]int{1e9: 40000, 1: minPoints} {
@@ -82,7 +82,8 @@ func TestFindTakesNoMoreThanThereIs(t *testing.T) {
 			t.Errorf("%v: got %v, %v, want %d points", target, r, ok, want)
 		}
 	}
-	// What all points leave makes steps finer: 40,000 points at 11 bits take 34.4 Mbit/s, and each bit more 3.1.
+	// Bit rate beyond all points makes steps finer: 40,000 points at 11 bits take 34.4 Mbit/s, and
+	// each further bit 3.1.
 	for target, want := range map[volumetric.Bitrate]int{35e6: 11, 38e6: 12, 1e9: 13} {
 		w := Wish{Target: target, Bits: -1, Speed: 9}
 		if r, ok := s.Find(m, w); !ok || r.Points != 40000 || r.Bits != want {
@@ -97,7 +98,8 @@ func TestFindTakesNoMoreThanThereIs(t *testing.T) {
 	}
 }
 
-// TestBits: half as many points on each axis of a surface want one bit less; 2 mm in 1.8 m want 11.
+// TestBits expects one bit less for half the points on each axis of a surface; 2 mm in 1.8 m
+// require 11 bits.
 func TestBits(t *testing.T) {
 	s := source()
 	for points, want := range map[int]int{40000: 11, 10000: 10, 2500: 9} {
@@ -107,8 +109,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestFindWithinTime: the slowest speed has the most points where there is time, and there are
-// fewer where there is not.
+// TestFindWithinTime expects the slowest speed, with the most points, if there is time, and fewer
+// points otherwise.
 func TestFindWithinTime(t *testing.T) {
 	w := free
 	w.Target = 12e6
@@ -123,7 +125,7 @@ func TestFindWithinTime(t *testing.T) {
 			t.Errorf("within %v: got %v in %v, %v, want speed %d", test.budget, r, r.Took, ok, test.speed)
 		}
 	}
-	// Where all points fit at any speed, the fastest is enough.
+	// If all points fit at any speed, the fastest suffices.
 	w.Target = 1e9
 	s := source()
 	if r, _ := s.Find(&formula{larger: 1, slower: 1}, w); r.Speed != 9 {
@@ -142,7 +144,7 @@ func TestWishes(t *testing.T) {
 	}
 }
 
-// TestTrials teaches a model what it asks for; it then knows everything that Find looks at.
+// TestTrials observes the trials; afterwards the model knows every setting that Find considers.
 func TestTrials(t *testing.T) {
 	s, truth, learnt := source(), &formula{larger: 1, slower: 1}, model.New()
 	for _, r := range s.Trials(free) {

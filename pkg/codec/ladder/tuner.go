@@ -8,46 +8,48 @@ import (
 )
 
 const (
-	// usableShare is the part of the uplink's estimate that is shared out, of the bitrates that
-	// qualities are described by. A client takes 95 % for its tracks, wants 10 % to spare for one
-	// that returns, and counts the headers of IP, UDP, RTP and SRTP, 6 to 10 %: 0.95/1.1/1.1, with
-	// 4 % to spare for sound and for frames above their mean.
+	// usableShare is the share of the uplink's estimate that is allocated to the nominal bit rates
+	// of the qualities. A client uses 95 % of the estimate for its tracks, requires a margin of 10
+	// % before a track returns, and adds the headers of IP, UDP, RTP and SRTP, 6 to 10 %:
+	// 0.95/1.1/1.1, with 4 % left for audio and for frames above the mean.
 	usableShare = 0.75
-	// A share that falls by less than fall is left as it is, and one that rises by less than rise:
-	// the first within the noise of an estimate, the second within what a client would not find
-	// worth a return.
+	// A share that falls by less than fallThreshold, or rises by less than riseThreshold, is not
+	// changed. The first is within the noise of an estimate; for the second a client would not
+	// resume a track.
 	fallThreshold = 0.95
 	riseThreshold = 1.05
-	// riseDelay is how long the uplink must carry more before it is used: an estimate that has
-	// dropped overshoots on its way up.
+	// riseDelay is the time for which the uplink must carry more before the increase is used. An
+	// estimate that has dropped overshoots while it recovers.
 	riseDelay = time.Second
-	// reviewInterval is how often rungs are held against what the model has learnt since, tolerance
-	// how far off their rate may be, downwards and upwards.
+	// reviewInterval is the interval at which rungs are compared with newer predictions. tooLow and
+	// tooHigh are the tolerated ratios of predicted and target bit rate.
 	reviewInterval = time.Second
 	tooLow         = 0.85
 	tooHigh        = 1.05
-	// leastExponent keeps qualities apart: a ratio of four becomes one of a half more.
+	// leastExponent keeps qualities apart: a ratio of four becomes a ratio of one and a half.
 	leastExponent = 0.3
 )
 
-// Tuner keeps the rungs of a ladder at their targets, or below where the uplink does not carry these.
+// Tuner keeps the rungs of a ladder at their target bit rates, or below if the uplink does not
+// carry the targets.
 type Tuner struct {
 	source Source
 	wishes []Wish
 	rungs  []Rung
-	// targets are what the rungs were last found for.
+	// targets contains the bit rates for which the rungs were last selected.
 	targets []volumetric.Bitrate
 
-	// carried is the uplink that targets were shared out by, 0 for no limit; wanted who was
-	// counted. better is since when it carries more.
+	// carried is the uplink capacity for which the targets were computed, 0 for no limit. wanted
+	// contains the qualities that were counted. better is the time since which the uplink has
+	// carried more.
 	carried  float64
 	wanted   []bool
 	better   time.Time
 	reviewed time.Time
 }
 
-// NewTuner makes a tuner of qualities, ascending, and finds their first rungs by the model, at full
-// targets. It is false where the model lacks the trials.
+// NewTuner returns a tuner of qualities in ascending order, with their first rungs at full targets.
+// The result is false if the model lacks the trials.
 func NewTuner(source Source, wishes []Wish, m Model) (*Tuner, bool) {
 	t := &Tuner{
 		source:  source,
@@ -67,15 +69,15 @@ func NewTuner(source Source, wishes []Wish, m Model) (*Tuner, bool) {
 	return t, true
 }
 
-// Rungs are how the qualities are coded now. They change with Step only.
+// Rungs returns the current rungs. They change only in Step.
 func (t *Tuner) Rungs() []Rung { return t.rungs }
 
-// Targets are the rates that the rungs were found for.
+// Targets returns the bit rates for which the rungs were selected.
 func (t *Tuner) Targets() []volumetric.Bitrate { return t.targets }
 
-// Step takes what the uplink carries, 0 where that is not known, and which qualities are wanted for
-// any tile, also those that were given up for want of bandwidth. It tells whether a rung has
-// changed.
+// Step updates the rungs. uplink is the capacity of the uplink, 0 if unknown. wanted reports for
+// each quality whether it is wanted for any tile, including qualities stopped because of
+// insufficient bandwidth. Step reports whether a rung changed.
 func (t *Tuner) Step(now time.Time, uplink volumetric.Bitrate, wanted []bool, m Model) bool {
 	moved := t.share(now, usableShare*float64(uplink), wanted)
 	if !moved && now.Sub(t.reviewed) < reviewInterval {
@@ -89,7 +91,7 @@ func (t *Tuner) Step(now time.Time, uplink volumetric.Bitrate, wanted []bool, m 
 	return changed
 }
 
-// share shares out what the uplink carries, and tells whether targets have changed.
+// share distributes the capacity of the uplink and reports whether targets changed.
 func (t *Tuner) share(now time.Time, carried float64, wanted []bool) bool {
 	different := false
 	for q, w := range wanted {
@@ -128,7 +130,7 @@ func (t *Tuner) share(now time.Time, carried float64, wanted []bool) bool {
 	return moved
 }
 
-// retune finds a rung again where the model says that it misses its target.
+// retune selects a new rung if the model predicts that the current rung misses its target.
 func (t *Tuner) retune(q int, m Model) bool {
 	old, wish := t.rungs[q], t.wishes[q]
 	wish.Target = t.targets[q]
@@ -150,16 +152,16 @@ func (t *Tuner) retune(q int, m Model) bool {
 	return next.Points != old.Points || next.Bits != old.Bits || next.Speed != old.Speed
 }
 
-// fixed is the wish with the bits of a rung.
+// fixed returns the wish with the bits of a rung.
 func (w Wish) fixed(r Rung) Wish {
 	w.Bits = r.Bits
 	return w
 }
 
-// Squeeze lowers ascending rates so that they sum up to no more than what is carried, 0 for no
-// limit. The lowest stays and the ratios between the others shrink evenly, since a low quality that
-// gets lower helps nobody; where that leaves them too close to each other to be worth having, all
-// shrink.
+// Squeeze lowers ascending bit rates so that their sum is at most carried; 0 means no limit. The
+// lowest rate is kept and the ratios between the others are reduced evenly, because a lower lowest
+// quality helps no receiver. If the rates would become too similar to be useful, all rates are
+// reduced.
 func Squeeze(rates []volumetric.Bitrate, carried float64) []volumetric.Bitrate {
 	out := append([]volumetric.Bitrate{}, rates...)
 	if len(rates) == 0 || carried <= 0 || sum(rates, 1) <= carried {
@@ -168,7 +170,7 @@ func Squeeze(rates []volumetric.Bitrate, carried float64) []volumetric.Bitrate {
 	exponent := 1.0
 	if len(rates) > 1 {
 		exponent = leastExponent
-		// Thirty halvings leave less than a bit of a gigabit.
+		// Thirty halvings leave an error of less than one bit in a gigabit.
 		for high := 1.0; high-exponent > 1e-9; {
 			middle := (exponent + high) / 2
 			if sum(rates, middle) > carried {
@@ -185,7 +187,7 @@ func Squeeze(rates []volumetric.Bitrate, carried float64) []volumetric.Bitrate {
 	return out
 }
 
-// scaledRate is a rate whose ratio to the lowest is raised to a power, times a factor.
+// scaledRate returns a rate whose ratio to the lowest is raised to a power, times a factor.
 func scaledRate(rates []volumetric.Bitrate, i int, exponent, factor float64) float64 {
 	low := float64(rates[0])
 	return factor * low * math.Pow(float64(rates[i])/low, exponent)

@@ -14,14 +14,14 @@ import (
 	"github.com/volsfu/volsfu/test/transcript"
 )
 
-// TestTranscripts plays the files of testdata. Their first line has the targets in Mbit/s; the
-// others are
+// TestTranscripts runs the transcripts of testdata. Their first line contains the targets in
+// Mbit/s; the others are
 //
 //	MS UPLINK [without Q…] [larger F] [slower F]
 //
-// a step so many milliseconds after the beginning with an uplink of so many Mbit/s, 0 where it is
-// unknown; without qualities that nobody wants; with frames that are larger, or slower, than at
-// first. Below, after ">", stand the rungs where one has changed.
+// for a step MS milliseconds after the beginning with an uplink of UPLINK Mbit/s, 0 if unknown.
+// "without" lists qualities that are not wanted; "larger" and "slower" change the size and the time
+// of frames by a factor. If a rung changes, the rungs follow after ">".
 func TestTranscripts(t *testing.T) {
 	transcript.Play(t, "testdata/*.txt", play)
 }
@@ -98,7 +98,7 @@ func number(t *testing.T, word string) float64 {
 	return v
 }
 
-// rungs are written with three digits: the last ones depend on the machine.
+// rungs returns the rungs with three digits, because the last digits depend on the machine.
 func rungs(t *Tuner) string {
 	var out strings.Builder
 	for _, r := range t.Rungs() {
@@ -114,7 +114,8 @@ func rungs(t *Tuner) string {
 	return out.String()
 }
 
-// TestSqueeze: whatever is carried, no more is given out; no rate rises, none is lost, and their order stays.
+// TestSqueeze expects that the sum is at most the given capacity, that no rate rises or is lost,
+// and that the order of the rates is kept.
 func TestSqueeze(t *testing.T) {
 	for _, test := range []struct {
 		rates   []volumetric.Bitrate

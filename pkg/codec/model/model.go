@@ -1,6 +1,6 @@
-// Package model learns while a program runs how large the frames of a codec are and how long they
-// take, and says so of frames that are not encoded yet. It is pure: what was measured goes in,
-// predictions come out. A Model belongs to one goroutine.
+// Package model predicts the size and the encoding time of frames from the frames that were encoded
+// earlier by the same program. The package is pure: measurements go in and predictions come out. A
+// Model belongs to one goroutine.
 package model
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// Observation is one encoded frame: as many points, coded with the parameters, in so many bytes and
-// within so much time.
+// Observation describes one encoded frame: the number of points, the parameters, the size in bytes
+// and the encoding time.
 type Observation struct {
 	Codec  codec.Codec
 	Params codec.Params
@@ -20,15 +20,16 @@ type Observation struct {
 	Took   time.Duration
 }
 
-// Prediction is what a frame will be.
+// Prediction is the predicted size in bytes and time of a frame.
 type Prediction struct {
 	Bytes int
-	// Took is the mean time, Most what it rarely exceeds: the mean and three times the mean deviation.
+	// Took is the mean time. Most is a time that is rarely exceeded: the mean plus three times the
+	// mean deviation.
 	Took, Most time.Duration
 }
 
-// setting is what makes a difference to how points are coded. Positions are coded in a box, which
-// is the same for all frames of a publication.
+// setting contains the parameters that affect the coding of points. Positions are coded in a box,
+// which is the same for all frames of a publication.
 type setting struct {
 	codec               codec.FourCC
 	bits, step, quality int
@@ -47,45 +48,47 @@ func settingOf(c codec.Codec, p codec.Params) setting {
 	return s
 }
 
-// Model is what was learnt, by codec and parameters.
+// Model contains the observed costs, by codec and parameters.
 type Model struct {
 	learnt map[setting]*costs
 }
 
-// New makes a model that knows nothing.
+// New returns a model without observations.
 func New() *Model { return &Model{learnt: make(map[setting]*costs)} }
 
-// costs are those of one setting.
+// costs contains the costs of one setting.
 type costs struct {
-	// size is bits per point over the logarithm of points: a tree codes the bits that neighbours
-	// share once, so that each doubling saves about as much.
+	// size is bits per point over the logarithm of the number of points. A tree codes common bits
+	// of neighbours once, so that each doubling of the points saves about the same number of bits.
 	size line
-	// time is nanoseconds per point over one over points: what every frame takes stands beside what every point does.
+	// time is nanoseconds per point over the inverse of the number of points: a constant time per
+	// frame plus a time per point.
 	time line
-	// deviation is how far times are from what was predicted, as a part of that.
+	// deviation is the mean relative deviation of the times from their predictions.
 	deviation mean
 }
 
 const (
-	// memoryFrames is how many frames count: a second's at 30 per second in four tiles. What was
-	// learnt follows a scene that changes within it.
+	// memoryFrames is the number of frames that count: one second at 30 frames per second in four
+	// tiles. The model follows a scene that changes within this time.
 	memoryFrames = 120
-	// slopeOfSize is what a doubling of points saves in bits per point where one number of points
-	// was seen only: what it saves in an unordered set at least, since n! orders of it are the
-	// same.
+	// slopeOfSize is the saving per doubling of the points, in bits per point, that is assumed
+	// after observations of only one number of points. An unordered set saves at least this,
+	// because its n! orders are equivalent.
 	slopeOfSize = -1
-	// slopeOfTime is what a frame takes in nanoseconds before its first point: calls, tables and markers.
+	// slopeOfTime is the time of a frame before its first point, in nanoseconds: calls, tables and
+	// markers.
 	slopeOfTime = 20_000
-	// firstDeviation stands for what is not known of times after the first frame: caches are cold then.
+	// firstDeviation is the assumed deviation of times after the first frame, when caches are cold.
 	firstDeviation = 0.5
-	// deviationFactor is how many mean deviations lie between a prediction and what is rarely
-	// exceeded, as between round trips and time-outs (RFC 6298 has four).
+	// deviationFactor is the number of mean deviations between the prediction and Most, as between
+	// round trips and time-outs (RFC 6298 uses four).
 	deviationFactor = 3
-	// maxPrediction bounds predictions, so that they remain numbers whatever was observed.
+	// maxPrediction limits predictions, so that they are finite for any observations.
 	maxPrediction = time.Hour
 )
 
-// Observe learns from a frame. Frames without points or time say nothing.
+// Observe adds a frame. Frames without points, bytes or time are ignored.
 func (m *Model) Observe(o Observation) {
 	if o.Points <= 0 || o.Took <= 0 || o.Bytes <= 0 {
 		return
@@ -112,8 +115,9 @@ func (c *costs) took(points int) float64 {
 	return max(0, c.time.at(1/n)) * n
 }
 
-// Predict says what a frame of so many points will be, and whether anything is known of the codec
-// with these parameters. Speeds that make no difference to the codec are known together.
+// Predict predicts a frame with the given number of points. The result is false if no frame of the
+// codec with these parameters was observed. Speeds that make no difference to the codec share their
+// observations.
 func (m *Model) Predict(c codec.Codec, params codec.Params, points int) (Prediction, bool) {
 	learnt, known := m.learnt[settingOf(c, params)]
 	if !known || points <= 0 {
@@ -129,23 +133,24 @@ func (m *Model) Predict(c codec.Codec, params codec.Params, points int) (Predict
 	}, true
 }
 
-// line is a straight line through what was seen lately: least squares with weights that fade
-// (Haykin, Adaptive Filter Theory, 10.2), and with a slope that is expected until values far enough
-// apart show another.
+// line is a straight line fitted to recent values: least squares with decaying weights (Haykin,
+// Adaptive Filter Theory, 10.2). A prior slope is assumed until values far enough apart show
+// another slope.
 type line struct {
-	// prior is the slope that is expected; where it is bounded, slopes below least count as least.
+	// prior is the assumed slope. If bounded is set, the slope is at least least.
 	prior, least float64
 	bounded      bool
 
 	weight, x, y, xx, xy float64
 }
 
-// priorWeight is how much the expected slope counts: as much as one frame in memoryFrames that is
-// off the mean by the square root of this.
+// priorWeight is the weight of the prior slope, relative to the weight of one frame at the distance
+// of the mean: the prior counts like one remembered frame whose distance from the mean is the
+// square root of priorWeight.
 const priorWeight = 0.02
 
-// smallestScale stands for where values are if all are 0, as the logarithm of a single point is:
-// far below the square of one over the points of any frame.
+// smallestScale replaces the square of the mean if all values are 0, as the logarithm of one point
+// is. It is far below the square of the inverse of any number of points.
 const smallestScale = 1e-30
 
 func (l *line) add(x, y float64) {
@@ -160,7 +165,7 @@ func (l *line) add(x, y float64) {
 func (l *line) at(x float64) float64 {
 	meanX, meanY := l.x/l.weight, l.y/l.weight
 	spread := max(0, l.xx-l.x*meanX)
-	// The prior's weight is relative to where values are, since x is of any unit.
+	// The weight of the prior is relative to the square of the mean, because x may have any unit.
 	prior := priorWeight * max(meanX*meanX, smallestScale)
 	slope := (l.xy - l.x*meanY + prior*l.prior) / (spread + prior)
 	if l.bounded {
@@ -169,10 +174,10 @@ func (l *line) at(x float64) float64 {
 	return meanY + slope*(x-meanX)
 }
 
-// mean is one that fades, from a first value.
+// mean is an exponentially weighted mean with an initial value.
 type mean struct{ value float64 }
 
-// deviationGain is RFC 6298's for deviations.
+// deviationGain is the gain of RFC 6298 for deviations.
 const deviationGain = 1. / 4
 
 func (m *mean) add(v float64) { m.value += deviationGain * (v - m.value) }

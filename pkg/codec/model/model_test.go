@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/test/transcript"
 )
 
-// coder is a codec of which only the capabilities count.
+// coder is a codec with capabilities only.
 type coder struct {
 	codec.Codec
 	fourCC codec.FourCC
@@ -35,13 +35,13 @@ var coders = map[string]codec.Codec{
 	"plain": coder{fourCC: codec.FourCC{'p', 'l', 'a', 'n'}, can: codec.Capabilities{Steps: []int{0}}},
 }
 
-// TestTranscripts plays the files of testdata. Their lines are
+// TestTranscripts runs the transcripts of testdata. Their lines are
 //
 //	TIMES x CODEC BITS SPEED [quality=N] [plain] [sequential]: POINTS points, BYTES bytes, TIME
 //	CODEC BITS SPEED [quality=N] [plain] [sequential]: POINTS points
 //
-// for frames that were encoded, as often as stands before them, and for those that are asked about.
-// Below the latter, after ">", stands what is predicted.
+// The first form observes frames, TIMES times. The second form requests a prediction, which follows
+// after ">".
 func TestTranscripts(t *testing.T) {
 	transcript.Play(t, "testdata/*.txt", play)
 }
@@ -114,7 +114,8 @@ func number(t *testing.T, word string) int {
 	return n
 }
 
-// told writes a prediction with three digits: the last ones of a sum differ between machines.
+// told returns a prediction with three digits, because the last digits of a sum differ between
+// machines.
 func told(p Prediction, known bool) string {
 	if !known {
 		return "unknown"
@@ -127,7 +128,7 @@ func told(p Prediction, known bool) string {
 	return fmt.Sprintf("%.0f bytes, %g ms, rarely above %g ms", round(float64(p.Bytes)), ms(p.Took), ms(p.Most))
 }
 
-// TestPredictionsAreFinite: whatever was observed, no prediction is below nothing or beyond all measure.
+// TestPredictionsAreFinite expects predictions between 0 and the limits for any observations.
 func TestPredictionsAreFinite(t *testing.T) {
 	c := coders["tree"]
 	for _, o := range []Observation{
@@ -158,7 +159,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestOnePoint learns from frames of one point, whose number has the logarithm 0, and predicts others.
+// TestOnePoint learns from frames of one point, whose logarithm is 0, and predicts others.
 func TestOnePoint(t *testing.T) {
 	m := New()
 	for range 3 {

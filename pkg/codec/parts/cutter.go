@@ -6,17 +6,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// sampled is how many points the cuts are found from: the share of a part is then right within
-// about 1/sqrt(1024) = 3 % of the cloud.
+// sampled is the number of points from which the cuts are computed. The size of a part is then
+// accurate to about 1/sqrt(1024) = 3 % of the cloud.
 const sampled = 1024
 
-// cutter cuts clouds into slabs.
+// cutter divides clouds into slabs.
 type cutter struct {
 	sample [sampled][3]float32
 	values [sampled]float32
 }
 
-// cut gives every part the points of its slab, in memory that the parts keep.
+// cut assigns to each part the points of its slab, in memory of the parts.
 func (c *cutter) cut(cloud *pointcloud.Cloud, parts []*part, plain bool) {
 	var cuts [MaxParts - 1]float32
 	axis := c.findCuts(cloud, cuts[:len(parts)-1])
@@ -25,7 +25,7 @@ func (c *cutter) cut(cloud *pointcloud.Cloud, parts []*part, plain bool) {
 	}
 	for i, position := range cloud.Positions {
 		at := 0
-		// Few cuts: counting those below the point has no branch to mispredict.
+		// There are few cuts: counting the cuts below the point has no branch to mispredict.
 		for _, cut := range cuts[:len(parts)-1] {
 			if position[axis] > cut {
 				at++
@@ -42,7 +42,7 @@ func (c *cutter) cut(cloud *pointcloud.Cloud, parts []*part, plain bool) {
 	}
 }
 
-// findCuts finds the longest axis of the cloud, and where to cut it.
+// findCuts returns the longest axis of the cloud and computes the cuts along this axis.
 func (c *cutter) findCuts(cloud *pointcloud.Cloud, cuts []float32) (axis int) {
 	n := min(sampled, cloud.Len())
 	for i := range n {

@@ -16,13 +16,14 @@ type decoder struct {
 	workers      *workers
 }
 
-// space is where one part goes; only one goroutine has it at a time.
+// partDecoder decodes one part. Only one goroutine uses it at a time.
 type partDecoder struct {
 	decoder codec.Announcer
 	data    []byte
-	place   pointcloud.Cloud // as many points as the frame says
-	cloud   pointcloud.Cloud // what is decoded, in the memory of place where the codec decodes into the memory that it is given
-	err     error
+	place   pointcloud.Cloud // as many points as the frame announces
+	// the decoded points, in the memory of place if the codec decodes to the given memory
+	cloud pointcloud.Cloud
+	err   error
 }
 
 func newDecoder(pool *Pool) *decoder {
@@ -31,8 +32,8 @@ func newDecoder(pool *Pool) *decoder {
 	return d
 }
 
-// Decode replaces the cloud's points by the frame's, part after part. Parts of a codec that this
-// program has not give an error around codec.ErrUnknown.
+// Decode replaces the cloud's points by the frame's, part after part. If this program does not have
+// the codec of the parts, the error wraps codec.ErrUnknown.
 func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 	cloud.Reset()
 	if len(data) == 0 {
@@ -67,7 +68,7 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 	}
 	d.workers.run(count)
 	for i, s := range d.partDecoders[:count] {
-		// Nothing is held on to: cloud and data are the caller's.
+		// References are dropped, because cloud and data belong to the caller.
 		s.place, s.cloud, s.data = pointcloud.Cloud{}, pointcloud.Cloud{}, nil
 		if s.err != nil {
 			return fmt.Errorf("part %d of %d: %w", i, count, s.err)
@@ -76,7 +77,7 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 	return nil
 }
 
-// prepare has as many decoders of the codec as there are parts.
+// prepare creates a decoder of the codec for each part.
 func (d *decoder) prepare(name codec.FourCC, count int) error {
 	if name == fourCC {
 		return fmt.Errorf("%w: parts of parts", codec.ErrMalformed)
@@ -91,7 +92,7 @@ func (d *decoder) prepare(name codec.FourCC, count int) error {
 	for len(d.partDecoders) < count {
 		decoder, announces := d.inner.NewDecoder().(codec.Announcer)
 		if !announces {
-			return fmt.Errorf("%w: parts of %s, whose frames do not announce how many points they have",
+			return fmt.Errorf("%w: parts of %s, whose frames do not announce their number of points",
 				codec.ErrMalformed, d.inner.Name())
 		}
 		d.partDecoders = append(d.partDecoders, &partDecoder{decoder: decoder})
@@ -99,8 +100,9 @@ func (d *decoder) prepare(name codec.FourCC, count int) error {
 	return nil
 }
 
-// check checks that no part's own head announces more points than the frame's head says. 64 parts of a few bytes
-// could otherwise hold 65,536 points each, and all of them would be decoded before their numbers are found wrong.
+// check returns an error if the head of a part announces more points than the head of the frame.
+// Otherwise 64 parts of a few bytes could contain 65,536 points each, and all of them would be
+// decoded before the error is found.
 func (d *decoder) check(data []byte, count int) error {
 	rest := data[headerBytes+count*sizeBytes:]
 	for i, s := range d.partDecoders[:count] {
@@ -127,8 +129,8 @@ func (*decoder) Announced(data []byte) (int, error) {
 	return points, nil
 }
 
-// decode decodes one part into its place, which has no room for more: a part with more points than
-// the frame says goes elsewhere.
+// decode decodes one part into its place. The place has no room for more points: a part with more
+// points than announced is decoded to other memory.
 func (s *partDecoder) decode() {
 	s.cloud = s.place
 	s.cloud.Reset()
@@ -144,13 +146,13 @@ func (s *partDecoder) decode() {
 	}
 }
 
-// sizes are the numbers of points and bytes of a part.
+// sizes returns the numbers of points and bytes of a part.
 func sizes(data []byte, i int) (points, bytes int) {
 	at := data[headerBytes+i*sizeBytes:]
 	return int(binary.LittleEndian.Uint32(at)), int(binary.LittleEndian.Uint32(at[4:]))
 }
 
-// parse checks the head, and the frame's length against it.
+// parse checks the head and the length of the frame.
 func parse(data []byte) (count, points int, err error) {
 	if len(data) < headerBytes+sizeBytes {
 		return 0, 0, fmt.Errorf(
@@ -172,7 +174,7 @@ func parse(data []byte) (count, points int, err error) {
 		)
 	}
 	count = int(announced)
-	// 64 parts of 32 bits each: no sum overflows.
+	// 64 parts of 32 bits each: the sums cannot overflow.
 	total := uint64(headerBytes + count*sizeBytes)
 	all := uint64(0)
 	for i := range count {
@@ -180,7 +182,7 @@ func parse(data []byte) (count, points int, err error) {
 		n, size := binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:])
 		if n == 0 || size == 0 {
 			return 0, 0, fmt.Errorf(
-				"%w: part %d has %d points in %d bytes, expected some",
+				"%w: part %d has %d points in %d bytes, expected at least 1 of each",
 				codec.ErrMalformed,
 				i,
 				n,

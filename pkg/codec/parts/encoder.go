@@ -10,26 +10,27 @@ import (
 )
 
 const (
-	// headerBytes is the size of what precedes the sizes of the parts, sizeBytes that of one part's.
+	// headerBytes is the size of the head before the sizes of the parts, sizeBytes the size of each
+	// part's entry.
 	headerBytes = 8
 	sizeBytes   = 8
 )
 
-// encoder codes the parts of one cloud at a time.
+// encoder encodes the parts of one cloud at a time.
 type encoder struct {
 	inner   codec.Codec
 	most    int
-	limit   int // points
+	limit   int // in points
 	parts   []*part
 	cutter  cutter
 	workers *workers
 	params  codec.Params
 }
 
-// part is what one of them needs; only one goroutine has it at a time.
+// part is the state of one part. Only one goroutine uses it at a time.
 type part struct {
 	encoder codec.Encoder
-	cloud   pointcloud.Cloud // in the caller's memory, or in slab
+	cloud   pointcloud.Cloud // in the caller's memory or in slab
 	slab    pointcloud.Cloud
 	data    []byte
 	points  int
@@ -63,7 +64,7 @@ func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 	e.workers.run(count)
 	size := headerBytes
 	for i, p := range e.parts[:count] {
-		// The cloud is the caller's; only its number of points is needed now.
+		// The cloud belongs to the caller. Only its number of points is needed from here on.
 		p.points, p.cloud = p.cloud.Len(), pointcloud.Cloud{}
 		if p.err != nil {
 			return dst, fmt.Errorf("encode parts: part %d of %d: %w", i, count, p.err)
@@ -73,8 +74,8 @@ func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 	return e.write(slices.Grow(dst, size), count), nil
 }
 
-// split gives every part its points. Slabs may come out empty where many points share a coordinate;
-// their places go to the parts behind them.
+// split assigns points to the parts. Slabs may be empty if many points share a coordinate; the
+// following parts then move up.
 func (e *encoder) split(cloud *pointcloud.Cloud, count int) {
 	if count == 1 || e.params.Sequential {
 		for i, p := range e.parts[:count] {
@@ -85,7 +86,7 @@ func (e *encoder) split(cloud *pointcloud.Cloud, count int) {
 	e.cutter.cut(cloud, e.parts[:count], e.params.NoColors)
 }
 
-// section is some of the cloud's points, in its own memory.
+// section returns a range of the cloud's points in the memory of the cloud.
 func section(cloud *pointcloud.Cloud, begin, end int, plain bool) pointcloud.Cloud {
 	part := pointcloud.Cloud{Positions: cloud.Positions[begin:end:end]}
 	if !plain {
@@ -94,7 +95,7 @@ func section(cloud *pointcloud.Cloud, begin, end int, plain bool) pointcloud.Clo
 	return part
 }
 
-// write appends head and parts, those that have points.
+// write appends the head and the parts that have points.
 func (e *encoder) write(dst []byte, count int) []byte {
 	filled := 0
 	for _, p := range e.parts[:count] {

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"github.com/volsfu/volsfu/pkg/codec"
-	"github.com/volsfu/volsfu/pkg/codec/labels" // registers itself, too
+	"github.com/volsfu/volsfu/pkg/codec/labels" // registers its codec, too
 )
 
-// Find finds a codec that encodes by what people call it: a name of the registry, parts with what
-// codes them and how many there are, as in parts:draco:3, or labels with what codes the points
-// beside them, as in labels:zstd. Errors wrap codec.ErrUnknown.
+// Find returns the encoding codec for a name specified by a user: a name of the registry; parts
+// with the inner codec and the number of parts, as in parts:draco:3; or labels with the codec of
+// the points, as in labels:zstd. Errors wrap codec.ErrUnknown.
 func Find(name string) (codec.Codec, error) {
 	if coder, labelled := strings.CutPrefix(name, "labels:"); labelled {
 		c, err := codec.ByName(coder)
@@ -35,7 +35,7 @@ func Find(name string) (codec.Codec, error) {
 	case err != nil:
 		return nil, err
 	case !c.Capabilities().Encodes:
-		return nil, fmt.Errorf("%w: %s is only decoded here", codec.ErrUnknown, c.Name())
+		return nil, fmt.Errorf("%w: this program only decodes %s", codec.ErrUnknown, c.Name())
 	case inParts && (c.Name() == "parts" || c.Name() == "labels"):
 		return nil, fmt.Errorf("%w: parts of %s", codec.ErrUnknown, c.Name())
 	case inParts:

@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// dense is a capture of a real person with 100,000 points, in no order: those of the capture and
-// some of them again, a few millimetres aside.
+// dense returns a capture of a real person with 100,000 points in random order: the points of the
+// capture, and some of them again, displaced by a few millimetres.
 func dense(b *testing.B) (*pointcloud.Cloud, codec.Params) {
 	whole := codectest.RealCloud(b)
 	cloud := new(pointcloud.Cloud)
@@ -23,7 +23,7 @@ func dense(b *testing.B) (*pointcloud.Cloud, codec.Params) {
 	return codectest.Sampled(cloud, 100_000), codec.Params{PositionBits: 11, Speed: 7, Box: cloud.Bounds()}
 }
 
-// BenchmarkSplits compares ways to make parts of points in no order, by what they cost in bits.
+// BenchmarkSplits compares the cost in bits of ways to divide points in random order into parts.
 func BenchmarkSplits(b *testing.B) {
 	draco, err := codec.ByName("draco")
 	if err != nil {
@@ -51,8 +51,8 @@ func BenchmarkSplits(b *testing.B) {
 	}
 }
 
-// BenchmarkLatency is how long 100,000 points take: whole, in four parts on two threads, and as
-// four tiles on two threads.
+// BenchmarkLatency measures the time for 100,000 points: whole, in four parts on two threads, and
+// as four tiles on two threads.
 func BenchmarkLatency(b *testing.B) {
 	draco, err := codec.ByName("draco")
 	if err != nil {

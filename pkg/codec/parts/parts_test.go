@@ -13,7 +13,7 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
-	_ "github.com/volsfu/volsfu/pkg/codec/draco" // registers itself where it is built in
+	_ "github.com/volsfu/volsfu/pkg/codec/draco" // registers itself if it is built in
 	"github.com/volsfu/volsfu/pkg/codec/parts"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
@@ -31,7 +31,7 @@ func TestParts(t *testing.T) {
 	})
 }
 
-// threads are codecs of raw parts: with two more helpers, and with the caller alone.
+// threads returns codecs of raw parts: with two more helpers, and with the caller alone.
 func threads(count int) []codec.Codec {
 	return []codec.Codec{
 		parts.New(parts.Config{Inner: codec.Raw, Parts: count, Pool: parts.NewPool(2)}),
@@ -50,7 +50,7 @@ func encoded(t testing.TB, c codec.Codec, cloud *pointcloud.Cloud, params codec.
 	return frame
 }
 
-// counts are the numbers of points of a frame's parts.
+// counts returns the numbers of points of a frame's parts.
 func counts(frame []byte) (all []int) {
 	for i := range int(binary.LittleEndian.Uint32(frame[4:])) {
 		all = append(all, int(binary.LittleEndian.Uint32(frame[8+8*i:])))
@@ -58,8 +58,8 @@ func counts(frame []byte) (all []int) {
 	return all
 }
 
-// Parts have about as many points each, and are slabs of the longest axis: their boxes do not
-// overlap there. Whoever helps, frames are the same.
+// TestSlabs expects parts with about equal numbers of points that are slabs of the longest axis:
+// their boxes do not overlap on this axis. The number of helpers does not change the frames.
 func TestSlabs(t *testing.T) {
 	cloud := codectest.Cloud(1, 20_000)
 	both := threads(4)
@@ -112,7 +112,7 @@ func TestSequentialKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// Few points are not worth many threads, and coordinates that coincide leave slabs empty.
+// TestFewerParts expects fewer threads for few points, and empty slabs for coinciding coordinates.
 func TestFewerParts(t *testing.T) {
 	c := threads(8)[0]
 	if got := counts(encoded(t, c, codectest.Cloud(1, 2500), params)); len(got) != 2 {
@@ -178,7 +178,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: got %d points and %v, want %v that says %q", name, cloud.Len(), err, test.is, test.says)
 		}
 	}
-	// After all that, a decoder still decodes.
+	// After these errors a decoder still decodes.
 	decoder := c.NewDecoder()
 	var decoded pointcloud.Cloud
 	if err := decoder.Decode(&decoded, cases["a part is no frame"].data); err == nil {
@@ -193,7 +193,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// elsewhere is raw that decodes into memory of its own, which codecs may.
+// elsewhere is raw, but decodes to its own memory, as codecs may.
 type elsewhere struct{ codec.Codec }
 
 func (e elsewhere) Announced(data []byte) (int, error) {

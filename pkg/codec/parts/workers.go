@@ -5,16 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// crew does numbered jobs on the caller's goroutine and on as many helpers as the pool has free. It
-// belongs to one encoder or decoder.
+// workers runs numbered jobs on the caller's goroutine and on as many helpers as the pool has free.
+// It belongs to one encoder or decoder.
 type workers struct {
 	pool *Pool
-	// do does one job; jobs are taken in the order of their numbers, all of them, whatever becomes of others.
+	// do runs one job. All jobs are started, in the order of their numbers, whatever the results of
+	// others.
 	do   func(job int)
 	jobs int
 	next atomic.Int64
 	busy sync.WaitGroup
-	// help is the helpers' goroutine, made once so that starting one allocates nothing.
+	// help is the body of the helpers' goroutines. It is created once, so that starting a helper
+	// allocates nothing.
 	help func()
 }
 
@@ -28,7 +30,8 @@ func newWorkers(pool *Pool, do func(job int)) *workers {
 	return c
 }
 
-// run does so many jobs and returns once all are done and the helpers gone.
+// run runs the given number of jobs. It returns when all jobs are complete and all helpers have
+// ended.
 func (c *workers) run(jobs int) {
 	c.jobs = jobs
 	c.next.Store(0)

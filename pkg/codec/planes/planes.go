@@ -1,5 +1,5 @@
-// Package planes reads what codecs compress by Zstandard whose values stand byte by byte, one plane
-// of bytes after the other.
+// Package planes decompresses Zstandard data of codecs that store values byte by byte, one plane of
+// bytes after the other.
 package planes
 
 import (
@@ -11,18 +11,18 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// Decompressor keeps its working memory: the planes, and what Zstandard needs. The zero value is
-// ready. It is for one goroutine at a time.
+// Decompressor decompresses planes and keeps its working memory. The zero value is ready to use. A
+// Decompressor is used by one goroutine at a time.
 type Decompressor struct {
 	planes       []byte
 	decompressor *zstd.Decoder
 }
 
-// Decompress returns the planes, of so many bytes in all, which are valid until the next call.
-// Errors about data are around codec.ErrMalformed.
+// Decompress returns the planes, of size bytes in total. They are valid until the next call. Errors
+// in the data wrap codec.ErrMalformed.
 func (d *Decompressor) Decompress(data []byte, size int) (_ []byte, err error) {
 	if d.decompressor == nil {
-		// No frame needs more memory than the planes, which are there already.
+		// No frame needs more memory than the planes, which are allocated already.
 		d.decompressor, err = zstd.NewReader(
 			nil,
 			zstd.WithDecoderConcurrency(1),

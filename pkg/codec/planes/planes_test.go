@@ -20,8 +20,8 @@ func compress(t testing.TB, planes []byte) []byte {
 	return w.EncodeAll(planes, nil)
 }
 
-// TestDecompress: planes come back as they were, of any size one after the other, and nothing but
-// exactly as many bytes as were asked for.
+// TestDecompress expects unchanged planes of any size in sequence, and an error unless the size is
+// exact.
 func TestDecompress(t *testing.T) {
 	var d Decompressor
 	for _, size := range []int{1000, 10, 100_000} {
@@ -42,7 +42,8 @@ func TestDecompress(t *testing.T) {
 	}
 }
 
-// FuzzDecompress: whatever comes, there are as many bytes as were asked for, or an error about the data.
+// FuzzDecompress expects for any data either the requested number of bytes or an error that wraps
+// ErrMalformed.
 func FuzzDecompress(f *testing.F) {
 	f.Add(compress(f, []byte("planes")), uint16(6))
 	f.Add([]byte{0x28, 0xb5, 0x2f, 0xfd}, uint16(9))

@@ -1,14 +1,14 @@
 package zstd
 
-// curveBits is how many of a coordinate's bits, from the top, are coded along the curve: of three
-// coordinates 42, which with the 22 bits of a point's index are one word to sort. What finer grids
-// have below is coded as it is.
+// curveBits is the number of a coordinate's bits, from the top, that are coded along the curve.
+// Three coordinates have 42 bits, which fit one 64-bit word with the 22 bits of a point's index, so
+// that one word per point is sorted. Lower bits of finer grids are coded unchanged.
 const (
 	curveBits = 14
 	indexBits = 22
 )
 
-// spread has the bits of seven-bit numbers three apart.
+// spread maps seven-bit numbers to the same bits at intervals of three.
 var spread = func() (table [128]uint64) {
 	for value := range table {
 		for bit := range 7 {
@@ -18,8 +18,8 @@ var spread = func() (table [128]uint64) {
 	return table
 }()
 
-// gathered has, for twelve bits of a place on the curve, the four bits of each coordinate: x from
-// bit 0, y from bit 8, z from bit 16.
+// gathered maps twelve bits of a position on the curve to four bits of each coordinate: x from bit
+// 0, y from bit 8, z from bit 16.
 var gathered = func() (table [4096]uint32) {
 	for place := range table {
 		for bit := range 12 {
@@ -29,14 +29,15 @@ var gathered = func() (table [4096]uint32) {
 	return table
 }()
 
-// mortonCode is where a point with coordinates of up to curveBits bits is on the curve.
+// mortonCode returns the position on the curve of a point whose coordinates have up to curveBits
+// bits.
 func mortonCode(x, y, z uint32) uint64 {
 	return spreadBits(x) | spreadBits(y)<<1 | spreadBits(z)<<2
 }
 
 func spreadBits(v uint32) uint64 { return spread[v&127] | spread[v>>7&127]<<21 }
 
-// coordinatesOf are the coordinates of a place of up to 3·curveBits bits.
+// coordinatesOf returns the coordinates of a position on the curve of up to 3·curveBits bits.
 func coordinatesOf(place uint64) [3]uint32 {
 	a, b, c, d := gathered[place&4095], gathered[place>>12&4095], gathered[place>>24&4095], gathered[place>>36&4095]
 	return [3]uint32{
@@ -46,16 +47,16 @@ func coordinatesOf(place uint64) [3]uint32 {
 	}
 }
 
-// sorter sorts numbers by some of their bits.
+// sorter sorts numbers by a range of their bits.
 type sorter struct {
 	spare []uint64
 }
 
-// digitBits is what one pass sorts by: 2,048 counters stay in the processor's nearest cache.
+// digitBits is the number of bits per pass: 2,048 counters fit the processor's first-level cache.
 const digitBits = 11
 
-// sort sorts by the bits from..to-1 and keeps the order of numbers that are equal there. It returns
-// the sorted numbers, in the memory of values or in its own, and keeps the other.
+// sort sorts values by the bits from..to-1. The sort is stable. The result is in the memory of
+// values or of the sorter; the sorter keeps the other.
 func (s *sorter) sort(values []uint64, from, to int) []uint64 {
 	if cap(s.spare) < len(values) {
 		s.spare = make([]uint64, len(values))

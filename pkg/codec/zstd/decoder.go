@@ -34,7 +34,7 @@ func (*decoder) Announced(data []byte) (int, error) {
 	return int(head.Points), nil
 }
 
-// parseHead reads a frame's head and bounds the number of points.
+// parseHead parses a frame's head and limits the number of points.
 func parseHead(data []byte) (codec.Head, error) {
 	head, err := codec.ParseHead(data)
 	if err != nil {
@@ -66,7 +66,7 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 	return nil
 }
 
-// readPositions puts the points back on the grid.
+// readPositions decodes the positions.
 func readPositions(positions [][3]float32, planes []byte, grid codec.Grid, l layout) error {
 	n, end := l.points, uint64(1)<<(3*l.curve)
 	here := uint64(0)
@@ -75,7 +75,8 @@ func readPositions(positions [][3]float32, planes []byte, grid codec.Grid, l lay
 		for plane := range l.placePlanes {
 			difference |= uint64(planes[plane*n+i]) << (8 * plane)
 		}
-		// Six bytes at most: no sum overflows before it is found too large.
+		// A difference has at most six bytes, so that the sum does not overflow before it is found
+		// to be too large.
 		if here += difference; here >= end {
 			return fmt.Errorf("%w: point %d is beyond the end of the curve", codec.ErrMalformed, i)
 		}
@@ -90,7 +91,8 @@ func readPositions(positions [][3]float32, planes []byte, grid codec.Grid, l lay
 	return nil
 }
 
-// readBelow completes a point with what is below the curve; the planes begin with its own first byte.
+// readBelow adds the bits below the curve to the coordinates of a point. planes begins with the
+// point's first byte.
 func readBelow(steps *[3]uint32, planes []byte, l layout) error {
 	for axis := range steps {
 		below := uint32(0)
@@ -111,7 +113,7 @@ func readBelow(steps *[3]uint32, planes []byte, l layout) error {
 	return nil
 }
 
-// readColors sums up the colours.
+// readColors decodes the colours from their differences.
 func readColors(colors [][3]uint8, planes []byte, l layout) {
 	if l.colorPlanes == 0 {
 		for i := range colors {

@@ -10,9 +10,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// encoder keeps its working memory, about 30 bytes per point, and a compressor for each effort that was asked for.
+// encoder keeps its working memory, about 30 bytes per point, and a compressor for each level used.
 type encoder struct {
-	places      []uint64 // on the curve, above the point's index
+	places      []uint64 // position on the curve, above the point's index
 	sorter      sorter
 	planes      []byte
 	compressors map[zstd.EncoderLevel]*zstd.Encoder
@@ -48,7 +48,7 @@ func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 	frame = compressor.EncodeAll(e.planes, frame)
 	if most := codec.MostPoints(len(frame)-before, maxPoints); l.points > most {
 		return dst, fmt.Errorf(
-			"encode zstd: %w: %d points in %d bytes, expected at most %d: they coincide",
+			"encode zstd: %w: %d points in %d bytes, expected at most %d, because they coincide",
 			codec.ErrParams,
 			l.points,
 			len(frame)-before,
@@ -76,10 +76,10 @@ func (e *encoder) EncodeOrdered(
 	return dst, order, nil
 }
 
-// index is the point's that has a place.
+// index returns the index of a point from its entry in places.
 func index(placed uint64) uint32 { return uint32(placed) & (1<<indexBits - 1) }
 
-// compressor has a compressor of the level.
+// compressor returns the compressor of a level.
 func (e *encoder) compressor(level zstd.EncoderLevel) (*zstd.Encoder, error) {
 	if c := e.compressors[level]; c != nil {
 		return c, nil
@@ -108,7 +108,7 @@ func (e *encoder) order(cloud *pointcloud.Cloud, grid codec.Grid, l layout) {
 	e.places = e.sorter.sort(e.places, indexBits, indexBits+3*l.curve)
 }
 
-// writePlaces fills the planes of places and returns what follows them.
+// writePlaces fills the planes of curve positions and returns the remaining planes.
 func (e *encoder) writePlaces(planes []byte, l layout) []byte {
 	n := l.points
 	before := uint64(0)
@@ -124,7 +124,7 @@ func (e *encoder) writePlaces(planes []byte, l layout) []byte {
 	return planes[l.placePlanes*n:]
 }
 
-// writeBelow fills the planes of what is below the curve and returns what follows them.
+// writeBelow fills the planes of the bits below the curve and returns the remaining planes.
 func (e *encoder) writeBelow(planes []byte, cloud *pointcloud.Cloud, grid codec.Grid, l layout) []byte {
 	n := l.points
 	for i, p := range e.places {

@@ -1,15 +1,17 @@
-// Package zstd is the codec "zstd" (FourCC "zstd"): quantised points in the order of a Morton
-// curve, as differences from the point before, compressed by Zstandard. It needs no cgo.
+// Package zstd implements the codec "zstd" (FourCC "zstd"): quantized points in the order of a
+// Morton curve, as differences from the previous point, compressed by Zstandard. The package needs
+// no cgo.
 //
-// A frame is a codec.Head, and then one Zstandard frame. Of n points, it holds n bytes for each of
-// these, one after the other:
+// A frame is a codec.Head followed by one Zstandard frame. For n points the Zstandard frame
+// contains planes of n bytes each, in this order:
 //
-//	the differences of places on the curve, from the one before and from 0 for the first: ceil(3·min(bits, 14) / 8) planes, least significant bytes first
-//	what a grid of more than 14 bits has below the curve: ceil((bits - 14) / 8) planes for x, as many for y and for z
-//	colours, unless there are none, as differences from the point before: of green, of red minus green, of blue minus green
+//	differences of the position on the curve, for the first point from 0: ceil(3·min(bits, 14) / 8) planes,
+//	    least significant bytes first
+//	bits below the curve of grids with more than 14 bits: ceil((bits - 14) / 8) planes for x, then y, then z
+//	colours, unless omitted, as differences from the previous point: green, red minus green, blue minus green
 //
-// The curve is that of the highest 14 bits of each coordinate, or of all where there are fewer: bit
-// 3i of a place is bit i of x, 3i+1 of y, 3i+2 of z.
+// The curve consists of the highest 14 bits of each coordinate, or of all bits if there are fewer:
+// bit 3i of a position on the curve is bit i of x, bit 3i+1 of y, bit 3i+2 of z.
 package zstd
 
 import (
@@ -18,10 +20,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// maxPoints is the largest number of points in a frame: what indexBits can tell apart.
+// maxPoints is the maximum number of points in a frame: the range of indexBits.
 const maxPoints = 1 << indexBits
 
-// Codec is the codec.
+// Codec is the codec "zstd".
 var Codec codec.Codec = zstds{}
 
 func init() { codec.Register(Codec) }
@@ -44,7 +46,7 @@ func (zstds) Capabilities() codec.Capabilities {
 	}
 }
 
-// effort is how hard Zstandard tries at a speed, by the steps of Capabilities.
+// effort returns the Zstandard level for a speed, by the steps of Capabilities.
 func effort(speed int) zstd.EncoderLevel {
 	switch {
 	case speed >= 7:
@@ -56,13 +58,13 @@ func effort(speed int) zstd.EncoderLevel {
 	}
 }
 
-// layout says how many planes there are of what.
+// layout contains the numbers of planes.
 type layout struct {
 	points      int
 	curve       int // bits of a coordinate on the curve
-	below       int // bits of a coordinate below it
+	below       int // bits of a coordinate below the curve
 	placePlanes int
-	belowPlanes int // of each coordinate
+	belowPlanes int // per coordinate
 	colorPlanes int
 }
 
@@ -79,5 +81,5 @@ func layoutOf(points int, params codec.Params) layout {
 	return l
 }
 
-// bytes is the size of all planes.
+// bytes returns the size of all planes in bytes.
 func (l layout) bytes() int { return l.points * (l.placePlanes + 3*l.belowPlanes + l.colorPlanes) }

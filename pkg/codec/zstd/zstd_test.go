@@ -39,8 +39,8 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// The layout of frames is fixed: receivers of any version read it. Fifteen bits per coordinate
-// leave one below the curve.
+// TestLayout expects the fixed layout of frames, because receivers of any version read it. Fifteen
+// bits per coordinate leave one bit below the curve.
 func TestLayout(t *testing.T) {
 	box := params.Box
 	box.Min, box.Max = [3]float32{}, [3]float32{32767, 32767, 32767}
@@ -109,8 +109,8 @@ func TestMalformed(t *testing.T) {
 
 func newDecoder(testing.TB) codec.Decoder { return Codec.NewDecoder() }
 
-// A frame cannot make a receiver decode millions of points for a few bytes, and the encoder says so
-// before a receiver does.
+// TestPointsThatCoincide expects that a frame of a few bytes cannot make a receiver decode millions
+// of points, and that the encoder reports the error before a receiver does.
 func TestPointsThatCoincide(t *testing.T) {
 	points := codec.FreePoints + codec.PointsPerByte*1000
 	cloud := &pointcloud.Cloud{Positions: make([][3]float32, points), Colors: make([][3]uint8, points)}

@@ -23,7 +23,7 @@ func (f *frames) add(fourCC, name string, pieces ...[]byte) {
 	f.all = append(f.all, codectest.Frame{Codec: fourCC, Name: name, Data: bytes.Join(pieces, nil)})
 }
 
-// hostile has frames of few bytes that claim much, or make a decoder work for long.
+// hostile returns short frames that announce large contents or make a decoder work for a long time.
 func hostile(t *testing.T) []codectest.Frame {
 	f := &frames{t: t}
 	f.raw()
@@ -41,7 +41,7 @@ func varint(v uint64) []byte {
 	return binary.AppendUvarint(nil, v)
 }
 
-// head is what frames of raw and zstd begin with.
+// head returns the head of raw and zstd frames.
 func head(points uint32, bits int, plain bool) []byte {
 	return codec.Head{Points: points,
 		Params: codec.Params{PositionBits: bits, NoColors: plain, Box: codectest.Box}}.AppendTo(nil)
@@ -57,10 +57,11 @@ func (f *frames) raw() {
 		binary.LittleEndian.AppendUint64(nil, 1<<31), make([]byte, 16))
 }
 
-// content is the head of a Zstandard frame in a single segment of so many bytes (RFC 8878 section 3.1.1.1).
+// content returns the head of a Zstandard frame in a single segment of the given size (RFC 8878
+// section 3.1.1.1).
 func content(size uint32) []byte { return append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0}, u32(size)...) }
 
-// block is a block of Zstandard: its type, whether it is the last one, and the size in its head.
+// block returns a Zstandard block: its type, the last-block flag, and the size in its header.
 func block(kind, last, size int, data ...byte) []byte {
 	h := size<<3 | kind<<1 | last
 	return append([]byte{byte(h), byte(h >> 8), byte(h >> 16)}, data...)
@@ -69,7 +70,7 @@ func block(kind, last, size int, data ...byte) []byte {
 func (f *frames) zstd() {
 	const (
 		points = 60_000
-		planes = points * 8 // at 11 bits: five bytes of a place, three of a colour
+		planes = points * 8 // at 11 bits: five bytes of position and three of colour
 	)
 	begin := head(points, 11, false)
 	compressed := func(data ...byte) []byte { return block(2, 1, len(data), data...) }
@@ -82,18 +83,20 @@ func (f *frames) zstd() {
 		block(1, 1, 1<<17, 0))
 	f.add("zstd", "a block of 2 MB", begin, content(planes), block(1, 1, 1<<21-1, 0))
 	f.add("zstd", "2,000 empty blocks", begin, content(planes), bytes.Repeat(block(0, 0, 0), 2000), block(0, 1, 0))
-	// 98,303 sequences of one code each, whose match has 65,539 bytes and more: 6 GB from 20 bytes. The bits of the
-	// lengths are not there.
+	// 98,303 sequences of one code each, whose matches have at least 65,539 bytes: 6 GB from 20
+	// bytes. The bits of the lengths are missing.
 	f.add("zstd", "98,303 longest matches without bits", begin, content(planes),
 		compressed(8, 0, 255, 255, 255, 0x54, 0, 0, 52, 1))
-	// The same with bits, of which 98,303 sequences need 16 each; and with matches of 34 bytes that need none.
+	// The same with bits, 16 for each of 98,303 sequences; and with matches of 34 bytes that need
+	// no bits.
 	f.add("zstd", "longest matches", begin, content(planes),
 		compressed(append([]byte{8, 0, 255, 0, 0, 0x54, 0, 0, 52}, bytes.Repeat([]byte{0xff}, 8000)...)...))
 	shortest := compressed(8, 0, 255, 255, 255, 0x54, 1, 2, 31, 1)
 	shortest[0] &^= 1
 	f.add("zstd", "blocks of 98,303 matches without bits", begin, content(planes), bytes.Repeat(shortest, 100),
 		block(0, 1, 0))
-	// Literals whose Huffman weights come from a table of one symbol, which takes no bits: they have no end.
+	// Literals whose Huffman weights come from a table of one symbol, which uses no bits: the
+	// weights never end.
 	f.add("zstd", "Huffman weights without end", begin, content(planes),
 		compressed(0x02, 1, 2, 3, 0xf0, 0x03, 0xff, 1, 1, 0))
 	f.add("zstd", "skippable frames", begin, bytes.Repeat([]byte{0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0}, 500))
@@ -108,8 +111,8 @@ const (
 	tree     = 1
 )
 
-// dracoHead is what a point cloud of Draco begins with, as far as the attributes: positions, and colours unless there
-// are none.
+// dracoHead returns the start of a Draco point cloud up to the attributes: positions, and colours
+// if colored is set.
 func dracoHead(method byte, points uint32, colored bool) []byte {
 	out := append([]byte("DRACO\x02\x03\x00"), method, 0, 0)
 	out = append(out, u32(points)...)
@@ -119,7 +122,7 @@ func dracoHead(method byte, points uint32, colored bool) []byte {
 	return append(out, 1, 1, 0, 9, 3, 0, 0)
 }
 
-// trailer is what follows the points: least position, range and bits.
+// trailer returns the data after the points: minimum position, range and bits.
 func trailer(bits byte) []byte {
 	out := make([]byte, 12, 17)
 	return append(append(out, u32(math.Float32bits(1))...), bits)
@@ -186,12 +189,12 @@ func (f *frames) mesh() {
 		bytes.Repeat([]byte{255}, 40))
 }
 
-// segment is a segment of JPEG.
+// segment returns a JPEG segment.
 func segment(marker byte, content ...byte) []byte {
 	return append(append([]byte{0xff, marker}, u16(uint16(len(content)+2))...), content...)
 }
 
-// frameOf is a frame of JPEG with chroma halved in both directions (T.81, B.2.2).
+// frameOf returns a JPEG frame with chroma halved in both directions (T.81, B.2.2).
 func frameOf(marker byte, width, height uint16) []byte {
 	content := append([]byte{8}, append(u16(height), u16(width)...)...)
 	return segment(marker, append(content, 3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1)...)
@@ -235,7 +238,7 @@ func (f *frames) jpeg() {
 	f.add("drcj", "segments without end", around(geometry, 85), geometry, start, bytes.Repeat(segment(0xe1), 2000))
 }
 
-// part is a frame of parts: their codec, and of each the number of points that the head says.
+// part returns a frame of parts: their codec, and for each part the number of points in the head.
 func part(inner string, points uint32, parts ...[]byte) []byte {
 	out := append([]byte(inner), u32(uint32(len(parts)))...)
 	for _, p := range parts {
@@ -244,7 +247,7 @@ func part(inner string, points uint32, parts ...[]byte) []byte {
 	return append(out, bytes.Join(parts, nil)...)
 }
 
-// labelled is a frame with labels beside a frame of another codec.
+// labelled returns a frame with labels in addition to a frame of another codec.
 func labelled(inner string, frame []byte, points uint32, beside byte, rest ...byte) []byte {
 	out := append(append([]byte(inner), u32(uint32(len(frame)))...), u32(points)...)
 	return append(append(append(out, beside), frame...), rest...)

@@ -1,7 +1,8 @@
 //go:build cgo
 
-// Package vectors makes the test vectors of package codectest, which the tests of all codecs and of the pages for
-// browsers read. After a change of the frames below, go test ./pkg/codec/codectest/vectors -update writes them anew.
+// Package vectors makes the test vectors of package codectest. The tests of all codecs and of the
+// web clients read these vectors. After a change of the frames below, go test
+// ./pkg/codec/codectest/vectors -update writes the vectors again.
 package vectors
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
 	"github.com/volsfu/volsfu/pkg/codec/draco/yardstick"
-	_ "github.com/volsfu/volsfu/pkg/codec/dracojpeg" // registers itself, and draco
+	_ "github.com/volsfu/volsfu/pkg/codec/dracojpeg" // registers itself and draco
 	"github.com/volsfu/volsfu/pkg/codec/parts"
 	_ "github.com/volsfu/volsfu/pkg/codec/zstd" // registers itself
 	"github.com/volsfu/volsfu/pkg/pointcloud"
@@ -30,7 +31,7 @@ var update = flag.Bool("update", false, "write the test vectors")
 
 var testdata = filepath.Join("..", "testdata")
 
-// TestHostile holds that the file has the frames that are made here.
+// TestHostile expects that the file contains the frames made here.
 func TestHostile(t *testing.T) {
 	want := hostile(t)
 	if *update {
@@ -38,7 +39,7 @@ func TestHostile(t *testing.T) {
 		return
 	}
 	got := codectest.Hostile()
-	// What encoders compress may change with them: names and heads do not.
+	// The compressed data of encoders may change between versions; names and heads do not.
 	const head = 24
 	same := func(a, b codectest.Frame) bool {
 		return a.Codec == b.Codec && a.Name == b.Name &&
@@ -49,8 +50,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestHostileCosts decodes all hostile frames in a program that has every codec, so that frames within frames find
-// theirs.
+// TestHostileCosts decodes all hostile frames in a program with every codec, so that the codecs of
+// inner frames are found.
 func TestHostileCosts(t *testing.T) {
 	for _, name := range []string{"raw", "cwi0", "zstd", "draco", "draco-mesh", "draco+jpeg", "labels", "parts"} {
 		c, err := codec.ByName(name)
@@ -61,7 +62,7 @@ func TestHostileCosts(t *testing.T) {
 	}
 }
 
-// TestValid holds that every valid frame decodes to the points that the file says.
+// TestValid expects that every valid frame decodes to the points described in the file.
 func TestValid(t *testing.T) {
 	if *update {
 		write(t, "valid.json", valid(t))
@@ -114,7 +115,7 @@ func sum(cloud *pointcloud.Cloud) uint32 {
 	return h.Sum32()
 }
 
-// encoded is a frame of a codec by its name, as parts.Find has it.
+// encoded returns a frame of a codec by its name in parts.Find.
 func encoded(t *testing.T, name string, cloud *pointcloud.Cloud, params codec.Params) []byte {
 	t.Helper()
 	c, err := parts.Find(name)
@@ -128,7 +129,7 @@ func encoded(t *testing.T, name string, cloud *pointcloud.Cloud, params codec.Pa
 	return frame
 }
 
-// valid has frames of all codecs, of points that lie about as those of a scene do, in the ways that differ.
+// valid returns frames of all codecs and variants, of points distributed like those of a scene.
 func valid(t *testing.T) (frames []codectest.Frame) {
 	add := func(fourCC, name string, data []byte) {
 		frame := codectest.Frame{Codec: fourCC, Name: name, Data: data}
@@ -163,7 +164,7 @@ func valid(t *testing.T) (frames []codectest.Frame) {
 		add("zstd", fmt.Sprintf("speed %d", speed), encoded(t, "zstd", ball(600), params(11, speed)))
 	}
 	add("drco", "in their order", encoded(t, "draco", surface, sequential))
-	// Enough points for Huffman codes, tables of codes that are sent, and matches.
+	// Enough points for Huffman codes, transmitted tables of codes, and matches.
 	add("zstd", "2,000 points", encoded(t, "zstd", ball(2000), params(9, 0)))
 	place := new(pointcloud.Cloud)
 	for range 70_000 {
@@ -187,7 +188,7 @@ func valid(t *testing.T) (frames []codectest.Frame) {
 	return frames
 }
 
-// ball is a cloud of points on a sphere whose colours follow their places.
+// ball returns points on a sphere whose colours follow from their positions.
 func ball(points int) *pointcloud.Cloud {
 	cloud := new(pointcloud.Cloud)
 	for i := range points {

@@ -15,17 +15,19 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// turnFrames is how many frames a turn has: several, so that reading the clock does not count.
+// turnFrames is the number of frames per turn. With several frames the time to read the clock is
+// negligible.
 const turnFrames = 4
 
-// Measure encodes and decodes the cloud so many turns, after one that does not count.
+// Measure encodes and decodes the cloud for the given number of turns, after one turn that does not
+// count.
 func Measure(cloud *pointcloud.Cloud, params codec.Params, turns int) (encode, decode Measurement, err error) {
 	if err := params.Check(cloud, draco.MaxPoints); err != nil {
 		return encode, decode, err
 	}
 	if cloud.Len() == 0 || turns < 1 {
 		return encode, decode, fmt.Errorf(
-			"%w: %d points in %d turns, expected 1 and more of both",
+			"%w: %d points in %d turns, expected at least 1 of each",
 			codec.ErrParams,
 			cloud.Len(),
 			turns,
@@ -63,7 +65,7 @@ func Measure(cloud *pointcloud.Cloud, params codec.Params, turns int) (encode, d
 	return encode, decode, err
 }
 
-// measure takes the three in turn.
+// measure runs the three functions alternately.
 func measure(turns int, step func() error, core, dracos func() (time.Duration, error)) (m Measurement, err error) {
 	var before, after runtime.MemStats
 	ours := func() (time.Duration, error) {

@@ -25,7 +25,7 @@ func TestMeasure(t *testing.T) {
 			if m.Codec <= 0 || m.Core <= 0 || m.Draco <= 0 || m.Bytes < 2000 || m.DracoBytes < 2000 {
 				t.Errorf("%+v, %s: got %+v, want times and sizes", params, what, m)
 			}
-			// Whatever else runs in this process counts as well.
+			// Other activity of this process counts, too.
 			if m.AllocatedBytes > 2000 {
 				t.Errorf(
 					"%+v, %s: %g bytes allocated per frame, want no copy of %d points",
@@ -45,8 +45,7 @@ func TestMeasureNothing(t *testing.T) {
 		"no points": func() error { _, _, err := overhead.Measure(new(pointcloud.Cloud), params, 1); return err },
 		"no turns":  func() error { _, _, err := overhead.Measure(codectest.Cloud(1, 3), params, 0); return err },
 		"parameters": func() error {
-			_, _,
-				err := overhead.Measure(codectest.Cloud(1, 3), codec.Params{}, 1)
+			_, _, err := overhead.Measure(codectest.Cloud(1, 3), codec.Params{}, 1)
 			return err
 		},
 	} {
@@ -56,7 +55,8 @@ func TestMeasureNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkOverhead reports what Go adds to the codec's own time, and both beside Draco's encoder and decoder in C++.
+// BenchmarkOverhead reports the overhead of Go, and the times next to Draco's encoder and decoder
+// in C++.
 func BenchmarkOverhead(b *testing.B) {
 	whole := codectest.RealCloud(b)
 	cloud := codectest.Sampled(whole, 40_000)

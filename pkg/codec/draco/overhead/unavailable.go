@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Measure says that there is nothing to measure with.
+// Measure returns draco.ErrUnavailable, because this program was built without Draco.
 func Measure(*pointcloud.Cloud, codec.Params, int) (encode, decode Measurement, err error) {
 	return encode, decode, draco.ErrUnavailable
 }

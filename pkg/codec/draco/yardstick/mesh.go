@@ -15,9 +15,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// EncodeMesh makes a frame from a triangle mesh, whose faces name vertices of the cloud, as an
-// application of Draco would. Of the parameters PositionBits, Speed, Sequential (which keeps the
-// order of vertices) and NoColors count; positions are quantised in the mesh's own box.
+// EncodeMesh encodes a triangle mesh as an application of Draco would. The faces contain indices of
+// the vertices. EncodeMesh uses the parameters PositionBits, Speed, Sequential (which keeps the
+// order of vertices) and NoColors; positions are quantized in the mesh's own box.
 func EncodeMesh(vertices *pointcloud.Cloud, faces [][3]uint32, params codec.Params) ([]byte, error) {
 	frame := C.yardstick_encode_mesh(floats(vertices.Positions), colorsOf(vertices, params), C.uint32_t(vertices.Len()),
 		(*C.uint32_t)(unsafe.Pointer(unsafe.SliceData(faces))), C.uint32_t(len(faces)), paramsOf(params))

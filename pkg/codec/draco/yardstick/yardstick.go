@@ -1,8 +1,8 @@
 //go:build cgo
 
-// Package yardstick is Google's Draco as it is, used from C++ as an application would: package
-// draco's frames, and the time that it takes to make and to read them, are held against it. Its
-// functions share nothing.
+// Package yardstick calls Google's Draco from C++ as an application would. It is the reference for
+// the frames of package draco and for the time to encode and decode them. Its functions share no
+// state.
 package yardstick
 
 // #cgo CXXFLAGS: -O2 -std=c++17 -Wall -Wextra
@@ -28,10 +28,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// ErrDraco says that Draco refused to encode or to decode.
+// ErrDraco reports that Draco failed to encode or to decode.
 var ErrDraco = errors.New("draco failed")
 
-// paramsOf are the parameters for C++. Draco rounds the box to six decimals.
+// paramsOf converts the parameters for C++. Draco rounds the box to six decimals.
 func paramsOf(params codec.Params) C.yardstick_params {
 	c := C.yardstick_params{
 		_range: C.float(params.Range()),
@@ -54,7 +54,7 @@ func floats(positions [][3]float32) *C.float {
 
 func bytesOf[T any](s []T) *C.uint8_t { return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(s))) }
 
-// colorsOf are the colours to be encoded, nil where the parameters leave them out.
+// colorsOf returns the colours to be encoded, or nil if the parameters omit them.
 func colorsOf(cloud *pointcloud.Cloud, params codec.Params) *C.uint8_t {
 	if params.NoColors {
 		return nil
@@ -62,7 +62,7 @@ func colorsOf(cloud *pointcloud.Cloud, params codec.Params) *C.uint8_t {
 	return bytesOf(cloud.Colors)
 }
 
-// Encode makes a frame from a cloud that has points, as an application of Draco would.
+// Encode encodes a cloud with points as an application of Draco would.
 func Encode(cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
 	frame := C.yardstick_encode(
 		floats(cloud.Positions),
@@ -77,8 +77,8 @@ func Encode(cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
 	return C.GoBytes(unsafe.Pointer(frame.data), C.int(frame.size)), nil
 }
 
-// Decode makes a cloud from a frame with positions, white where it has no colours. It is for frames
-// that are known to be sound.
+// Decode decodes a frame with positions. Without colours the points are white. Decode is meant for
+// frames that are known to be valid.
 func Decode(frame []byte) (*pointcloud.Cloud, error) {
 	out := C.yardstick_decode(bytesOf(frame), C.size_t(len(frame)))
 	if out.ok == 0 {
@@ -101,7 +101,7 @@ func Decode(frame []byte) (*pointcloud.Cloud, error) {
 	return cloud, nil
 }
 
-// TimeEncode is the processor time per frame of Draco's encoder in a loop in C++.
+// TimeEncode returns the processor time per frame of Draco's encoder in a loop in C++.
 func TimeEncode(cloud *pointcloud.Cloud, params codec.Params, rounds int) (time.Duration, error) {
 	ns := C.yardstick_time_encode(
 		floats(cloud.Positions),
@@ -116,7 +116,8 @@ func TimeEncode(cloud *pointcloud.Cloud, params codec.Params, rounds int) (time.
 	return time.Duration(ns), nil
 }
 
-// TimeDecode is the same for Draco's decoder, into the cloud, which has as many points as the frame.
+// TimeDecode returns the processor time per frame of Draco's decoder in a loop in C++. The cloud
+// must have as many points as the frame.
 func TimeDecode(cloud *pointcloud.Cloud, frame []byte, params codec.Params, rounds int) (time.Duration, error) {
 	ns := C.yardstick_time_decode(
 		bytesOf(frame),
@@ -132,5 +133,6 @@ func TimeDecode(cloud *pointcloud.Cloud, frame []byte, params codec.Params, roun
 	return time.Duration(ns), nil
 }
 
-// ThreadTime is the processor time of this thread, to which the caller has locked its goroutine.
+// ThreadTime returns the processor time of the current thread. The caller must have locked its
+// goroutine to the thread.
 func ThreadTime() time.Duration { return time.Duration(C.yardstick_thread_time()) }
