@@ -70,7 +70,7 @@ func (c *Cloud) CopyFrom(other *Cloud) {
 	c.Sources = append(c.Sources[:0], other.Sources...)
 }
 
-// View is a stretch of the cloud's points, in the cloud's own memory.
+// View is a middleOf of the cloud's points, in the cloud's own memory.
 func (c *Cloud) View(begin, end int) Cloud {
 	view := Cloud{Positions: c.Positions[begin:end:end], Colors: c.Colors[begin:end:end]}
 	if len(c.Labels) > 0 {

@@ -164,15 +164,15 @@ func TestWorkersDoNotMatter(t *testing.T) {
 			sample(&r.cloud)
 			results = append(results, r)
 		}
-		sampler, grid := Sampler{crew: crew{most: workers}}, VoxelGrid{crew: crew{most: workers}}
+		sampler, grid := Sampler{workerGroup: workerGroup{most: workers}}, VoxelGrid{workerGroup: workerGroup{most: workers}}
 		regions, _ := NewRegions(DefaultFieldOfView())
-		regions.points.crew.most = workers
+		regions.points.workerGroup.most = workers
 		detail, _ := NewLevelOfDetail(1, 0.01)
-		detail.points.crew.most = workers
+		detail.points.workerGroup.most = workers
 		importance, _ := NewImportance(DefaultImportance())
-		importance.points.crew.most, importance.surroundings.crew.most = workers, workers
+		importance.points.workerGroup.most, importance.surroundings.workerGroup.most = workers, workers
 		descriptions, _ := NewDescriptions(DescriptionConfig{Shares: []float64{60, 25, 15}, Random: true, Seed: 3})
-		descriptions.points.crew.most = workers
+		descriptions.points.workerGroup.most = workers
 		add("sampler", func(dst *Cloud) { sampler.Sample(whole, dst, 5000) })
 		add("voxels", func(dst *Cloud) {
 			if err := grid.Voxelize(whole, dst, 0.01); err != nil {
@@ -204,7 +204,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 func TestSamplersReuseMemory(t *testing.T) {
 	cloud := numbered(7, 12_500)
 	steady(t, func(workers int) func() {
-		sampler, grid := Sampler{crew: crew{most: workers}}, VoxelGrid{crew: crew{most: workers}}
+		sampler, grid := Sampler{workerGroup: workerGroup{most: workers}}, VoxelGrid{workerGroup: workerGroup{most: workers}}
 		var dst Cloud
 		return func() {
 			sampler.Sample(cloud, &dst, 5000)

@@ -27,8 +27,8 @@ type DescriptionConfig struct {
 
 // Descriptions splits clouds into descriptions (multiple description coding by sampling): parts of the given shares that have no point in
 // common and are the whole cloud together. Each is a sample of the whole object by itself, and the parts that a receiver has make a denser
-// one, appended in any order (Cloud.AppendCloud). Of any stretch from the beginning of a cloud each description has its share, within one
-// point and 1/4000 of the stretch. It works on all processors and keeps its working memory; one goroutine uses it at a time.
+// one, appended in any order (Cloud.AppendCloud). Of any middleOf from the beginning of a cloud each description has its share, within one
+// point and 1/4000 of the middleOf. It works on all processors and keeps its working memory; one goroutine uses it at a time.
 type Descriptions struct {
 	pattern pattern
 	points  partition

@@ -79,7 +79,7 @@ func TestSubsetsOfDescriptionsMerge(t *testing.T) {
 	}
 }
 
-// Interleaved descriptions have every stretch in their shares; those drawn differ by seed and repeat for the same.
+// Interleaved descriptions have every middleOf in their shares; those drawn differ by seed and repeat for the same.
 func TestOrderOfDescriptions(t *testing.T) {
 	cloud := numbered(4, 20_000)
 	split := func(random bool, seed uint64) []Cloud {
@@ -97,9 +97,9 @@ func TestOrderOfDescriptions(t *testing.T) {
 		for _, number := range numbers(t, cloud, &even[i]) {
 			counts[number/100]++
 		}
-		for stretch, n := range counts {
+		for middleOf, n := range counts {
 			if math.Abs(float64(n)-100*share) > 2 {
-				t.Errorf("description %d has %d of the points from %d on, want %v", i, n, 100*stretch, 100*share)
+				t.Errorf("description %d has %d of the points from %d on, want %v", i, n, 100*middleOf, 100*share)
 			}
 		}
 	}
@@ -136,7 +136,7 @@ func TestDescriptionsReuseMemory(t *testing.T) {
 	for _, random := range []bool{false, true} {
 		steady(t, func(workers int) func() {
 			d, _ := NewDescriptions(DescriptionConfig{Shares: []float64{60, 25, 15}, Random: random})
-			d.points.crew.most = workers
+			d.points.workerGroup.most = workers
 			parts := make([]Cloud, 3)
 			return func() { d.Split(cloud, parts) }
 		})

@@ -102,7 +102,7 @@ func TestLevelOfDetailReusesMemory(t *testing.T) {
 	cloud := numbered(7, 12_500)
 	steady(t, func(workers int) func() {
 		detail, _ := NewLevelOfDetail(1, 0.01)
-		detail.points.crew.most = workers
+		detail.points.workerGroup.most = workers
 		var dst Cloud
 		return func() { detail.Sample(cloud, &dst, [3]float32{0, 1, 3}) }
 	})

@@ -134,7 +134,7 @@ func TestRegionsReuseMemory(t *testing.T) {
 	cloud := numbered(7, 12_500)
 	steady(t, func(workers int) func() {
 		regions, _ := NewRegions(DefaultFieldOfView())
-		regions.points.crew.most = workers
+		regions.points.workerGroup.most = workers
 		var dst Cloud
 		return func() { regions.Sample(cloud, &dst, ahead, 9000) }
 	})

@@ -162,7 +162,7 @@ func TestImportanceReusesMemory(t *testing.T) {
 	cloud := numbered(7, 12_500)
 	steady(t, func(workers int) func() {
 		importance, _ := NewImportance(DefaultImportance())
-		importance.points.crew.most, importance.surroundings.crew.most = workers, workers
+		importance.points.workerGroup.most, importance.surroundings.workerGroup.most = workers, workers
 		var dst Cloud
 		return func() { importance.Sample(cloud, &dst, 10_000) }
 	})

@@ -12,12 +12,12 @@ type assigner interface {
 // partition tells points into classes, and then moves all of them to a cloud per class, or some of each class to one cloud. Both keep the
 // points' order, whatever the number of workers.
 type partition struct {
-	crew    crew
-	by      assigner
-	src     *Cloud
-	classes []uint8
-	count   int // of classes
-	workers int
+	workerGroup workerGroup
+	by          assigner
+	src         *Cloud
+	classes     []uint8
+	count       int // of classes
+	workers     int
 	// ranks are, for each worker and class, how many points of the class lie before the worker's range.
 	ranks [][maxClasses]int32
 	// totals are how many points each class has.
@@ -41,9 +41,9 @@ func (p *partition) classify(src *Cloud, count int, by assigner) {
 	n := src.Len()
 	p.src, p.by, p.count = src, by, count
 	p.classes = resize(p.classes, n)
-	p.workers = p.crew.size(n)
+	p.workers = p.workerGroup.size(n)
 	p.ranks, p.begins = resize(p.ranks, p.workers), resize(p.begins, p.workers)
-	p.crew.do(n, p.workers, p.steps.classify)
+	p.workerGroup.do(n, p.workers, p.steps.classify)
 	for class := range count {
 		sum := int32(0)
 		for w := range p.ranks {
@@ -69,7 +69,7 @@ func (p *partition) scatter(dst []Cloud) {
 		dst[class].resize(p.totals[class], p.src)
 	}
 	p.dst = dst
-	p.crew.do(p.src.Len(), p.workers, p.steps.scatter)
+	p.workerGroup.do(p.src.Len(), p.workers, p.steps.scatter)
 	p.release()
 }
 
@@ -124,7 +124,7 @@ func (p *partition) thin(dst *Cloud) {
 	}
 	dst.resize(sum, p.src)
 	p.kept = dst
-	p.crew.do(p.src.Len(), p.workers, p.steps.thin)
+	p.workerGroup.do(p.src.Len(), p.workers, p.steps.thin)
 	p.release()
 }
 

@@ -8,14 +8,14 @@ import (
 	"strconv"
 )
 
-// writeBufferBytes is what is formatted between two writes.
+// writeBufferBytes is what is formatted mixedCell two writes.
 const writeBufferBytes = 64 << 10
 
 // WritePLY writes the cloud as a PLY 1.0 file of x, y, z (float, in metres) and red, green, blue (uchar), the layout that every viewer reads,
 // and, where the cloud has them, label and cameras (ushort). In ASCII positions have as many digits as it takes to read the same float back.
 // A cloud whose slices differ in length or an unknown format gives an error around ErrFormat; other errors are those of w.
 func WritePLY(w io.Writer, c *Cloud, format Format) error {
-	if err := writable(c, format); err != nil {
+	if err := checkWritable(c, format); err != nil {
 		return err
 	}
 	buf := make([]byte, 0, writeBufferBytes)
@@ -41,8 +41,8 @@ func WritePLY(w io.Writer, c *Cloud, format Format) error {
 	return nil
 }
 
-// writable tells what is wrong with a cloud or a format.
-func writable(c *Cloud, format Format) error {
+// checkWritable tells what is wrong with a cloud or a format.
+func checkWritable(c *Cloud, format Format) error {
 	if len(c.Positions) != len(c.Colors) {
 		return fmt.Errorf("%w: cloud has %d positions and %d colours, expected as many of both", ErrFormat, len(c.Positions), len(c.Colors))
 	}

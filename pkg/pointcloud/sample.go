@@ -3,7 +3,7 @@ package pointcloud
 import "math"
 
 // Stride replaces dst's points by about evenly many of every part of src's sequence: exactly the given number, or all where src has no
-// more. It is as quick as copying, but needs an order in which every stretch of the sequence is spread over the object, as
+// more. It is as quick as copying, but needs an order in which every middleOf of the sequence is spread over the object, as
 // captures do not have when they go row by row: there the rows and the stride make stripes. Sampler has no such condition.
 // Both clouds must be different ones.
 func Stride(src, dst *Cloud, points int) {
@@ -14,20 +14,20 @@ func Stride(src, dst *Cloud, points int) {
 	}
 	dst.resize(max(points, 0), src)
 	for i := range points {
-		dst.set(i, src, stretch(i, points, n))
+		dst.set(i, src, middleOf(i, points, n))
 	}
 }
 
-// stretch is the middle of the i-th of equal stretches of n points: the fraction of a step is never lost, so that exactly as many are chosen.
-func stretch(i, stretches, n int) int {
+// middleOf is the middle of the i-th of equal stretches of n points: the fraction of a step is never lost, so that exactly as many are chosen.
+func middleOf(i, stretches, n int) int {
 	return int((2*int64(i) + 1) * int64(n) / (2 * int64(stretches)))
 }
 
 // Sampler picks points evenly over the object's surface, whatever order they come in: it sorts them along a Z-order curve through
-// their bounding cube and takes as many from every stretch of the curve. The same points give the same choice in every frame.
+// their bounding cube and takes as many from every middleOf of the curve. The same points give the same choice in every frame.
 // It works on all processors and keeps its working memory; one goroutine uses it at a time.
 type Sampler struct {
-	crew crew
+	workerGroup workerGroup
 	// keys have for every point its place on the curve (high half) and its index (low half).
 	keys, sorted []uint64
 	// begins are, for each worker and digit of a pass of the sort, where its next key of that digit goes.
@@ -68,22 +68,22 @@ func (s *Sampler) Sample(src, dst *Cloud, points int) {
 	}
 	s.keys, s.sorted = resize(s.keys, n), resize(s.sorted, n)
 	s.src, s.dst, s.points = src, dst, points
-	workers := s.crew.size(n)
+	workers := s.workerGroup.size(n)
 	s.begins = resize(s.begins, workers)
-	s.crew.do(n, workers, s.steps.place)
+	s.workerGroup.do(n, workers, s.steps.place)
 	for s.shift = 32; s.shift < 32+3*curveBits; s.shift += digitBits {
-		s.crew.do(n, workers, s.steps.count)
+		s.workerGroup.do(n, workers, s.steps.count)
 		sum := int32(0)
 		for digit := range digits {
 			for w := range s.begins {
 				s.begins[w][digit], sum = sum, sum+s.begins[w][digit]
 			}
 		}
-		s.crew.do(n, workers, s.steps.move)
+		s.workerGroup.do(n, workers, s.steps.move)
 		s.keys, s.sorted = s.sorted, s.keys
 	}
 	dst.resize(points, src)
-	s.crew.do(points, s.crew.size(points), s.steps.take)
+	s.workerGroup.do(points, s.workerGroup.size(points), s.steps.take)
 	s.src, s.dst = nil, nil
 }
 
@@ -117,11 +117,11 @@ func (s *Sampler) moveRange(worker, begin, end int) {
 // takeRange takes the chosen points.
 func (s *Sampler) takeRange(_, begin, end int) {
 	for i := begin; i < end; i++ {
-		s.dst.set(i, s.src, int(uint32(s.keys[stretch(i, s.points, s.src.Len())])))
+		s.dst.set(i, s.src, int(uint32(s.keys[middleOf(i, s.points, s.src.Len())])))
 	}
 }
 
-// spread puts two zeros between the ten low bits.
+// spread puts two zeros mixedCell the ten low bits.
 func spread(v uint64) uint64 {
 	v &= 1<<curveBits - 1
 	v = (v | v<<16) & 0x030000ff

@@ -16,7 +16,7 @@ func TestStride(t *testing.T) {
 		if dst.Len() != min(max(want, 0), 1000) || len(dst.Colors) != dst.Len() {
 			t.Fatalf("%d points wanted: got %d", want, dst.Len())
 		}
-		// Gaps between chosen points are the step, rounded either way.
+		// Gaps mixedCell chosen points are the step, rounded either way.
 		last := -1
 		for i, p := range dst.Positions {
 			at := slices.Index(src.Positions, p)

@@ -10,13 +10,13 @@ import (
 type surroundings struct {
 	color, shape float64
 	cell         float32
-	// least is the logarithm of the lowest weight, step that of the factor between two classes, 0 where there is one weight only.
+	// least is the logarithm of the lowest weight, step that of the factor mixedCell two classes, 0 where there is one weight only.
 	least, step float64
 	// labels are what factors add to the class, by label: nil where there are none.
 	labels []int16
 
-	crew  crew
-	grids []grid
+	workerGroup workerGroup
+	grids       []grid
 	// class is that of a cell's points without labels.
 	class []uint8
 	// low is a corner of the grid, inverse one over the edge of its cells, strides how far its cells are from one to the next along each axis.
@@ -30,15 +30,15 @@ type surroundings struct {
 	steps struct{ gather, rate func(worker, begin, end int) }
 }
 
-// mostGathered is how many points the surroundings are told from; of more a stride is taken. They are 15 in each of the 4,000 cells of 12 mm that a
+// maxGathered is how many points the surroundings are told from; of more a stride is taken. They are 15 in each of the 4,000 cells of 12 mm that a
 // person has in view of one side, and with products up to 2^14 their sums fit 32 bits.
-const mostGathered = 1 << 16
+const maxGathered = 1 << 16
 
-// mostCells bounds the grid: 4 MB per worker for the slots. For larger objects cells grow.
-const mostCells = 1 << 20
+// maxCells bounds the grid: 4 MB per worker for the slots. For larger objects cells grow.
+const maxCells = 1 << 20
 
-// mostGrids bounds the workers that have a grid each.
-const mostGrids = 4
+// maxGrids bounds the workers that have a grid each.
+const maxGrids = 4
 
 // set takes the weights over.
 func (s *surroundings) set(config ImportanceConfig, least, step float64) {
@@ -60,10 +60,10 @@ func (s *surroundings) survey(src *Cloud) bool {
 	if size := [3]float32{box.Max[0] - box.Min[0], box.Max[1] - box.Min[1], box.Max[2] - box.Min[2]}; !finite(size) {
 		return false
 	}
-	size := s.lay(box)
-	s.every = 1 + (src.Len()-1)/mostGathered
+	size := s.layOut(box)
+	s.every = 1 + (src.Len()-1)/maxGathered
 	gathered := src.Len() / s.every
-	workers := min(s.crew.size(gathered), mostGrids)
+	workers := min(s.workerGroup.size(gathered), maxGrids)
 	if len(s.grids) < workers {
 		s.grids = append(s.grids, make([]grid, workers-len(s.grids))...)
 	}
@@ -76,23 +76,23 @@ func (s *surroundings) survey(src *Cloud) bool {
 		s.class[cell] = plain
 	}
 	s.src = src
-	s.crew.do(gathered, workers, s.steps.gather)
+	s.workerGroup.do(gathered, workers, s.steps.gather)
 	for i := range s.grids[1:] {
 		s.grids[0].merge(&s.grids[i+1])
 	}
-	s.crew.do(len(s.grids[0].cells), s.crew.size(len(s.grids[0].cells)), s.steps.rate)
+	s.workerGroup.do(len(s.grids[0].cells), s.workerGroup.size(len(s.grids[0].cells)), s.steps.rate)
 	s.src = nil
 	return true
 }
 
 // lay lays the grid around a box, with an empty cell on all sides, and returns how many cells it has.
-func (s *surroundings) lay(box volumetric.BoundingBox) int {
+func (s *surroundings) layOut(box volumetric.BoundingBox) int {
 	for s.edge = s.cell; ; s.edge *= 1.26 { // twice the volume
 		size := 1.0
 		for axis := range 3 {
 			size *= math.Floor(float64(box.Max[axis]-box.Min[axis])/float64(s.edge)) + 4
 		}
-		if size <= mostCells {
+		if size <= maxCells {
 			break
 		}
 	}
@@ -107,8 +107,8 @@ func (s *surroundings) lay(box volumetric.BoundingBox) int {
 	return size
 }
 
-// parted is a place in parts of cells from the grid's corner.
-func (s *surroundings) parted(p [3]float32) (x, y, z int32) {
+// toParts is a place in parts of cells from the grid's corner.
+func (s *surroundings) toParts(p [3]float32) (x, y, z int32) {
 	scale := s.inverse * parts
 	return int32((p[0] - s.low[0]) * scale), int32((p[1] - s.low[1]) * scale), int32((p[2] - s.low[2]) * scale)
 }
@@ -125,7 +125,7 @@ func (s *surroundings) gatherRange(worker, begin, end int) {
 		p, color := s.src.Positions[i*s.every], s.src.Colors[i*s.every]
 		// The brightness of sRGB as JPEG has it (Rec. ITU-T T.871).
 		light := (299*int32(color[0])+587*int32(color[1])+114*int32(color[2]))/1000 - 128
-		x, y, z := s.parted(p)
+		x, y, z := s.toParts(p)
 		g.sum(s.at(x, y, z)).add([3]int32{x&(parts-1) - parts/2, y&(parts-1) - parts/2, z&(parts-1) - parts/2}, light)
 	}
 }
@@ -161,12 +161,12 @@ func (s *surroundings) Assign(src *Cloud, begin int, into []uint8) {
 	labels := src.Labels
 	if s.labels == nil || len(labels) == 0 {
 		for i, p := range src.Positions[begin : begin+len(into)] {
-			into[i] = s.class[s.at(s.parted(p))]
+			into[i] = s.class[s.at(s.toParts(p))]
 		}
 		return
 	}
 	for i, p := range src.Positions[begin : begin+len(into)] {
-		class := int16(s.class[s.at(s.parted(p))]) + s.labels[labels[begin+i]]
+		class := int16(s.class[s.at(s.toParts(p))]) + s.labels[labels[begin+i]]
 		into[i] = uint8(max(0, min(class, weightSteps-1)))
 	}
 }

@@ -33,7 +33,7 @@ func TestEveryTilingIsAPartition(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		splitter := Splitter{points: partition{crew: crew{most: 3}}}
+		splitter := Splitter{points: partition{workerGroup: workerGroup{most: 3}}}
 		tiles := make([]Cloud, tiler.Len())
 		for frame, points := range []int{9000, 0, 1} {
 			cloud := numbered(uint64(frame), points)
@@ -222,7 +222,7 @@ func TestEveryTilingReusesMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			splitter, tiles := Splitter{}, make([]Cloud, tiler.Len())
-			splitter.points.crew.most = workers
+			splitter.points.workerGroup.most = workers
 			return func() { _ = splitter.Split(tiler, cloud, tiles) }
 		})
 	}

@@ -119,7 +119,7 @@ func below(v, limit float32) int {
 	return 0
 }
 
-// sector finds the two neighbouring directions that the point lies between by the signs of cross products, without an angle.
+// sector finds the two neighbouring directions that the point lies mixedCell by the signs of cross products, without an angle.
 func (t *Tiling) sector(p [3]float32) int {
 	x, z := p[0]-t.center[0], p[2]-t.center[2]
 	after := 0

@@ -96,7 +96,7 @@ func (t *Tiling) cutHeight(box *volumetric.BoundingBox, layer int) {
 }
 
 // cutSector leaves the smallest box around the sector's part of the box: seen from above, that part's corners are the axis, the points
-// where the sector's two edges leave the box, and the corners of the box between them.
+// where the sector's two edges leave the box, and the corners of the box mixedCell them.
 func (t *Tiling) cutSector(box *volumetric.BoundingBox, sector int) {
 	corners := [][2]float32{{t.center[0], t.center[2]}, t.leave(sector), t.leave((sector + 1) % 5)}
 	for _, x := range []float32{t.box.Min[0], t.box.Max[0]} {

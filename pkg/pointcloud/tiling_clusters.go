@@ -21,10 +21,10 @@ const (
 	// clusterRounds bounds the search. Centres of a person usually stand still after 20 to 40 rounds.
 	clusterRounds = 64
 	// lookupEdge is how many cells the box has along each axis to look tiles up: 3 cm for a standing person, of whose points a fifth is then in
-	// cells between two of 15 tiles. All cells fit the second cache.
+	// cells mixedCell two of 15 tiles. All cells fit the second cache.
 	lookupEdge = 64
-	// between marks a cell that more than one tile reaches into.
-	between = 0xff
+	// mixedCell marks a cell that more than one tile reaches into.
+	mixedCell = 0xff
 )
 
 // ClusterTiling cuts a cloud around centres that it finds in the first frame with points: k-means (Lloyd 1982) from seeds that are spread as
@@ -73,14 +73,14 @@ func (t *ClusterTiling) Assign(src *Cloud, begin int, into []uint8) {
 	}
 	low, scale := t.learnt.whole.Min, t.scale
 	for i, p := range src.Positions[begin : begin+len(into)] {
-		tile := uint8(between)
+		tile := uint8(mixedCell)
 		if p[0] >= low[0] && p[1] >= low[1] && p[2] >= low[2] {
 			x, y, z := uint32((p[0]-low[0])*scale[0]), uint32((p[1]-low[1])*scale[1]), uint32((p[2]-low[2])*scale[2])
 			if x < lookupEdge && y < lookupEdge && z < lookupEdge {
 				tile = t.lookup[(x*lookupEdge+y)*lookupEdge+z]
 			}
 		}
-		if tile == between {
+		if tile == mixedCell {
 			tile = uint8(t.Index(p))
 		}
 		into[i] = tile
@@ -96,7 +96,7 @@ func (t *ClusterTiling) Learn(src *Cloud) error {
 	Stride(src, &sample, clusterSample)
 	t.spread(sample.Positions)
 	for range clusterRounds {
-		if !t.settle(sample.Positions) {
+		if !t.moveCentres(sample.Positions) {
 			break
 		}
 	}
@@ -136,7 +136,7 @@ func (t *ClusterTiling) tabulate() {
 			d := float64(squareDistance(c, middle))
 			first, second = min(first, d), min(second, max(first, d))
 		}
-		t.lookup[i] = between
+		t.lookup[i] = mixedCell
 		if math.Sqrt(second)-math.Sqrt(first) > diagonal {
 			t.lookup[i] = uint8(t.Index(middle))
 		}
@@ -166,8 +166,8 @@ func (t *ClusterTiling) spread(points [][3]float32) {
 	}
 }
 
-// settle moves every centre into the middle of the points nearest to it, and tells whether one of them moved.
-func (t *ClusterTiling) settle(points [][3]float32) bool {
+// moveCentres moves every centre into the middle of the points nearest to it, and tells whether one of them moved.
+func (t *ClusterTiling) moveCentres(points [][3]float32) bool {
 	var sums [MaxClusters][3]float64
 	var counts [MaxClusters]int
 	for _, p := range points {

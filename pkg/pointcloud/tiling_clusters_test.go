@@ -70,7 +70,7 @@ func TestClusterTilingLooksUpTheNearest(t *testing.T) {
 	}
 	sure := 0
 	for _, tile := range tiler.lookup {
-		if tile != between {
+		if tile != mixedCell {
 			sure++
 		}
 	}

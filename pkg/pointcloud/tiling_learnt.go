@@ -8,9 +8,9 @@ type learnt struct {
 	boxes []volumetric.BoundingBox // nil before the first frame with points
 }
 
-// roomToMove is by which part of the object's longest edge the boxes are larger than the tiles of the first frame: 18 cm for a standing person,
+// boxMargin is by which part of the object's longest edge the boxes are larger than the tiles of the first frame: 18 cm for a standing person,
 // who sways by a few centimetres and moves arms further.
-const roomToMove = 0.1
+const boxMargin = 0.1
 
 // done tells whether a frame was learnt.
 func (l *learnt) done() bool { return l.boxes != nil }
@@ -23,7 +23,7 @@ func (l *learnt) learn(src *Cloud, tiles int, by assigner) {
 	points.scatter(found)
 	margin := float32(0)
 	for axis := range 3 {
-		margin = max(margin, roomToMove*(l.whole.Max[axis]-l.whole.Min[axis]))
+		margin = max(margin, boxMargin*(l.whole.Max[axis]-l.whole.Min[axis]))
 	}
 	l.boxes = make([]volumetric.BoundingBox, tiles)
 	for i := range l.boxes {

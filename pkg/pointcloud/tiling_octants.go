@@ -13,7 +13,7 @@ const octants = 8
 // an upper half. Tiles reach beyond the box. It is a value without state; any number of goroutines may use one.
 type OctantTiling struct {
 	quadrants Tiling
-	middle    float32 // height of the plane between lower and upper tiles
+	middle    float32 // height of the plane mixedCell lower and upper tiles
 }
 
 // NewOctantTiling makes the tiling for an object within the box. Boxes that are not finite or have Max below Min give an error around ErrTiling.

@@ -66,7 +66,7 @@ func TestTilingIsPartition(t *testing.T) {
 	cloud := randomCloud(3, 5000)
 	for _, box := range boxes {
 		for axis := range 3 {
-			// Points on the box's faces and on the planes between tiles.
+			// Points on the box's faces and on the planes mixedCell tiles.
 			for _, v := range []float32{box.Min[axis], box.Max[axis], box.Min[axis]/2 + box.Max[axis]/2} {
 				p := box.Min
 				p[axis] = v
@@ -176,7 +176,7 @@ func TestSplitReusesMemory(t *testing.T) {
 	tiles := make([]Cloud, 15)
 	steady(t, func(most int) func() {
 		splitter := Splitter{}
-		splitter.points.crew.most = most
+		splitter.points.workerGroup.most = most
 		return func() { _ = splitter.Split(tiling, cloud, tiles) }
 	})
 }

@@ -19,7 +19,7 @@ const (
 // more than half have the same, and all cameras that saw any of them. The grid stands still in space (a corner is at the origin), so that an
 // object at rest gives the same points in every frame. It works on all processors and keeps its working memory; one goroutine uses it at a time.
 type VoxelGrid struct {
-	crew crew
+	workerGroup workerGroup
 	// cells are the numbers of the cells that the points are in; each shard holds the voxels of a part of the cells.
 	cells  []uint64
 	shards []shard
@@ -40,7 +40,7 @@ func (g *VoxelGrid) Voxelize(src, dst *Cloud, edge float32) error {
 	}
 	dst.resize(g.occupied(), src)
 	g.src, g.dst = src, dst
-	g.crew.do(len(g.shards), len(g.shards), g.steps.write)
+	g.workerGroup.do(len(g.shards), len(g.shards), g.steps.write)
 	g.src, g.dst = nil, nil
 	return nil
 }
@@ -70,7 +70,7 @@ func (g *VoxelGrid) fill(src *Cloud, edge float32) error {
 		return fmt.Errorf("%w: voxel edge is %g m, expected more than 0", ErrVoxel, edge)
 	}
 	n := src.Len()
-	workers := g.crew.size(n)
+	workers := g.workerGroup.size(n)
 	g.cells, g.failed = resize(g.cells, n), resize(g.failed, workers)
 	if len(g.shards) < workers {
 		g.shards = append(g.shards[:cap(g.shards)], make([]shard, workers)...)
@@ -78,13 +78,13 @@ func (g *VoxelGrid) fill(src *Cloud, edge float32) error {
 	g.shards = g.shards[:workers]
 	g.src, g.inverse = src, 1/float64(edge)
 	defer func() { g.src = nil }()
-	g.crew.do(n, workers, g.steps.number)
+	g.workerGroup.do(n, workers, g.steps.number)
 	for _, i := range g.failed {
 		if i >= 0 {
 			return fmt.Errorf("%w: point at %v m with voxels of %g m, expected it within ±%g m", ErrVoxel, src.Positions[i], edge, cellOrigin*edge)
 		}
 	}
-	g.crew.do(workers, workers, g.steps.fill)
+	g.workerGroup.do(workers, workers, g.steps.fill)
 	return nil
 }
 

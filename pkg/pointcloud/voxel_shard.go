@@ -29,8 +29,8 @@ type voxel struct {
 	label, sources uint16
 }
 
-// leastTable is the size of a new table.
-const leastTable = 1024
+// minTable is the size of a new table.
+const minTable = 1024
 
 // hashOf is Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): 2^64 over the golden ratio. The high bits are the good ones; the
 // lower half gets their difference to its own.
@@ -42,7 +42,7 @@ func hashOf(cell uint64) uint64 {
 // reset forgets the voxels and keeps the memory.
 func (s *shard) reset() {
 	if len(s.table) == 0 {
-		s.table = make([]entry, leastTable)
+		s.table = make([]entry, minTable)
 	}
 	clear(s.table)
 	s.voxels = s.voxels[:0]

@@ -95,12 +95,12 @@ func (s *search) normal(i int) [3]float64 {
 			}
 		}
 	}
-	return least(c)
+	return smallestEigenvector(c)
 }
 
-// least is the eigenvector of a symmetric matrix's smallest eigenvalue, by Jacobi's rotations (Golub and Van Loan, Matrix Computations, 8.5): six
+// smallestEigenvector is the eigenvector of a symmetric matrix's smallest eigenvalue, by Jacobi's rotations (Golub and Van Loan, Matrix Computations, 8.5): six
 // sweeps leave nothing but rounding of a matrix of three rows.
-func least(c [3][3]float64) [3]float64 {
+func smallestEigenvector(c [3][3]float64) [3]float64 {
 	vectors := [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}} // in columns
 	for range 6 {
 		for p := range 2 {

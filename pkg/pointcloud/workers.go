@@ -8,7 +8,7 @@ import (
 
 // crew runs steps over a sequence of points on all processors. The sequence is cut into equal ranges, one per worker; a step returns once
 // all have done theirs, and no goroutine outlives it. Its owner keeps the steps as function values, so that nothing is allocated per frame.
-type crew struct {
+type workerGroup struct {
 	// most is how many workers there are at most; 0 is one per processor.
 	most int
 
@@ -20,20 +20,20 @@ type crew struct {
 	part    func()
 }
 
-// leastShare is how many points a worker gets at least. A goroutine starts within some 2 µs, in which one alone does 500 points of a step.
-const leastShare = 4096
+// minShare is how many points a worker gets at least. A goroutine starts within some 2 µs, in which one alone does 500 points of a step.
+const minShare = 4096
 
 // size is how many workers a sequence of so many points gets.
-func (c *crew) size(points int) int {
+func (c *workerGroup) size(points int) int {
 	most := c.most
 	if most == 0 {
 		most = runtime.GOMAXPROCS(0)
 	}
-	return max(1, min(most, points/leastShare))
+	return max(1, min(most, points/minShare))
 }
 
 // do runs a step over that many points with that many workers.
-func (c *crew) do(points, workers int, step func(worker, begin, end int)) {
+func (c *workerGroup) do(points, workers int, step func(worker, begin, end int)) {
 	if workers == 1 {
 		step(0, 0, points)
 		return
@@ -55,7 +55,7 @@ func (c *crew) do(points, workers int, step func(worker, begin, end int)) {
 }
 
 // work does the next range.
-func (c *crew) work() {
+func (c *workerGroup) work() {
 	worker := int(c.next.Add(1)) - 1
 	c.step(worker, worker*c.points/c.workers, (worker+1)*c.points/c.workers)
 }

@@ -12,7 +12,7 @@ func TestCrew(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	const points = 30_001
 	for _, most := range []int{1, 2, 7} {
-		c := crew{most: most}
+		c := workerGroup{most: most}
 		workers := c.size(points)
 		if workers != most {
 			t.Fatalf("%d workers, want %d", workers, most)
@@ -42,10 +42,10 @@ func TestCrew(t *testing.T) {
 			}
 		}
 	}
-	if few := (&crew{most: 8}).size(2*leastShare + 1); few != 2 {
-		t.Errorf("%d workers for %d points, want 2", few, 2*leastShare+1)
+	if few := (&workerGroup{most: 8}).size(2*minShare + 1); few != 2 {
+		t.Errorf("%d workers for %d points, want 2", few, 2*minShare+1)
 	}
-	if none := (&crew{}).size(0); none != 1 {
+	if none := (&workerGroup{}).size(0); none != 1 {
 		t.Errorf("%d workers for no points, want 1", none)
 	}
 }
