@@ -1,25 +1,28 @@
-// Package pointcloud holds clouds of coloured points and what is done to them before coding: reading and writing PLY, bounding boxes,
-// tiling, sampling, descriptions and voxel grids. Its functions share nothing: a cloud belongs to whoever holds it. What keeps working memory
-// is used by one goroutine at a time, and may use all processors while it is called.
+// Package pointcloud provides clouds of coloured points and their processing before coding: reading
+// and writing PLY, bounding boxes, tiling, sampling, descriptions and voxel grids. Its functions
+// share no state: a cloud belongs to its holder. Types that keep working memory are used by one
+// goroutine at a time, and may use all processors during a call.
 package pointcloud
 
 import "github.com/volsfu/volsfu/pkg/volumetric"
 
-// Cloud is a set of points in structure-of-arrays form. Positions and Colors have the same length; both are contiguous memory of 12 and 3
-// bytes per point, so that codecs take them as they are. Labels and Sources are empty where nobody knows them, else as long as the others;
-// everything that copies points copies theirs.
+// Cloud is a set of points in structure-of-arrays form. Positions and Colors have the same length.
+// Both are contiguous memory of 12 and 3 bytes per point, so that codecs use them directly. Labels
+// and Sources are empty if unknown, and otherwise as long as Positions; all functions that copy
+// points copy them, too.
 type Cloud struct {
 	// Positions are in metres (x right, y up, z towards the viewer).
 	Positions [][3]float32
 	// Colors are 8-bit sRGB.
 	Colors [][3]uint8
-	// Labels say which part of the object each point belongs to; what they mean is up to who made them, 0 is a point without label.
+	// Labels assign each point to a part of the object. The source of the cloud defines their
+	// meaning; 0 means no label.
 	Labels []uint16
-	// Sources are the cameras that saw each point: bit n is set for camera n.
+	// Sources are bit masks of the cameras that saw each point: bit n is set for camera n.
 	Sources []uint16
 }
 
-// Len is the number of points.
+// Len returns the number of points.
 func (c *Cloud) Len() int { return len(c.Positions) }
 
 // Reset empties the cloud and keeps its memory.
@@ -30,7 +33,7 @@ func (c *Cloud) Reset() {
 	c.Sources = c.Sources[:0]
 }
 
-// Append adds one point, in a cloud with labels or sources one without label that no camera saw.
+// Append adds one point. In a cloud with labels or sources, the point has no label and no camera.
 func (c *Cloud) Append(position [3]float32, color [3]uint8) {
 	if len(c.Labels) > 0 {
 		c.Labels = append(c.Labels, 0)
@@ -42,8 +45,8 @@ func (c *Cloud) Append(position [3]float32, color [3]uint8) {
 	c.Colors = append(c.Colors, color)
 }
 
-// AppendCloud adds the points of another cloud. Where only one of the two has labels or sources, the other's points count as those without
-// label, or that no camera saw.
+// AppendCloud adds the points of another cloud. If only one of the two clouds has labels or
+// sources, the points of the other have no label or no camera.
 func (c *Cloud) AppendCloud(other *Cloud) {
 	before := c.Len()
 	c.Positions = append(c.Positions, other.Positions...)
@@ -52,7 +55,8 @@ func (c *Cloud) AppendCloud(other *Cloud) {
 	c.Sources = appendOptional(c.Sources, other.Sources, before, c.Len())
 }
 
-// appendOptional appends what either may lack, to a cloud that had before points and now has the other number.
+// appendOptional appends an attribute that either cloud may lack. before and now are the numbers of
+// points of the cloud.
 func appendOptional(values, others []uint16, before, now int) []uint16 {
 	if len(values) == 0 && len(others) == 0 {
 		return values
@@ -62,7 +66,7 @@ func appendOptional(values, others []uint16, before, now int) []uint16 {
 	return append(values, make([]uint16, now-len(values))...)
 }
 
-// CopyFrom replaces the cloud's points by those of another, in memory of its own.
+// CopyFrom replaces the cloud's points by a copy of the points of another cloud.
 func (c *Cloud) CopyFrom(other *Cloud) {
 	c.Positions = append(c.Positions[:0], other.Positions...)
 	c.Colors = append(c.Colors[:0], other.Colors...)
@@ -70,7 +74,7 @@ func (c *Cloud) CopyFrom(other *Cloud) {
 	c.Sources = append(c.Sources[:0], other.Sources...)
 }
 
-// View is a middleOf of the cloud's points, in the cloud's own memory.
+// View returns a range of the cloud's points in the memory of the cloud.
 func (c *Cloud) View(begin, end int) Cloud {
 	view := Cloud{Positions: c.Positions[begin:end:end], Colors: c.Colors[begin:end:end]}
 	if len(c.Labels) > 0 {
@@ -94,7 +98,7 @@ func (c *Cloud) Swap(i, j int) {
 	}
 }
 
-// Truncate leaves the first points, as many as given, of a cloud that has no fewer.
+// Truncate keeps the first points of a cloud that has at least this number.
 func (c *Cloud) Truncate(points int) {
 	c.Positions, c.Colors = c.Positions[:points], c.Colors[:points]
 	if len(c.Labels) > 0 {
@@ -105,8 +109,8 @@ func (c *Cloud) Truncate(points int) {
 	}
 }
 
-// resize gives the cloud a number of points with unspecified values, with labels and sources where like has them. It reallocates only where the
-// memory does not suffice, and then loses what was there.
+// resize sets the number of points, with unspecified values, with labels and sources if like has
+// them. It reallocates only if the memory does not suffice; the values are then lost.
 func (c *Cloud) resize(points int, like *Cloud) {
 	c.Positions, c.Colors = resize(c.Positions, points), resize(c.Colors, points)
 	c.Labels, c.Sources = c.Labels[:0], c.Sources[:0]
@@ -118,7 +122,7 @@ func (c *Cloud) resize(points int, like *Cloud) {
 	}
 }
 
-// set makes the point at an index the one at another index of a cloud that has the same arrays.
+// set copies point from of src to point at. Both clouds must have the same attributes.
 func (c *Cloud) set(at int, src *Cloud, from int) {
 	c.Positions[at], c.Colors[at] = src.Positions[from], src.Colors[from]
 	if len(src.Labels) > 0 {
@@ -129,7 +133,7 @@ func (c *Cloud) set(at int, src *Cloud, from int) {
 	}
 }
 
-// Bounds is the smallest box around the points, the zero box where there are none.
+// Bounds returns the smallest box around the points, or the zero box if there are none.
 func (c *Cloud) Bounds() volumetric.BoundingBox {
 	if c.Len() == 0 {
 		return volumetric.BoundingBox{}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// numbered is a random cloud whose labels and sources are the low and high half of each point's number.
+// numbered returns a random cloud whose labels and sources are the low and the high half of each
+// point's number.
 func numbered(seed uint64, points int) *Cloud {
 	cloud := randomCloud(seed, points)
 	for i := range points {
@@ -15,12 +16,18 @@ func numbered(seed uint64, points int) *Cloud {
 	return cloud
 }
 
-// numbers are the numbers of a numbered cloud's points, each of which must be what it was there.
+// numbers returns the numbers of a numbered cloud's points and checks that each point is unchanged.
 func numbers(t *testing.T, whole, part *Cloud) []int {
 	t.Helper()
 	n := part.Len()
 	if len(part.Colors) != n || len(part.Labels) != n || len(part.Sources) != n {
-		t.Fatalf("%d positions, %d colours, %d labels, %d sources", n, len(part.Colors), len(part.Labels), len(part.Sources))
+		t.Fatalf(
+			"%d positions, %d colours, %d labels, %d sources",
+			n,
+			len(part.Colors),
+			len(part.Labels),
+			len(part.Sources),
+		)
 	}
 	list := make([]int, n)
 	for i := range list {
@@ -40,7 +47,7 @@ func sequence(n int) []int {
 	return list
 }
 
-// apart checks that clouds have no point in common and are the whole together.
+// apart expects that clouds are disjoint and that their union is the whole.
 func apart(t *testing.T, whole *Cloud, clouds []Cloud) {
 	t.Helper()
 	var all []int
@@ -99,13 +106,21 @@ func TestAppendCloudsOfWhichOneHasLabels(t *testing.T) {
 		var got Cloud
 		got.CopyFrom(c.first)
 		got.AppendCloud(c.second)
-		if !slices.Equal(got.Labels, c.want) || len(got.Sources) != len(c.want) || got.Len() != c.first.Len()+c.second.Len() {
-			t.Errorf("got %d points with labels %v and %d sources, want %v", got.Len(), got.Labels, len(got.Sources), c.want)
+		if !slices.Equal(got.Labels, c.want) || len(got.Sources) != len(c.want) ||
+			got.Len() != c.first.Len()+c.second.Len() {
+			t.Errorf(
+				"got %d points with labels %v and %d sources, want %v",
+				got.Len(),
+				got.Labels,
+				len(got.Sources),
+				c.want,
+			)
 		}
 	}
 }
 
-// What samples, thins out and splits keeps the labels and sources of the points that it keeps.
+// TestSamplersKeepLabels expects that all samplers and splitters keep the labels and sources of the
+// points.
 func TestSamplersKeepLabels(t *testing.T) {
 	whole := numbered(3, 40_000)
 	plain := &Cloud{Positions: whole.Positions, Colors: whole.Colors}
@@ -131,7 +146,14 @@ func TestSamplersKeepLabels(t *testing.T) {
 		}
 		sample(plain, &dst)
 		if dst.Len() != n || len(dst.Labels)+len(dst.Sources) != 0 {
-			t.Errorf("%s: %d points with %d labels and %d sources of a cloud without, want %d", name, dst.Len(), len(dst.Labels), len(dst.Sources), n)
+			t.Errorf(
+				"%s: %d points with %d labels and %d sources of a cloud without, want %d",
+				name,
+				dst.Len(),
+				len(dst.Labels),
+				len(dst.Sources),
+				n,
+			)
 		}
 	}
 }
@@ -151,7 +173,7 @@ func TestVoxelsKeepLabels(t *testing.T) {
 	}
 }
 
-// However many workers share the work, the result is the same.
+// TestWorkersDoNotMatter expects the same result with any number of workers.
 func TestWorkersDoNotMatter(t *testing.T) {
 	whole := numbered(4, 21_000)
 	type result struct {
@@ -164,7 +186,11 @@ func TestWorkersDoNotMatter(t *testing.T) {
 			sample(&r.cloud)
 			results = append(results, r)
 		}
-		sampler, grid := Sampler{workerGroup: workerGroup{most: workers}}, VoxelGrid{workerGroup: workerGroup{most: workers}}
+		sampler, grid := Sampler{
+			workerGroup: workerGroup{most: workers},
+		}, VoxelGrid{
+			workerGroup: workerGroup{most: workers},
+		}
 		regions, _ := NewRegions(DefaultFieldOfView())
 		regions.points.workerGroup.most = workers
 		detail, _ := NewLevelOfDetail(1, 0.01)
@@ -194,8 +220,10 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	alone := run(1)
 	for i, r := range run(5) {
 		want := alone[i].cloud
-		if want.Len() == 0 || !slices.Equal(r.cloud.Positions, want.Positions) || !slices.Equal(r.cloud.Colors, want.Colors) ||
-			!slices.Equal(r.cloud.Labels, want.Labels) || !slices.Equal(r.cloud.Sources, want.Sources) {
+		if want.Len() == 0 || !slices.Equal(r.cloud.Positions, want.Positions) ||
+			!slices.Equal(r.cloud.Colors, want.Colors) ||
+			!slices.Equal(r.cloud.Labels, want.Labels) ||
+			!slices.Equal(r.cloud.Sources, want.Sources) {
 			t.Errorf("%s: 5 workers make %d points, one alone makes others, %d", r.name, r.cloud.Len(), want.Len())
 		}
 	}
@@ -204,7 +232,11 @@ func TestWorkersDoNotMatter(t *testing.T) {
 func TestSamplersReuseMemory(t *testing.T) {
 	cloud := numbered(7, 12_500)
 	steady(t, func(workers int) func() {
-		sampler, grid := Sampler{workerGroup: workerGroup{most: workers}}, VoxelGrid{workerGroup: workerGroup{most: workers}}
+		sampler, grid := Sampler{
+			workerGroup: workerGroup{most: workers},
+		}, VoxelGrid{
+			workerGroup: workerGroup{most: workers},
+		}
 		var dst Cloud
 		return func() {
 			sampler.Sample(cloud, &dst, 5000)

@@ -15,7 +15,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// subjects are a figure of 100,000 points that knows its labels and cameras, and a real person where the test data is there.
+// subjects returns a figure of 100,000 points with labels and cameras, and a real person if the
+// test data is present.
 func subjects(b *testing.B) map[string]*pointcloud.Cloud {
 	b.Helper()
 	figure, err := synthetic.New(synthetic.Config{Points: 100_000})
@@ -37,13 +38,13 @@ func subjects(b *testing.B) map[string]*pointcloud.Cloud {
 	if err := pointcloud.ReadPLY(bytes.NewReader(data), &person); err != nil {
 		b.Fatal(err)
 	}
-	// In the order of captures, which says nothing about places.
+	// Captures have an order that is independent of positions.
 	rand.New(rand.NewPCG(1, 1)).Shuffle(person.Len(), person.Swap)
 	clouds["person"] = &person
 	return clouds
 }
 
-// coder encodes as volpeer publishes at its high quality.
+// coder encodes like volpeer at its high quality.
 type coder struct {
 	b       *testing.B
 	encoder codec.Encoder
@@ -60,7 +61,7 @@ func newCoder(b *testing.B, cloud *pointcloud.Cloud) *coder {
 	return &coder{b: b, encoder: c.NewEncoder(), params: codec.Params{PositionBits: 11, Speed: 10, Box: cloud.Bounds()}}
 }
 
-// bits is the size of all clouds together, each a frame by itself.
+// bits returns the size of all clouds together, each as a separate frame.
 func (c *coder) bits(clouds ...pointcloud.Cloud) float64 {
 	sum := 0
 	for i := range clouds {
@@ -73,14 +74,23 @@ func (c *coder) bits(clouds ...pointcloud.Cloud) float64 {
 	return float64(sum)
 }
 
-// BenchmarkTilingBits encodes tiles with Draco, and reports bits per point, and per cent more than without tiles.
+// BenchmarkTilingBits encodes tiles with Draco. It reports bits per point, and the increase in per
+// cent over no tiles.
 func BenchmarkTilingBits(b *testing.B) {
 	for name, cloud := range subjects(b) {
 		specs := []pointcloud.TilingSpec{
-			{By: "direction", Tiles: 1}, {By: "direction", Tiles: 4}, {By: "direction", Tiles: 15}, {By: "octants"}, {By: "kmeans", Tiles: 4}, {By: "kmeans", Tiles: 15},
+			{
+				By:    "direction",
+				Tiles: 1,
+			}, {By: "direction", Tiles: 4}, {By: "direction", Tiles: 15}, {By: "octants"}, {By: "kmeans", Tiles: 4},
+			{By: "kmeans", Tiles: 15},
 		}
 		if len(cloud.Labels) > 0 {
-			specs = append(specs, pointcloud.TilingSpec{By: "cameras"}, pointcloud.TilingSpec{By: "labels", Parts: synthetic.Parts()})
+			specs = append(
+				specs,
+				pointcloud.TilingSpec{By: "cameras"},
+				pointcloud.TilingSpec{By: "labels", Parts: synthetic.Parts()},
+			)
 		}
 		for _, spec := range specs {
 			tiler, err := spec.Open(cloud.Bounds())
@@ -103,10 +113,19 @@ func BenchmarkTilingBits(b *testing.B) {
 	}
 }
 
-// BenchmarkDescriptionBits encodes descriptions of 60, 25 and 15 % with Draco, and reports, for each set of them, bits per point and per cent more than
-// as many points in one frame take.
+// BenchmarkDescriptionBits encodes descriptions of 60, 25 and 15 % with Draco. For each set of
+// descriptions it reports bits per point, and the increase in per cent over the same number of
+// points in one frame.
 func BenchmarkDescriptionBits(b *testing.B) {
-	sets := map[string][]int{"60": {0}, "25": {1}, "15": {2}, "25+15": {1, 2}, "60+15": {0, 2}, "60+25": {0, 1}, "60+25+15": {0, 1, 2}}
+	sets := map[string][]int{
+		"60":       {0},
+		"25":       {1},
+		"15":       {2},
+		"25+15":    {1, 2},
+		"60+15":    {0, 2},
+		"60+25":    {0, 1},
+		"60+25+15": {0, 1, 2},
+	}
 	for name, cloud := range subjects(b) {
 		d, err := pointcloud.NewDescriptions(pointcloud.DescriptionConfig{Shares: []float64{60, 25, 15}})
 		if err != nil {

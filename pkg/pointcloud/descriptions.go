@@ -8,33 +8,40 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrDescriptions says that a cloud cannot be split into descriptions as asked.
+// ErrDescriptions reports that a cloud cannot be split into the requested descriptions.
 var ErrDescriptions = errors.New("invalid descriptions")
 
-// block is the length of the pattern that descriptions repeat: shares that are whole per mille come out exactly in it.
+// block is the length of the repeated pattern. Shares that are multiples of 1/1000 are exact in a
+// block.
 const block = 4000
 
-// DescriptionConfig says how points are split.
+// DescriptionConfig configures the division of points into descriptions.
 type DescriptionConfig struct {
-	// Shares are the parts of the points that the descriptions have, in any unit: 60, 25 and 15 are 60, 25 and 15 % of them.
+	// Shares contains the relative sizes of the descriptions, in any unit: 60, 25 and 15 are 60, 25
+	// and 15 % of the points.
 	Shares []float64
-	// Random draws which point goes where, which holds for any order of points; else descriptions are interleaved along the order, which spreads
-	// each more evenly where neighbours in the order are neighbours in space, as in scans.
+	// Random selects a pseudo-random assignment, which is suitable for any order of points.
+	// Otherwise descriptions are interleaved along the order, which spreads each more evenly if
+	// neighbours in the order are neighbours in space, as in scans.
 	Random bool
-	// Seed is what is drawn. The same seed gives the points of the same places in the order to the same descriptions in every frame.
+	// Seed is the seed of the random assignment. With the same seed, equal positions in the order
+	// belong to the same description in every frame.
 	Seed uint64
 }
 
-// Descriptions splits clouds into descriptions (multiple description coding by sampling): parts of the given shares that have no point in
-// common and are the whole cloud together. Each is a sample of the whole object by itself, and the parts that a receiver has make a denser
-// one, appended in any order (Cloud.AppendCloud). Of any middleOf from the beginning of a cloud each description has its share, within one
-// point and 1/4000 of the middleOf. It works on all processors and keeps its working memory; one goroutine uses it at a time.
+// Descriptions splits clouds into descriptions (multiple description coding by sampling): disjoint
+// parts with given shares whose union is the cloud. Each description is a sample of the whole
+// object. The descriptions that a receiver has form a denser sample when they are appended in any
+// order (Cloud.AppendCloud). In any range from the beginning of a cloud, each description has its
+// share within one point and 1/4000 of the range. Descriptions uses all processors and keeps its
+// working memory; one goroutine uses it at a time.
 type Descriptions struct {
 	pattern pattern
 	points  partition
 }
 
-// pattern is which description each point of a block belongs to, in an order in which every beginning of it has the right shares.
+// pattern assigns the points of a block to descriptions, in an order in which every beginning of
+// the block has the right shares.
 type pattern struct {
 	parts  [block]uint8
 	count  int
@@ -42,12 +49,12 @@ type pattern struct {
 	seed   uint64
 }
 
-// NewDescriptions makes a splitter. No shares, more than volumetric.MaxQualities, and shares that are not above zero and finite give an error around
-// ErrDescriptions.
+// NewDescriptions returns a splitter. The error wraps ErrDescriptions if there are no shares or
+// more than volumetric.MaxQualities, or if a share is not finite and above zero.
 func NewDescriptions(config DescriptionConfig) (*Descriptions, error) {
 	count := len(config.Shares)
 	if count < 1 || count > volumetric.MaxQualities {
-		return nil, fmt.Errorf("%w: %d of them, expected 1 to %d", ErrDescriptions, count, volumetric.MaxQualities)
+		return nil, fmt.Errorf("%w: %d descriptions, expected 1 to %d", ErrDescriptions, count, volumetric.MaxQualities)
 	}
 	sum := 0.0
 	for i, s := range config.Shares {
@@ -66,7 +73,14 @@ func NewDescriptions(config DescriptionConfig) (*Descriptions, error) {
 	share(wishes, block, quotas)
 	for i, quota := range quotas {
 		if quota == 0 {
-			return nil, fmt.Errorf("%w: share %d is %g of %g, expected at least a %dth", ErrDescriptions, i, config.Shares[i], sum, block)
+			return nil, fmt.Errorf(
+				"%w: share %d is %g of %g, expected at least a %dth",
+				ErrDescriptions,
+				i,
+				config.Shares[i],
+				sum,
+				block,
+			)
 		}
 	}
 	d := &Descriptions{pattern: pattern{count: count, random: config.Random, seed: config.Seed}}
@@ -74,7 +88,8 @@ func NewDescriptions(config DescriptionConfig) (*Descriptions, error) {
 	return d, nil
 }
 
-// fill lays the parts out as a smooth weighted round robin: whoever is furthest behind its share comes next.
+// fill distributes the descriptions by smooth weighted round robin: the next point belongs to the
+// description that is furthest behind its share.
 func (t *pattern) fill(quotas []int) {
 	behind := make([]int, len(quotas))
 	for i := range t.parts {
@@ -90,11 +105,12 @@ func (t *pattern) fill(quotas []int) {
 	}
 }
 
-// Len is the number of descriptions.
+// Len returns the number of descriptions.
 func (d *Descriptions) Len() int { return d.pattern.count }
 
-// Split puts every point of src into the cloud of its description, in src's order; earlier points of these clouds are dropped and their memory is
-// used again. It takes as many clouds as there are descriptions, and panics on another number.
+// Split copies every point of src to the cloud of its description, in the order of src. Earlier
+// points of these clouds are dropped and their memory is reused. parts must have one cloud per
+// description; otherwise Split panics.
 func (d *Descriptions) Split(src *Cloud, parts []Cloud) {
 	if len(parts) != d.Len() {
 		panic(fmt.Sprintf("pointcloud: Split takes one cloud per description: got %d for %d", len(parts), d.Len()))
@@ -107,7 +123,7 @@ func (d *Descriptions) Split(src *Cloud, parts []Cloud) {
 func (t *pattern) Assign(src *Cloud, begin int, into []uint8) {
 	for len(into) > 0 {
 		number, from := begin/block, begin%block
-		// The last block may not be whole. Its beginning of the pattern has the right shares, too.
+		// The last block may be incomplete. The beginning of the pattern has the right shares, too.
 		length := min(block, src.Len()-number*block)
 		n := 0
 		if t.random {
@@ -120,13 +136,13 @@ func (t *pattern) Assign(src *Cloud, begin int, into []uint8) {
 	}
 }
 
-// draw is the pattern of a block in random order (the shuffle of Fisher and Yates).
+// draw returns the pattern of a block in random order (Fisher–Yates shuffle).
 func (t *pattern) draw(number, length int) [block]uint8 {
 	parts := t.parts
 	var random rand.PCG
 	random.Seed(t.seed, uint64(number))
 	for i := length - 1; i > 0; i-- {
-		// The upper half of a random number as a fraction: off by less than block/2^32.
+		// The upper half of a random number as a fraction; the error is below block/2^32.
 		j := random.Uint64() >> 32 * uint64(i+1) >> 32
 		parts[i], parts[j] = parts[j], parts[i]
 	}

@@ -8,9 +8,11 @@ import (
 	"testing"
 )
 
-// Descriptions have no point in common, are the whole together, and each beginning of the cloud has the shares that were asked for.
+// TestDescriptionsAreAPartitionByShares expects disjoint descriptions whose union is the cloud,
+// with the requested shares in each beginning of the cloud.
 func TestDescriptionsAreAPartitionByShares(t *testing.T) {
-	for _, shares := range [][]float64{{60, 25, 15}, {0.6, 0.25, 0.15}, {1}, {1, 1, 1}, {33, 33, 34}, {99.9, 0.1}, {1, 2, 3, 4, 5, 6, 7, 8}} {
+	for _, shares := range [][]float64{{60, 25, 15}, {0.6, 0.25, 0.15}, {1}, {1, 1, 1}, {33, 33, 34}, {99.9, 0.1},
+		{1, 2, 3, 4, 5, 6, 7, 8}} {
 		for _, random := range []bool{false, true} {
 			d, err := NewDescriptions(DescriptionConfig{Shares: shares, Random: random, Seed: 5})
 			if err != nil {
@@ -28,7 +30,15 @@ func TestDescriptionsAreAPartitionByShares(t *testing.T) {
 				for i := range parts {
 					want := shares[i] / sum * float64(points)
 					if off := math.Abs(float64(parts[i].Len()) - want); off > 1+float64(points)/4000 {
-						t.Errorf("%v, random %v: description %d has %d of %d points, want %.1f", shares, random, i, parts[i].Len(), points, want)
+						t.Errorf(
+							"%v, random %v: description %d has %d of %d points, want %.1f",
+							shares,
+							random,
+							i,
+							parts[i].Len(),
+							points,
+							want,
+						)
 					}
 				}
 			}
@@ -36,7 +46,7 @@ func TestDescriptionsAreAPartitionByShares(t *testing.T) {
 	}
 }
 
-// Whole per cents of a multiple of 4,000 points come out exactly.
+// Whole per cents of a multiple of 4,000 points are exact.
 func TestDescriptionsAreExact(t *testing.T) {
 	for _, random := range []bool{false, true} {
 		d, err := NewDescriptions(DescriptionConfig{Shares: []float64{60, 25, 15}, Random: random})
@@ -53,7 +63,8 @@ func TestDescriptionsAreExact(t *testing.T) {
 	}
 }
 
-// Any parts that a receiver has, in any order, are the union of what these descriptions are.
+// TestSubsetsOfDescriptionsMerge appends any subset of descriptions in any order and expects their
+// union.
 func TestSubsetsOfDescriptionsMerge(t *testing.T) {
 	cloud := numbered(3, 10_000)
 	d, err := NewDescriptions(DescriptionConfig{Shares: []float64{60, 25, 15}, Random: true})
@@ -79,7 +90,8 @@ func TestSubsetsOfDescriptionsMerge(t *testing.T) {
 	}
 }
 
-// Interleaved descriptions have every middleOf in their shares; those drawn differ by seed and repeat for the same.
+// TestOrderOfDescriptions expects the shares in every range of interleaved descriptions. Random
+// descriptions differ between seeds and repeat with the same seed.
 func TestOrderOfDescriptions(t *testing.T) {
 	cloud := numbered(4, 20_000)
 	split := func(random bool, seed uint64) []Cloud {
@@ -110,7 +122,8 @@ func TestOrderOfDescriptions(t *testing.T) {
 	if other := numbers(t, cloud, &split(true, 2)[0]); slices.Equal(drawn, other) {
 		t.Error("another seed draws the same")
 	}
-	// Neighbours in the order of which both are in the first description: 36 % where drawn, and a standard deviation of 68.
+	// Neighbours in the order that are both in the first description: 36 % if random, with a
+	// standard deviation of 68.
 	both := 0
 	for i := range drawn[1:] {
 		if drawn[i+1] == drawn[i]+1 {
@@ -124,7 +137,8 @@ func TestOrderOfDescriptions(t *testing.T) {
 
 func TestDescriptionErrors(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	for _, shares := range [][]float64{nil, make([]float64, 65), {0}, {1, -1}, {1, nan}, {inf}, {1e308, 1e308}, {1, 1e-9}} {
+	for _, shares := range [][]float64{nil, make([]float64, 65), {0}, {1, -1}, {1, nan}, {inf}, {1e308, 1e308},
+		{1, 1e-9}} {
 		if _, err := NewDescriptions(DescriptionConfig{Shares: shares}); !errors.Is(err, ErrDescriptions) {
 			t.Errorf("%v: got %v, want ErrDescriptions", shares, err)
 		}
@@ -143,7 +157,8 @@ func TestDescriptionsReuseMemory(t *testing.T) {
 	}
 }
 
-// Each description of a scan, whose rows and columns are its order, covers the person as a whole does.
+// TestDescriptionsOfRealCapture expects that each description of a scan, ordered by rows and
+// columns, covers the whole person.
 func TestDescriptionsOfRealCapture(t *testing.T) {
 	cloud, some := realCloud(t, "seated-human", "ply", "dkvfx_000.ply"), Cloud{}
 	for _, random := range []bool{false, true} {
@@ -156,7 +171,7 @@ func TestDescriptionsOfRealCapture(t *testing.T) {
 		all := new(Cloud)
 		for i := range parts {
 			all.AppendCloud(&parts[i])
-			// Far from any point of the description: what it leaves out of the person.
+			// Points far from any point of the description are parts of the person that it omits.
 			own := NewIndex(&parts[i])
 			far := 0
 			Stride(cloud, &some, 5000)

@@ -6,46 +6,58 @@ import (
 	"math"
 )
 
-// ErrDetail says that a level of detail is not one.
+// ErrDetail reports an invalid level of detail.
 var ErrDetail = errors.New("invalid level of detail")
 
-// LevelOfDetail thins out a cloud by the distance from which it is seen. Points twice as far away are twice as close together in the picture in
-// both directions, so that a quarter of them fills as many pixels: up to a distance all points are kept, beyond it the share falls with the
-// square. It works on all processors and keeps its working memory; one goroutine uses it at a time.
+// LevelOfDetail reduces a cloud by its distance from the viewer. At twice the distance, points are
+// twice as close together in the image in both directions, so that a quarter of the points fills as
+// many pixels. Up to a distance all points are kept; beyond it the share falls with the square of
+// the distance. LevelOfDetail uses all processors and keeps its working memory; one goroutine uses
+// it at a time.
 type LevelOfDetail struct {
 	reach  distanceRange
 	points partition
 }
 
-// distanceRange tells points that are kept (class 0) from others (class 1).
+// distanceRange assigns kept points to class 0 and the others to class 1.
 type distanceRange struct {
 	eye [3]float32
-	// full is the square of the distance up to which all are kept, in m²; least the smallest share, in 2^-32.
+	// full is the square of the distance up to which all points are kept, in m². least is the
+	// smallest share, in units of 2^-32.
 	full  float32
 	least uint32
 }
 
-// NewLevelOfDetail makes a sampler that keeps all points up to the distance full in metres, (full/distance)² of those beyond, and at least the
-// share least of any. A cloud whose points are s metres apart, on a display with p pixels per radian, fills every pixel up to the distance
-// s·p. Distances that are not above zero and finite, and shares beyond 0 to 1, give an error around ErrDetail.
+// NewLevelOfDetail returns a sampler that keeps all points up to the distance full in metres, the
+// share (full/distance)² beyond it, and at least the share least at any distance. A cloud with
+// points s metres apart fills every pixel of a display with p pixels per radian up to the distance
+// s·p. The error wraps ErrDetail if the distance is not finite and above zero, or if the share is
+// outside of 0 to 1.
 func NewLevelOfDetail(full, least float32) (*LevelOfDetail, error) {
 	if !(full > 0) || math.IsInf(float64(full), 0) || !(least >= 0 && least <= 1) {
-		return nil, fmt.Errorf("%w: all points up to %g m and at least the share %g, expected a distance above 0 and a share of 0 to 1", ErrDetail, full, least)
+		return nil, fmt.Errorf(
+			"%w: all points up to %g m and at least the share %g, expected a distance above 0 and a share of 0 to 1",
+			ErrDetail,
+			full,
+			least,
+		)
 	}
 	share := uint32(min(float64(least)*(1<<32), math.MaxUint32))
 	return &LevelOfDetail{reach: distanceRange{full: full * full, least: share}}, nil
 }
 
-// Share is the part of the points that is kept at a distance in metres.
+// Share returns the share of the points that is kept at a distance in metres.
 func (l *LevelOfDetail) Share(distance float32) float64 {
 	return max(min(1, float64(l.reach.full)/(float64(distance)*float64(distance))), float64(l.reach.least)/(1<<32))
 }
 
-// Sample replaces dst's points by those of src that are worth showing to an eye at a position in the cloud's coordinates, and returns how many
-// they are. Which point goes first is a matter of its place in src's sequence: those that are kept at one distance are among those kept
-// at any smaller one, and a sequence that stays the same from frame to frame does not flicker. Its order should say nothing about places,
-// as that of captures does; then what is kept of any part of the object deviates from its share as little as a random choice, by the
-// square root of its number of points at most (two standard deviations). Both clouds must be different ones.
+// Sample replaces dst's points by the points of src that are kept for an eye at a position in the
+// cloud's coordinates, and returns their number. The index of a point in src determines its rank:
+// points kept at one distance are also kept at any smaller distance, and a sequence that does not
+// change between frames does not flicker. The order of src should be independent of positions, as
+// in captures. Then the share of any part of the object deviates no more than in a random choice:
+// by at most the square root of its number of points (two standard deviations). src and dst must be
+// different clouds.
 func (l *LevelOfDetail) Sample(src, dst *Cloud, eye [3]float32) int {
 	l.reach.eye = eye
 	p := &l.points
@@ -55,7 +67,8 @@ func (l *LevelOfDetail) Sample(src, dst *Cloud, eye [3]float32) int {
 	return dst.Len()
 }
 
-// Assign implements assigner. The ranks of points are multiples of the golden ratio modulo 1, which fill any interval evenly (Weyl 1916).
+// Assign implements assigner. The ranks of points are multiples of the golden ratio modulo 1, which
+// fill any interval evenly (Weyl 1916).
 func (r *distanceRange) Assign(src *Cloud, begin int, into []uint8) {
 	for i, p := range src.Positions[begin : begin+len(into)] {
 		rank := uint32(begin+i) * 0x9e3779b9

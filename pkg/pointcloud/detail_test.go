@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// plane has points in an order that says nothing about places, on a square with an edge of 2 m at a height of 0.
+// plane returns points on a square with an edge of 2 m at height 0, in an order independent of
+// positions.
 func plane(points int) *Cloud {
 	var cloud Cloud
 	for i := range points {
@@ -18,7 +19,7 @@ func plane(points int) *Cloud {
 	return &cloud
 }
 
-// At every distance the share that is kept is what the inverse square says.
+// TestLevelOfDetailKeepsShares expects the share of the inverse square at every distance.
 func TestLevelOfDetailKeepsShares(t *testing.T) {
 	const points = 40_000
 	cloud := plane(points)
@@ -62,7 +63,7 @@ func TestLevelOfDetailKeepsShares(t *testing.T) {
 	}
 }
 
-// Who steps back loses points and gains none.
+// TestLevelsOfDetailAreNested expects that a viewer who steps back loses points and gains none.
 func TestLevelsOfDetailAreNested(t *testing.T) {
 	cloud := numbered(1, 20_000)
 	detail, err := NewLevelOfDetail(1, 0)
@@ -108,7 +109,8 @@ func TestLevelOfDetailReusesMemory(t *testing.T) {
 	})
 }
 
-// The wall behind a person gets thinner than the person.
+// TestLevelOfDetailOfRealCapture expects that the wall behind a person is reduced more than the
+// person.
 func TestLevelOfDetailOfRealCapture(t *testing.T) {
 	cloud := realCloud(t, "desk-human", "pcl_frame1.ply")
 	detail, err := NewLevelOfDetail(1, 0.01)

@@ -9,38 +9,41 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrView says that a field of view is not one.
+// ErrView reports an invalid field of view.
 var ErrView = errors.New("invalid field of view")
 
-// MaxRegions is how many regions a field of view may have.
+// MaxRegions is the maximum number of regions of a field of view.
 const MaxRegions = 64
 
-// Viewpoint is where somebody looks from, and where to, in the coordinates of the cloud.
+// Viewpoint is the position and the viewing direction of an eye, in the coordinates of the cloud.
 type Viewpoint struct {
 	Position [3]float32
-	// Forward is the direction of the gaze, of any length but 0.
+	// Forward is the viewing direction, of any length but 0.
 	Forward [3]float32
 }
 
-// FieldOfView says how densely points are worth sending, by where they lie in somebody's view. The view is cut into equal regions around the
-// gaze, rings of equal angle from its middle to its edge, each of which has a maximal sampling rate; the paper on L4S for volumetric video
-// (section 3.4) proposes that to bound the quality of what is seen from the corner of the eye. It is a value without state.
+// FieldOfView determines the density of points by their location in the view. The view is divided
+// into equal regions around the viewing direction: rings of equal angle from the centre to the
+// edge. Each region has a maximum sampling rate. The paper on L4S for volumetric video (section
+// 3.4) proposes this to limit the quality in peripheral vision. A FieldOfView is a value without
+// state.
 type FieldOfView struct {
-	// Angle is how wide the view is, from edge to edge, in radians: above 0 and up to 2π.
+	// Angle is the full width of the view in radians, above 0 and at most 2π.
 	Angle float64
-	// Maxima are the largest parts of the points that are kept, 0 to 1, by region from the middle outwards.
+	// Maxima contains the maximum sampling rate of each region, 0 to 1, from the centre outwards.
 	Maxima []float64
-	// Outside is the same for what is not in view.
+	// Outside is the maximum sampling rate outside of the view.
 	Outside float64
 }
 
-// DefaultFieldOfView is 110°, as headsets have it, in three regions: the middle one spans 37°, which eyes reach without a turn of the head. What
-// is out of view keeps a tenth, since heads turn faster than the next frames come.
+// DefaultFieldOfView returns a view of 110°, as in headsets, in three regions. The centre region
+// spans 37°, which eyes reach without a turn of the head. Outside of the view a tenth of the points
+// is kept, because heads turn faster than the next frames arrive.
 func DefaultFieldOfView() FieldOfView {
 	return FieldOfView{Angle: 110 * math.Pi / 180, Maxima: []float64{1, 0.6, 0.3}, Outside: 0.1}
 }
 
-// Validate reports what is wrong, wrapped around ErrView.
+// Validate returns an error that wraps ErrView for the first invalid value.
 func (f *FieldOfView) Validate() error {
 	if !(f.Angle > 0 && f.Angle <= 2*math.Pi) {
 		return fmt.Errorf("%w: angle is %g rad, expected above 0 and up to 2π", ErrView, f.Angle)
@@ -59,14 +62,15 @@ func (f *FieldOfView) Validate() error {
 	return nil
 }
 
-// Region is the region that a place is in as seen from a viewpoint, from 0 in the middle; len(Maxima) is out of view. The eye's own place is in
-// the middle.
+// Region returns the region of a position seen from a viewpoint: 0 for the centre, len(Maxima) for
+// outside of the view. The position of the eye itself is in the centre.
 func (f *FieldOfView) Region(v Viewpoint, place [3]float32) int {
 	cosines, forward := f.edges(), unit(v.Forward)
 	return int(regionOf(cosines[:len(f.Maxima)], v.Position, forward, place))
 }
 
-// Limit is the maximal sampling rate of a whole object, as the paper has it: that of the region in which the middle of its box is.
+// Limit returns the maximum sampling rate of a whole object, as defined in the paper: the rate of
+// the region that contains the centre of its box.
 func (f *FieldOfView) Limit(v Viewpoint, box volumetric.BoundingBox) float64 {
 	var middle [3]float32
 	for axis := range middle {
@@ -82,7 +86,7 @@ func (f *FieldOfView) rate(region int) float64 {
 	return f.Outside
 }
 
-// edges are the cosines of the angles at which regions end.
+// edges returns the cosines of the angles at which regions end.
 func (f *FieldOfView) edges() (cosines [MaxRegions]float32) {
 	for i := range f.Maxima {
 		cosines[i] = float32(math.Cos(f.Angle / 2 * float64(i+1) / float64(len(f.Maxima))))
@@ -98,7 +102,7 @@ func unit(v [3]float32) [3]float32 {
 	return [3]float32{v[0] / length, v[1] / length, v[2] / length}
 }
 
-// regionOf counts the edges that a place lies beyond, which are fewer than those that it could.
+// regionOf returns the region of a position: the number of edges beyond which the position lies.
 func regionOf(cosines []float32, eye, forward, place [3]float32) uint8 {
 	x, y, z := place[0]-eye[0], place[1]-eye[1], place[2]-eye[2]
 	ahead := x*forward[0] + y*forward[1] + z*forward[2]
@@ -112,20 +116,21 @@ func regionOf(cosines []float32, eye, forward, place [3]float32) uint8 {
 	return region
 }
 
-// Regions samples clouds by a FieldOfView. It keeps its working memory; one goroutine uses it at a time.
+// Regions samples clouds by a FieldOfView. It keeps its working memory; one goroutine uses it at a
+// time.
 type Regions struct {
 	view   FieldOfView
 	gaze   gaze
 	points partition
 }
 
-// gaze tells points into the regions of a view.
+// gaze assigns points to the regions of a view.
 type gaze struct {
 	cosines      []float32
 	eye, forward [3]float32
 }
 
-// NewRegions makes a sampler. A field of view that is none gives an error around ErrView.
+// NewRegions returns a sampler. Errors wrap ErrView.
 func NewRegions(view FieldOfView) (*Regions, error) {
 	if err := view.Validate(); err != nil {
 		return nil, err
@@ -135,10 +140,12 @@ func NewRegions(view FieldOfView) (*Regions, error) {
 	return &Regions{view: view, gaze: gaze{cosines: cosines[:len(view.Maxima)]}}, nil
 }
 
-// Sample replaces dst's points by those of src that are worth sending to a viewpoint: of each region at most its sampling rate, rounded down to
-// whole points, and together at most the budget, which reduces all regions by the same factor. It returns how many they are: the budget
-// exactly, unless the sampling rates allow fewer. Of each region the points are taken evenly along src's sequence, whose order should say
-// nothing about places, as that of captures does. Both clouds must be different ones.
+// Sample replaces dst's points by the points of src that are kept for a viewpoint, and returns
+// their number. Of each region it keeps at most its sampling rate, rounded down to whole points,
+// and in total at most budget points; the budget reduces all regions by the same factor. The result
+// has budget points unless the sampling rates allow fewer. The points of each region are taken
+// evenly along src, whose order should be independent of positions, as in captures. src and dst
+// must be different clouds.
 func (r *Regions) Sample(src, dst *Cloud, v Viewpoint, budget int) int {
 	r.gaze.eye, r.gaze.forward = v.Position, unit(v.Forward)
 	regions := len(r.view.Maxima) + 1
@@ -146,7 +153,8 @@ func (r *Regions) Sample(src, dst *Cloud, v Viewpoint, budget int) int {
 	p.classify(src, regions, &r.gaze)
 	var most [MaxRegions + 1]float64
 	for region := range regions {
-		// A rate such as 0.3 is less than three tenths by its last bit, which must not cost a point.
+		// In binary a rate such as 0.3 is slightly less than three tenths; this must not cost a
+		// point.
 		most[region] = math.Floor(r.view.rate(region)*float64(p.totals[region]) + 1e-6)
 	}
 	share(most[:regions], budget, p.quotas[:regions])
@@ -161,8 +169,8 @@ func (g *gaze) Assign(src *Cloud, begin int, into []uint8) {
 	}
 }
 
-// share cuts wishes, whole numbers, down to a budget in proportion. What rounding leaves goes to those that lost most by it, so that the budget
-// is used up.
+// share reduces wishes, which are whole numbers, in proportion to fit a budget. The remainder of
+// rounding is given to the wishes that lost most, so that the budget is used up.
 func share(wishes []float64, budget int, quotas []int) {
 	sum := 0.0
 	for _, wish := range wishes {

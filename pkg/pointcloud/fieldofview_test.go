@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ahead looks along -z from 2 m before the middle of a person.
+// ahead looks along -z from 2 m in front of the middle of a person.
 var ahead = Viewpoint{Position: [3]float32{0, 0.9, 2}, Forward: [3]float32{0, 0, -3}}
 
 func TestRegion(t *testing.T) {
@@ -37,14 +37,15 @@ func TestRegion(t *testing.T) {
 	for _, c := range []struct {
 		forward [3]float32
 		want    float64
-	}{{[3]float32{0, 0, -1}, 1}, {[3]float32{0.5, 0, -1}, 0.5}, {[3]float32{0.7, 0, -1}, 0.25}, {[3]float32{0, 0, 1}, 0.125}} {
+	}{{[3]float32{0, 0, -1}, 1}, {[3]float32{0.5, 0, -1}, 0.5}, {[3]float32{0.7, 0, -1}, 0.25},
+		{[3]float32{0, 0, 1}, 0.125}} {
 		if got := view.Limit(Viewpoint{Forward: c.forward}, box); got != c.want {
 			t.Errorf("looking along %v: object's rate is %v, want %v", c.forward, got, c.want)
 		}
 	}
 }
 
-// Rates and budget hold exactly, wherever somebody looks from.
+// TestRegionsKeepRatesAndBudget expects exact rates and an exact budget from any viewpoint.
 func TestRegionsKeepRatesAndBudget(t *testing.T) {
 	cloud := numbered(5, 10_000)
 	random := rand.New(rand.NewPCG(1, 1))
@@ -78,14 +79,22 @@ func TestRegionsKeepRatesAndBudget(t *testing.T) {
 			for region, n := range count(&dst) {
 				share := float64(most[region]) * float64(want) / float64(max(sum, 1))
 				if n > most[region] || math.Abs(float64(n)-share) > 1 {
-					t.Errorf("budget %d: region %d has %d points, want %.1f within 1 and at most %d", budget, region, n, share, most[region])
+					t.Errorf(
+						"budget %d: region %d has %d points, want %.1f within 1 and at most %d",
+						budget,
+						region,
+						n,
+						share,
+						most[region],
+					)
 				}
 			}
 		}
 	}
 }
 
-// Of a random order every part of a region keeps the region's rate.
+// TestRegionsAreSampledEvenly expects the region's rate in every part of a region, for a random
+// order.
 func TestRegionsAreSampledEvenly(t *testing.T) {
 	cloud := randomCloud(6, 100_000)
 	regions, err := NewRegions(FieldOfView{Angle: math.Pi, Maxima: []float64{0.25}})
@@ -116,9 +125,12 @@ func TestRegionsAreSampledEvenly(t *testing.T) {
 func TestFieldOfViewErrors(t *testing.T) {
 	nan := math.NaN()
 	for _, view := range []FieldOfView{
-		{}, {Angle: 1}, {Angle: -1, Maxima: []float64{1}}, {Angle: 7, Maxima: []float64{1}}, {Angle: nan, Maxima: []float64{1}},
-		{Angle: 1, Maxima: make([]float64, MaxRegions+1)}, {Angle: 1, Maxima: []float64{1.1}}, {Angle: 1, Maxima: []float64{-0.1}},
-		{Angle: 1, Maxima: []float64{nan}}, {Angle: 1, Maxima: []float64{1}, Outside: 2}, {Angle: 1, Maxima: []float64{1}, Outside: nan},
+		{}, {Angle: 1}, {Angle: -1, Maxima: []float64{1}}, {Angle: 7, Maxima: []float64{1}},
+		{Angle: nan, Maxima: []float64{1}},
+		{Angle: 1, Maxima: make([]float64, MaxRegions+1)}, {Angle: 1, Maxima: []float64{1.1}},
+		{Angle: 1, Maxima: []float64{-0.1}},
+		{Angle: 1, Maxima: []float64{nan}}, {Angle: 1, Maxima: []float64{1}, Outside: 2},
+		{Angle: 1, Maxima: []float64{1}, Outside: nan},
 	} {
 		if _, err := NewRegions(view); !errors.Is(err, ErrView) {
 			t.Errorf("%+v: got %v, want ErrView", view, err)
@@ -140,7 +152,8 @@ func TestRegionsReuseMemory(t *testing.T) {
 	})
 }
 
-// Whoever looks at the keyboard of a seated person gets it densely, and the face less so.
+// TestRegionsOfRealCapture looks at the keyboard of a seated person and expects more points there
+// than at the face.
 func TestRegionsOfRealCapture(t *testing.T) {
 	cloud := realCloud(t, "seated-human", "ply", "dkvfx_000.ply")
 	box := cloud.Bounds()
@@ -167,7 +180,17 @@ func TestRegionsOfRealCapture(t *testing.T) {
 	if got != 15_000 || before[0] == 0 || before[2] == 0 {
 		t.Fatalf("%d points of regions with %v, want 15000 of several", got, before)
 	}
-	if near, far := float64(after[0])/float64(before[0]), float64(after[2])/float64(before[2]); math.Abs(near/far-5) > 0.1 {
+	if near, far := float64(
+		after[0],
+	)/float64(
+		before[0],
+	), float64(
+		after[2],
+	)/float64(
+		before[2],
+	); math.Abs(
+		near/far-5,
+	) > 0.1 {
 		t.Errorf("the middle keeps %.3f, the edge %.3f, want a fifth of that", near, far)
 	}
 }

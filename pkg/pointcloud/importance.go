@@ -8,45 +8,53 @@ import (
 	"slices"
 )
 
-// ErrImportance says that weights cannot be used.
+// ErrImportance reports invalid weights.
 var ErrImportance = errors.New("invalid importance")
 
-// ImportanceConfig weighs points. A point's weight is
+// ImportanceConfig determines the weights of points. The weight of a point is
 //
 //	Labels[label] · (1 + Color · edge + Shape · curvature)
 //
-// where edge is the standard deviation of the brightness around it over 64, at most 1, and curvature is how far its surroundings are from a
-// plane, 0 on one and 1 where they extend alike in all directions. Its surroundings are a cell of a grid and the six beside it.
+// edge is the standard deviation of the brightness around the point divided by 64, at most 1.
+// curvature is the deviation of the point's surroundings from a plane: 0 for a plane, and 1 if the
+// surroundings extend equally in all directions. The surroundings are a cell of a grid and its six
+// neighbours.
 type ImportanceConfig struct {
-	// Color and Shape are what a point gains at most at an edge of colours, and at one of the shape.
+	// Color and Shape are the maximum gains at an edge of colours and at an edge of the shape.
 	Color, Shape float64
-	// Labels are factors by label, for instance of faces and hands; labels that are not named have 1.
+	// Labels contains factors by label, for example for faces and hands. The default factor is 1.
 	Labels map[uint16]float64
 	// Cell is the edge of a cell in metres.
 	Cell float32
 }
 
-// DefaultImportance has four times as many points at sharp edges as elsewhere. Cells of 12 mm have three points each in a standing person of 40,000,
-// hence fifteen with the cells beside them on a surface.
+// DefaultImportance keeps four times as many points at sharp edges as elsewhere. In a standing
+// person of 40,000 points, a cell of 12 mm contains three points, and fifteen with its neighbours
+// on a surface.
 func DefaultImportance() ImportanceConfig { return ImportanceConfig{Color: 3, Shape: 3, Cell: 0.012} }
 
 const (
-	// strongEdge is the standard deviation of brightness, of 255, that counts as an edge: black beside white has 127.
+	// strongEdge is the standard deviation of brightness, on a scale of 255, that counts as an
+	// edge. Black next to white has 127.
 	strongEdge = 64
-	// weightSteps is into how many classes weights are told, a constant factor apart.
+	// weightSteps is the number of classes of weights. Consecutive classes differ by a constant
+	// factor.
 	weightSteps = 256
 )
 
-// Importance samples clouds so that what people look at keeps more points: edges of colours and shapes, and what labels mark. It works on all
-// processors and keeps its working memory; one goroutine uses it at a time.
+// Importance samples clouds so that more points are kept at places that people look at: edges of
+// colours and shapes, and labelled parts. It uses all processors and keeps its working memory; one
+// goroutine uses it at a time.
 type Importance struct {
 	surroundings surroundings
-	// weights are those of the classes, a factor apart that gives the lowest weight to the first and the highest to the last.
+	// weights contains the weight of each class, from the lowest to the highest weight, with a
+	// constant factor between classes.
 	weights [weightSteps]float64
 	points  partition
 }
 
-// NewImportance makes a sampler. Gains below 0, factors and cells that are not above 0, and such as are not finite give an error around ErrImportance.
+// NewImportance returns a sampler. The error wraps ErrImportance if a gain is below 0, if a factor
+// or the cell is not above 0, or if a value is not finite.
 func NewImportance(config ImportanceConfig) (*Importance, error) {
 	for _, gain := range []float64{config.Color, config.Shape} {
 		if !(gain >= 0 && gain <= 1e6) {
@@ -60,7 +68,12 @@ func NewImportance(config ImportanceConfig) (*Importance, error) {
 	for _, label := range slices.Sorted(maps.Keys(config.Labels)) {
 		factor := config.Labels[label]
 		if !(factor >= 1e-6 && factor <= 1e6) {
-			return nil, fmt.Errorf("%w: factor of label %d is %g, expected 0.000001 to 1000000", ErrImportance, label, factor)
+			return nil, fmt.Errorf(
+				"%w: factor of label %d is %g, expected 0.000001 to 1000000",
+				ErrImportance,
+				label,
+				factor,
+			)
 		}
 		least, most = min(least, factor), max(most, factor)
 	}
@@ -74,10 +87,12 @@ func NewImportance(config ImportanceConfig) (*Importance, error) {
 	return s, nil
 }
 
-// Sample replaces dst's points by the given number of src's, or by all where src has no more. Each point is chosen with a chance in proportion
-// to its weight, within one step of the 256 into which weights are told (1 % with the default weights), but never twice: where that would
-// exceed 1, all points are taken and the others share what is left. Of each weight they are taken evenly along src's sequence. The same
-// cloud gives the same choice. A cloud with a coordinate that is not finite is sampled as by Stride. Both clouds must be different ones.
+// Sample replaces dst's points by the given number of src's points, or by all if src does not have
+// more. The probability of a point is proportional to its weight, to within one of 256 steps (1 %
+// with the default weights), but no point is taken twice: if the probability would exceed 1, all
+// points of the class are taken and the other classes share the rest. The points of each class are
+// taken evenly along src. The same cloud results in the same choice. A cloud with a coordinate that
+// is not finite is sampled as by Stride. src and dst must be different clouds.
 func (s *Importance) Sample(src, dst *Cloud, points int) {
 	if points >= src.Len() || points <= 0 {
 		Stride(src, dst, points)
@@ -98,8 +113,9 @@ func (s *Importance) Sample(src, dst *Cloud, points int) {
 	p.thin(dst)
 }
 
-// scale is the factor on weights that makes them chances which add up to a number of points, less than there are. It takes classes out from the
-// heaviest on, until no other exceeds 1.
+// scale returns the factor that converts weights to probabilities whose sum is the number of
+// points, which must be less than the total. Starting with the heaviest class, classes are removed
+// until no probability exceeds 1.
 func (s *Importance) scale(totals []int, points int) float64 {
 	sum := 0.0
 	for class, n := range totals {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// room is a floor with a checked pattern on its right half, and a wall at its back: edges of colours at x > 0, an edge of the shape at z = -1.
+// room returns a floor with a checkered right half and a wall at its back: edges of colours at x >
+// 0, and an edge of the shape at z = -1.
 func room(points int) *Cloud {
 	random := rand.New(rand.NewPCG(1, 1))
 	var cloud Cloud
@@ -27,7 +28,7 @@ func room(points int) *Cloud {
 	return &cloud
 }
 
-// kept is the part of the points in a place that are left.
+// kept returns the share of the points inside a region that are kept.
 func kept(whole, part *Cloud, inside func(i int, c *Cloud) bool) float64 {
 	count := func(c *Cloud) (n float64) {
 		for i := range c.Positions {
@@ -57,10 +58,14 @@ func TestImportanceFindsEdges(t *testing.T) {
 		p := c.Positions[i]
 		return p[0] < -0.1 && p[1] == 0 && p[2] > 0 && p[2] < 0.9
 	})
-	checked := kept(cloud, &dst, func(i int, c *Cloud) bool { p := c.Positions[i]; return p[0] > 0.2 && p[1] == 0 && p[2] > 0.1 })
+	checked := kept(
+		cloud,
+		&dst,
+		func(i int, c *Cloud) bool { p := c.Positions[i]; return p[0] > 0.2 && p[1] == 0 && p[2] > 0.1 },
+	)
 	corner := kept(cloud, &dst, func(i int, c *Cloud) bool { p := c.Positions[i]; return p[2] < -0.99 && p[1] < 0.01 })
 	t.Logf("kept %.3f of the plain floor, %.3f of the checked one, %.3f of the corner", flat, checked, corner)
-	// Squares of 2 cm in black and white are an edge everywhere: 1 + 3 against 1.
+	// Squares of 2 cm in black and white are an edge everywhere: 1 + 3 compared with 1.
 	if ratio := checked / flat; ratio < 3.5 || ratio > 4.4 {
 		t.Errorf("the checked floor keeps %.2f times as much as the plain one, want about 4", ratio)
 	}
@@ -69,18 +74,20 @@ func TestImportanceFindsEdges(t *testing.T) {
 	}
 }
 
-// Labels weigh as their factors say, on a surface without any edge.
+// TestImportanceOfLabels expects weights in proportion to the factors on a surface without edges.
 func TestImportanceOfLabels(t *testing.T) {
 	cloud := plane(50_000)
 	for _, p := range cloud.Positions {
-		// In the middle of the plane only, which has no edge of its own.
+		// Only in the middle of the plane, which has no edge there.
 		label := uint16(0)
 		if max(p[0], -p[0], p[2], -p[2]) < 0.9 {
 			label = 1 + uint16((p[0]+1)*1.5)
 		}
 		cloud.Labels = append(cloud.Labels, label)
 	}
-	importance, err := NewImportance(ImportanceConfig{Color: 3, Shape: 3, Cell: 0.02, Labels: map[uint16]float64{1: 4, 3: 0.5}})
+	importance, err := NewImportance(
+		ImportanceConfig{Color: 3, Shape: 3, Cell: 0.02, Labels: map[uint16]float64{1: 4, 3: 0.5}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,20 +97,24 @@ func TestImportanceOfLabels(t *testing.T) {
 		return kept(cloud, &dst, func(i int, c *Cloud) bool { return c.Labels[i] == label })
 	}
 	for label, want := range map[uint16]float64{1: 4, 3: 0.5} {
-		// A step of weight is 1.6 % here, and label 2 shares its class with the border, so that chance decides which of the two gets a point: 3 %.
+		// A step of weight is 1.6 % here, and label 2 shares its class with the border, so that
+		// chance decides between the two: 3 %.
 		if got := share(label) / share(2); math.Abs(got/want-1) > 0.05 {
 			t.Errorf("label %d keeps %.3f times what label 2 does, want %v", label, got, want)
 		}
 	}
 }
 
-// Any number of points comes out exactly, each at most once; heavy ones are all taken before others are asked twice.
+// TestImportanceIsExact expects the exact number of points, each at most once; heavy points are all
+// taken before others are taken in proportion.
 func TestImportanceIsExact(t *testing.T) {
 	cloud := numbered(1, 9000)
 	for i := range cloud.Labels {
 		cloud.Sources[i], cloud.Labels[i] = cloud.Labels[i], uint16(i%10)
 	}
-	importance, err := NewImportance(ImportanceConfig{Color: 1, Shape: 1, Cell: 0.02, Labels: map[uint16]float64{7: 1000}})
+	importance, err := NewImportance(
+		ImportanceConfig{Color: 1, Shape: 1, Cell: 0.02, Labels: map[uint16]float64{7: 1000}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +147,8 @@ func TestImportanceOfOddClouds(t *testing.T) {
 		t.Fatal(err)
 	}
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	for name, p := range map[string][3]float32{"in one place": {}, "far apart": {3e38, -3e38, 0}, "not a number": {nan}, "nowhere": {0, inf}} {
+	for name, p := range map[string][3]float32{"in one place": {}, "far apart": {3e38, -3e38, 0},
+		"not a number": {nan}, "nowhere": {0, inf}} {
 		cloud := &Cloud{Positions: make([][3]float32, 100), Colors: make([][3]uint8, 100)}
 		cloud.Positions[50] = p
 		var dst Cloud
@@ -150,7 +162,8 @@ func TestImportanceErrors(t *testing.T) {
 	nan := math.NaN()
 	for _, config := range []ImportanceConfig{
 		{}, {Color: -1, Cell: 1}, {Shape: nan, Cell: 1}, {Cell: -1}, {Cell: float32(nan)}, {Cell: float32(math.Inf(1))},
-		{Cell: 1, Labels: map[uint16]float64{1: 0}}, {Cell: 1, Labels: map[uint16]float64{1: nan}}, {Cell: 1, Labels: map[uint16]float64{1: 1e9}},
+		{Cell: 1, Labels: map[uint16]float64{1: 0}}, {Cell: 1, Labels: map[uint16]float64{1: nan}},
+		{Cell: 1, Labels: map[uint16]float64{1: 1e9}},
 	} {
 		if _, err := NewImportance(config); !errors.Is(err, ErrImportance) {
 			t.Errorf("%+v: got %v, want ErrImportance", config, err)
@@ -168,7 +181,8 @@ func TestImportanceReusesMemory(t *testing.T) {
 	})
 }
 
-// Of a real person what differs from its surroundings is kept more often than what does not.
+// TestImportanceOfRealCapture expects that points of a real person that differ from their
+// surroundings are kept more often.
 func TestImportanceOfRealCapture(t *testing.T) {
 	cloud := realCloud(t, "seated-human", "ply", "dkvfx_000.ply")
 	importance, err := NewImportance(DefaultImportance())
@@ -196,6 +210,12 @@ func TestImportanceOfRealCapture(t *testing.T) {
 	before, after := contrast(cloud), contrast(&dst)
 	t.Logf("mean contrast of a point is %.1f in the capture, %.1f in a tenth of it", before, after)
 	if dst.Len() != cloud.Len()/10 || after < 1.15*before {
-		t.Errorf("%d points with a contrast of %.1f, want %d with clearly more than %.1f", dst.Len(), after, cloud.Len()/10, before)
+		t.Errorf(
+			"%d points with a contrast of %.1f, want %d with clearly more than %.1f",
+			dst.Len(),
+			after,
+			cloud.Len()/10,
+			before,
+		)
 	}
 }

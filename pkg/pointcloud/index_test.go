@@ -14,7 +14,8 @@ func TestNearestAgainstAllPoints(t *testing.T) {
 		flat.Append([3]float32{float32(i % 32), 1, float32(i / 32)}, midGrey)
 	}
 	for name, cloud := range map[string]*Cloud{
-		"one": randomCloud(1, 1), "two": randomCloud(1, 2), "some": randomCloud(1, 17), "many": randomCloud(1, 3000), "coinciding": coinciding, "flat": flat,
+		"one": randomCloud(1, 1), "two": randomCloud(1, 2), "some": randomCloud(1, 17), "many": randomCloud(1, 3000),
+		"coinciding": coinciding, "flat": flat,
 	} {
 		index := NewIndex(cloud)
 		random := rand.New(rand.NewPCG(7, 7))
@@ -26,7 +27,13 @@ func TestNearestAgainstAllPoints(t *testing.T) {
 			}
 			i, distance := index.Nearest(query)
 			if got := squareDistance(cloud.Positions[i], query); got != want {
-				t.Fatalf("%s: nearest to %v is %v away, found one %v away", name, query, math.Sqrt(float64(want)), math.Sqrt(float64(got)))
+				t.Fatalf(
+					"%s: nearest to %v is %v away, found one %v away",
+					name,
+					query,
+					math.Sqrt(float64(want)),
+					math.Sqrt(float64(got)),
+				)
 			}
 			if math.Abs(float64(distance)-math.Sqrt(float64(want))) > 1e-6 {
 				t.Fatalf("%s: distance is %v, want %v", name, distance, math.Sqrt(float64(want)))

@@ -2,16 +2,17 @@ package pointcloud
 
 import "math"
 
-// grid is what one worker found in the cells.
+// grid contains the sums that one worker computed for the cells.
 type grid struct {
-	// slots are where the cells' sums stand, from 1; 0 is an empty cell.
+	// slots maps cells to their sums, counted from 1; 0 is an empty cell.
 	slots []int32
 	cells []int32
 	sums  []sums
 }
 
-// sums are of the points of a cell: places relative to its middle, in parts of its edge, and brightness relative to mid grey. Whole numbers have
-// the same sum in any order, whatever the number of workers.
+// sums contains sums over the points of a cell: positions relative to the centre of the cell, in
+// fractions of its edge, and brightness relative to mid grey. Sums of integers do not depend on the
+// order, and therefore not on the number of workers.
 type sums struct {
 	count       int32
 	light       int32
@@ -21,7 +22,7 @@ type sums struct {
 	product     [3]int32 // yz, xz, xy
 }
 
-// parts are how many of them a cell's edge has; partBits is the logarithm of that.
+// parts is the number of position units per cell edge; partBits is its logarithm.
 const (
 	partBits = 8
 	parts    = 1 << partBits
@@ -39,7 +40,7 @@ func (g *grid) reset(size int) {
 	g.cells, g.sums = g.cells[:0], g.sums[:0]
 }
 
-// sum gives the sums of a cell, new ones where there are none.
+// sum returns the sums of a cell and creates them if necessary.
 func (g *grid) sum(cell int32) *sums {
 	if g.slots[cell] == 0 {
 		g.cells, g.sums = append(g.cells, cell), append(g.sums, sums{})
@@ -48,7 +49,7 @@ func (g *grid) sum(cell int32) *sums {
 	return &g.sums[g.slots[cell]-1]
 }
 
-// merge adds what another worker found.
+// merge adds the sums of another worker.
 func (g *grid) merge(other *grid) {
 	for i, cell := range other.cells {
 		s, o := g.sum(cell), &other.sums[i]
@@ -77,7 +78,7 @@ func (s *sums) add(r [3]int32, light int32) {
 	s.product[2] += r[0] * r[1]
 }
 
-// moments are the sums of several cells, relative to the middle of one of them.
+// moments contains the sums of several cells, relative to the centre of one of them.
 type moments struct {
 	count       int64
 	light       int64
@@ -87,7 +88,7 @@ type moments struct {
 	product     [3]int64
 }
 
-// add adds the points of a cell that is so many cells further along an axis.
+// add adds the points of a cell at the distance away, in cells, along an axis.
 func (m *moments) add(s *sums, axis int, away int64) {
 	n := int64(s.count)
 	m.count += n
@@ -101,21 +102,24 @@ func (m *moments) add(s *sums, axis int, away int64) {
 	away *= parts
 	m.place[axis] += away * n
 	m.square[axis] += 2*away*int64(s.place[axis]) + away*away*n
-	// Products of the axis with each of the others stand where the third one does.
+	// The product of axis and second is stored at third, and the product of axis and third at
+	// second.
 	second, third := (axis+1)%3, (axis+2)%3
 	m.product[third] += away * int64(s.place[second])
 	m.product[second] += away * int64(s.place[third])
 }
 
-// edge is the standard deviation of brightness as a part of a strong edge's, at most 1.
+// edge returns the standard deviation of brightness relative to a strong edge, at most 1.
 func (m *moments) edge() float64 {
 	mean := float64(m.light) / float64(m.count)
 	return min(1, math.Sqrt(max(0, float64(m.lightSquare)/float64(m.count)-mean*mean))/strongEdge)
 }
 
-// curvature is the part of the variance that is at right angles to the best plane (the surface variation of Pauly, Gross and Kobbelt 2002), over a
-// ninth. With l the variances along the main axes, det / minors = l1·l2·l3 / (l1·l2 + l1·l3 + l2·l3) is the least of them where it is much less
-// than the others, and a third of it, hence a ninth of the sum, where all are equal: no eigenvalue needs to be found.
+// curvature returns the share of the variance that is orthogonal to the best plane (the surface
+// variation of Pauly, Gross and Kobbelt 2002), scaled by nine. With the variances l along the main
+// axes, det / minors = l1·l2·l3 / (l1·l2 + l1·l3 + l2·l3) is the smallest variance if it is much
+// smaller than the others, and a third of it, therefore a ninth of the sum, if all are equal. No
+// eigenvalue has to be computed.
 func (m *moments) curvature() float64 {
 	inverse := 1 / float64(m.count)
 	var mean, c, p [3]float64
@@ -130,7 +134,7 @@ func (m *moments) curvature() float64 {
 	trace := c[0] + c[1] + c[2]
 	minors := c[0]*c[1] - p[2]*p[2] + c[0]*c[2] - p[1]*p[1] + c[1]*c[2] - p[0]*p[0]
 	determinant := c[0]*c[1]*c[2] + 2*p[0]*p[1]*p[2] - c[0]*p[0]*p[0] - c[1]*p[1]*p[1] - c[2]*p[2]*p[2]
-	// Points on one line or in one place, of which rounding leaves a little.
+	// The points are on a line or coincide, except for rounding.
 	if !(minors > 1e-4*trace*trace) {
 		return 0
 	}

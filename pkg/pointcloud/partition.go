@@ -1,16 +1,17 @@
 package pointcloud
 
-// maxClasses is how many classes points can be told into: as many as a publication may have tiles.
+// maxClasses is the maximum number of classes of points: the maximum number of tiles of a
+// publication.
 const maxClasses = 256
 
-// assigner tells points into classes: Assign writes the class of each of the cloud's points from begin on, as many as into takes. Several
-// goroutines call it at once.
+// assigner assigns points to classes: Assign writes the classes of the cloud's points from begin on
+// to into. Several goroutines call Assign concurrently.
 type assigner interface {
 	Assign(src *Cloud, begin int, into []uint8)
 }
 
-// partition tells points into classes, and then moves all of them to a cloud per class, or some of each class to one cloud. Both keep the
-// points' order, whatever the number of workers.
+// partition divides points into classes. It then copies the points to one cloud per class, or some
+// points of each class to one cloud. The points keep their order, whatever the number of workers.
 type partition struct {
 	workerGroup workerGroup
 	by          assigner
@@ -18,13 +19,14 @@ type partition struct {
 	classes     []uint8
 	count       int // of classes
 	workers     int
-	// ranks are, for each worker and class, how many points of the class lie before the worker's range.
+	// ranks contains, for each worker and class, the number of points of the class before the
+	// worker's range.
 	ranks [][maxClasses]int32
-	// totals are how many points each class has.
+	// totals contains the number of points of each class.
 	totals [maxClasses]int
 
-	// dst are the clouds per class of scatter; kept is the cloud of thin, begins where each worker's points begin in it, and quotas how many
-	// points of each class go there.
+	// dst contains the clouds per class for scatter. kept is the cloud for thin, begins the first
+	// index of each worker in it, and quotas the number of points of each class that are kept.
 	dst    []Cloud
 	kept   *Cloud
 	begins []int
@@ -33,7 +35,7 @@ type partition struct {
 	steps struct{ classify, scatter, thin func(worker, begin, end int) }
 }
 
-// classify tells the points of a cloud into count classes, and counts them.
+// classify assigns the points of a cloud to count classes and counts the points of each class.
 func (p *partition) classify(src *Cloud, count int, by assigner) {
 	if p.steps.classify == nil {
 		p.steps.classify, p.steps.scatter, p.steps.thin = p.classifyRange, p.scatterRange, p.thinRange
@@ -63,7 +65,7 @@ func (p *partition) classifyRange(worker, begin, end int) {
 	}
 }
 
-// scatter moves every point to the cloud of its class.
+// scatter copies every point to the cloud of its class.
 func (p *partition) scatter(dst []Cloud) {
 	for class := range dst {
 		dst[class].resize(p.totals[class], p.src)
@@ -74,7 +76,8 @@ func (p *partition) scatter(dst []Cloud) {
 }
 
 func (p *partition) scatterRange(worker, begin, end int) {
-	// Slice headers on the stack make this about twice as fast as through the caller's memory.
+	// Slice headers on the stack make this about twice as fast as slice headers in the caller's
+	// memory.
 	var positions [maxClasses][][3]float32
 	var colors [maxClasses][][3]uint8
 	for class := range p.dst {
@@ -89,7 +92,7 @@ func (p *partition) scatterRange(worker, begin, end int) {
 	p.scatterOptional(worker, begin, end)
 }
 
-// scatterOptional moves labels and sources.
+// scatterOptional copies labels and sources.
 func (p *partition) scatterOptional(worker, begin, end int) {
 	labels, sources := p.src.Labels, p.src.Sources
 	if len(labels) == 0 && len(sources) == 0 {
@@ -108,8 +111,9 @@ func (p *partition) scatterOptional(worker, begin, end int) {
 	}
 }
 
-// thin replaces dst's points by as many of each class as the quotas say, none of which may exceed the class. They are spread evenly over
-// the sequence: among the first r of the n points of a class, round(r·quota/n) are chosen.
+// thin replaces dst's points by the number of points of each class in quotas. A quota must not
+// exceed the class. The points are spread evenly: among the first r of the n points of a class,
+// round(r·quota/n) are chosen.
 func (p *partition) thin(dst *Cloud) {
 	sum := 0
 	for w := range p.workers {
@@ -128,7 +132,7 @@ func (p *partition) thin(dst *Cloud) {
 	p.release()
 }
 
-// chosen is how many of the first points of a class are chosen.
+// chosen returns the number of chosen points among the first points of a class.
 func (p *partition) chosen(class, first int) int {
 	n := int64(p.totals[class])
 	if n == 0 {
@@ -138,7 +142,7 @@ func (p *partition) chosen(class, first int) int {
 }
 
 func (p *partition) thinRange(worker, begin, end int) {
-	// What chosen rounds, in steps: a point is chosen where the remainder overflows.
+	// The incremental form of chosen: a point is chosen if the remainder overflows.
 	var remainder, gain, full [maxClasses]int64
 	for class := range p.count {
 		n := int64(p.totals[class])
@@ -161,5 +165,5 @@ func (p *partition) thinRange(worker, begin, end int) {
 	}
 }
 
-// release forgets the clouds of a caller that may want their memory back.
+// release drops the references to clouds, whose memory belongs to the caller.
 func (p *partition) release() { p.src, p.dst, p.kept, p.by = nil, nil, nil, nil }

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// skipLine consumes one line that is not blank, however long.
+// skipLine consumes one line that is not blank, of any length.
 func (r *PLYReader) skipLine() error {
 	blank := true
 	for {
@@ -28,7 +28,7 @@ func (r *PLYReader) skipLine() error {
 	}
 }
 
-// readLines reads the vertices of an ASCII file, one per line; blank lines are passed over.
+// readLines reads the vertices of an ASCII file, one per line. Blank lines are skipped.
 func (r *PLYReader) readLines(into *Cloud, e *element, points *layout) error {
 	for instance := int64(0); instance < e.count; {
 		line, err := r.source.ReadSlice('\n')
@@ -66,16 +66,22 @@ func splitFields(fields [][]byte, line []byte) [][]byte {
 	return fields
 }
 
-// appendLine adds the point that the words of one line describe.
+// appendLine adds the point on one line.
 func (l *layout) appendLine(cloud *Cloud, e *element, fields [][]byte) error {
 	var values row
 	next := 0
 	take := func(name string, bits int) (float64, error) {
 		if next >= len(fields) {
-			return 0, fmt.Errorf("%w: line has %d values, expected one for property %q too", ErrMalformed, len(fields), name)
+			return 0, fmt.Errorf(
+				"%w: line has %d values, expected a value for property %q",
+				ErrMalformed,
+				len(fields),
+				name,
+			)
 		}
 		value, err := strconv.ParseFloat(string(fields[next]), bits)
-		// Values beyond the range of the type come out infinite, and the point is left out like others without a place.
+		// Values beyond the range of the type are infinite, and the point is omitted like other
+		// points without a valid position.
 		if err != nil && !errors.Is(err, strconv.ErrRange) {
 			return 0, fmt.Errorf("%w: property %q is %.32q, expected a number", ErrMalformed, name, fields[next])
 		}
@@ -89,7 +95,13 @@ func (l *layout) appendLine(cloud *Cloud, e *element, fields [][]byte) error {
 				return err
 			}
 			if !(count >= 0 && count <= float64(len(fields)-next)) {
-				return fmt.Errorf("%w: list %q has %v values, expected 0 to %d", ErrMalformed, p.name, count, len(fields)-next)
+				return fmt.Errorf(
+					"%w: list %q has %v values, expected 0 to %d",
+					ErrMalformed,
+					p.name,
+					count,
+					len(fields)-next,
+				)
 			}
 			next += int(count)
 			continue

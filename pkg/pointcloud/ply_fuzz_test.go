@@ -10,10 +10,20 @@ import (
 )
 
 func FuzzReadPLY(f *testing.F) {
-	f.Add([]byte("ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\nproperty uchar red\n" +
-		"property uchar green\nproperty uchar blue\nend_header\n1 -2.5 3e-1 0 128 255\n4 5 6 7 8 9\n"))
-	f.Add([]byte("ply\nformat ascii 1.0\nelement vertex 1\nproperty list uchar int n\nproperty float x\nproperty float y\nproperty float z\n" +
-		"element face 1\nproperty list uchar int i\nend_header\n2 8 9 1 2 3\n3 0 0 0\n"))
+	f.Add(
+		[]byte(
+			"ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\n" +
+				"property uchar red\n" +
+				"property uchar green\nproperty uchar blue\nend_header\n1 -2.5 3e-1 0 128 255\n4 5 6 7 8 9\n",
+		),
+	)
+	f.Add(
+		[]byte(
+			"ply\nformat ascii 1.0\nelement vertex 1\nproperty list uchar int n\nproperty float x\nproperty " +
+				"float y\nproperty float z\n" +
+				"element face 1\nproperty list uchar int i\nend_header\n2 8 9 1 2 3\n3 0 0 0\n",
+		),
+	)
 	for _, format := range []Format{BinaryLittleEndian, BinaryBigEndian} {
 		f.Add(binaryFile(byteOrder(format), format, false))
 		f.Add(binaryFile(byteOrder(format), format, true))
@@ -40,10 +50,18 @@ func FuzzReadPLY(f *testing.F) {
 			}
 			return
 		}
-		// Every point takes six bytes or more.
+		// Every point takes at least six bytes.
 		n := cloud.Len()
-		if n != len(cloud.Colors) || 6*n > len(data) || len(cloud.Labels) > 0 && n != len(cloud.Labels) || len(cloud.Sources) > 0 && n != len(cloud.Sources) {
-			t.Fatalf("%d positions, %d colours, %d labels, %d sources from %d bytes", n, len(cloud.Colors), len(cloud.Labels), len(cloud.Sources), len(data))
+		if n != len(cloud.Colors) || 6*n > len(data) || len(cloud.Labels) > 0 && n != len(cloud.Labels) ||
+			len(cloud.Sources) > 0 && n != len(cloud.Sources) {
+			t.Fatalf(
+				"%d positions, %d colours, %d labels, %d sources from %d bytes",
+				n,
+				len(cloud.Colors),
+				len(cloud.Labels),
+				len(cloud.Sources),
+				len(data),
+			)
 		}
 		for _, p := range cloud.Positions {
 			for _, v := range p {
@@ -57,8 +75,12 @@ func FuzzReadPLY(f *testing.F) {
 			t.Fatal(err)
 		}
 		var again Cloud
-		if err := reader.Read(&file, &again); err != nil || !slices.Equal(again.Positions, cloud.Positions) || !slices.Equal(again.Colors, cloud.Colors) ||
-			!slices.Equal(again.Labels, cloud.Labels) || !slices.Equal(again.Sources, cloud.Sources) {
+		if err := reader.Read(
+			&file,
+			&again,
+		); err != nil || !slices.Equal(again.Positions, cloud.Positions) || !slices.Equal(again.Colors, cloud.Colors) ||
+			!slices.Equal(again.Labels, cloud.Labels) ||
+			!slices.Equal(again.Sources, cloud.Sources) {
 			t.Fatalf("written and read back it differs: %v", err)
 		}
 	})

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// maxHeaderBytes bounds the header, which has about 20 bytes per property: real files stay below 1 kB, even with dozens of properties.
+// maxHeaderBytes is the maximum size of the header. A property has about 20 bytes: real headers
+// stay below 1 kB even with dozens of properties.
 const maxHeaderBytes = 64 << 10
 
 // scalar is one of the eight number types of PLY.
@@ -30,7 +31,7 @@ const (
 	float64Scalar
 )
 
-// scalarNames has both the names of the original format and those that say the size.
+// scalarNames contains the names of the original format and the names with sizes.
 var scalarNames = map[string]scalar{
 	"char": int8Scalar, "int8": int8Scalar, "uchar": uint8Scalar, "uint8": uint8Scalar,
 	"short": int16Scalar, "int16": int16Scalar, "ushort": uint16Scalar, "uint16": uint16Scalar,
@@ -38,7 +39,7 @@ var scalarNames = map[string]scalar{
 	"float": float32Scalar, "float32": float32Scalar, "double": float64Scalar, "float64": float64Scalar,
 }
 
-// size is the number of bytes in binary files.
+// size returns the number of bytes in binary files.
 func (s scalar) size() int {
 	switch s {
 	case int8Scalar, uint8Scalar:
@@ -58,7 +59,7 @@ func (s scalar) floating() bool { return s == float32Scalar || s == float64Scala
 type property struct {
 	name  string
 	value scalar
-	// count is the type of the list's length, noScalar where the property is a single value.
+	// count is the type of the list's length, or noScalar for a single value.
 	count scalar
 }
 
@@ -69,7 +70,8 @@ type element struct {
 	properties []property
 }
 
-// stride is the size in bytes of one instance in binary files, fixed = false where lists make it vary.
+// stride returns the size in bytes of one instance in binary files. fixed is false if lists make
+// the size variable.
 func (e *element) stride() (size int, fixed bool) {
 	for _, p := range e.properties {
 		if p.count != noScalar {
@@ -85,7 +87,7 @@ type header struct {
 	elements []element
 }
 
-// readHeader consumes the header up to and including its last line.
+// readHeader consumes the header, including its last line.
 func readHeader(r *bufio.Reader) (*header, error) {
 	h := &header{}
 	left := maxHeaderBytes
@@ -117,7 +119,11 @@ func readHeader(r *bufio.Reader) (*header, error) {
 		case fields[0] == "property":
 			err = h.addProperty(fields)
 		default:
-			err = fmt.Errorf("%w: keyword is %.32q, expected format, comment, element, property or end_header", ErrMalformed, fields[0])
+			err = fmt.Errorf(
+				"%w: keyword is %.32q, expected format, comment, element, property or end_header",
+				ErrMalformed,
+				fields[0],
+			)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("header line %d: %w", number, err)
@@ -125,7 +131,7 @@ func readHeader(r *bufio.Reader) (*header, error) {
 	}
 }
 
-// readHeaderLine gives one line without its end and takes its size from what is left for the header.
+// readHeaderLine returns one line without its line ending and subtracts its size from left.
 func readHeaderLine(r *bufio.Reader, left *int) (string, error) {
 	raw, err := r.ReadSlice('\n')
 	*left -= len(raw)
@@ -142,7 +148,11 @@ func readHeaderLine(r *bufio.Reader, left *int) (string, error) {
 
 func (h *header) setFormat(fields []string) error {
 	if len(fields) != 3 || fields[2] != "1.0" {
-		return fmt.Errorf("%w: format line is %.64q, expected \"format NAME 1.0\"", ErrMalformed, strings.Join(fields, " "))
+		return fmt.Errorf(
+			"%w: format line is %.64q, expected \"format NAME 1.0\"",
+			ErrMalformed,
+			strings.Join(fields, " "),
+		)
 	}
 	for _, f := range []Format{ASCII, BinaryLittleEndian, BinaryBigEndian} {
 		if fields[1] == f.String() {
@@ -150,7 +160,11 @@ func (h *header) setFormat(fields []string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: format is %.32q, expected ascii, binary_little_endian or binary_big_endian", ErrMalformed, fields[1])
+	return fmt.Errorf(
+		"%w: format is %.32q, expected ascii, binary_little_endian or binary_big_endian",
+		ErrMalformed,
+		fields[1],
+	)
 }
 
 func (h *header) addElement(fields []string) error {
@@ -159,7 +173,13 @@ func (h *header) addElement(fields []string) error {
 	}
 	count, err := strconv.ParseInt(fields[2], 10, 64)
 	if err != nil || count < 0 {
-		return fmt.Errorf("%w: count of element %.32q is %.32q, expected 0 to %d", ErrMalformed, fields[1], fields[2], int64(math.MaxInt64))
+		return fmt.Errorf(
+			"%w: count of element %.32q is %.32q, expected 0 to %d",
+			ErrMalformed,
+			fields[1],
+			fields[2],
+			int64(math.MaxInt64),
+		)
 	}
 	if slices.ContainsFunc(h.elements, func(e element) bool { return e.name == fields[1] }) {
 		return fmt.Errorf("%w: element %.32q is declared twice", ErrMalformed, fields[1])
@@ -178,15 +198,26 @@ func (h *header) addProperty(fields []string) error {
 	case len(fields) == 5 && fields[1] == "list":
 		p = property{name: fields[4], value: scalarNames[fields[3]], count: scalarNames[fields[2]]}
 		if p.count == noScalar || p.count.floating() {
-			return fmt.Errorf("%w: list %.32q is counted in %.32q, expected an integer type", ErrMalformed, p.name, fields[2])
+			return fmt.Errorf(
+				"%w: list %.32q is counted in %.32q, expected an integer type",
+				ErrMalformed,
+				p.name,
+				fields[2],
+			)
 		}
 	default:
-		return fmt.Errorf("%w: property line has %d words, expected \"property TYPE NAME\" or \"property list TYPE TYPE NAME\"",
-			ErrMalformed, len(fields))
+		return fmt.Errorf(
+			"%w: property line has %d words, expected \"property TYPE NAME\" or \"property list TYPE TYPE NAME\"",
+			ErrMalformed,
+			len(fields),
+		)
 	}
 	if p.value == noScalar {
-		return fmt.Errorf("%w: type of property %.32q is unknown, expected char, uchar, short, ushort, int, uint, float or double",
-			ErrMalformed, p.name)
+		return fmt.Errorf(
+			"%w: type of property %.32q is unknown, expected char, uchar, short, ushort, int, uint, float or double",
+			ErrMalformed,
+			p.name,
+		)
 	}
 	e := &h.elements[len(h.elements)-1]
 	if slices.ContainsFunc(e.properties, func(q property) bool { return q.name == p.name }) {

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// The values of a point, in the order in which layout and rows hold them.
+// Indices of the values of a point in layout and rows.
 const (
 	positionX = iota
 	positionY
@@ -22,31 +22,31 @@ const (
 // midGrey is the colour of points in files without colours.
 var midGrey = [3]uint8{128, 128, 128}
 
-// column says where one value of a point stands in its vertex.
+// column locates one value of a point in its vertex.
 type column struct {
-	// property is the index of the vertex's property, -1 where the file has none.
+	// property is the index of the vertex's property, -1 if the file does not have it.
 	property int
 	kind     scalar
-	// offset is in bytes from the vertex's beginning, for binary files without lists.
+	// offset is the offset from the start of the vertex in bytes, for binary files without lists.
 	offset int
 }
 
-// layout says where the points' values stand in the element "vertex".
+// layout locates the values of points in the element "vertex".
 type layout struct {
 	columns [pointValues]column
 	colored bool
-	// labelled and sourced say that points have labels, and the cameras that saw them.
+	// labelled and sourced report that points have labels, and camera masks.
 	labelled, sourced bool
 }
 
-// Names of what is written, and before them those that are read, too: "tile" is what cwipc calls the cameras, "class" and "classification" what
-// segmentation calls labels.
+// Property names. The last name is the one written; the names before it are also read: "tile" is
+// cwipc's name for the cameras, "class" and "classification" are names of labels in segmentation.
 var (
 	labelNames  = []string{"class", "classification", "label"}
 	sourceNames = []string{"tile", "cameras"}
 )
 
-// optional finds a property of whole numbers among those of a vertex. The last of the names counts for most.
+// optional finds an integer property of a vertex. Later names take precedence.
 func optional(columns map[string]column, names []string) (found column, ok bool) {
 	for _, name := range names {
 		if c, there := columns[name]; there && !c.kind.floating() {
@@ -56,10 +56,10 @@ func optional(columns map[string]column, names []string) (found column, ok bool)
 	return found, ok
 }
 
-// colorNames are tried in this order; the second is what older exporters write.
+// colorNames are tried in this order; the second is written by older exporters.
 var colorNames = [][3]string{{"red", "green", "blue"}, {"diffuse_red", "diffuse_green", "diffuse_blue"}}
 
-// newLayout finds the properties of points among those of the element.
+// newLayout finds the properties of points in the element.
 func newLayout(e *element) (layout, error) {
 	var l layout
 	offset := 0
@@ -74,7 +74,11 @@ func newLayout(e *element) (layout, error) {
 	for i, name := range []string{"x", "y", "z"} {
 		c, ok := columns[name]
 		if !ok {
-			return l, fmt.Errorf("%w: element vertex has no single property %q, expected x, y and z", ErrMalformed, name)
+			return l, fmt.Errorf(
+				"%w: element vertex has no single property %q, expected x, y and z",
+				ErrMalformed,
+				name,
+			)
 		}
 		if !c.kind.floating() {
 			return l, fmt.Errorf("%w: property %q is an integer, expected float or double", ErrMalformed, name)
@@ -99,7 +103,11 @@ func newLayout(e *element) (layout, error) {
 				continue
 			}
 			if c.kind != uint8Scalar && !c.kind.floating() {
-				return l, fmt.Errorf("%w: property %q is an integer other than uchar, expected uchar, float or double", ErrMalformed, name)
+				return l, fmt.Errorf(
+					"%w: property %q is an integer other than uchar, expected uchar, float or double",
+					ErrMalformed,
+					name,
+				)
 			}
 			l.columns[colorRed+i] = c
 		}
@@ -107,7 +115,12 @@ func newLayout(e *element) (layout, error) {
 			continue
 		}
 		if len(missing) > 0 {
-			return l, fmt.Errorf("%w: element vertex has no properties %q, expected all of %q or none", ErrMalformed, missing, names)
+			return l, fmt.Errorf(
+				"%w: element vertex has no properties %q, expected all of %q or none",
+				ErrMalformed,
+				missing,
+				names,
+			)
 		}
 		l.colored = true
 		break
@@ -115,10 +128,11 @@ func newLayout(e *element) (layout, error) {
 	return l, nil
 }
 
-// row holds the values of one point as read: positions in metres, colours 0 to 255, labels and cameras as they are.
+// row contains the values of one point as read: positions in metres, colours 0 to 255, labels and
+// cameras unchanged.
 type row [pointValues]float64
 
-// appendTo adds the point to the cloud, unless it has no place in space.
+// appendTo adds the point to the cloud, unless its position is not finite.
 func (l *layout) appendTo(cloud *Cloud, v *row) {
 	p := [3]float32{float32(v[positionX]), float32(v[positionY]), float32(v[positionZ])}
 	if !finite(p) {
@@ -147,7 +161,8 @@ func (l *layout) appendTo(cloud *Cloud, v *row) {
 	}
 }
 
-// whole is the number where it fits 16 bits, else 0: -1 is a usual word for points without label.
+// whole returns the number if it fits 16 bits, and otherwise 0: -1 is a common value for points
+// without label.
 func whole(v float64) uint16 {
 	if v >= 0 && v <= math.MaxUint16 {
 		return uint16(v)
@@ -155,10 +170,12 @@ func whole(v float64) uint16 {
 	return 0
 }
 
-// finite is false where a coordinate is infinite or not a number: the difference of such a value to itself is not a number.
+// finite reports whether all coordinates are finite. The difference of an infinite value, or of
+// NaN, and itself is NaN.
 func finite(p [3]float32) bool { return p[0]-p[0] == 0 && p[1]-p[1] == 0 && p[2]-p[2] == 0 }
 
-// plain is true where positions are little-endian floats and colours uchars, and nothing else is wanted, as nearly all captures have them.
+// plain reports whether positions are little-endian floats, colours are uchars and nothing else is
+// present, as in nearly all captures.
 func (l *layout) plain(format Format) bool {
 	if format != BinaryLittleEndian || !l.colored || l.labelled || l.sourced {
 		return false
@@ -201,7 +218,7 @@ func (l *layout) appendFixed(cloud *Cloud, data []byte, stride int, order binary
 	}
 }
 
-// decode reads one number.
+// decode decodes one number.
 func (s scalar) decode(data []byte, order binary.ByteOrder) float64 {
 	switch s {
 	case int8Scalar:

@@ -10,22 +10,24 @@ import (
 	"slices"
 )
 
-// readBufferBytes holds the largest header, hence the widest vertex too: a property takes 12 bytes of header or more and 8 of vertex at most.
+// readBufferBytes has room for the largest header, and therefore for the largest vertex: a property
+// takes at least 12 bytes in the header and at most 8 bytes in a vertex.
 const readBufferBytes = 2 * maxHeaderBytes
 
-// PLYReader reads one PLY file after another and reuses its memory. One goroutine uses it at a time.
+// PLYReader reads PLY files one after another and reuses its memory. One goroutine uses it at a
+// time.
 type PLYReader struct {
 	config Config
 	source *bufio.Reader
 	fields [][]byte
 }
 
-// NewPLYReader makes a reader with the given limits.
+// NewPLYReader returns a reader with the given limits.
 func NewPLYReader(config Config) *PLYReader {
 	return &PLYReader{config: config, source: bufio.NewReaderSize(nil, readBufferBytes)}
 }
 
-// Read does what the function ReadPLY does, within the reader's own limits.
+// Read reads a file as the function ReadPLY does, within the reader's own limits.
 func (r *PLYReader) Read(source io.Reader, into *Cloud) error {
 	into.Reset()
 	r.source.Reset(source)
@@ -69,10 +71,18 @@ func (r *PLYReader) read(into *Cloud) error {
 	return nil
 }
 
-// truncated names where the file ended; other errors of the source are passed on.
+// truncated reports the position at which the file ended. Other errors of the source are returned
+// with the position.
 func truncated(err error, e *element, instance int64) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: file ends at %s %d, expected %d: %w", ErrMalformed, e.name, instance, e.count, io.ErrUnexpectedEOF)
+		return fmt.Errorf(
+			"%w: file ends at %s %d, expected %d: %w",
+			ErrMalformed,
+			e.name,
+			instance,
+			e.count,
+			io.ErrUnexpectedEOF,
+		)
 	}
 	return fmt.Errorf("%s %d of %d: %w", e.name, instance, e.count, err)
 }
@@ -103,14 +113,14 @@ func (r *PLYReader) readBinary(into *Cloud, e *element, points *layout, format F
 		} else {
 			points.appendFixed(into, data, stride, byteOrder(format))
 		}
-		// What was peeked can be discarded without an error.
+		// Peeked data can be discarded without an error.
 		_, _ = r.source.Discard(len(data))
 		done += n
 	}
 	return nil
 }
 
-// reserve makes room for n more points, growing in proportion, so that memory follows the data that arrived.
+// reserve makes room for n more points. The memory grows in proportion to the data that arrived.
 func (c *Cloud) reserve(n int, l *layout) {
 	c.Positions = slices.Grow(c.Positions, n)
 	c.Colors = slices.Grow(c.Colors, n)
@@ -122,7 +132,7 @@ func (c *Cloud) reserve(n int, l *layout) {
 	}
 }
 
-// readVarying reads vertices that have lists among their properties.
+// readVarying reads vertices with lists among their properties.
 func (r *PLYReader) readVarying(into *Cloud, e *element, points *layout, order binary.ByteOrder) error {
 	var values row
 	for instance := range e.count {
@@ -169,7 +179,7 @@ func (r *PLYReader) skipList(p property, order binary.ByteOrder) error {
 	return r.discard(int64(count) * int64(p.value.size()))
 }
 
-// discard skips bytes in steps that fit an int of any size.
+// discard skips n bytes in steps that fit an int of any size.
 func (r *PLYReader) discard(n int64) error {
 	for n > 0 {
 		step, err := r.source.Discard(int(min(n, 1<<20)))
@@ -181,7 +191,7 @@ func (r *PLYReader) discard(n int64) error {
 	return nil
 }
 
-// skip consumes an element that has no points.
+// skip consumes an element without points.
 func (r *PLYReader) skip(e *element, format Format) error {
 	if len(e.properties) == 0 {
 		return nil

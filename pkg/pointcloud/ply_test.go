@@ -28,31 +28,38 @@ func TestReadASCII(t *testing.T) {
 	}{
 		"plain": {
 			"ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\n" +
-				"property uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n1 -2.5 3e-1 0 128 255\n4 5 6 7 8 9\n",
+				"property uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n1 -2.5 3e-1 0 128 " +
+				"255\n4 5 6 7 8 9\n",
 			Cloud{Positions: [][3]float32{{1, -2.5, 0.3}, {4, 5, 6}}, Colors: [][3]uint8{{0, 128, 255}, {7, 8, 9}}},
 		},
 		"carriage returns, comments, no last newline": {
-			"ply\r\nformat ascii 1.0\r\ncomment made by hand\r\nobj_info none\r\nelement vertex 1\r\nproperty double x\r\n" +
+			"ply\r\nformat ascii 1.0\r\ncomment made by hand\r\nobj_info none\r\nelement vertex 1\r\nproperty " +
+				"double x\r\n" +
 				"property float64 y\r\nproperty float32 z\r\nend_header\r\n\r\n1 2 3",
 			Cloud{Positions: [][3]float32{{1, 2, 3}}, Colors: [][3]uint8{midGrey}},
 		},
 		"colours in other words, order and type": {
-			"ply\nformat ascii 1.0\nelement vertex 2\nproperty float diffuse_blue\nproperty double diffuse_green\nproperty float diffuse_red\n" +
+			"ply\nformat ascii 1.0\nelement vertex 2\nproperty float diffuse_blue\nproperty double " +
+				"diffuse_green\nproperty float diffuse_red\n" +
 				"property float z\nproperty float y\nproperty float x\nend_header\n0 0.5 1 3 2 1\n-1 nan 7 6 5 4\n",
 			Cloud{Positions: [][3]float32{{1, 2, 3}, {4, 5, 6}}, Colors: [][3]uint8{{255, 128, 0}, {255, 0, 0}}},
 		},
 		"lists and other elements": {
-			"ply\nformat ascii 1.0\nelement camera 1\nproperty float fov\nelement nothing 7\nelement vertex 2\nproperty list uchar int neighbours\n" +
-				"property float x\nproperty float y\nproperty short confidence\nproperty float z\nelement face 2\nproperty list uchar int vertex_indices\n" +
+			"ply\nformat ascii 1.0\nelement camera 1\nproperty float fov\nelement nothing 7\nelement vertex 2\n" +
+				"property list uchar int neighbours\n" +
+				"property float x\nproperty float y\nproperty short confidence\nproperty float z\nelement face " +
+				"2\nproperty list uchar int vertex_indices\n" +
 				"end_header\n60\n2 8 9 1 2 -7 3\n0 4 5 -7 6\n3 0 1 0\n3 1 0 1\n",
 			Cloud{Positions: [][3]float32{{1, 2, 3}, {4, 5, 6}}, Colors: [][3]uint8{midGrey, midGrey}},
 		},
 		"points without a place": {
-			"ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\nend_header\nnan nan nan\n1 inf 0\n1 2 3\n1e99 0 0\n",
+			"ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\n" +
+				"end_header\nnan nan nan\n1 inf 0\n1 2 3\n1e99 0 0\n",
 			Cloud{Positions: [][3]float32{{1, 2, 3}}, Colors: [][3]uint8{midGrey}},
 		},
 		"no points": {
-			"ply\nformat ascii 1.0\nelement vertex 0\nproperty float x\nproperty float y\nproperty float z\nend_header\n",
+			"ply\nformat ascii 1.0\nelement vertex 0\nproperty float x\nproperty float y\nproperty float z\n" +
+				"end_header\n",
 			Cloud{},
 		},
 	}
@@ -70,19 +77,25 @@ func TestReadASCII(t *testing.T) {
 	}
 }
 
-// binaryFile has every scalar type, a list, and elements on both sides of the vertices.
+// binaryFile returns a file with every scalar type, a list, and elements before and after the
+// vertices.
 func binaryFile(order binary.ByteOrder, format Format, list bool) []byte {
-	header := fmt.Sprintf("ply\nformat %s 1.0\nelement before 2\nproperty short a\nproperty list ushort double b\nelement fixed 3\nproperty int8 a\nproperty uint b\n"+
-		"element vertex 2\nproperty char skipped\nproperty double y\nproperty float x\nproperty uchar green\n", format)
+	header := fmt.Sprintf(
+		"ply\nformat %s 1.0\nelement before 2\nproperty short a\nproperty list ushort double b\nelement fixed 3\n"+
+			"property int8 a\nproperty uint b\n"+
+			"element vertex 2\nproperty char skipped\nproperty double y\nproperty float x\nproperty uchar green\n",
+		format,
+	)
 	if list {
 		header += "property list uint8 float weights\n"
 	}
-	header += "property int other\nproperty float z\nproperty uchar red\nproperty float blue\nelement face 1\nproperty list uchar uint32 i\nend_header\n"
+	header += "property int other\nproperty float z\nproperty uchar red\nproperty float blue\nelement face 1\n" +
+		"property list uchar uint32 i\nend_header\n"
 	var b bytes.Buffer
 	b.WriteString(header)
 	write := func(values ...any) {
 		for _, v := range values {
-			// A bytes.Buffer takes everything, and every value has a fixed size.
+			// A bytes.Buffer never fails, and every value has a fixed size.
 			_ = binary.Write(&b, order, v)
 		}
 	}
@@ -113,7 +126,15 @@ func TestReadBinary(t *testing.T) {
 			}
 			for cut := range file {
 				if err := ReadPLY(bytes.NewReader(file[:cut]), &got); !errors.Is(err, ErrMalformed) || got.Len() != 0 {
-					t.Fatalf("%v, list %v, cut to %d of %d bytes: got %d points and %v, want none and ErrMalformed", format, list, cut, len(file), got.Len(), err)
+					t.Fatalf(
+						"%v, list %v, cut to %d of %d bytes: got %d points and %v, want none and ErrMalformed",
+						format,
+						list,
+						cut,
+						len(file),
+						got.Len(),
+						err,
+					)
 				}
 			}
 		}
@@ -128,37 +149,115 @@ func TestReadPLYErrors(t *testing.T) {
 		want error
 		says string
 	}{
-		"empty":               {"", ErrMalformed, "file ends within the header"},
-		"not a PLY":           {"solid cube\n", ErrMalformed, `begins with "solid cube", expected "ply"`},
-		"no format":           {"ply\nelement vertex 0\n" + xyz + "end_header\n", ErrMalformed, "no format line"},
-		"format":              {"ply\nformat text 1.0\n", ErrMalformed, `header line 2: malformed PLY: format is "text"`},
-		"version":             {"ply\nformat ascii 2.0\n", ErrMalformed, `expected "format NAME 1.0"`},
-		"keyword":             {begin + "elements vertex 1\n", ErrMalformed, `keyword is "elements"`},
-		"count":               {begin + "element vertex -1\n", ErrMalformed, `count of element "vertex" is "-1"`},
-		"huge count":          {begin + "element vertex 99999999999999999999\n", ErrMalformed, "count of element"},
-		"many points":         {begin + "element vertex 20000001\n" + xyz + "end_header\n", ErrLimit, "20000001 points, expected at most 20000000"},
-		"long header":         {begin + strings.Repeat("comment 0123456789\n", 4000), ErrLimit, "header is larger than 65536 bytes"},
-		"endless line":        {begin + "comment " + strings.Repeat("x", 200_000), ErrLimit, "header is larger"},
-		"property first":      {begin + "property float x\n", ErrMalformed, "before the first element"},
-		"property type":       {begin + "element vertex 1\nproperty half x\n", ErrMalformed, `type of property "x" is unknown`},
-		"property words":      {begin + "element vertex 1\nproperty float\n", ErrMalformed, "has 2 words"},
-		"list count":          {begin + "element vertex 1\nproperty list float int x\n", ErrMalformed, `counted in "float"`},
-		"property twice":      {begin + "element vertex 1\nproperty float x\nproperty float x\n", ErrMalformed, "declared twice"},
-		"element twice":       {begin + "element vertex 1\nelement vertex 1\n", ErrMalformed, "declared twice"},
-		"no vertex":           {begin + "element face 1\n" + xyz + "end_header\n", ErrMalformed, `no element "vertex"`},
-		"no z":                {begin + "element vertex 1\nproperty float x\nproperty float y\nend_header\n", ErrMalformed, `"z"`},
-		"integer position":    {begin + "element vertex 1\nproperty int x\nproperty float y\nproperty float z\nend_header\n", ErrMalformed, `"x" is an integer`},
-		"short colour":        {begin + "element vertex 1\n" + xyz + "property short red\nend_header\n", ErrMalformed, "integer other than uchar"},
-		"half a colour":       {begin + "element vertex 1\n" + xyz + "property uchar red\nend_header\n", ErrMalformed, `no properties ["green" "blue"]`},
-		"word for a number":   {begin + "element vertex 1\n" + xyz + "end_header\n1 two 3\n", ErrMalformed, `"y" is "two"`},
-		"short line":          {begin + "element vertex 1\n" + xyz + "end_header\n1 2\n", ErrMalformed, "line has 2 values"},
-		"long line":           {begin + "element vertex 1\n" + xyz + "end_header\n1 2 3 4\n", ErrMalformed, "line has 4 values, expected 3"},
-		"missing line":        {begin + "element vertex 2\n" + xyz + "end_header\n1 2 3\n", ErrMalformed, "file ends at vertex 1, expected 2"},
-		"line without end":    {begin + "element vertex 1\n" + xyz + "end_header\n" + strings.Repeat("1", 200_000), ErrLimit, "longer than"},
-		"list beyond line":    {begin + "element vertex 1\n" + xyz + "property list uchar int a\nend_header\n1 2 3 9 1\n", ErrMalformed, `list "a" has 9 values`},
-		"missing face":        {begin + "element vertex 1\n" + xyz + "element face 2\nproperty list uchar int i\nend_header\n1 2 3\n0\n", ErrMalformed, "face 1"},
-		"negative list":       {"ply\nformat binary_little_endian 1.0\nelement vertex 0\n" + xyz + "element e 1\nproperty list char char l\nend_header\n\xff", ErrMalformed, "-1 values"},
-		"element overflowing": {"ply\nformat binary_little_endian 1.0\nelement vertex 0\n" + xyz + "element e 9223372036854775807\nproperty int i\nend_header\n", ErrLimit, "instances"},
+		"empty":     {"", ErrMalformed, "file ends within the header"},
+		"not a PLY": {"solid cube\n", ErrMalformed, `begins with "solid cube", expected "ply"`},
+		"no format": {"ply\nelement vertex 0\n" + xyz + "end_header\n", ErrMalformed, "no format line"},
+		"format": {
+			"ply\nformat text 1.0\n",
+			ErrMalformed,
+			`header line 2: malformed PLY: format is "text"`,
+		},
+		"version":    {"ply\nformat ascii 2.0\n", ErrMalformed, `expected "format NAME 1.0"`},
+		"keyword":    {begin + "elements vertex 1\n", ErrMalformed, `keyword is "elements"`},
+		"count":      {begin + "element vertex -1\n", ErrMalformed, `count of element "vertex" is "-1"`},
+		"huge count": {begin + "element vertex 99999999999999999999\n", ErrMalformed, "count of element"},
+		"many points": {
+			begin + "element vertex 20000001\n" + xyz + "end_header\n",
+			ErrLimit,
+			"20000001 points, expected at most 20000000",
+		},
+		"long header": {
+			begin + strings.Repeat("comment 0123456789\n", 4000),
+			ErrLimit,
+			"header is larger than 65536 bytes",
+		},
+		"endless line":   {begin + "comment " + strings.Repeat("x", 200_000), ErrLimit, "header is larger"},
+		"property first": {begin + "property float x\n", ErrMalformed, "before the first element"},
+		"property type": {
+			begin + "element vertex 1\nproperty half x\n",
+			ErrMalformed,
+			`type of property "x" is unknown`,
+		},
+		"property words": {begin + "element vertex 1\nproperty float\n", ErrMalformed, "has 2 words"},
+		"list count": {
+			begin + "element vertex 1\nproperty list float int x\n",
+			ErrMalformed,
+			`counted in "float"`,
+		},
+		"property twice": {
+			begin + "element vertex 1\nproperty float x\nproperty float x\n",
+			ErrMalformed,
+			"declared twice",
+		},
+		"element twice": {begin + "element vertex 1\nelement vertex 1\n", ErrMalformed, "declared twice"},
+		"no vertex":     {begin + "element face 1\n" + xyz + "end_header\n", ErrMalformed, `no element "vertex"`},
+		"no z": {
+			begin + "element vertex 1\nproperty float x\nproperty float y\nend_header\n",
+			ErrMalformed,
+			`"z"`,
+		},
+		"integer position": {
+			begin + "element vertex 1\nproperty int x\nproperty float y\nproperty float z\nend_header\n",
+			ErrMalformed,
+			`"x" is an integer`,
+		},
+		"short colour": {
+			begin + "element vertex 1\n" + xyz + "property short red\nend_header\n",
+			ErrMalformed,
+			"integer other than uchar",
+		},
+		"half a colour": {
+			begin + "element vertex 1\n" + xyz + "property uchar red\nend_header\n",
+			ErrMalformed,
+			`no properties ["green" "blue"]`,
+		},
+		"word for a number": {
+			begin + "element vertex 1\n" + xyz + "end_header\n1 two 3\n",
+			ErrMalformed,
+			`"y" is "two"`,
+		},
+		"short line": {
+			begin + "element vertex 1\n" + xyz + "end_header\n1 2\n",
+			ErrMalformed,
+			"line has 2 values",
+		},
+		"long line": {
+			begin + "element vertex 1\n" + xyz + "end_header\n1 2 3 4\n",
+			ErrMalformed,
+			"line has 4 values, expected 3",
+		},
+		"missing line": {
+			begin + "element vertex 2\n" + xyz + "end_header\n1 2 3\n",
+			ErrMalformed,
+			"file ends at vertex 1, expected 2",
+		},
+		"line without end": {
+			begin + "element vertex 1\n" + xyz + "end_header\n" + strings.Repeat("1", 200_000),
+			ErrLimit,
+			"longer than",
+		},
+		"list beyond line": {
+			begin + "element vertex 1\n" + xyz + "property list uchar int a\nend_header\n1 2 3 9 1\n",
+			ErrMalformed,
+			`list "a" has 9 values`,
+		},
+		"missing face": {
+			begin + "element vertex 1\n" + xyz + "element face 2\nproperty list uchar int i\nend_header\n1 2 3\n0\n",
+			ErrMalformed,
+			"face 1",
+		},
+		"negative list": {
+			"ply\nformat binary_little_endian 1.0\nelement vertex 0\n" + xyz +
+				"element e 1\nproperty list char char l\nend_header\n\xff",
+			ErrMalformed,
+			"-1 values",
+		},
+		"element overflowing": {
+			"ply\nformat binary_little_endian 1.0\nelement vertex 0\n" + xyz +
+				"element e 9223372036854775807\nproperty int i\nend_header\n",
+			ErrLimit,
+			"instances",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +281,8 @@ func TestReadPLYPassesErrorsOfTheSource(t *testing.T) {
 	}
 }
 
-// The header claims the most that is allowed and the file ends: memory must follow the data, not the claim.
+// TestReadPLYMemoryFollowsData reads a header that announces the maximum and a file that ends: the
+// memory must follow the data, not the announcement.
 func TestReadPLYMemoryFollowsData(t *testing.T) {
 	file := fmt.Appendf(nil, plainHeader, BinaryLittleEndian, 20_000_000)
 	file = append(file, make([]byte, 1000*plyVertexBytes)...)
@@ -254,7 +354,7 @@ func TestReadRealPLY(t *testing.T) {
 		if cloud.Len() != c.points || len(cloud.Colors) != c.points {
 			t.Errorf("%v: %d points, want %d", c.path, cloud.Len(), c.points)
 		}
-		// A person at a desk and what is behind: within a few metres, and not all of one colour.
+		// A person at a desk and the background: within a few metres, and not all of one colour.
 		box := cloud.Bounds()
 		for axis := range 3 {
 			if size := box.Max[axis] - box.Min[axis]; size < 0.2 || size > 10 {

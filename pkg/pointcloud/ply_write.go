@@ -8,19 +8,21 @@ import (
 	"strconv"
 )
 
-// writeBufferBytes is what is formatted mixedCell two writes.
+// writeBufferBytes is the number of bytes formatted per write.
 const writeBufferBytes = 64 << 10
 
-// WritePLY writes the cloud as a PLY 1.0 file of x, y, z (float, in metres) and red, green, blue (uchar), the layout that every viewer reads,
-// and, where the cloud has them, label and cameras (ushort). In ASCII positions have as many digits as it takes to read the same float back.
-// A cloud whose slices differ in length or an unknown format gives an error around ErrFormat; other errors are those of w.
+// WritePLY writes the cloud as a PLY 1.0 file of x, y, z (float, in metres) and red, green, blue
+// (uchar), the layout that every viewer reads, and of label and cameras (ushort) if the cloud has
+// them. ASCII positions have enough digits to restore the same float. The error wraps ErrFormat if
+// the slices of the cloud differ in length or the format is unknown; other errors are errors of w.
 func WritePLY(w io.Writer, c *Cloud, format Format) error {
 	if err := checkWritable(c, format); err != nil {
 		return err
 	}
 	buf := make([]byte, 0, writeBufferBytes)
 	buf = appendHeader(buf, c, format)
-	// Three floats of at most 15 characters, three bytes of at most 3, two numbers of at most 5, eight separators.
+	// Three floats of at most 15 characters, three bytes of at most 3, two numbers of at most 5,
+	// eight separators.
 	const maxLineBytes = 3*15 + 3*3 + 2*5 + 8
 	for i := range c.Positions {
 		if len(buf)+maxLineBytes > cap(buf) {
@@ -41,14 +43,25 @@ func WritePLY(w io.Writer, c *Cloud, format Format) error {
 	return nil
 }
 
-// checkWritable tells what is wrong with a cloud or a format.
+// checkWritable returns an error if the cloud is inconsistent or the format is unknown.
 func checkWritable(c *Cloud, format Format) error {
 	if len(c.Positions) != len(c.Colors) {
-		return fmt.Errorf("%w: cloud has %d positions and %d colours, expected as many of both", ErrFormat, len(c.Positions), len(c.Colors))
+		return fmt.Errorf(
+			"%w: cloud has %d positions and %d colours, expected equal numbers",
+			ErrFormat,
+			len(c.Positions),
+			len(c.Colors),
+		)
 	}
 	for name, n := range map[string]int{"labels": len(c.Labels), "sources": len(c.Sources)} {
 		if n != 0 && n != c.Len() {
-			return fmt.Errorf("%w: cloud has %d points and %d %s, expected as many or none", ErrFormat, c.Len(), n, name)
+			return fmt.Errorf(
+				"%w: cloud has %d points and %d %s, expected equal numbers, or none",
+				ErrFormat,
+				c.Len(),
+				n,
+				name,
+			)
 		}
 	}
 	if format.String() == "unknown" {
@@ -58,8 +71,13 @@ func checkWritable(c *Cloud, format Format) error {
 }
 
 func appendHeader(buf []byte, c *Cloud, format Format) []byte {
-	buf = fmt.Appendf(buf, "ply\nformat %s 1.0\nelement vertex %d\nproperty float x\nproperty float y\nproperty float z\n"+
-		"property uchar red\nproperty uchar green\nproperty uchar blue\n", format, c.Len())
+	buf = fmt.Appendf(
+		buf,
+		"ply\nformat %s 1.0\nelement vertex %d\nproperty float x\nproperty float y\nproperty float z\n"+
+			"property uchar red\nproperty uchar green\nproperty uchar blue\n",
+		format,
+		c.Len(),
+	)
 	if len(c.Labels) > 0 {
 		buf = fmt.Appendf(buf, "property ushort %s\n", labelNames[len(labelNames)-1])
 	}

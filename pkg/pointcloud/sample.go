@@ -2,10 +2,11 @@ package pointcloud
 
 import "math"
 
-// Stride replaces dst's points by about evenly many of every part of src's sequence: exactly the given number, or all where src has no
-// more. It is as quick as copying, but needs an order in which every middleOf of the sequence is spread over the object, as
-// captures do not have when they go row by row: there the rows and the stride make stripes. Sampler has no such condition.
-// Both clouds must be different ones.
+// Stride replaces dst's points by the given number of points at equal intervals along src, or by
+// all points if src does not have more. It is as fast as copying, but requires an order in which
+// every range of the sequence is spread over the object. Captures in row order do not have such an
+// order: rows and intervals then interfere and leave stripes. Sampler has no such requirement. src
+// and dst must be different clouds.
 func Stride(src, dst *Cloud, points int) {
 	n := src.Len()
 	if points >= n {
@@ -18,19 +19,22 @@ func Stride(src, dst *Cloud, points int) {
 	}
 }
 
-// middleOf is the middle of the i-th of equal stretches of n points: the fraction of a step is never lost, so that exactly as many are chosen.
+// middleOf returns the middle of range i of equal ranges of n points. No fraction of a step is
+// lost, so that exactly the requested number is chosen.
 func middleOf(i, stretches, n int) int {
 	return int((2*int64(i) + 1) * int64(n) / (2 * int64(stretches)))
 }
 
-// Sampler picks points evenly over the object's surface, whatever order they come in: it sorts them along a Z-order curve through
-// their bounding cube and takes as many from every middleOf of the curve. The same points give the same choice in every frame.
-// It works on all processors and keeps its working memory; one goroutine uses it at a time.
+// Sampler selects points evenly over the object's surface, whatever their order. It sorts the
+// points along a Z-order curve through their bounding cube and takes points at equal intervals
+// along the curve. The same points result in the same choice in every frame. Sampler uses all
+// processors and keeps its working memory; one goroutine uses it at a time.
 type Sampler struct {
 	workerGroup workerGroup
-	// keys have for every point its place on the curve (high half) and its index (low half).
+	// keys contains for every point its position on the curve (high half) and its index (low half).
 	keys, sorted []uint64
-	// begins are, for each worker and digit of a pass of the sort, where its next key of that digit goes.
+	// begins contains, for each worker and digit of a sorting pass, the position of the worker's
+	// next key with this digit.
 	begins [][digits]int32
 	shift  int // of the pass
 
@@ -41,16 +45,19 @@ type Sampler struct {
 	steps    struct{ place, count, move, take func(worker, begin, end int) }
 }
 
-// curveBits is the number of bits per coordinate on the curve: 1,024 cells along the longest edge, 2 mm for a standing person.
+// curveBits is the number of bits per coordinate on the curve: 1,024 cells along the longest edge,
+// 2 mm for a standing person.
 const curveBits = 10
 
-// Three passes of ten bits sort the 30 bits of a place; points of one cell stay in the order in which they came.
+// Three passes of ten bits sort the 30 bits of a curve position. Points of one cell keep their
+// order.
 const (
 	digitBits = 10
 	digits    = 1 << digitBits
 )
 
-// Sample replaces dst's points by the given number of src's, or by all where src has no more. Both clouds must be different ones.
+// Sample replaces dst's points by the given number of src's points, or by all if src does not have
+// more. src and dst must be different clouds.
 func (s *Sampler) Sample(src, dst *Cloud, points int) {
 	n := src.Len()
 	if points >= n || points <= 0 {
@@ -87,10 +94,16 @@ func (s *Sampler) Sample(src, dst *Cloud, points int) {
 	s.src, s.dst = nil, nil
 }
 
-// placeRange finds the places of points on the curve.
+// placeRange computes the positions of points on the curve.
 func (s *Sampler) placeRange(_, begin, end int) {
 	for i, p := range s.src.Positions[begin:end] {
-		place := spread(uint64((p[0]-s.low[0])*s.scale)) | spread(uint64((p[1]-s.low[1])*s.scale))<<1 | spread(uint64((p[2]-s.low[2])*s.scale))<<2
+		place := spread(
+			uint64((p[0]-s.low[0])*s.scale),
+		) | spread(
+			uint64((p[1]-s.low[1])*s.scale),
+		)<<1 | spread(
+			uint64((p[2]-s.low[2])*s.scale),
+		)<<2
 		s.keys[begin+i] = place<<32 | uint64(uint32(begin+i))
 	}
 }
@@ -104,7 +117,7 @@ func (s *Sampler) countRange(worker, begin, end int) {
 	}
 }
 
-// moveRange moves the keys of a pass to where they belong.
+// moveRange moves the keys of a pass to their new positions.
 func (s *Sampler) moveRange(worker, begin, end int) {
 	next, shift := &s.begins[worker], s.shift
 	for _, k := range s.keys[begin:end] {
@@ -114,14 +127,14 @@ func (s *Sampler) moveRange(worker, begin, end int) {
 	}
 }
 
-// takeRange takes the chosen points.
+// takeRange copies the chosen points.
 func (s *Sampler) takeRange(_, begin, end int) {
 	for i := begin; i < end; i++ {
 		s.dst.set(i, s.src, int(uint32(s.keys[middleOf(i, s.points, s.src.Len())])))
 	}
 }
 
-// spread puts two zeros mixedCell the ten low bits.
+// spread inserts two zeros between the ten low bits.
 func spread(v uint64) uint64 {
 	v &= 1<<curveBits - 1
 	v = (v | v<<16) & 0x030000ff
@@ -130,7 +143,8 @@ func spread(v uint64) uint64 {
 	return (v | v<<2) & 0x09249249
 }
 
-// resize gives the slice the length, with unspecified contents, and memory of its own only where what it has does not suffice.
+// resize returns a slice of length n with unspecified contents. It allocates only if the capacity
+// of s does not suffice.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n, n+n/4)
@@ -138,7 +152,8 @@ func resize[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// Portion is the number of points that a ratio of the cloud's points comes to, at least one where ratio and cloud are not nothing.
+// Portion returns the number of points for a ratio, at least one unless the ratio or the cloud is
+// empty.
 func (c *Cloud) Portion(ratio float64) int {
 	if c.Len() == 0 || !(ratio > 0) {
 		return 0

@@ -16,7 +16,7 @@ func TestStride(t *testing.T) {
 		if dst.Len() != min(max(want, 0), 1000) || len(dst.Colors) != dst.Len() {
 			t.Fatalf("%d points wanted: got %d", want, dst.Len())
 		}
-		// Gaps mixedCell chosen points are the step, rounded either way.
+		// Gaps between chosen points equal the step, rounded up or down.
 		last := -1
 		for i, p := range dst.Positions {
 			at := slices.Index(src.Positions, p)
@@ -49,7 +49,8 @@ func TestSampleChoosesExistingPointsOnce(t *testing.T) {
 	}
 }
 
-// The choice depends on where points are, not on their order.
+// TestSampleIgnoresOrder expects that the choice depends on positions and not on the order of
+// points.
 func TestSampleIgnoresOrder(t *testing.T) {
 	src := randomCloud(1, 10_000)
 	shuffled := &Cloud{Positions: slices.Clone(src.Positions), Colors: slices.Clone(src.Colors)}
@@ -65,13 +66,13 @@ func TestSampleIgnoresOrder(t *testing.T) {
 	for p := range points(&a) {
 		same += min(set[p], 1)
 	}
-	// Points that share a cell of the curve, here few, may stand for each other.
+	// Points in the same cell of the curve, of which there are few here, may replace each other.
 	if same < 2450 {
 		t.Errorf("%d of 2500 chosen points are the same after shuffling", same)
 	}
 }
 
-// On a sphere every cap gets its share of the points.
+// TestSampleIsSpreadEvenly expects that every cap of a sphere contains its share of the points.
 func TestSampleIsSpreadEvenly(t *testing.T) {
 	src := realOrderSphere(100_000)
 	for name, sample := range map[string]func(dst *Cloud){
@@ -88,22 +89,33 @@ func TestSampleIsSpreadEvenly(t *testing.T) {
 						count++
 					}
 				}
-				// Archimedes: a cap of a fifth of the radius is a tenth of the surface. Chance would give ±30 (one sigma).
+				// Archimedes: a cap of a fifth of the radius is a tenth of the surface. A random
+				// choice would deviate by ±30 (one sigma).
 				if count < 930 || count > 1070 {
-					t.Errorf("%s: %d of 10000 points beyond %v on axis %d, want about 1000", name, count, 0.8*side, axis)
+					t.Errorf(
+						"%s: %d of 10000 points beyond %v on axis %d, want about 1000",
+						name,
+						count,
+						0.8*side,
+						axis,
+					)
 				}
 			}
 		}
 	}
 }
 
-// realOrderSphere has points in turns around a sphere from pole to pole, as a scanner would give them.
+// realOrderSphere returns points in turns around a sphere from pole to pole, in the order of a
+// scanner.
 func realOrderSphere(n int) *Cloud {
 	var cloud Cloud
 	for i := range n {
 		y := 1 - 2*(float64(i)+0.5)/float64(n)
 		radius, angle := math.Sqrt(1-y*y), float64(i)*math.Pi*(3-math.Sqrt(5))
-		cloud.Append([3]float32{float32(radius * math.Cos(angle)), float32(y), float32(radius * math.Sin(angle))}, midGrey)
+		cloud.Append(
+			[3]float32{float32(radius * math.Cos(angle)), float32(y), float32(radius * math.Sin(angle))},
+			midGrey,
+		)
 	}
 	return &cloud
 }
@@ -151,7 +163,8 @@ func TestVoxelize(t *testing.T) {
 	}
 }
 
-// The grid agrees with the plain definition, for clouds of changing size on one grid's memory.
+// TestVoxelizeAgainstDefinition compares the grid with the plain definition, for clouds of changing
+// size in the memory of one grid.
 func TestVoxelizeAgainstDefinition(t *testing.T) {
 	var grid VoxelGrid
 	var dst Cloud
@@ -195,11 +208,18 @@ func TestVoxelizeErrors(t *testing.T) {
 	cases := []struct {
 		cloud *Cloud
 		edge  float32
-	}{{one(0), 0}, {one(0), -1}, {one(0), nan}, {one(0), inf}, {one(nan), 1}, {one(inf), 1}, {one(-inf), 1}, {one(1100), 0.001}, {one(-1100), 0.001}}
+	}{{one(0), 0}, {one(0), -1}, {one(0), nan}, {one(0), inf}, {one(nan), 1}, {one(inf), 1}, {one(-inf), 1},
+		{one(1100), 0.001}, {one(-1100), 0.001}}
 	for _, c := range cases {
 		dst := *randomCloud(1, 5)
 		if err := new(VoxelGrid).Voxelize(c.cloud, &dst, c.edge); !errors.Is(err, ErrVoxel) || dst.Len() != 0 {
-			t.Errorf("%v, edge %v: got %v and %d points, want ErrVoxel and none", c.cloud.Positions, c.edge, err, dst.Len())
+			t.Errorf(
+				"%v, edge %v: got %v and %d points, want ErrVoxel and none",
+				c.cloud.Positions,
+				c.edge,
+				err,
+				dst.Len(),
+			)
 		}
 	}
 }
@@ -212,7 +232,8 @@ func TestEdgeFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Voxels of a surface go with the square of the edge, and a few edges' numbers jump.
+		// The number of voxels of a surface is proportional to the square of the edge, with jumps
+		// at some edges.
 		if got, _ := grid.Count(src, edge); got > want || got < want*8/10 {
 			t.Errorf("%d voxels wanted: edge %v gives %d", want, edge, got)
 		}
@@ -226,12 +247,16 @@ func TestEdgeFor(t *testing.T) {
 	if edge, err := grid.EdgeFor(src, 100_000); err != nil || edge > 0.001 {
 		t.Errorf("more voxels wanted than points: got %v, %v, want a small edge", edge, err)
 	}
-	if edge, err := grid.EdgeFor(&Cloud{Positions: [][3]float32{{5, 5, 5}}, Colors: [][3]uint8{{}}}, 3); err != nil || !(edge > 0) {
+	if edge, err := grid.EdgeFor(
+		&Cloud{Positions: [][3]float32{{5, 5, 5}}, Colors: [][3]uint8{{}}},
+		3,
+	); err != nil ||
+		!(edge > 0) {
 		t.Errorf("one point: got %v, %v, want any edge", edge, err)
 	}
 }
 
-// BenchmarkSample reduces 200,000 points to half of them, or thereabouts.
+// BenchmarkSample reduces 200,000 points to about half of them.
 func BenchmarkSample(b *testing.B) {
 	src := randomCloud(1, 200_000)
 	var dst Cloud

@@ -6,41 +6,45 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// surroundings tells points into classes of weight, by what is around them.
+// surroundings assigns points to classes of weight by their surroundings.
 type surroundings struct {
 	color, shape float64
 	cell         float32
-	// least is the logarithm of the lowest weight, step that of the factor mixedCell two classes, 0 where there is one weight only.
+	// least is the logarithm of the lowest weight, step the logarithm of the factor between two
+	// classes; step is 0 if there is only one weight.
 	least, step float64
-	// labels are what factors add to the class, by label: nil where there are none.
+	// labels contains the numbers of classes that label factors add, by label. It is nil without
+	// factors.
 	labels []int16
 
 	workerGroup workerGroup
 	grids       []grid
-	// class is that of a cell's points without labels.
+	// class contains the class of each cell, before labels are added.
 	class []uint8
-	// low is a corner of the grid, inverse one over the edge of its cells, strides how far its cells are from one to the next along each axis.
+	// low is a corner of the grid, edge the edge of a cell, inverse its reciprocal, and strides the
+	// index distance of neighbouring cells along each axis.
 	low     [3]float32
 	edge    float32
 	inverse float32
 	strides [3]int
-	// every is which of the points are gathered: every second, for instance.
+	// every is the interval of the points that are gathered: 2 gathers every second point.
 	every int
 	src   *Cloud
 	steps struct{ gather, rate func(worker, begin, end int) }
 }
 
-// maxGathered is how many points the surroundings are told from; of more a stride is taken. They are 15 in each of the 4,000 cells of 12 mm that a
-// person has in view of one side, and with products up to 2^14 their sums fit 32 bits.
+// maxGathered is the maximum number of points from which surroundings are computed; larger clouds
+// are sampled at equal intervals. These are 15 points in each of the 4,000 cells of 12 mm of a
+// person seen from one side. With products up to 2^14 their sums fit 32 bits.
 const maxGathered = 1 << 16
 
-// maxCells bounds the grid: 4 MB per worker for the slots. For larger objects cells grow.
+// maxCells limits the grid: 4 MB per worker for the slots. For larger objects the cells grow.
 const maxCells = 1 << 20
 
-// maxGrids bounds the workers that have a grid each.
+// maxGrids limits the number of workers with their own grid.
 const maxGrids = 4
 
-// set takes the weights over.
+// set stores the weights.
 func (s *surroundings) set(config ImportanceConfig, least, step float64) {
 	s.color, s.shape, s.cell, s.least, s.step = config.Color, config.Shape, config.Cell, least, step
 	if len(config.Labels) > 0 && step > 0 {
@@ -51,7 +55,8 @@ func (s *surroundings) set(config ImportanceConfig, least, step float64) {
 	}
 }
 
-// survey finds the classes of all cells; those without gathered points count as plain. It tells false of a cloud that is not finite.
+// survey computes the classes of all cells. Cells without gathered points count as plain. It
+// returns false for a cloud that is not finite.
 func (s *surroundings) survey(src *Cloud) bool {
 	if s.steps.gather == nil {
 		s.steps.gather, s.steps.rate = s.gatherRange, s.rateRange
@@ -85,7 +90,8 @@ func (s *surroundings) survey(src *Cloud) bool {
 	return true
 }
 
-// lay lays the grid around a box, with an empty cell on all sides, and returns how many cells it has.
+// layOut places the grid around a box, with an empty cell on all sides, and returns the number of
+// cells.
 func (s *surroundings) layOut(box volumetric.BoundingBox) int {
 	for s.edge = s.cell; ; s.edge *= 1.26 { // twice the volume
 		size := 1.0
@@ -99,7 +105,7 @@ func (s *surroundings) layOut(box volumetric.BoundingBox) int {
 	s.inverse = 1 / s.edge
 	size := 1
 	for axis := range 3 {
-		// A cell and a half, so that rounding leaves one.
+		// One and a half cells, so that rounding leaves one.
 		s.low[axis] = box.Min[axis] - 1.5*s.edge
 		s.strides[axis] = size
 		size *= int((box.Max[axis]-s.low[axis])*s.inverse) + 2
@@ -107,30 +113,30 @@ func (s *surroundings) layOut(box volumetric.BoundingBox) int {
 	return size
 }
 
-// toParts is a place in parts of cells from the grid's corner.
+// toParts returns a position in fractions of cells from the grid's corner.
 func (s *surroundings) toParts(p [3]float32) (x, y, z int32) {
 	scale := s.inverse * parts
 	return int32((p[0] - s.low[0]) * scale), int32((p[1] - s.low[1]) * scale), int32((p[2] - s.low[2]) * scale)
 }
 
-// at is the number of the cell that a place in parts is in.
+// at returns the index of the cell that contains a position in fractions of cells.
 func (s *surroundings) at(x, y, z int32) int32 {
 	return x>>partBits + y>>partBits*int32(s.strides[1]) + z>>partBits*int32(s.strides[2])
 }
 
-// gatherRange sums up points.
+// gatherRange adds points to the sums of their cells.
 func (s *surroundings) gatherRange(worker, begin, end int) {
 	g := &s.grids[worker]
 	for i := begin; i < end; i++ {
 		p, color := s.src.Positions[i*s.every], s.src.Colors[i*s.every]
-		// The brightness of sRGB as JPEG has it (Rec. ITU-T T.871).
+		// Brightness of sRGB as in JPEG (Rec. ITU-T T.871).
 		light := (299*int32(color[0])+587*int32(color[1])+114*int32(color[2]))/1000 - 128
 		x, y, z := s.toParts(p)
 		g.sum(s.at(x, y, z)).add([3]int32{x&(parts-1) - parts/2, y&(parts-1) - parts/2, z&(parts-1) - parts/2}, light)
 	}
 }
 
-// rateRange finds the classes of cells.
+// rateRange computes the classes of cells.
 func (s *surroundings) rateRange(_, begin, end int) {
 	g := &s.grids[0]
 	for i := begin; i < end; i++ {
@@ -148,7 +154,7 @@ func (s *surroundings) rateRange(_, begin, end int) {
 	}
 }
 
-// classOf is the class of a weight.
+// classOf returns the class of a weight.
 func (s *surroundings) classOf(weight float64) uint8 {
 	if s.step == 0 {
 		return 0

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// testData gives the path of a file of the test data, or skips the test.
+// testData returns the path of a file of the test data, or skips the test.
 func testData(t testing.TB, elements ...string) string {
 	t.Helper()
 	root := os.Getenv("VOLSFU_TESTDATA")
 	if root == "" {
-		// Tests run in the package's folder, two below the module's root.
+		// Tests run in the package's folder, two levels below the module's root.
 		root = filepath.Join("..", "..", "..", "shared", "data")
 	}
 	path := filepath.Join(append([]string{root}, elements...)...)
@@ -39,7 +39,7 @@ func realCloud(t testing.TB, elements ...string) *Cloud {
 	return &cloud
 }
 
-// randomCloud has points on an upright ellipsoid of human size, coloured at random.
+// randomCloud returns points on an upright ellipsoid of human size with random colours.
 func randomCloud(seed uint64, points int) *Cloud {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var cloud Cloud
@@ -54,7 +54,7 @@ func randomCloud(seed uint64, points int) *Cloud {
 	return &cloud
 }
 
-// points is the cloud as a multiset, for comparisons that do not mind the order.
+// points returns the cloud as a multiset, for comparisons independent of the order.
 func points(c *Cloud) map[[6]float32]int {
 	set := map[[6]float32]int{}
 	for i, p := range c.Positions {
@@ -64,8 +64,8 @@ func points(c *Cloud) map[[6]float32]int {
 	return set
 }
 
-// measure runs a benchmark whose memory has grown before. It reports what a point costs, and the time of the quickest run, which a busy machine
-// changes least.
+// measure runs a benchmark after its memory has grown. It reports the time per point, and the time
+// of the fastest run, which other load on the machine changes least.
 func measure(b *testing.B, points int, do func()) {
 	do()
 	best := time.Duration(math.MaxInt64)

@@ -6,27 +6,33 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Tiler says which tile each point of a cloud belongs to. *Tiling cuts by direction, *CameraTiling by the cameras that saw a point,
-// *OctantTiling along three planes, *ClusterTiling around centres of its own (k-means), *LabelTiling by label.
+// Tiler assigns the points of a cloud to tiles. *Tiling divides by direction, *CameraTiling by the
+// cameras that saw a point, *OctantTiling along three planes, *ClusterTiling by the nearest of
+// several centres (k-means), *LabelTiling by label.
 type Tiler interface {
-	// Len is the number of tiles, 1 to volumetric.MaxTiles.
+	// Len returns the number of tiles, 1 to volumetric.MaxTiles.
 	Len() int
-	// Learn is given every frame before its points are assigned. A tiler that depends on what is captured takes from the first frame with points
-	// what it needs; that frame may lack it, which gives an error around ErrTiling. Later frames change nothing.
+	// Learn is called with every frame before its points are assigned. A tiler that depends on
+	// captured data is configured from the first frame with points. If this frame lacks the
+	// necessary data, the error wraps ErrTiling. Later frames change nothing.
 	Learn(src *Cloud) error
-	// Assign writes the tile of each of the cloud's points from begin on, as many as into takes. It may be called by several goroutines at once.
+	// Assign writes the tiles of the cloud's points from begin on to into. Several goroutines may
+	// call Assign concurrently.
 	Assign(src *Cloud, begin int, into []uint8)
-	// Tiles describes the tiles for signalling. Boxes that depend on what is captured are those of the first frame, with some room to move; they
-	// are the object's whole box before, and for tiles that were empty then.
+	// Tiles describes the tiles for signalling. Boxes that depend on captured data are those of the
+	// first frame with a margin. Before the first frame, and for tiles that were empty in it, the
+	// box is the whole box of the object.
 	Tiles() []volumetric.Tile
 }
 
-// Splitter splits clouds by any tiler, on all processors. It keeps its working memory; one goroutine uses it at a time.
+// Splitter splits clouds by any tiler, on all processors. It keeps its working memory; one
+// goroutine uses it at a time.
 type Splitter struct{ points partition }
 
-// Split puts every point of src into the cloud of its tile, in src's order; earlier points of these clouds are dropped and their memory is used
-// again. Tiles may stay empty. It takes as many clouds as the tiler has tiles, and panics on another number. Its errors are those of Learn;
-// the clouds are then as they were.
+// Split copies every point of src to the cloud of its tile, in the order of src. Earlier points of
+// these clouds are dropped and their memory is reused. Tiles may be empty. tiles must have one
+// cloud per tile; otherwise Split panics. If Learn fails, Split returns its error and the clouds
+// are unchanged.
 func (s *Splitter) Split(t Tiler, src *Cloud, tiles []Cloud) error {
 	if len(tiles) != t.Len() {
 		panic(fmt.Sprintf("pointcloud: Split takes one cloud per tile: got %d for %d tiles", len(tiles), t.Len()))

@@ -12,11 +12,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// everyTiling are specifications of all tilings, some with several numbers of tiles.
+// everyTiling returns specifications of all tilings, some with several numbers of tiles.
 func everyTiling() []TilingSpec {
 	parts := []Part{{"head", []uint16{1}}, {"hands", []uint16{2, 3}}}
 	specs := []TilingSpec{
-		{By: "cameras", Tiles: 1}, {By: "cameras"}, {By: "cameras", Tiles: 255}, {By: "octants"}, {By: "kmeans", Tiles: 1}, {By: "kmeans", Seed: 1},
+		{
+			By:    "cameras",
+			Tiles: 1,
+		}, {By: "cameras"}, {By: "cameras", Tiles: 255}, {By: "octants"}, {By: "kmeans", Tiles: 1},
+		{By: "kmeans", Seed: 1},
 		{By: "kmeans", Tiles: 15}, {By: "labels", Parts: parts}, {By: "labels", Parts: parts, Tiles: 3},
 	}
 	for _, count := range TileCounts() {
@@ -25,7 +29,8 @@ func everyTiling() []TilingSpec {
 	return specs
 }
 
-// Every point is in exactly one tile, the one that Assign says, in the order in which it came, with its label and cameras, whatever they are.
+// TestEveryTilingIsAPartition expects every point in exactly one tile, the tile returned by Assign,
+// in the original order, with its label and cameras.
 func TestEveryTilingIsAPartition(t *testing.T) {
 	for _, spec := range everyTiling() {
 		name := fmt.Sprintf("%d by %s", spec.Tiles, spec.By)
@@ -59,7 +64,8 @@ func TestEveryTilingIsAPartition(t *testing.T) {
 		for _, tile := range described {
 			labels[tile.Label] = true
 			for axis := range 3 {
-				if b := tile.Box; b.Min[axis] < person.Min[axis] || b.Max[axis] > person.Max[axis] || b.Max[axis] < b.Min[axis] {
+				if b := tile.Box; b.Min[axis] < person.Min[axis] || b.Max[axis] > person.Max[axis] ||
+					b.Max[axis] < b.Min[axis] {
 					t.Errorf("%s: box of %q is %v, expected one within %v", name, tile.Label, b, person)
 				}
 			}
@@ -70,7 +76,8 @@ func TestEveryTilingIsAPartition(t *testing.T) {
 	}
 }
 
-// The same first frame gives the same tiles, and later frames do not change them.
+// TestTilersAreDeterministic expects the same tiles from the same first frame, unchanged by later
+// frames.
 func TestTilersAreDeterministic(t *testing.T) {
 	first, later := numbered(1, 3000), numbered(2, 3000)
 	for _, spec := range everyTiling() {
@@ -107,7 +114,7 @@ func TestCameraTiling(t *testing.T) {
 	if err := splitter.Split(tiler, &cloud, tiles); err != nil {
 		t.Fatal(err)
 	}
-	// Unknown cameras, and those beyond the fourth, count as all.
+	// Unknown cameras, and cameras beyond the fourth, count as all.
 	for tile, want := range map[int]int{0: 1, 4: 1, 14: 3, 7: 1, 1: 0, 13: 0} {
 		if got := tiles[tile].Len(); got != want {
 			t.Errorf("tile %d (%s) has %d points, want %d", tile, tiler.Tiles()[tile].Label, got, want)
@@ -161,7 +168,11 @@ func TestLabelTiling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cloud := Cloud{Positions: make([][3]float32, 6), Colors: make([][3]uint8, 6), Labels: []uint16{0, 1, 7, 65535, 2, 1}}
+	cloud := Cloud{
+		Positions: make([][3]float32, 6),
+		Colors:    make([][3]uint8, 6),
+		Labels:    []uint16{0, 1, 7, 65535, 2, 1},
+	}
 	got := make([]uint8, 6)
 	tiler.Assign(&cloud, 0, got)
 	if want := []uint8{2, 0, 1, 1, 2, 0}; !slices.Equal(got, want) {
@@ -188,7 +199,7 @@ func TestTilingSpecErrors(t *testing.T) {
 		spec TilingSpec
 		says string
 	}{
-		{TilingSpec{By: "mood"}, `by "mood", expected direction, cameras, octants, kmeans, labels`},
+		{TilingSpec{By: "mood"}, `unknown tiling "mood", expected direction, cameras, octants, kmeans, labels`},
 		{TilingSpec{Tiles: 3}, "3 tiles, expected one of [1 2 4 9 15]"},
 		{TilingSpec{By: "cameras", Tiles: 4}, "4 tiles by cameras, expected 1, 3, 7, 15"},
 		{TilingSpec{By: "cameras", Tiles: 511}, "511 tiles by cameras"},
@@ -198,8 +209,10 @@ func TestTilingSpecErrors(t *testing.T) {
 		{TilingSpec{By: "kmeans", Tiles: -4}, "-4 clusters"},
 		{TilingSpec{By: "labels"}, "0 labelled parts, expected 1 to 255"},
 		{TilingSpec{By: "labels", Parts: parts(256)}, "256 labelled parts"},
-		{TilingSpec{By: "labels", Parts: parts(3), Tiles: 3}, "3 tiles by labels, expected one for each labelled part, and one for the rest"},
-		{TilingSpec{By: "labels", Parts: append(parts(3), Part{"other", []uint16{2}})}, `label 2 belongs to "2" and to "other"`},
+		{TilingSpec{By: "labels", Parts: parts(3), Tiles: 3},
+			"3 tiles by labels, expected one for each labelled part, and one for the rest"},
+		{TilingSpec{By: "labels", Parts: append(parts(3), Part{"other", []uint16{2}})},
+			`label 2 belongs to "2" and to "other"`},
 		{TilingSpec{By: "labels", Parts: []Part{{Name: "none"}}}, `part "none" has no labels`},
 	} {
 		if err := c.spec.Check(); !errors.Is(err, ErrTiling) || !strings.Contains(fmt.Sprint(err), c.says) {
@@ -215,7 +228,8 @@ func TestTilingSpecErrors(t *testing.T) {
 
 func TestEveryTilingReusesMemory(t *testing.T) {
 	cloud := numbered(4, 9000)
-	for _, spec := range []TilingSpec{{}, {By: "cameras"}, {By: "octants"}, {By: "kmeans"}, {By: "labels", Parts: []Part{{"some", []uint16{1, 2}}}}} {
+	for _, spec := range []TilingSpec{{}, {By: "cameras"}, {By: "octants"}, {By: "kmeans"},
+		{By: "labels", Parts: []Part{{"some", []uint16{1, 2}}}}} {
 		steady(t, func(workers int) func() {
 			tiler, err := spec.Open(person)
 			if err != nil {
@@ -235,7 +249,10 @@ func BenchmarkTilings(b *testing.B) {
 		cloud.Labels[i], cloud.Sources[i] = uint16(i%9), uint16(1+i*7%15)
 	}
 	specs := []TilingSpec{
-		{By: "direction", Tiles: 1}, {By: "direction", Tiles: 4}, {By: "direction", Tiles: 9}, {By: "direction", Tiles: 15},
+		{
+			By:    "direction",
+			Tiles: 1,
+		}, {By: "direction", Tiles: 4}, {By: "direction", Tiles: 9}, {By: "direction", Tiles: 15},
 		{By: "cameras"}, {By: "octants"}, {By: "kmeans"}, {By: "kmeans", Tiles: 15},
 		{By: "labels", Parts: []Part{{"a", []uint16{1, 2}}, {"b", []uint16{3, 4, 5}}, {"c", []uint16{6, 7}}}},
 	}

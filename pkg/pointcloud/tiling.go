@@ -8,40 +8,42 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrTiling says that a tiling does not exist for a number of tiles, or not on a box.
+// ErrTiling reports that a tiling does not exist for a number of tiles or for a box.
 var ErrTiling = errors.New("invalid tiling")
 
 // maxTilingTiles is the number of tiles of the finest tiling.
 const maxTilingTiles = 15
 
-// TileCounts are the numbers of tiles that NewTiling takes, ascending.
+// TileCounts returns the numbers of tiles that NewTiling accepts, ascending.
 func TileCounts() []int { return []int{1, 2, 4, 9, maxTilingTiles} }
 
-// Tiling cuts space into tiles by direction around a vertical axis and by height. The axis stands in the middle of a box and the heights
-// are fractions of it, but tiles reach beyond the box, so that every point of space is in exactly one tile. A Tiling is a value without
-// state; any number of goroutines may use one.
+// Tiling divides space into tiles by direction around a vertical axis and by height. The axis is at
+// the centre of a box, and the heights are fractions of the box. Tiles extend beyond the box, so
+// that every point of space is in exactly one tile. A Tiling is a value without state and is safe
+// for concurrent use.
 //
-// The directions are those of the object's own coordinates: front is +z, right is +x. The tiles are
+// Directions are in the object's own coordinates: front is +z, right is +x. The tiles are
 //
 //	 1  all
 //	 2  front, back
 //	 4  the quadrants front-right, front-left, back-right, back-left
-//	 9  the quadrants of the lower 40 %, those of the 40 % above, and the top 20 %, which is the head of a standing person
-//	15  five sectors of 72°, the first one centred on the front and then by way of the right, of each third of the height
+//	 9  the quadrants of the lower 40 %, those of the next 40 %, and the top 20 %, the head of a standing person
+//	15  five sectors of 72° for each third of the height, the first centred on the front, then to the right
 //
-// Quadrants are cut along x and z, so that the boxes of the first four tilings do not overlap.
+// Quadrants are divided along x and z, so that the boxes of the first four tilings do not overlap.
 type Tiling struct {
 	count  int
 	box    volumetric.BoundingBox
 	center [3]float32
-	// heights are the y at which the second and the third layer begin.
+	// heights contains the y coordinates at which the second and the third layer begin.
 	heights [2]float32
-	// sectors are the directions (x, z) at which the five sectors begin.
+	// sectors contains the directions (x, z) at which the five sectors begin.
 	sectors [5][2]float32
 }
 
-// NewTiling makes the tiling with that number of tiles (TileCounts) for an object within the box. Other numbers, and boxes that are not
-// finite or have Max below Min, give an error around ErrTiling.
+// NewTiling returns the tiling with the given number of tiles (see TileCounts) for an object within
+// the box. The error wraps ErrTiling for other numbers, and for boxes that are not finite or have
+// Max below Min.
 func NewTiling(count int, box volumetric.BoundingBox) (Tiling, error) {
 	if err := checkBox(box); err != nil {
 		return Tiling{}, err
@@ -70,20 +72,25 @@ func NewTiling(count int, box volumetric.BoundingBox) (Tiling, error) {
 	return t, nil
 }
 
-// checkBox tells whether a box is one.
+// checkBox returns an error if the box is not finite or has Max below Min.
 func checkBox(box volumetric.BoundingBox) error {
 	for axis := range 3 {
 		if !finite(box.Min) || !finite(box.Max) || box.Max[axis] < box.Min[axis] {
-			return fmt.Errorf("%w: box is %v to %v, expected finite corners with Min below Max", ErrTiling, box.Min, box.Max)
+			return fmt.Errorf(
+				"%w: box is %v to %v, expected finite corners with Min below Max",
+				ErrTiling,
+				box.Min,
+				box.Max,
+			)
 		}
 	}
 	return nil
 }
 
-// Len is the number of tiles.
+// Len returns the number of tiles.
 func (t *Tiling) Len() int { return t.count }
 
-// Index is the tile that the point is in.
+// Index returns the tile of a point.
 func (t *Tiling) Index(p [3]float32) int {
 	switch t.count {
 	case 2:
@@ -106,12 +113,13 @@ func (t *Tiling) quadrant(p [3]float32) int {
 	return below(p[0], t.center[0]) | below(p[2], t.center[2])<<1
 }
 
-// layer is 0 to 2 from the bottom.
+// layer returns the layer of a point, 0 to 2 from the bottom.
 func (t *Tiling) layer(p [3]float32) int {
 	return 2 - below(p[1], t.heights[0]) - below(p[1], t.heights[1])
 }
 
-// below is 1 where v is less than limit, else 0; compilers make it without a branch, which real points would mispredict.
+// below returns 1 if v is less than limit, and otherwise 0. Compilers generate code without a
+// branch, which real points would mispredict.
 func below(v, limit float32) int {
 	if v < limit {
 		return 1
@@ -119,7 +127,8 @@ func below(v, limit float32) int {
 	return 0
 }
 
-// sector finds the two neighbouring directions that the point lies mixedCell by the signs of cross products, without an angle.
+// sector finds the two neighbouring directions around the point from the signs of cross products,
+// without an angle.
 func (t *Tiling) sector(p [3]float32) int {
 	x, z := p[0]-t.center[0], p[2]-t.center[2]
 	after := 0
@@ -129,8 +138,9 @@ func (t *Tiling) sector(p [3]float32) int {
 	return int(sectorAfter[after])
 }
 
-// sectorAfter is the sector for each set of directions (a bit each) that a point lies up to half a turn after: the one whose beginning is
-// in the set and whose end is not. Whatever rounding does, the last sector takes what no other one does.
+// sectorAfter contains the sector for each set of directions (one bit each) that precede the point
+// by up to half a turn: the sector whose beginning is in the set and whose end is not. If rounding
+// leaves no such sector, the result is the last sector.
 var sectorAfter = func() (table [32]uint8) {
 	for after := range table {
 		table[after] = 4
@@ -144,7 +154,7 @@ var sectorAfter = func() (table [32]uint8) {
 	return table
 }()
 
-// Learn implements Tiler: a tiling by direction learns nothing.
+// Learn implements Tiler. A tiling by direction does not depend on captured data.
 func (t *Tiling) Learn(*Cloud) error { return nil }
 
 // Assign implements Tiler.
@@ -154,8 +164,8 @@ func (t *Tiling) Assign(src *Cloud, begin int, into []uint8) {
 	}
 }
 
-// Split puts every point of src into the cloud of its tile, as a Splitter does, which keeps the memory that it needs. It panics on another
-// number of clouds than there are tiles.
+// Split copies every point of src to the cloud of its tile, like a Splitter but without reuse of
+// working memory. tiles must have one cloud per tile; otherwise Split panics.
 func (t *Tiling) Split(src *Cloud, tiles []Cloud) {
 	if err := new(Splitter).Split(t, src, tiles); err != nil {
 		panic("pointcloud: a tiling by direction needs nothing that a cloud may lack: " + err.Error())

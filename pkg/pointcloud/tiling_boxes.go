@@ -13,8 +13,8 @@ var (
 	layerNames    = [3]string{"low", "middle", "high"}
 )
 
-// Boxes are the parts of the tiling's box that the tiles cover, one per tile, for signalling. Sectors have the smallest box around them,
-// so that boxes of neighbours overlap.
+// Boxes returns the parts of the tiling's box that the tiles cover, one per tile, for signalling.
+// Sectors have the smallest box around them, so that boxes of neighbours overlap.
 func (t *Tiling) Boxes() []volumetric.BoundingBox {
 	boxes := make([]volumetric.BoundingBox, t.count)
 	for i := range boxes {
@@ -23,7 +23,7 @@ func (t *Tiling) Boxes() []volumetric.BoundingBox {
 	return boxes
 }
 
-// Tiles are the boxes with a label that says where each tile lies.
+// Tiles returns the boxes with labels that describe the location of each tile.
 func (t *Tiling) Tiles() []volumetric.Tile {
 	tiles := make([]volumetric.Tile, t.count)
 	for i, box := range t.Boxes() {
@@ -95,8 +95,9 @@ func (t *Tiling) cutHeight(box *volumetric.BoundingBox, layer int) {
 	}
 }
 
-// cutSector leaves the smallest box around the sector's part of the box: seen from above, that part's corners are the axis, the points
-// where the sector's two edges leave the box, and the corners of the box mixedCell them.
+// cutSector reduces the box to the smallest box around the sector. Seen from above, the corners of
+// the sector are the axis, the points at which its two edges leave the box, and the corners of the
+// box between them.
 func (t *Tiling) cutSector(box *volumetric.BoundingBox, sector int) {
 	corners := [][2]float32{{t.center[0], t.center[2]}, t.leave(sector), t.leave((sector + 1) % 5)}
 	for _, x := range []float32{t.box.Min[0], t.box.Max[0]} {
@@ -115,7 +116,7 @@ func (t *Tiling) cutSector(box *volumetric.BoundingBox, sector int) {
 	}
 }
 
-// leave is where the beginning edge of a sector leaves the box, seen from above.
+// leave returns the point at which the first edge of a sector leaves the box, seen from above.
 func (t *Tiling) leave(sector int) [2]float32 {
 	direction := t.sectors[sector]
 	center := [2]float32{t.center[0], t.center[2]}

@@ -8,22 +8,23 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// MaxCameras is how many cameras a CameraTiling may tell apart: 8 make 255 tiles.
+// MaxCameras is the maximum number of cameras of a CameraTiling: 8 cameras result in 255 tiles.
 const MaxCameras = 8
 
-// CameraTiling cuts a cloud by the set of cameras that saw each point, as systems with several depth cameras do: tile n holds what was seen by
-// exactly the cameras whose bits are set in n+1, so that four cameras make 15 tiles. Many sets never occur, since cameras at opposite sides
-// see nothing in common; their tiles stay empty. Points whose cameras are not known, and those of cameras beyond the number, are in the
-// tile of all cameras.
+// CameraTiling divides a cloud by the set of cameras that saw each point, as systems with several
+// depth cameras do. Tile n contains the points seen by exactly the cameras whose bits are set in
+// n+1; four cameras result in 15 tiles. Many sets never occur, because cameras on opposite sides
+// see no common points; their tiles are empty. Points with unknown cameras, or with cameras beyond
+// the number, are in the tile of all cameras.
 //
-// It learns boxes from the first frame, hence belongs to one goroutine.
+// CameraTiling learns boxes from the first frame and therefore belongs to one goroutine.
 type CameraTiling struct {
 	cameras int
 	learnt  learnt
 }
 
-// NewCameraTiling makes the tiling for a number of cameras, 1 to MaxCameras, and an object within the box. Other numbers give an error around
-// ErrTiling.
+// NewCameraTiling returns the tiling for 1 to MaxCameras cameras and an object within the box. The
+// error wraps ErrTiling for other numbers and invalid boxes.
 func NewCameraTiling(cameras int, box volumetric.BoundingBox) (*CameraTiling, error) {
 	if cameras < 1 || cameras > MaxCameras {
 		return nil, fmt.Errorf("%w: %d cameras, expected 1 to %d", ErrTiling, cameras, MaxCameras)
@@ -34,10 +35,10 @@ func NewCameraTiling(cameras int, box volumetric.BoundingBox) (*CameraTiling, er
 	return &CameraTiling{cameras: cameras, learnt: learnt{whole: box}}, nil
 }
 
-// Len is the number of sets of cameras, 2^cameras - 1.
+// Len returns the number of sets of cameras, 2^cameras - 1.
 func (t *CameraTiling) Len() int { return 1<<t.cameras - 1 }
 
-// Learn implements Tiler. The first frame must tell which cameras saw its points.
+// Learn implements Tiler. The first frame must contain the cameras that saw its points.
 func (t *CameraTiling) Learn(src *Cloud) error {
 	if t.learnt.done() || src.Len() == 0 {
 		return nil
@@ -66,7 +67,7 @@ func (t *CameraTiling) Assign(src *Cloud, begin int, into []uint8) {
 	}
 }
 
-// Tiles have labels such as "cameras 0+2".
+// Tiles returns the tiles with labels such as "cameras 0+2".
 func (t *CameraTiling) Tiles() []volumetric.Tile {
 	tiles := make([]volumetric.Tile, t.Len())
 	for i := range tiles {

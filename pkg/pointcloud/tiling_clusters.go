@@ -11,36 +11,42 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// MaxClusters is how many tiles a ClusterTiling may have.
+// MaxClusters is the maximum number of tiles of a ClusterTiling.
 const MaxClusters = 64
 
 const (
-	// clusterSample is how many points of the first frame the centres are found from. A cluster of 64 has 256 of them, whose mean is within a
-	// sixteenth of their spread.
+	// clusterSample is the number of points of the first frame from which the centres are computed.
+	// With 64 clusters, a cluster has 256 points; their mean is accurate to a sixteenth of their
+	// spread.
 	clusterSample = 16384
-	// clusterRounds bounds the search. Centres of a person usually stand still after 20 to 40 rounds.
+	// clusterRounds limits the iterations. The centres of a person usually converge after 20 to 40
+	// iterations.
 	clusterRounds = 64
-	// lookupEdge is how many cells the box has along each axis to look tiles up: 3 cm for a standing person, of whose points a fifth is then in
-	// cells mixedCell two of 15 tiles. All cells fit the second cache.
+	// lookupEdge is the number of cells of the lookup table along each axis: 3 cm for a standing
+	// person. A fifth of the points is then in cells with more than one of 15 tiles. The table fits
+	// the second-level cache.
 	lookupEdge = 64
-	// mixedCell marks a cell that more than one tile reaches into.
+	// mixedCell marks a cell with more than one tile.
 	mixedCell = 0xff
 )
 
-// ClusterTiling cuts a cloud around centres that it finds in the first frame with points: k-means (Lloyd 1982) from seeds that are spread as
-// k-means++ says (Arthur and Vassilvitskii 2007). Points of later frames go to the nearest centre, so that tiles stand still in space. The
-// same first frame and seed give the same tiles, numbered from the bottom to the top. It belongs to one goroutine.
+// ClusterTiling divides a cloud by centres that it computes from the first frame with points:
+// k-means (Lloyd 1982) with initial centres by k-means++ (Arthur and Vassilvitskii 2007). Points of
+// later frames belong to the nearest centre, so that tiles do not move in space. The same first
+// frame and seed result in the same tiles, numbered from the bottom to the top. ClusterTiling
+// belongs to one goroutine.
 type ClusterTiling struct {
 	seed    uint64
 	centres [][3]float32
 	learnt  learnt
-	// lookup has the tile of each cell that lies in one tile; scale is in cells per metre, for each axis.
+	// lookup contains the tile of each cell that lies in one tile. scale is in cells per metre for
+	// each axis.
 	lookup []uint8
 	scale  [3]float32
 }
 
-// NewClusterTiling makes the tiling with that many tiles, 1 to MaxClusters, for an object within the box. Other numbers give an error around
-// ErrTiling.
+// NewClusterTiling returns the tiling with 1 to MaxClusters tiles for an object within the box. The
+// error wraps ErrTiling for other numbers and invalid boxes.
 func NewClusterTiling(tiles int, seed uint64, box volumetric.BoundingBox) (*ClusterTiling, error) {
 	if tiles < 1 || tiles > MaxClusters {
 		return nil, fmt.Errorf("%w: %d clusters, expected 1 to %d", ErrTiling, tiles, MaxClusters)
@@ -51,13 +57,15 @@ func NewClusterTiling(tiles int, seed uint64, box volumetric.BoundingBox) (*Clus
 	return &ClusterTiling{seed: seed, centres: make([][3]float32, tiles), learnt: learnt{whole: box}}, nil
 }
 
-// Len is the number of tiles.
+// Len returns the number of tiles.
 func (t *ClusterTiling) Len() int { return len(t.centres) }
 
-// Index is the tile of the centre nearest to the point, before anything was learnt the first one.
+// Index returns the tile of the centre nearest to the point, or the first tile before the first
+// frame.
 func (t *ClusterTiling) Index(p [3]float32) int {
-	// Distances are not negative, and such numbers have the order of their bits. With the tile behind them the least is found without a branch, which
-	// real points would mispredict.
+	// Distances are not negative, and the bit patterns of such numbers have the same order. With
+	// the tile in the lowest bits, the minimum is found without a branch, which real points would
+	// mispredict.
 	least := uint64(math.MaxUint64)
 	for i, c := range t.centres {
 		least = min(least, uint64(math.Float32bits(squareDistance(c, p)))<<8|uint64(i))
@@ -87,7 +95,7 @@ func (t *ClusterTiling) Assign(src *Cloud, begin int, into []uint8) {
 	}
 }
 
-// Learn implements Tiler: it finds the centres.
+// Learn implements Tiler. It computes the centres.
 func (t *ClusterTiling) Learn(src *Cloud) error {
 	if t.learnt.done() || src.Len() == 0 {
 		return nil
@@ -108,8 +116,9 @@ func (t *ClusterTiling) Learn(src *Cloud) error {
 	return nil
 }
 
-// tabulate finds the cells that lie in one tile. No point of a cell is further from its middle than half of its diagonal, so that a centre which is
-// nearer to the middle than all others by the diagonal is nearest to all its points.
+// tabulate finds the cells that lie in one tile. No point of a cell is further from the cell's
+// centre than half of the diagonal. If a centre is nearer to the cell's centre than all others by
+// the diagonal, it is nearest to all points of the cell.
 func (t *ClusterTiling) tabulate() {
 	var cell [3]float32
 	diagonal := 0.0
@@ -122,7 +131,7 @@ func (t *ClusterTiling) tabulate() {
 			t.scale[axis] = lookupEdge / size
 		}
 	}
-	// A hundredth more than needed for what rounding does.
+	// One per cent of margin for rounding.
 	diagonal = 1.01*math.Sqrt(diagonal) + 1e-5
 	t.lookup = make([]uint8, lookupEdge*lookupEdge*lookupEdge)
 	for i := range t.lookup {
@@ -143,7 +152,8 @@ func (t *ClusterTiling) tabulate() {
 	}
 }
 
-// spread chooses points as first centres: each with a chance that grows with the square of its distance to those before.
+// spread chooses points as initial centres: the probability of a point grows with the square of its
+// distance to the centres chosen before.
 func (t *ClusterTiling) spread(points [][3]float32) {
 	random := rand.New(rand.NewPCG(t.seed, 0))
 	least := make([]float64, len(points))
@@ -158,7 +168,8 @@ func (t *ClusterTiling) spread(points [][3]float32) {
 			least[j] = min(least[j], float64(squareDistance(p, t.centres[i])))
 			sum += least[j]
 		}
-		// Where all points are centres already, the last one is once more: its second tile stays empty.
+		// If all points are centres already, the last one is chosen again: its second tile is
+		// empty.
 		for target := sum * random.Float64(); target > 0 && sum > 0; {
 			next = (next + 1) % len(points)
 			target -= least[next]
@@ -166,7 +177,8 @@ func (t *ClusterTiling) spread(points [][3]float32) {
 	}
 }
 
-// moveCentres moves every centre into the middle of the points nearest to it, and tells whether one of them moved.
+// moveCentres moves every centre to the mean of the points nearest to it, and reports whether any
+// centre moved.
 func (t *ClusterTiling) moveCentres(points [][3]float32) bool {
 	var sums [MaxClusters][3]float64
 	var counts [MaxClusters]int
@@ -192,7 +204,7 @@ func (t *ClusterTiling) moveCentres(points [][3]float32) bool {
 	return moved
 }
 
-// Tiles have the labels "cluster 0", "cluster 1" and so on.
+// Tiles returns the tiles with labels "cluster 0", "cluster 1" and so on.
 func (t *ClusterTiling) Tiles() []volumetric.Tile {
 	tiles := make([]volumetric.Tile, len(t.centres))
 	for i := range tiles {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Four heaps of points are found, wherever the seeds fall.
+// TestClusterTilingFindsHeaps expects that four heaps of points are found from any seed.
 func TestClusterTilingFindsHeaps(t *testing.T) {
 	heaps := [4][3]float32{{-0.3, 0.2, 0}, {0.3, 0.6, 0}, {0, 1.2, 0.2}, {0, 1.8, -0.2}}
 	random := rand.New(rand.NewPCG(2, 2))
@@ -30,7 +30,7 @@ func TestClusterTilingFindsHeaps(t *testing.T) {
 		}
 		pure := true
 		for heap := range tiles {
-			// Tiles are numbered from the bottom to the top, as the heaps are.
+			// Tiles are numbered from the bottom to the top, as are the heaps.
 			pure = pure && tiles[heap].Len() == 1000
 			for _, color := range tiles[heap].Colors {
 				pure = pure && int(color[0]) == heap
@@ -40,13 +40,15 @@ func TestClusterTilingFindsHeaps(t *testing.T) {
 			found++
 		}
 	}
-	// k-means++ misses a heap now and then; from seeds chosen evenly it would in most of the cases.
+	// k-means++ misses a heap sometimes; evenly chosen initial centres would miss one in most
+	// cases.
 	if found < 6 {
 		t.Errorf("%d of 8 seeds find the four heaps, want nearly all", found)
 	}
 }
 
-// Looking tiles up gives the nearest centre everywhere, beside the box too.
+// TestClusterTilingLooksUpTheNearest expects that the lookup table agrees with the nearest centre
+// everywhere, also outside of the box.
 func TestClusterTilingLooksUpTheNearest(t *testing.T) {
 	first := randomCloud(5, 3000)
 	tiler, err := NewClusterTiling(15, 3, first.Bounds())
@@ -80,7 +82,8 @@ func TestClusterTilingLooksUpTheNearest(t *testing.T) {
 }
 
 func TestClusterTilingOfFewPoints(t *testing.T) {
-	for _, cloud := range []*Cloud{randomCloud(1, 1), randomCloud(1, 3), {Positions: make([][3]float32, 50), Colors: make([][3]uint8, 50)}} {
+	for _, cloud := range []*Cloud{randomCloud(1, 1), randomCloud(1, 3),
+		{Positions: make([][3]float32, 50), Colors: make([][3]uint8, 50)}} {
 		tiler, err := NewClusterTiling(8, 1, person)
 		if err != nil {
 			t.Fatal(err)

@@ -7,27 +7,29 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Part is what one tile of a LabelTiling holds.
+// Part describes one tile of a LabelTiling.
 type Part struct {
 	// Name is the tile's label in signalling.
 	Name string
-	// Labels are those of its points.
+	// Labels contains the labels of the points in the tile.
 	Labels []uint16
 }
 
 // restName is the label of the tile for points of no part.
 const restName = "rest"
 
-// LabelTiling cuts a cloud by the labels of its points: one tile for each part of a list, and one more for the rest, which is what has no label or
-// one that no part names. It learns boxes from the first frame, hence belongs to one goroutine.
+// LabelTiling divides a cloud by the labels of its points: one tile for each part, and one more for
+// the rest, which contains points without label and points whose label belongs to no part. It
+// learns boxes from the first frame and therefore belongs to one goroutine.
 type LabelTiling struct {
 	parts  []Part
 	tiles  [math.MaxUint16 + 1]uint8 // by label
 	learnt learnt
 }
 
-// NewLabelTiling makes the tiling for an object within the box. No parts, more than volumetric.MaxTiles with the rest, and a label that two parts
-// name give an error around ErrTiling.
+// NewLabelTiling returns the tiling for an object within the box. The error wraps ErrTiling if
+// there are no parts, more than volumetric.MaxTiles tiles including the rest, or two parts with a
+// common label.
 func NewLabelTiling(parts []Part, box volumetric.BoundingBox) (*LabelTiling, error) {
 	if len(parts) < 1 || len(parts) > volumetric.MaxTiles-1 {
 		return nil, fmt.Errorf("%w: %d labelled parts, expected 1 to %d", ErrTiling, len(parts), volumetric.MaxTiles-1)
@@ -46,7 +48,13 @@ func NewLabelTiling(parts []Part, box volumetric.BoundingBox) (*LabelTiling, err
 		}
 		for _, label := range part.Labels {
 			if other := t.tiles[label]; other != rest {
-				return nil, fmt.Errorf("%w: label %d belongs to %q and to %q, expected one of them", ErrTiling, label, parts[other].Name, part.Name)
+				return nil, fmt.Errorf(
+					"%w: label %d belongs to %q and to %q, expected one of them",
+					ErrTiling,
+					label,
+					parts[other].Name,
+					part.Name,
+				)
 			}
 			t.tiles[label] = uint8(i)
 		}
@@ -55,7 +63,7 @@ func NewLabelTiling(parts []Part, box volumetric.BoundingBox) (*LabelTiling, err
 	return t, nil
 }
 
-// Len is the number of parts, and one for the rest.
+// Len returns the number of parts plus one for the rest.
 func (t *LabelTiling) Len() int { return len(t.parts) + 1 }
 
 // Learn implements Tiler. The first frame must have labels.
@@ -83,7 +91,7 @@ func (t *LabelTiling) Assign(src *Cloud, begin int, into []uint8) {
 	}
 }
 
-// Tiles have the names of the parts, the last one "rest".
+// Tiles returns the tiles with the names of the parts; the last one is "rest".
 func (t *LabelTiling) Tiles() []volumetric.Tile {
 	tiles := make([]volumetric.Tile, t.Len())
 	for i := range tiles {

@@ -2,20 +2,21 @@ package pointcloud
 
 import "github.com/volsfu/volsfu/pkg/volumetric"
 
-// learnt are the boxes of tiles that have none by their definition: those around their points in the first frame.
+// learnt contains the boxes of tiles that are not defined by geometry: the boxes around their
+// points in the first frame.
 type learnt struct {
 	whole volumetric.BoundingBox
 	boxes []volumetric.BoundingBox // nil before the first frame with points
 }
 
-// boxMargin is by which part of the object's longest edge the boxes are larger than the tiles of the first frame: 18 cm for a standing person,
-// who sways by a few centimetres and moves arms further.
+// boxMargin is the margin of the boxes of the first frame, relative to the object's longest edge:
+// 18 cm for a standing person, who sways by a few centimetres and moves arms further.
 const boxMargin = 0.1
 
-// done tells whether a frame was learnt.
+// done reports whether the boxes were learnt.
 func (l *learnt) done() bool { return l.boxes != nil }
 
-// learn takes the first frame, whose points are in the tiles that by tells.
+// learn computes the boxes from the first frame, whose points are assigned to tiles by by.
 func (l *learnt) learn(src *Cloud, tiles int, by assigner) {
 	found := make([]Cloud, tiles)
 	var points partition
@@ -40,7 +41,7 @@ func (l *learnt) learn(src *Cloud, tiles int, by assigner) {
 	}
 }
 
-// box is the box of a tile.
+// box returns the box of a tile.
 func (l *learnt) box(tile int) volumetric.BoundingBox {
 	if !l.done() {
 		return l.whole

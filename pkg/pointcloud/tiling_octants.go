@@ -6,17 +6,19 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// octants is how many they are.
+// octants is the number of octants.
 const octants = 8
 
-// OctantTiling cuts space into eight tiles along the three planes through the middle of a box: the quadrants of Tiling, each into a lower and
-// an upper half. Tiles reach beyond the box. It is a value without state; any number of goroutines may use one.
+// OctantTiling divides space into eight tiles along the three planes through the centre of a box:
+// the quadrants of Tiling, each with a lower and an upper half. Tiles extend beyond the box. An
+// OctantTiling is a value without state and is safe for concurrent use.
 type OctantTiling struct {
 	quadrants Tiling
-	middle    float32 // height of the plane mixedCell lower and upper tiles
+	middle    float32 // height of the plane between lower and upper tiles
 }
 
-// NewOctantTiling makes the tiling for an object within the box. Boxes that are not finite or have Max below Min give an error around ErrTiling.
+// NewOctantTiling returns the tiling for an object within the box. The error wraps ErrTiling for
+// boxes that are not finite or have Max below Min.
 func NewOctantTiling(box volumetric.BoundingBox) (*OctantTiling, error) {
 	quadrants, err := NewTiling(4, box)
 	if err != nil {
@@ -25,13 +27,13 @@ func NewOctantTiling(box volumetric.BoundingBox) (*OctantTiling, error) {
 	return &OctantTiling{quadrants: quadrants, middle: quadrants.center[1]}, nil
 }
 
-// Len is 8.
+// Len returns 8.
 func (t *OctantTiling) Len() int { return octants }
 
-// Learn implements Tiler: octants learn nothing.
+// Learn implements Tiler. Octants do not depend on captured data.
 func (t *OctantTiling) Learn(*Cloud) error { return nil }
 
-// Index is the tile that the point is in: its quadrant, and 4 more in the upper half.
+// Index returns the tile of a point: its quadrant, plus 4 in the upper half.
 func (t *OctantTiling) Index(p [3]float32) int {
 	return t.quadrants.quadrant(p) | (1-below(p[1], t.middle))<<2
 }
@@ -43,7 +45,7 @@ func (t *OctantTiling) Assign(src *Cloud, begin int, into []uint8) {
 	}
 }
 
-// Tiles are the parts of the box that the tiles cover, with labels such as "front-left-high".
+// Tiles returns the parts of the box that the tiles cover, with labels such as "front-left-high".
 func (t *OctantTiling) Tiles() []volumetric.Tile {
 	tiles := make([]volumetric.Tile, octants)
 	for i, quadrant := range append(t.quadrants.Tiles(), t.quadrants.Tiles()...) {

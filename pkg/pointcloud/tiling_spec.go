@@ -9,16 +9,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TilingSpec says how clouds are to be cut, before it is known what they hold.
+// TilingSpec specifies a tiling before the box of the object is known.
 type TilingSpec struct {
-	// By is one of Tilings; empty is "direction".
+	// By is one of Tilings; empty means "direction".
 	By string
-	// Tiles is the number of tiles; 0 is what is usual for that tiling: 4 by direction, 15 by (four) cameras, 8 octants, 4 clusters, and
-	// as many as there are labelled parts, and the rest.
+	// Tiles is the number of tiles. 0 means the default of the tiling: 4 by direction, 15 by (four)
+	// cameras, 8 octants, 4 clusters, or the number of labelled parts plus the rest.
 	Tiles int
-	// Seed chooses the clusters of k-means.
+	// Seed is the seed of k-means.
 	Seed uint64
-	// Parts are the labelled parts.
+	// Parts contains the labelled parts.
 	Parts []Part
 }
 
@@ -26,12 +26,12 @@ type TilingSpec struct {
 type tilingKind struct {
 	name  string
 	usual int
-	// expected says which numbers of tiles there are.
+	// expected describes the valid numbers of tiles.
 	expected string
 	open     func(s TilingSpec, box volumetric.BoundingBox) (Tiler, error)
 }
 
-// tilingKinds are the tilings that exist. A new one is a new row.
+// tilingKinds contains all tilings. A new tiling is a new row.
 var tilingKinds = []tilingKind{
 	{"direction", 4, fmt.Sprintf("one of %v", TileCounts()), openTiling},
 	{"cameras", 15, "1, 3, 7, 15, 31, 63, 127 or 255, a tile for each set of cameras", openCameraTiling},
@@ -40,7 +40,7 @@ var tilingKinds = []tilingKind{
 	{"labels", 0, "one for each labelled part, and one for the rest", openLabelTiling},
 }
 
-// Tilings are the names of the tilings that exist.
+// Tilings returns the names of all tilings.
 func Tilings() []string {
 	var names []string
 	for _, k := range tilingKinds {
@@ -49,21 +49,21 @@ func Tilings() []string {
 	return names
 }
 
-// Check reports what is wrong with the specification, wrapped around ErrTiling.
+// Check returns an error that wraps ErrTiling if the specification is invalid.
 func (s TilingSpec) Check() error {
 	_, err := s.Open(volumetric.BoundingBox{})
 	return err
 }
 
-// Open makes the tiler for an object within the box. An unknown tiling, a number of tiles that it cannot have, and boxes that are not finite
-// or have Max below Min give an error around ErrTiling.
+// Open returns the tiler for an object within the box. The error wraps ErrTiling for an unknown
+// tiling, an impossible number of tiles, and boxes that are not finite or have Max below Min.
 func (s TilingSpec) Open(box volumetric.BoundingBox) (Tiler, error) {
 	if s.By == "" {
 		s.By = tilingKinds[0].name
 	}
 	at := slices.IndexFunc(tilingKinds, func(k tilingKind) bool { return k.name == s.By })
 	if at < 0 {
-		return nil, fmt.Errorf("%w: by %.32q, expected %s", ErrTiling, s.By, strings.Join(Tilings(), ", "))
+		return nil, fmt.Errorf("%w: unknown tiling %.32q, expected %s", ErrTiling, s.By, strings.Join(Tilings(), ", "))
 	}
 	k, asked := tilingKinds[at], s.Tiles
 	if s.Tiles == 0 {
@@ -84,7 +84,8 @@ func openTiling(s TilingSpec, box volumetric.BoundingBox) (Tiler, error) {
 	return &t, err
 }
 
-// openCameraTiling takes the number of cameras that makes so many tiles or fewer, as Open finds out.
+// openCameraTiling selects the number of cameras that results in the number of tiles or fewer; Open
+// checks the number.
 func openCameraTiling(s TilingSpec, box volumetric.BoundingBox) (Tiler, error) {
 	return NewCameraTiling(max(1, min(bits.Len(uint(max(s.Tiles, 0)+1))-1, MaxCameras)), box)
 }

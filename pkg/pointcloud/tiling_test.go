@@ -55,7 +55,8 @@ func TestTilingIndex(t *testing.T) {
 	}
 }
 
-// Every point is in exactly one tile, and where it lies within the whole box, that tile's box holds it.
+// TestTilingIsPartition expects every point in exactly one tile, whose box contains the point if it
+// is within the whole box.
 func TestTilingIsPartition(t *testing.T) {
 	boxes := []volumetric.BoundingBox{
 		person,
@@ -66,7 +67,7 @@ func TestTilingIsPartition(t *testing.T) {
 	cloud := randomCloud(3, 5000)
 	for _, box := range boxes {
 		for axis := range 3 {
-			// Points on the box's faces and on the planes mixedCell tiles.
+			// Points on the box's faces and on the planes between tiles.
 			for _, v := range []float32{box.Min[axis], box.Max[axis], box.Min[axis]/2 + box.Max[axis]/2} {
 				p := box.Min
 				p[axis] = v
@@ -94,7 +95,12 @@ func TestTilingIsPartition(t *testing.T) {
 				all.Colors = append(all.Colors, tiles[i].Colors...)
 			}
 			if !mapsEqual(points(all), points(cloud)) {
-				t.Errorf("%d tiles: together they have %d points, want the same %d as the cloud", count, all.Len(), cloud.Len())
+				t.Errorf(
+					"%d tiles: together they have %d points, want the same %d as the cloud",
+					count,
+					all.Len(),
+					cloud.Len(),
+				)
 			}
 		}
 	}
@@ -121,7 +127,8 @@ func inside(box volumetric.BoundingBox, p [3]float32, margin float32) bool {
 	return true
 }
 
-// The boxes of sectors are the smallest ones: points of the sector come near to each of their sides.
+// TestSectorBoxesAreTight expects the smallest boxes of sectors: points of the sector come near to
+// each of their sides.
 func TestSectorBoxesAreTight(t *testing.T) {
 	tiling := newTiling(t, 15, person)
 	boxes := tiling.Boxes()
@@ -181,7 +188,7 @@ func TestSplitReusesMemory(t *testing.T) {
 	})
 }
 
-// steady checks that what is done again and again allocates nothing, alone and with several workers.
+// steady expects no allocations in repeated calls, with one worker and with several.
 func steady(t *testing.T, with func(workers int) func()) {
 	t.Helper()
 	for _, workers := range []int{1, 3} {
@@ -203,7 +210,7 @@ func TestSplitPanicsOnWrongNumberOfClouds(t *testing.T) {
 	newTiling(t, 4, person).Split(randomCloud(1, 1), make([]Cloud, 3))
 }
 
-// A person seen by one camera must not end up in one tile.
+// TestTilingSpreadsRealCapture expects that a person seen by one camera is not in one tile only.
 func TestTilingSpreadsRealCapture(t *testing.T) {
 	cloud := realCloud(t, "seated-human", "ply", "dkvfx_000.ply")
 	for _, count := range TileCounts()[1:] {

@@ -6,33 +6,39 @@ import (
 	"math"
 )
 
-// ErrVoxel says that a cloud cannot be put into voxels of the given size.
+// ErrVoxel reports that a cloud cannot be divided into voxels of the given size.
 var ErrVoxel = errors.New("invalid voxel grid")
 
-// Cells are numbered from -2^20 to 2^20-1 on each axis, so that three of them fit 63 bits: a kilometre either way at 1 mm.
+// Cells are numbered from -2^20 to 2^20-1 on each axis, so that three numbers fit 63 bits: one
+// kilometre in each direction at 1 mm.
 const (
 	cellBits   = 21
 	cellOrigin = 1 << (cellBits - 1)
 )
 
-// VoxelGrid replaces the points of every cube of a grid by one: their mean position and mean colour, the label that most of them have where
-// more than half have the same, and all cameras that saw any of them. The grid stands still in space (a corner is at the origin), so that an
-// object at rest gives the same points in every frame. It works on all processors and keeps its working memory; one goroutine uses it at a time.
+// VoxelGrid replaces the points in every cube of a grid by one point: their mean position and mean
+// colour, the label of more than half of the points, if there is one, and all cameras that saw any
+// of them. The grid is fixed in space (a corner is at the origin), so that an object at rest
+// results in the same points in every frame. VoxelGrid uses all processors and keeps its working
+// memory; one goroutine uses it at a time.
 type VoxelGrid struct {
 	workerGroup workerGroup
-	// cells are the numbers of the cells that the points are in; each shard holds the voxels of a part of the cells.
+	// cells contains the number of each point's cell. Each shard contains the voxels of a part of
+	// the cells.
 	cells  []uint64
 	shards []shard
-	// src, dst and inverse (of the edge) are what is worked on; failed are the first points of each worker that have no cell, -1 for none.
+	// src, dst and inverse (the reciprocal of the edge) are the input of the current call. failed
+	// contains each worker's first point without a cell, or -1.
 	src, dst *Cloud
 	inverse  float64
 	failed   []int
 	steps    struct{ number, fill, write func(worker, begin, end int) }
 }
 
-// Voxelize replaces dst's points by one per voxel that src occupies, in the order in which src comes to them; edge is in metres. A size
-// that is not above zero, or so small that a point's cell number exceeds 20 bits, gives an error around ErrVoxel and leaves dst empty.
-// Both clouds must be different ones.
+// Voxelize replaces dst's points by one point per voxel that src occupies, in the order of the
+// voxels' first points. edge is in metres. If the edge is not above zero, or so small that a cell
+// number exceeds 20 bits, the error wraps ErrVoxel and dst is empty. src and dst must be different
+// clouds.
 func (g *VoxelGrid) Voxelize(src, dst *Cloud, edge float32) error {
 	dst.Reset()
 	if err := g.fill(src, edge); err != nil {
@@ -45,7 +51,7 @@ func (g *VoxelGrid) Voxelize(src, dst *Cloud, edge float32) error {
 	return nil
 }
 
-// Count is the number of voxels that the cloud occupies, with the errors of Voxelize.
+// Count returns the number of voxels that the cloud occupies, with the errors of Voxelize.
 func (g *VoxelGrid) Count(src *Cloud, edge float32) (int, error) {
 	if err := g.fill(src, edge); err != nil {
 		return 0, err
@@ -61,7 +67,7 @@ func (g *VoxelGrid) occupied() int {
 	return sum
 }
 
-// fill sums up src's points per voxel.
+// fill adds src's points to their voxels.
 func (g *VoxelGrid) fill(src *Cloud, edge float32) error {
 	if g.steps.number == nil {
 		g.steps.number, g.steps.fill, g.steps.write = g.numberRange, g.fillShard, g.writeShard
@@ -81,14 +87,20 @@ func (g *VoxelGrid) fill(src *Cloud, edge float32) error {
 	g.workerGroup.do(n, workers, g.steps.number)
 	for _, i := range g.failed {
 		if i >= 0 {
-			return fmt.Errorf("%w: point at %v m with voxels of %g m, expected it within ±%g m", ErrVoxel, src.Positions[i], edge, cellOrigin*edge)
+			return fmt.Errorf(
+				"%w: point at %v m with voxels of %g m, expected it within ±%g m",
+				ErrVoxel,
+				src.Positions[i],
+				edge,
+				cellOrigin*edge,
+			)
 		}
 	}
 	g.workerGroup.do(workers, workers, g.steps.fill)
 	return nil
 }
 
-// numberRange numbers the cells that points are in, from 1.
+// numberRange computes the numbers of the points' cells, counted from 1.
 func (g *VoxelGrid) numberRange(worker, begin, end int) {
 	g.failed[worker] = -1
 	for i, p := range g.src.Positions[begin:end] {
@@ -105,7 +117,7 @@ func (g *VoxelGrid) numberRange(worker, begin, end int) {
 	}
 }
 
-// fillShard sums up the points of one shard's cells.
+// fillShard adds the points of one shard's cells.
 func (g *VoxelGrid) fillShard(worker, _, _ int) {
 	s := &g.shards[worker]
 	s.reset()
@@ -113,7 +125,8 @@ func (g *VoxelGrid) fillShard(worker, _, _ int) {
 	labels, sources := g.src.Labels, g.src.Sources
 	for i, cell := range g.cells {
 		hash := hashOf(cell)
-		// The upper half of the hash, as a fraction, chooses the shard; the lower half the place in its table.
+		// The upper half of the hash, as a fraction, selects the shard; the lower half selects the
+		// entry in its table.
 		if hash>>32*workers>>32 != uint64(worker) {
 			continue
 		}
@@ -128,7 +141,8 @@ func (g *VoxelGrid) fillShard(worker, _, _ int) {
 	}
 }
 
-// writeShard writes the points of one shard's voxels. The place of each is how many voxels of all shards came before it.
+// writeShard writes the points of one shard's voxels. The index of a point is the number of voxels
+// in all shards with an earlier first point.
 func (g *VoxelGrid) writeShard(worker, _, _ int) {
 	s := &g.shards[worker]
 	s.before = resize(s.before, len(g.shards))
@@ -150,13 +164,20 @@ func (g *VoxelGrid) writeShard(worker, _, _ int) {
 	}
 }
 
-// EdgeFor finds a voxel edge in metres, within 2 %, at which src occupies the wanted number of voxels or just fewer. It counts some ten
-// times, hence belongs to setting up and not to every frame. Where no size gives so many voxels, because points coincide or there are no
-// more, the answer is the smallest size tried, a 4,096th of the object; where even the largest gives more, since an object around the
-// origin always occupies up to eight, it is twice the object. A wanted number or a cloud of nothing is an error around ErrVoxel.
+// EdgeFor returns a voxel edge in metres, accurate to 2 %, at which src occupies the given number
+// of voxels or slightly fewer. It counts about ten times and is therefore meant for configuration,
+// not for every frame. If no size results in that many voxels, because points coincide or are too
+// few, the result is the smallest size tried, a 4,096th of the object. If even the largest size
+// results in more voxels, the result is twice the object; an object around the origin always
+// occupies up to eight voxels. The error wraps ErrVoxel if points is below 1 or the cloud is empty.
 func (g *VoxelGrid) EdgeFor(src *Cloud, points int) (float32, error) {
 	if points < 1 || src.Len() == 0 {
-		return 0, fmt.Errorf("%w: %d voxels wanted of %d points, expected at least 1 of each", ErrVoxel, points, src.Len())
+		return 0, fmt.Errorf(
+			"%w: %d voxels requested of %d points, expected at least 1 of each",
+			ErrVoxel,
+			points,
+			src.Len(),
+		)
 	}
 	box := src.Bounds()
 	reach, extent := float32(0), float32(0)
@@ -167,7 +188,8 @@ func (g *VoxelGrid) EdgeFor(src *Cloud, points int) (float32, error) {
 	if extent == 0 {
 		return 1, nil
 	}
-	// The finest size is a 4,096th of the object, or what cell numbers allow, with a margin of two; the coarsest is the object itself.
+	// The finest size is a 4,096th of the object, or the limit of cell numbers with a margin of
+	// two. The coarsest size is twice the object.
 	low, high := max(extent/4096, 2*reach/cellOrigin), 2*extent
 	for high > low*1.02 {
 		middle := float32(math.Sqrt(float64(low) * float64(high)))

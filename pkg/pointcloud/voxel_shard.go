@@ -1,30 +1,31 @@
 package pointcloud
 
-// shard holds the voxels of a part of a grid's cells.
+// shard contains the voxels of a part of a grid's cells.
 type shard struct {
 	// table is a hash table with open addressing, at most half full.
 	table  []entry
 	voxels []voxel
-	// before are, while voxels are written, how many of each shard came before the one at hand.
+	// before contains, while voxels are written, the number of voxels of each shard before the
+	// current one.
 	before []int
 }
 
-// entry is where the voxel of a cell stands; cell 0 is a free entry.
+// entry maps a cell to its voxel; cell 0 is a free entry.
 type entry struct {
 	cell uint64
 	slot uint32
 }
 
-// voxel sums up the points of one cell.
+// voxel contains the sums over the points of one cell.
 type voxel struct {
-	// origin is the first point; sums of differences to it keep all digits.
+	// origin is the first point. Sums of differences to origin keep all digits.
 	origin   [3]float32
 	position [3]float32
 	color    [3]uint32
 	count    uint32
 	// first is the index of the first point.
 	first uint32
-	// label has so many more votes than all others; see vote.
+	// votes is the lead of label over all other labels; see vote.
 	votes          uint32
 	label, sources uint16
 }
@@ -32,14 +33,14 @@ type voxel struct {
 // minTable is the size of a new table.
 const minTable = 1024
 
-// hashOf is Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): 2^64 over the golden ratio. The high bits are the good ones; the
-// lower half gets their difference to its own.
+// hashOf returns a Fibonacci hash (Knuth, The Art of Computer Programming 3, 6.4) with 2^64 over
+// the golden ratio. The high bits are well distributed and are mixed into the lower half.
 func hashOf(cell uint64) uint64 {
 	h := cell * 0x9e3779b97f4a7c15
 	return h ^ h>>32
 }
 
-// reset forgets the voxels and keeps the memory.
+// reset removes the voxels and keeps the memory.
 func (s *shard) reset() {
 	if len(s.table) == 0 {
 		s.table = make([]entry, minTable)
@@ -48,7 +49,7 @@ func (s *shard) reset() {
 	s.voxels = s.voxels[:0]
 }
 
-// voxel gives the voxel of a cell, a new one where there is none, that then begins with the point of an index.
+// voxel returns the voxel of a cell. A new voxel starts with the given point.
 func (s *shard) voxel(cell, hash uint64, point int, position [3]float32) *voxel {
 	e := s.find(cell, hash)
 	if e.cell == 0 {
@@ -62,7 +63,7 @@ func (s *shard) voxel(cell, hash uint64, point int, position [3]float32) *voxel 
 	return &s.voxels[e.slot]
 }
 
-// find gives the entry of a cell, or the free one that it may take.
+// find returns the entry of a cell, or the free entry for it.
 func (s *shard) find(cell, hash uint64) *entry {
 	mask := uint64(len(s.table) - 1)
 	at := hash & mask
@@ -91,7 +92,8 @@ func (v *voxel) add(p [3]float32, color [3]uint8) {
 	v.count++
 }
 
-// vote counts a label by majority vote (Boyer and Moore 1981): a label of more than half of the points remains in the end.
+// vote counts a label by majority vote (Boyer and Moore 1981): the label of more than half of the
+// points remains at the end.
 func (v *voxel) vote(label uint16) {
 	switch {
 	case v.votes == 0:
@@ -103,7 +105,7 @@ func (v *voxel) vote(label uint16) {
 	}
 }
 
-// write makes a cloud's point the voxel's.
+// write writes the voxel's point to dst.
 func (v *voxel) write(dst *Cloud, at int) {
 	share := 1 / float32(v.count)
 	for axis := range 3 {

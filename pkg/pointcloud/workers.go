@@ -6,10 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// crew runs steps over a sequence of points on all processors. The sequence is cut into equal ranges, one per worker; a step returns once
-// all have done theirs, and no goroutine outlives it. Its owner keeps the steps as function values, so that nothing is allocated per frame.
+// workerGroup runs steps over a sequence of points on all processors. The sequence is divided into
+// equal ranges, one per worker. do returns when all workers have completed their ranges; no
+// goroutine outlives the call. The owner keeps the steps as function values, so that nothing is
+// allocated per frame.
 type workerGroup struct {
-	// most is how many workers there are at most; 0 is one per processor.
+	// most is the maximum number of workers; 0 means one per processor.
 	most int
 
 	step    func(worker, begin, end int)
@@ -20,10 +22,11 @@ type workerGroup struct {
 	part    func()
 }
 
-// minShare is how many points a worker gets at least. A goroutine starts within some 2 µs, in which one alone does 500 points of a step.
+// minShare is the minimum number of points per worker. Starting a goroutine takes about 2 µs, the
+// time of 500 points of a step on one processor.
 const minShare = 4096
 
-// size is how many workers a sequence of so many points gets.
+// size returns the number of workers for a number of points.
 func (c *workerGroup) size(points int) int {
 	most := c.most
 	if most == 0 {
@@ -32,7 +35,7 @@ func (c *workerGroup) size(points int) int {
 	return max(1, min(most, points/minShare))
 }
 
-// do runs a step over that many points with that many workers.
+// do runs a step over the points with the given number of workers.
 func (c *workerGroup) do(points, workers int, step func(worker, begin, end int)) {
 	if workers == 1 {
 		step(0, 0, points)
@@ -54,7 +57,7 @@ func (c *workerGroup) do(points, workers int, step func(worker, begin, end int))
 	c.busy.Wait()
 }
 
-// work does the next range.
+// work runs the step for the next range.
 func (c *workerGroup) work() {
 	worker := int(c.next.Add(1)) - 1
 	c.step(worker, worker*c.points/c.workers, (worker+1)*c.points/c.workers)

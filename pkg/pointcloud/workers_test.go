@@ -7,8 +7,9 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Workers share a sequence without gaps, work at the same time, and are gone afterwards.
-func TestCrew(t *testing.T) {
+// TestWorkerGroup expects that workers share a sequence without gaps, run concurrently, and have
+// ended afterwards.
+func TestWorkerGroup(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	const points = 30_001
 	for _, most := range []int{1, 2, 7} {
@@ -23,7 +24,7 @@ func TestCrew(t *testing.T) {
 			var mu sync.Mutex
 			seen := make([]int, points)
 			c.do(points, workers, func(worker, begin, end int) {
-				// Nobody goes on before all have come.
+				// No worker continues before all have started.
 				together.Done()
 				together.Wait()
 				mu.Lock()

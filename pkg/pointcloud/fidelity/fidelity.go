@@ -1,9 +1,12 @@
-// Package fidelity measures how far a decoded cloud is from the one that was encoded, as MPEG's pc_error does (ISO/IEC JTC 1/SC 29/WG 7, common test
-// conditions for point cloud compression): the error of geometry from point to point (D1) and from point to plane (D2), and that of colours in Y'CbCr
-// of Rec. ITU-R BT.709. Every point is compared with the nearest one of the other cloud, in both directions, and the worse direction counts. Points
-// that coincide are merged first, their colours averaged.
+// Package fidelity measures the difference between a decoded cloud and the original, as MPEG's
+// pc_error does (ISO/IEC JTC 1/SC 29/WG 7, common test conditions for point cloud compression): the
+// geometry error from point to point (D1) and from point to plane (D2), and the colour error in
+// Y'CbCr of Rec. ITU-R BT.709. Every point is compared with the nearest point of the other cloud,
+// in both directions, and the worse direction counts. Coinciding points are merged first and their
+// colours averaged.
 //
-// A Reference never changes once it is made; any number of goroutines may compare with it. Both work on all processors.
+// A Reference is immutable; any number of goroutines may compare with it. NewReference and Compare
+// use all processors.
 package fidelity
 
 import (
@@ -14,35 +17,38 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// ErrCloud says that a cloud cannot be compared: it has no points, points without colours, or places that are not finite.
+// ErrCloud reports that a cloud cannot be compared: it has no points, points without colours, or
+// positions that are not finite.
 var ErrCloud = errors.New("cloud cannot be measured")
 
-// Measures say how far a decoded cloud is from its reference.
+// Measures contains the differences between a decoded cloud and its reference.
 type Measures struct {
 	PointToPoint, PointToPlane Geometry
 	Color                      Color
 }
 
-// Geometry is an error of places.
+// Geometry is an error of positions.
 type Geometry struct {
-	// MSE is the mean square distance in m², of the direction in which it is larger.
+	// MSE is the mean square distance in m², of the direction with the larger value.
 	MSE float64
-	// PSNR is 10·log10(3·peak²/MSE) in dB, +Inf where there is no error. The factor 3 is pc_error's: the energy is that of a cube's diagonal.
+	// PSNR is 10·log10(3·peak²/MSE) in dB, +Inf without error. The factor 3 is pc_error's: the
+	// energy of a cube's diagonal.
 	PSNR float64
 }
 
-// Color are peak signal-to-noise ratios of colours in dB, +Inf where they are exact: of luma, of both chroma signals, and of all three weighted 6:1:1.
-// The peak is 255, each mean square error that of the direction in which it is larger.
+// Color contains peak signal-to-noise ratios of colours in dB, +Inf without error: of luma, of both
+// chroma signals, and of all three weighted 6:1:1. The peak is 255; each mean square error is that
+// of the direction with the larger value.
 type Color struct{ Y, Cb, Cr, All float64 }
 
-// Reference is an original cloud, ready for comparisons.
+// Reference is an original cloud, prepared for comparisons.
 type Reference struct {
 	side side
-	// peak is what geometry's errors are related to, in metres.
+	// peak is the reference value of geometry errors, in metres.
 	peak float64
 }
 
-// NewReference prepares a cloud, which may change afterwards. Errors are around ErrCloud.
+// NewReference prepares a cloud, which may change afterwards. Errors wrap ErrCloud.
 func NewReference(cloud *pointcloud.Cloud) (*Reference, error) {
 	merged, err := merge(cloud)
 	if err != nil {
@@ -57,10 +63,11 @@ func NewReference(cloud *pointcloud.Cloud) (*Reference, error) {
 	return r, nil
 }
 
-// Peak is what geometry's errors are related to: the longest edge of the reference's bounding box, in metres.
+// Peak returns the reference value of geometry errors: the longest edge of the bounding box, in
+// metres.
 func (r *Reference) Peak() float64 { return r.peak }
 
-// Compare measures a decoded cloud. Errors are around ErrCloud.
+// Compare measures a decoded cloud. Errors wrap ErrCloud.
 func (r *Reference) Compare(decoded *pointcloud.Cloud) (Measures, error) {
 	merged, err := merge(decoded)
 	if err != nil {
@@ -82,7 +89,7 @@ func (r *Reference) Compare(decoded *pointcloud.Cloud) (Measures, error) {
 	}, nil
 }
 
-// ratio is an energy over a mean square error in dB.
+// ratio returns the ratio of an energy and a mean square error in dB.
 func ratio(energy, mse float64) float64 {
 	if mse == 0 {
 		return math.Inf(1)
@@ -97,7 +104,7 @@ type side struct {
 	normals [][3]float64
 }
 
-// match finds the nearest point of the other side for each of this one's.
+// match returns the nearest point of the other side for each point of s.
 func (s *side) match(other *side) []int32 {
 	found := make([]int32, s.cloud.Len())
 	inParallel(len(found), func(begin, end int) {
@@ -109,7 +116,7 @@ func (s *side) match(other *side) []int32 {
 	return found
 }
 
-// What errors sums up.
+// Indices of the sums in errors.
 const (
 	toPoint = iota
 	toPlane
@@ -119,9 +126,10 @@ const (
 	measures
 )
 
-// errors are mean square errors of the points against those that were found for them.
+// errors returns the mean square errors of the points relative to their matches.
 func (s *side) errors(other *side, found []int32) [measures]float64 {
-	// One sum per point's stretch, added up in order: the same on any number of processors.
+	// There is one sum per range of points, and the sums are added in order. The result is
+	// therefore the same on any number of processors.
 	const stretch = 4096
 	sums := make([][measures]float64, (len(found)+stretch-1)/stretch)
 	inParallel(len(sums), func(begin, end int) {
@@ -154,7 +162,7 @@ func (s *side) errors(other *side, found []int32) [measures]float64 {
 	return mean
 }
 
-// signals are Y', Cb and Cr of Rec. ITU-R BT.709, section 3, in steps of 255.
+// signals returns Y', Cb and Cr of Rec. ITU-R BT.709, section 3, in units of 1/255.
 func signals(c [3]uint8) [3]float64 {
 	r, g, b := float64(c[0]), float64(c[1]), float64(c[2])
 	y := 0.2126*r + 0.7152*g + 0.0722*b

@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// floor is a grid of 40×40 points, 1 cm apart, in the plane y = 1.
+// floor returns a grid of 40×40 points, 1 cm apart, in the plane y = 1.
 func floor(color [3]uint8) *pointcloud.Cloud {
 	cloud := new(pointcloud.Cloud)
 	for x := range 40 {
@@ -41,7 +41,7 @@ func compare(t *testing.T, reference, decoded *pointcloud.Cloud) Measures {
 	return m
 }
 
-// near fails the test where a value is more than a thousandth from what it should be.
+// near fails the test if a value differs from the expected value by more than a thousandth.
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if got == want {
@@ -75,7 +75,8 @@ func TestPlane(t *testing.T) {
 	}
 }
 
-// TestWorseDirectionCounts: every point of a half has its like in the whole, but not the other way round.
+// TestWorseDirectionCounts compares a half with the whole: every point of the half has an equal
+// point in the whole, but not vice versa.
 func TestWorseDirectionCounts(t *testing.T) {
 	whole, half := floor(grey), new(pointcloud.Cloud)
 	for i, p := range whole.Positions {
@@ -91,7 +92,7 @@ func TestWorseDirectionCounts(t *testing.T) {
 
 func TestColor(t *testing.T) {
 	inf := math.Inf(1)
-	// 10 levels of grey are 10 of luma and nothing of chroma.
+	// 10 levels of grey are 10 levels of luma and no chroma.
 	lighter := compare(t, floor(grey), floor([3]uint8{110, 110, 110})).Color
 	near(t, "Y", lighter.Y, 20*math.Log10(255./10))
 	near(t, "all", lighter.All, 10*math.Log10(255*255/75.))
@@ -103,12 +104,16 @@ func TestColor(t *testing.T) {
 	near(t, "Y", bluer.Y, 20*math.Log10(255/0.722))
 	near(t, "Cb", bluer.Cb, 20*math.Log10(255./5))
 	near(t, "Cr", bluer.Cr, 20*math.Log10(255*1.5748/0.722))
-	if got := compare(t, floor(grey), moved(floor(grey), [3]float32{0, 0.001, 0}, grey)).Color; got != (Color{inf, inf, inf, inf}) {
+	if got := compare(
+		t,
+		floor(grey),
+		moved(floor(grey), [3]float32{0, 0.001, 0}, grey),
+	).Color; got != (Color{inf, inf, inf, inf}) {
 		t.Errorf("moved: got %+v, want exact colours", got)
 	}
 }
 
-// TestCoinciding: points in one place count as one, of their mean colour.
+// TestCoinciding expects that coinciding points count as one point with their mean colour.
 func TestCoinciding(t *testing.T) {
 	double := floor([3]uint8{90, 90, 90})
 	double.AppendCloud(floor([3]uint8{110, 110, 110}))
@@ -117,7 +122,7 @@ func TestCoinciding(t *testing.T) {
 	}
 }
 
-// sphere has so many points at random on a sphere with a radius of 1 m.
+// sphere returns random points on a sphere with a radius of 1 m.
 func sphere(points int) *pointcloud.Cloud {
 	random := rand.New(rand.NewPCG(1, 2))
 	cloud := new(pointcloud.Cloud)
@@ -129,7 +134,7 @@ func sphere(points int) *pointcloud.Cloud {
 	return cloud
 }
 
-// TestNormals of a sphere point away from its middle.
+// TestNormals expects that normals of a sphere point away from its centre.
 func TestNormals(t *testing.T) {
 	cloud := sphere(20000)
 	r, err := NewReference(cloud)
@@ -142,14 +147,15 @@ func TestNormals(t *testing.T) {
 		cosine := n[0]*float64(p[0]) + n[1]*float64(p[1]) + n[2]*float64(p[2])
 		sum += math.Acos(min(1, math.Abs(cosine)))
 	}
-	// Twelve neighbours reach 2.4 cm, where the sphere bends by 1.4°.
+	// Twelve neighbours reach 2.4 cm, over which the sphere bends by 1.4°.
 	if mean := sum / 20000 * 180 / math.Pi; mean > 1.5 {
 		t.Errorf("normals are off by %.2f° in the mean, want at most 1.5°", mean)
 	}
 }
 
-// TestQuantized rounds places to a grid much finer than the points are dense: the error is that of rounding, a twelfth of the step's square on each
-// axis, and a third of it across the surface.
+// TestQuantized rounds positions to a grid much finer than the distance of the points. The error is
+// that of rounding: a twelfth of the square of the step on each axis, and a third of this sum
+// across the surface.
 func TestQuantized(t *testing.T) {
 	cloud, rounded := sphere(5000), new(pointcloud.Cloud)
 	const step = 0.002
@@ -168,7 +174,7 @@ func TestQuantized(t *testing.T) {
 	}
 }
 
-// TestFewPoints has clouds that have no surface.
+// TestFewPoints compares clouds without a surface.
 func TestFewPoints(t *testing.T) {
 	line := new(pointcloud.Cloud)
 	for i := range 20 {

@@ -8,14 +8,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// merge checks a cloud and gives one without points that coincide.
+// merge checks a cloud and returns a copy without coinciding points.
 func merge(cloud *pointcloud.Cloud) (*pointcloud.Cloud, error) {
 	n := cloud.Len()
 	switch {
 	case n == 0:
 		return nil, fmt.Errorf("%w: it has no points", ErrCloud)
 	case len(cloud.Colors) != n:
-		return nil, fmt.Errorf("%w: %d points and %d colours, expected as many of both", ErrCloud, n, len(cloud.Colors))
+		return nil, fmt.Errorf("%w: %d points and %d colours, expected equal numbers", ErrCloud, n, len(cloud.Colors))
 	}
 	type sum struct {
 		color [3]int32
@@ -26,7 +26,7 @@ func merge(cloud *pointcloud.Cloud) (*pointcloud.Cloud, error) {
 	for i, p := range cloud.Positions {
 		for axis := range p {
 			if p[axis]-p[axis] != 0 {
-				return nil, fmt.Errorf("%w: point %d is at %v, expected finite places", ErrCloud, i, p)
+				return nil, fmt.Errorf("%w: point %d is at %v, expected finite coordinates", ErrCloud, i, p)
 			}
 		}
 		at, known := places[p]
@@ -48,7 +48,7 @@ func merge(cloud *pointcloud.Cloud) (*pointcloud.Cloud, error) {
 	return merged, nil
 }
 
-// inParallel cuts 0..n-1 into as many ranges as there are processors.
+// inParallel divides 0..n-1 into one range per processor and calls do for each range concurrently.
 func inParallel(n int, do func(begin, end int)) {
 	workers := min(n, runtime.GOMAXPROCS(0))
 	var busy sync.WaitGroup

@@ -7,11 +7,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// neighbours are how many points a normal is made of, the point itself among them: what is usual where MPEG estimates normals.
+// neighbours is the number of points from which a normal is computed, including the point itself:
+// the usual number in MPEG's normal estimation.
 const neighbours = 12
 
-// estimate finds the normal of the surface at each point: the direction in which its neighbours reach least (Hoppe et al. 1992). It has length 1 and
-// either sign; where the neighbours are on a line or in one place it is any direction across.
+// estimate returns the surface normal at each point: the direction in which its neighbours extend
+// least (Hoppe et al. 1992). A normal has length 1 and either sign. If the neighbours are on a line
+// or coincide, the normal is any direction across.
 func estimate(cloud *pointcloud.Cloud, index *pointcloud.Index) [][3]float64 {
 	normals := make([][3]float64, cloud.Len())
 	inParallel(len(normals), func(begin, end int) {
@@ -23,7 +25,8 @@ func estimate(cloud *pointcloud.Cloud, index *pointcloud.Index) [][3]float64 {
 	return normals
 }
 
-// search finds neighbours. It keeps the distance at which it found enough of them, since those of the next point are about as far.
+// search finds neighbours. It keeps the distance at which it found enough neighbours, because the
+// neighbours of the next point are about as far away.
 type search struct {
 	cloud *pointcloud.Cloud
 	index *pointcloud.Index
@@ -31,14 +34,16 @@ type search struct {
 	found []int
 }
 
-// reachOf is a first guess: points on a surface as large as the box's largest side.
+// reachOf returns a first estimate of the distance: for points on a surface as large as the box's
+// largest side.
 func reachOf(cloud *pointcloud.Cloud) float32 {
 	box := cloud.Bounds()
 	longest := max(box.Max[0]-box.Min[0], box.Max[1]-box.Min[1], box.Max[2]-box.Min[2])
 	return max(longest*float32(math.Sqrt(neighbours/math.Pi/float64(cloud.Len()))), math.SmallestNonzeroFloat32)
 }
 
-// near gives the nearest points to one of them, as many as a normal needs or as there are.
+// near returns the nearest points of point i, as many as a normal needs, or all points if there are
+// fewer.
 func (s *search) near(i int) []int {
 	p := s.cloud.Positions[i]
 	want := min(neighbours, s.cloud.Len())
@@ -49,7 +54,7 @@ func (s *search) near(i int) []int {
 			s.reach *= 1.5
 			continue
 		case len(s.found) > 4*want:
-			// Enough are there this time; the next search may look closer.
+			// There are more than enough points; the next search may use a smaller distance.
 			s.reach /= 1.5
 		}
 		break
@@ -98,8 +103,9 @@ func (s *search) normal(i int) [3]float64 {
 	return smallestEigenvector(c)
 }
 
-// smallestEigenvector is the eigenvector of a symmetric matrix's smallest eigenvalue, by Jacobi's rotations (Golub and Van Loan, Matrix Computations, 8.5): six
-// sweeps leave nothing but rounding of a matrix of three rows.
+// smallestEigenvector returns the eigenvector of a symmetric matrix's smallest eigenvalue, by
+// Jacobi rotations (Golub and Van Loan, Matrix Computations, 8.5). For a matrix of three rows, six
+// sweeps leave only rounding errors.
 func smallestEigenvector(c [3][3]float64) [3]float64 {
 	vectors := [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}} // in columns
 	for range 6 {
@@ -120,7 +126,7 @@ func smallestEigenvector(c [3][3]float64) [3]float64 {
 	return [3]float64{vectors[0][smallest], vectors[1][smallest], vectors[2][smallest]}
 }
 
-// rotate makes one element of a matrix off its diagonal zero.
+// rotate makes one off-diagonal element of the matrix zero.
 func rotate(c, vectors *[3][3]float64, p, q int) {
 	theta := (c[q][q] - c[p][p]) / (2 * c[p][q])
 	t := 1 / (math.Abs(theta) + math.Hypot(theta, 1))
@@ -140,8 +146,10 @@ func rotate(c, vectors *[3][3]float64, p, q int) {
 	}
 }
 
-// inherit gives the decoded cloud the reference's normals, as pc_error does: the mean of those of the points that it is nearest to, else that of its
-// own nearest point. Signs are arbitrary, so each is added in the direction of the first.
+// inherit returns the normals of the decoded cloud from the reference, as pc_error does: the mean
+// of the normals of the points for which the decoded point is the nearest, or else the normal of
+// the decoded point's nearest point. Signs are arbitrary, so that each normal is added in the
+// direction of the first.
 func inherit(reference, decoded *side, there, back []int32) [][3]float64 {
 	normals := make([][3]float64, decoded.cloud.Len())
 	for i, j := range there {
