@@ -133,7 +133,8 @@ func TestRetransmissionIsAPacketOfItsOwn(t *testing.T) {
 		}
 		if p.GetExtension(5) != nil || string(p.GetExtension(7)) != "mid" {
 			t.Errorf(
-				"retransmission has extensions %v, expected 7 only: its number in the transport is not that of the media packet",
+				"retransmission has extensions %v, expected 7 only: its number in the transport is not that of "+
+					"the media packet",
 				p.GetExtensionIDs(),
 			)
 		}

@@ -84,7 +84,8 @@ func (meshCoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 		return fmt.Errorf("decode draco-mesh: %w", errNoMemory)
 	case out.status != C.VOLSFU_OK:
 		return fmt.Errorf(
-			"decode draco-mesh: %w: %d bytes are not a triangle mesh of bit stream 2.2 without metadata, or are inconsistent",
+			"decode draco-mesh: %w: %d bytes are not a triangle mesh of bit stream 2.2 without metadata, or are "+
+				"inconsistent",
 			codec.ErrMalformed,
 			len(data),
 		)
