@@ -9,14 +9,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// crlf ends lines as descriptions do.
+// crlf converts line ends to those of descriptions.
 func crlf(text string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(text, "\n"), "\n", "\r\n")
 }
 
-const browserFingerprint = "sha-256 7B:8B:F0:65:5F:78:E2:51:3B:AC:6F:F3:3F:46:1B:35:DC:B8:5F:64:1A:24:C2:43:F0:A1:58:D0:A1:2C:19:08"
+const browserFingerprint = "sha-256 7B:8B:F0:65:5F:78:E2:51:3B:AC:6F:F3:" +
+	"3F:46:1B:35:DC:B8:5F:64:1A:24:C2:43:F0:A1:58:D0:A1:2C:19:08"
 
-// chromeAnswer is an answer to offerOfFour as Chrome writes it: it knows neither volumetric nor opaque video.
+// chromeAnswer is an answer to offerOfFour in Chrome's format: Chrome supports neither volumetric nor opaque video.
 var chromeAnswer = crlf(`
 v=0
 o=- 8712839017234502134 2 IN IP4 127.0.0.1
@@ -118,8 +119,8 @@ a=rtpmap:111 opus/48000/2
 a=fmtp:111 minptime=10;useinbandfec=1
 `)
 
-// firefoxAnswer is an answer to offerOfFour as Firefox writes it: the fingerprint at session level, credentials and candidates in every line, no mid
-// on the line that it rejects.
+// firefoxAnswer is an answer to offerOfFour in Firefox's format: the fingerprint at session level, credentials and
+// candidates in every line, no mid on the rejected line.
 var firefoxAnswer = crlf(`
 v=0
 o=mozilla...THIS_IS_SDPARTA-132.0 4611686018427387904 0 IN IP4 0.0.0.0
@@ -197,7 +198,8 @@ a=setup:active
 a=ssrc:1207418810 cname:{c5d8c2a5-6f1c-4c1a-b5ee-6b9a2f0d1b03}
 `)
 
-// chromeOffer is an offer as Chrome writes it: a data channel, video in three resolutions, and audio with codecs that need no a=rtpmap.
+// chromeOffer is an offer in Chrome's format: a data channel, video in three resolutions, and audio with codecs that
+// need no a=rtpmap.
 var chromeOffer = crlf(`
 v=0
 o=- 3327975756663609975 2 IN IP4 127.0.0.1
@@ -276,11 +278,13 @@ func TestAnswersOfBrowsers(t *testing.T) {
 		stream            string
 	}{
 		{
-			"Chrome", chromeAnswer, "k7Qx", 2, false, []Streams{{3570614608, 4130498341}, {}, {}, {}}, []int{2, 2, 1, 1},
+			"Chrome", chromeAnswer, "k7Qx", 2, false, []Streams{{3570614608, 4130498341}, {}, {}, {}},
+			[]int{2, 2, 1, 1},
 			"0f64b7a2-51d5-4a54-8e0b-5b3b9c2f7a11 2f1b4b6e-7a3f-4ad5-a9fd-0c4c4d6f6c11",
 		},
 		{
-			"Firefox", firefoxAnswer, "9d1c6d2b", 2, true, []Streams{{1867712345, 2391873412}, {}, {}, {}}, []int{2, 1, 0, 1},
+			"Firefox", firefoxAnswer, "9d1c6d2b", 2, true, []Streams{{1867712345, 2391873412}, {}, {}, {}},
+			[]int{2, 1, 0, 1},
 			"{5b5f7a8e-04cb-43cf-a5f9-1f9b5b0f4f01} {a0b9c3d6-8b6a-4a1d-9a3e-9e0b3a3a2f02}",
 		},
 	} {
@@ -290,7 +294,8 @@ func TestAnswersOfBrowsers(t *testing.T) {
 				t.Error(err)
 			}
 			transport := answer.Transport
-			if transport.Ufrag != test.ufrag || transport.Fingerprint != browserFingerprint || transport.Role != RoleActive {
+			if transport.Ufrag != test.ufrag || transport.Fingerprint != browserFingerprint ||
+				transport.Role != RoleActive {
 				t.Errorf("transport is %+v", transport)
 			}
 			if len(transport.Candidates) != test.candidates || transport.EndOfCandidates != test.end {
@@ -298,13 +303,15 @@ func TestAnswersOfBrowsers(t *testing.T) {
 			}
 			for i, l := range answer.Lines {
 				if l.Streams != test.streams[i] || len(l.Codecs) != test.codecs[i] {
-					t.Errorf("line %d has %+v and %d codecs, expected %+v and %d", i, l.Streams, len(l.Codecs), test.streams[i], test.codecs[i])
+					t.Errorf("line %d has %+v and %d codecs, expected %+v and %d", i, l.Streams, len(l.Codecs),
+						test.streams[i], test.codecs[i])
 				}
 			}
 			if answer.Lines[0].Stream != test.stream {
 				t.Errorf("stream is %q, expected %q", answer.Lines[0].Stream, test.stream)
 			}
-			if c := answer.Lines[0].Codecs[0]; c.MIMEType != volumetric.MIMEVP8 || c.Retransmission != 101 || !slices.Contains(c.Feedback, "nack pli") {
+			if c := answer.Lines[0].Codecs[0]; c.MIMEType != volumetric.MIMEVP8 || c.Retransmission != 101 ||
+				!slices.Contains(c.Feedback, "nack pli") {
 				t.Errorf("codec is %+v, expected VP8 with feedback, and retransmissions on 101", c)
 			}
 		})
@@ -326,17 +333,21 @@ func TestAnOfferOfABrowser(t *testing.T) {
 		{
 			MID: "v", Kind: volumetric.KindVideo, Direction: DirectionRecvOnly,
 			Codecs: []Codec{
-				{MIMEType: volumetric.MIMEVP8, ClockRate: 90000, Feedback: []string{"transport-cc", "nack pli", "nack"}, PayloadType: 96, Retransmission: 97},
+				{MIMEType: volumetric.MIMEVP8, ClockRate: 90000, Feedback: []string{"transport-cc", "nack pli", "nack"},
+					PayloadType: 96, Retransmission: 97},
 				{
-					MIMEType: volumetric.MIMEH264, ClockRate: 90000, Feedback: []string{"nack"}, PayloadType: 108, Retransmission: 109,
-					Format: "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42E034",
+					MIMEType: volumetric.MIMEH264, ClockRate: 90000, Feedback: []string{"nack"}, PayloadType: 108,
+					Retransmission: 109,
+					Format:         "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42E034",
 				},
 			},
 			Extensions: []Extension{{ID: 4, URI: extensions[0].URI}},
 		},
 		{
-			MID: "a", Kind: volumetric.KindAudio, Direction: DirectionSendOnly, Streams: Streams{SSRC: 5}, Stream: "s t",
-			Codecs: []Codec{{MIMEType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2, PayloadType: 112, Format: "minptime=10;useinbandfec=1"}},
+			MID: "a", Kind: volumetric.KindAudio, Direction: DirectionSendOnly, Streams: Streams{SSRC: 5},
+			Stream: "s t",
+			Codecs: []Codec{{MIMEType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2, PayloadType: 112,
+				Format: "minptime=10;useinbandfec=1"}},
 		},
 	}
 	if !reflect.DeepEqual(answer.Lines, want) {

@@ -7,23 +7,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// The payload types that are offered. Retransmissions of each have the number after it; Opus has none.
+// The offered payload types. Retransmissions of each have the next number; Opus has none.
 const (
 	payloadTypeVolumetric = 96
 	payloadTypeOpaque     = 98
 	payloadTypeVP8        = 100
 	payloadTypeH264       = 102
 	payloadTypeOpus       = 111
-	// payloadTypeOpaqueSound is that of sound in other formats than Opus. It has no retransmissions either.
+	// payloadTypeOpaqueSound is the payload type of sound in other formats than Opus, also without retransmissions.
 	payloadTypeOpaqueSound = 113
 )
 
-// TransportWideCC is the header extension that numbers the packets of a transport, for feedback about its congestion.
+// TransportWideCC is the URI of the header extension that numbers the packets of a transport, for congestion control
+// feedback.
 const TransportWideCC = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 
 const transportWideCCID = 1
 
-// What an endpoint offers. Nothing changes these.
+// The offer of an endpoint. These values are constant.
 var (
 	videoFeedback = []string{"nack", "nack pli", "ccm fir", "transport-cc"}
 	soundFeedback = []string{"transport-cc"}
@@ -31,7 +32,8 @@ var (
 		videoCodec(volumetric.MIMEVolumetric, payloadTypeVolumetric, ""),
 		videoCodec(volumetric.MIMEOpaque, payloadTypeOpaque, ""),
 		videoCodec(volumetric.MIMEVP8, payloadTypeVP8, ""),
-		videoCodec(volumetric.MIMEH264, payloadTypeH264, "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"),
+		videoCodec(volumetric.MIMEH264, payloadTypeH264,
+			"level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"),
 	}
 	audioCodecs = []Codec{{
 		MIMEType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2, Format: "minptime=10;useinbandfec=1",
@@ -44,12 +46,13 @@ var (
 
 func videoCodec(mimeType string, payloadType uint8, format string) Codec {
 	return Codec{
-		MIMEType: mimeType, ClockRate: 90000, Format: format, Feedback: videoFeedback, PayloadType: payloadType, Retransmission: payloadType + 1,
+		MIMEType: mimeType, ClockRate: 90000, Format: format, Feedback: videoFeedback, PayloadType: payloadType,
+		Retransmission: payloadType + 1,
 	}
 }
 
-// Offered gives the codecs and header extensions that an endpoint offers on a line of the kind, and knows in offers of others. All lines share
-// them: they must not be changed.
+// Offered returns the codecs and header extensions that an endpoint offers on a line of the kind, and accepts in offers
+// of others. All lines share them: callers must not change them.
 func Offered(kind volumetric.Kind) ([]Codec, []Extension) {
 	switch kind {
 	case volumetric.KindVideo:
@@ -61,12 +64,15 @@ func Offered(kind volumetric.Kind) ([]Codec, []Extension) {
 	}
 }
 
-// same tells whether two codecs have the same media type, clock rate and number of channels (RFC 8866 section 6.6: one where none is named).
+// same reports whether two codecs have the same media type, clock rate and number of channels (RFC 8866 section 6.6:
+// default 1).
 func (c *Codec) same(other *Codec) bool {
-	return strings.EqualFold(c.MIMEType, other.MIMEType) && c.ClockRate == other.ClockRate && max(c.Channels, 1) == max(other.Channels, 1)
+	return strings.EqualFold(c.MIMEType, other.MIMEType) && c.ClockRate == other.ClockRate &&
+		max(c.Channels, 1) == max(other.Channels, 1)
 }
 
-// fits tells whether what one codec encodes the other decodes: besides being the same, H264 has the same packetization mode and profile.
+// fits reports whether one codec decodes the output of the other: both are the same, and H264 has the same
+// packetization mode and profile.
 func (c *Codec) fits(other *Codec) bool {
 	if !c.same(other) {
 		return false
@@ -74,10 +80,11 @@ func (c *Codec) fits(other *Codec) bool {
 	if !strings.EqualFold(c.MIMEType, volumetric.MIMEH264) {
 		return true
 	}
-	return packetizationMode(c.Format) == packetizationMode(other.Format) && h264Profile(c.Format) == h264Profile(other.Format)
+	return packetizationMode(c.Format) == packetizationMode(other.Format) &&
+		h264Profile(c.Format) == h264Profile(other.Format)
 }
 
-// packetizationMode is that of H264, 0 where it is not named (RFC 6184 section 8.1).
+// packetizationMode returns that of H264, default 0 (RFC 6184 section 8.1).
 func packetizationMode(format string) string {
 	if mode := parameter(format, "packetization-mode"); mode != "" {
 		return mode
@@ -85,8 +92,8 @@ func packetizationMode(format string) string {
 	return "0"
 }
 
-// h264Profile is the profile of H264 and its constraints: the first two of the three bytes of profile-level-id. The level differs by direction.
-// Where there is none, it is the Baseline profile (RFC 6184 section 8.1).
+// h264Profile returns the profile of H264 and its constraints: the first two of the three bytes of profile-level-id.
+// The level may differ by direction. The default is the Baseline profile (RFC 6184 section 8.1).
 func h264Profile(format string) string {
 	id := strings.ToLower(parameter(format, "profile-level-id"))
 	if len(id) != 6 {
@@ -95,7 +102,7 @@ func h264Profile(format string) string {
 	return id[:4]
 }
 
-// parameter is the value of a parameter of a=fmtp, empty where it is missing.
+// parameter returns the value of a parameter of a=fmtp, or "".
 func parameter(format, name string) string {
 	for field := range strings.SplitSeq(format, ";") {
 		if key, value, ok := strings.Cut(strings.TrimSpace(field), "="); ok && strings.EqualFold(key, name) {
@@ -105,12 +112,12 @@ func parameter(format, name string) string {
 	return ""
 }
 
-// associated is the payload type that an RTX payload type repeats (RFC 4588).
+// associated returns the payload type that an RTX payload type retransmits (RFC 4588).
 func associated(format string) (payloadType uint8, ok bool) {
 	return parsePayloadType(parameter(format, "apt"))
 }
 
-// parsePayloadType reads a payload type of RTP, which has 7 bits.
+// parsePayloadType parses an RTP payload type, which has 7 bits.
 func parsePayloadType(text string) (payloadType uint8, ok bool) {
 	number, err := strconv.ParseUint(text, 10, 7)
 	return uint8(number), err == nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// offerOfBothFeedbacks is offerOfFour with congestion control feedback on the lines that it sends on.
+// offerOfBothFeedbacks is offerOfFour with congestion control feedback on the sending lines.
 func offerOfBothFeedbacks() *Description {
 	offer := offerOfFour()
 	for i := range offer.Lines {
@@ -17,7 +17,7 @@ func offerOfBothFeedbacks() *Description {
 	return offer
 }
 
-// TestCongestionFeedbackIsOffered holds the one line that RFC 8888 section 6 has for all payload types, and what is read of it.
+// TestCongestionFeedbackIsOffered checks the one line of RFC 8888 section 6 for all payload types, and its parsing.
 func TestCongestionFeedbackIsOffered(t *testing.T) {
 	offer := offerOfBothFeedbacks()
 	text := offer.Marshal()
@@ -26,7 +26,8 @@ func TestCongestionFeedbackIsOffered(t *testing.T) {
 		if offer.Lines[i].CongestionFeedback {
 			want = 1
 		}
-		if n := strings.Count(section, "a=rtcp-fb:* ack ccfb\r\n"); n != want || strings.Count(section, "ccfb") != want {
+		if n := strings.Count(section, "a=rtcp-fb:* ack ccfb\r\n"); n != want ||
+			strings.Count(section, "ccfb") != want {
 			t.Errorf("line %d has it %d times, expected %d\n%s", i, n, want, section)
 		}
 	}
@@ -35,12 +36,14 @@ func TestCongestionFeedbackIsOffered(t *testing.T) {
 		t.Errorf("read\n%+v, expected\n%+v", read.Lines, offer.Lines)
 	}
 	// For one payload type it means the same.
-	if read := parsed(t, replaced("a=rtcp-fb:* ack ccfb", "a=rtcp-fb:96 ack ccfb")(text)); !read.Lines[1].CongestionFeedback || read.Lines[0].CongestionFeedback {
+	if read := parsed(t, replaced("a=rtcp-fb:* ack ccfb",
+		"a=rtcp-fb:96 ack ccfb")(text)); !read.Lines[1].CongestionFeedback || read.Lines[0].CongestionFeedback {
 		t.Error("feedback for one payload type is not read as that for all")
 	}
 }
 
-// TestCongestionFeedbackIsTaken answers with and without it: what is only received is reported on by it and has no transport-wide numbers; what is sent keeps them.
+// TestCongestionFeedbackIsTaken answers with and without it: lines that only receive are reported by it and have no
+// transport-wide numbers; sending lines keep them.
 func TestCongestionFeedbackIsTaken(t *testing.T) {
 	offer := parsed(t, offerOfBothFeedbacks().Marshal())
 	answer := answerOfFour(t)
@@ -68,13 +71,14 @@ func TestCongestionFeedbackIsTaken(t *testing.T) {
 	if nacks := read.Lines[1].Codecs[0].Feedback; !slices.Contains(nacks, "nack") {
 		t.Errorf("of the other feedback %v is left", nacks)
 	}
-	// What was offered stays as it was, and so does what is known.
+	// The offer and the known codecs do not change.
 	if !reflect.DeepEqual(offer, parsed(t, offerOfBothFeedbacks().Marshal())) {
 		t.Error("the offer has changed")
 	}
 }
 
-// TestWhereCongestionFeedbackIsNotTaken has answers that name both forms, one for some lines only, and what was not offered.
+// TestWhereCongestionFeedbackIsNotTaken has answers with both forms, with one form on some lines only, and without an
+// offer.
 func TestWhereCongestionFeedbackIsNotTaken(t *testing.T) {
 	offer := offerOfBothFeedbacks()
 	answer := answerOfFour(t)
@@ -92,7 +96,8 @@ func TestWhereCongestionFeedbackIsNotTaken(t *testing.T) {
 	if (&Description{}).ReportsByStream() {
 		t.Error("an answer that receives nothing counts as RFC 8888")
 	}
-	if err := CheckAnswer(offerOfFour(), parsed(t, text)); !errors.Is(err, ErrDescription) || !strings.Contains(err.Error(), "not offered") {
+	if err := CheckAnswer(offerOfFour(), parsed(t, text)); !errors.Is(err, ErrDescription) ||
+		!strings.Contains(err.Error(), "not offered") {
 		t.Errorf("got %v of what was not offered", err)
 	}
 	plain := answerOfFour(t)

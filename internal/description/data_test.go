@@ -6,12 +6,13 @@ import (
 	"testing"
 )
 
-// TestDataLine offers a line with data channels, and takes a browser's answer to it.
+// TestDataLine offers a line with data channels, and parses a browser's answer.
 func TestDataLine(t *testing.T) {
 	offer := &Description{
 		SessionID: 1, Version: 1,
-		Transport: Transport{Ufrag: "ufrag", Password: strings.Repeat("p", 22), Fingerprint: "sha-256 " + strings.TrimSuffix(strings.Repeat("AB:", 32), ":"), Role: RoleActpass},
-		Lines:     []Line{{MID: "0", Kind: KindData, Direction: DirectionSendRecv, DataPort: DataPort}},
+		Transport: Transport{Ufrag: "ufrag", Password: strings.Repeat("p", 22),
+			Fingerprint: "sha-256 " + strings.TrimSuffix(strings.Repeat("AB:", 32), ":"), Role: RoleActpass},
+		Lines: []Line{{MID: "0", Kind: KindData, Direction: DirectionSendRecv, DataPort: DataPort}},
 	}
 	read, err := Parse(offer.Marshal())
 	if err != nil {

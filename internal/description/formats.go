@@ -13,23 +13,25 @@ import (
 
 const (
 	payloadTypes = 1 << 7
-	// maxFeedback bounds the feedback of one payload type: browsers name up to seven. One wildcard counts for each of up to 128 payload types.
+	// maxFeedback bounds the feedback of one payload type: browsers have up to seven. One wildcard counts for each of
+	// up to 128 payload types.
 	maxFeedback = 16
-	// maxExtensionID is the highest identifier that header extensions with two bytes of header of their own carry (RFC 8285 section 4.3).
+	// maxExtensionID is the highest identifier of two-byte header extensions (RFC 8285 section 4.3).
 	maxExtensionID = 255
 )
 
-// formats is what the attributes of one line say about its payload types.
+// formats has the attributes of one line about its payload types.
 type formats struct {
 	maps       [payloadTypes]string
 	parameters [payloadTypes]string
 	feedback   [payloadTypes][]string
 	wildcard   []string
-	// congestion is set where congestion control feedback stands for any payload type. It is always for all (RFC 8888 section 6).
+	// congestion is set if congestion control feedback is present for any payload type. It applies to all (RFC 8888
+	// section 6).
 	congestion bool
 }
 
-// parsedLine is what a line says about its formats, and what that means.
+// parsedLine is a media line with its parsed codecs and header extensions.
 type parsedLine struct {
 	media      *sdp.MediaDescription
 	codecs     []Codec
@@ -37,8 +39,8 @@ type parsedLine struct {
 	congestion bool
 }
 
-// formats reads the codecs and header extensions of a line. Hundreds of lines say the same: a line that says what the one of its kind before
-// it said shares what that means, which saves most of the time and memory of it.
+// formats parses the codecs and header extensions of a line. Hundreds of lines have the same: a line with the same
+// attributes as the previous one of its kind shares the result, which saves most of the time and memory.
 func (p *parser) formats(media *sdp.MediaDescription) (parsedLine, error) {
 	kind := media.MediaName.Media
 	if last, ok := p.last[kind]; ok && sameFormats(last.media, media) {
@@ -58,7 +60,7 @@ func (p *parser) formats(media *sdp.MediaDescription) (parsedLine, error) {
 	return s, nil
 }
 
-// detach gives codecs and extensions strings that share no memory with what they were read from.
+// detach replaces the strings of codecs and extensions by copies that share no memory with the input.
 func detach(codecs []Codec, extensions []Extension) {
 	for i := range codecs {
 		c := &codecs[i]
@@ -72,7 +74,8 @@ func detach(codecs []Codec, extensions []Extension) {
 	}
 }
 
-// sameFormats tells whether two lines have the same payload types, and the same attributes about formats in the same order.
+// sameFormats reports whether two lines have the same payload types, and the same attributes about formats in the same
+// order.
 func sameFormats(a, b *sdp.MediaDescription) bool {
 	if !slices.Equal(a.MediaName.Formats, b.MediaName.Formats) {
 		return false
@@ -100,8 +103,9 @@ func aboutFormats(attribute sdp.Attribute) bool {
 	}
 }
 
-// parseCodecs reads the codecs of a line in the order of its payload types. Those without a=rtpmap (the static ones of RFC 3551) are left out, and
-// retransmissions go to what they repeat. It also tells whether congestion control feedback is named.
+// parseCodecs parses the codecs of a line in the order of its payload types. Those without a=rtpmap (the static ones of
+// RFC 3551) are ignored, and retransmissions are assigned to the original codec. congestion is set if congestion
+// control feedback is present.
 func parseCodecs(media *sdp.MediaDescription) (codecs []Codec, congestion bool, err error) {
 	var f formats
 	if err := f.read(media.Attributes); err != nil {
@@ -137,7 +141,7 @@ func parseCodecs(media *sdp.MediaDescription) (codecs []Codec, congestion bool, 
 	return codecs, f.congestion, nil
 }
 
-// mimeType is the media type of a format on a line of the kind. What is opaque is so on lines of every kind.
+// mimeType returns the media type of a format on a line of the kind. Opaque has the same type on lines of every kind.
 func mimeType(kind, name string) string {
 	if strings.EqualFold("video/"+name, volumetric.MIMEOpaque) {
 		return volumetric.MIMEOpaque
@@ -145,7 +149,7 @@ func mimeType(kind, name string) string {
 	return kind + "/" + name
 }
 
-// read gathers a=rtpmap, a=fmtp and a=rtcp-fb. Of the first two, the first for a payload type counts.
+// read collects a=rtpmap, a=fmtp and a=rtcp-fb. Of the first two, the first for a payload type counts.
 func (f *formats) read(attributes []sdp.Attribute) error {
 	for _, attribute := range attributes {
 		switch attribute.Key {
@@ -167,7 +171,8 @@ func (f *formats) read(attributes []sdp.Attribute) error {
 		}
 		payloadType, ok := parsePayloadType(format)
 		if !ok {
-			return fmt.Errorf("%s %q, expected a payload type of 0 to %d", attribute.Key, attribute.Value, payloadTypes-1)
+			return fmt.Errorf("%s %q, expected a payload type of 0 to %d", attribute.Key, attribute.Value,
+				payloadTypes-1)
 		}
 		switch attribute.Key {
 		case "rtpmap":
@@ -189,7 +194,7 @@ func setFirst(s *string, value string) {
 	}
 }
 
-// addFeedback adds what is not there yet.
+// addFeedback adds a value that is not present yet.
 func addFeedback(feedback *[]string, value string) error {
 	switch {
 	case value == "" || slices.Contains(*feedback, value):
@@ -201,9 +206,10 @@ func addFeedback(feedback *[]string, value string) error {
 	return nil
 }
 
-// codec reads what stands behind the name in a=rtpmap, as in "48000/2", and adds the rest.
+// codec parses the part after the name in a=rtpmap, as in "48000/2", and adds the other attributes.
 func (f *formats) codec(payloadType uint8, mimeType, encoding string) (Codec, error) {
-	c := Codec{MIMEType: mimeType, Format: f.parameters[payloadType], Feedback: f.feedback[payloadType], PayloadType: payloadType}
+	c := Codec{MIMEType: mimeType, Format: f.parameters[payloadType], Feedback: f.feedback[payloadType],
+		PayloadType: payloadType}
 	rate, channels, hasChannels := strings.Cut(encoding, "/")
 	clockRate, err := strconv.ParseUint(rate, 10, 32)
 	if err != nil || clockRate == 0 || strings.HasSuffix(mimeType, "/") {
@@ -225,7 +231,8 @@ func (f *formats) codec(payloadType uint8, mimeType, encoding string) (Codec, er
 	return c, nil
 }
 
-// parseExtensions reads a=extmap (RFC 8285 section 5), as in "1 URI" or "1/recvonly URI attributes". Of two with one identifier the first counts.
+// parseExtensions parses a=extmap (RFC 8285 section 5), as in "1 URI" or "1/recvonly URI attributes". Of two with one
+// identifier the first counts.
 func parseExtensions(media *sdp.MediaDescription) ([]Extension, error) {
 	var seen [maxExtensionID + 1]bool
 	var found []Extension

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// attributes are lines that an edit puts into a description: each is right somewhere.
+// attributes are lines that an edit inserts into a description: each is valid somewhere.
 var attributes = []string{
 	"m=video 9 UDP/TLS/RTP/SAVPF 96 97", "m=audio 0 UDP/TLS/RTP/SAVPF 111",
 	"m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "m=text 9 UDP/TLS/RTP/SAVPF 98", "a=mid:0", "a=mid:1",
@@ -28,7 +28,7 @@ var attributes = []string{
 	"a=simulcast:send 1;2", "a=rid:1 send", "c=IN IP4 0.0.0.0", "b=AS:1", "t=0 0", "s=-", "",
 }
 
-// edited is a description whose lines are changed. An edit is three bytes: what is done, and to which lines.
+// edited returns a description with changed lines. An edit is three bytes: the operation and its lines.
 func edited(text string, edits []byte) string {
 	lines := strings.Split(text, "\r\n")
 	for ; len(edits) >= 3 && len(lines) < 2000; edits = edits[3:] {
@@ -62,21 +62,23 @@ func edited(text string, edits []byte) string {
 	return strings.Join(lines, "\r\n")
 }
 
-// mostAllocated is how many bytes parsing may allocate for each byte of a text, beside mostOverhead.
+// mostAllocated is the number of bytes that parsing may allocate for each byte of a text, beside mostOverhead.
 const (
 	mostAllocated = 300
 	mostOverhead  = 256 << 10
 )
 
 // FuzzParse parses descriptions that were edited line by line. The invariants:
+//
 //   - An error wraps ErrDescription.
-//   - Parsing allocates no more memory than a multiple of the text, and each string that is kept is a copy of its own.
-//   - What was parsed is within its limits: see checkSound.
-//   - It can be written, and parsed again to the same.
-//   - It can be answered or is refused with ErrDescription, and an answer fits its offer.
+//   - Parsing allocates at most a multiple of the text, and each kept string is a copy.
+//   - The result is within its limits: see checkSound.
+//   - The result can be written, and parsed again to the same.
+//   - The result can be answered or is refused with ErrDescription, and an answer fits its offer.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
-		twoLines, chromeAnswer, firefoxAnswer, chromeOffer, offerOfFour().Marshal(), answerOfFour(f).Marshal(), "v=0\r\n",
+		twoLines, chromeAnswer, firefoxAnswer, chromeOffer, offerOfFour().Marshal(),
+		answerOfFour(f).Marshal(), "v=0\r\n",
 	} {
 		f.Add(text, []byte{})
 		for n := range attributes {
@@ -117,7 +119,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkSound fails the test if a description that was parsed breaks a limit.
+// checkSound fails the test if a parsed description exceeds a limit.
 func checkSound(t *testing.T, d *Description) {
 	t.Helper()
 	eachString(reflect.ValueOf(d), func(s string) {
@@ -154,7 +156,7 @@ func checkSound(t *testing.T, d *Description) {
 	}
 }
 
-// checkAnswers fails the test if an answer that was made does not fit its offer.
+// checkAnswers fails the test if an answer does not fit its offer.
 func checkAnswers(t *testing.T, d *Description) {
 	t.Helper()
 	answer, err := Answer(d, nil)
@@ -194,7 +196,7 @@ func eachString(v reflect.Value, do func(string)) {
 	}
 }
 
-// kept are the strings of a description that come from its text.
+// kept returns the strings of a description that come from its text.
 func kept(d *Description) []string {
 	all := []string{d.Transport.Ufrag, d.Transport.Password, d.Transport.Fingerprint}
 	all = append(all, d.Transport.Candidates...)
@@ -210,8 +212,8 @@ func kept(d *Description) []string {
 	return all
 }
 
-// isOwn reports whether a string begins where a block of memory may begin: Go's allocator aligns blocks of 16 bytes and
-// more to 8 bytes. Strings that were cut from a buffer begin anywhere. Shorter strings count as own.
+// isOwn reports whether a string begins at an address that may be the start of a block of memory: Go's allocator aligns
+// blocks of 16 bytes and more to 8 bytes. Strings cut from a buffer begin anywhere. Shorter strings count as own.
 func isOwn(s string) bool {
 	const least, alignment = 16, 8
 	return len(s) < least || uintptr(unsafe.Pointer(unsafe.StringData(s)))%alignment == 0

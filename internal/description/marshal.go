@@ -5,13 +5,15 @@ import (
 	"strings"
 )
 
-// Room is made at once for a description: 1,100 bytes for a video line with four codecs, which has some 1,000, and 512 bytes for the rest.
+// Initial capacity of a description: 1,100 bytes for a video line with four codecs, which has about 1,000, and 512
+// bytes for the rest.
 const (
 	sessionSize = 512
 	lineSize    = 1100
 )
 
-// text is a description that is being written. To write it straight takes a quarter of the time that it takes to fill Pion's structs and write those.
+// text is a description that is being written. Writing directly takes a quarter of the time of filling and writing
+// Pion's structs.
 type text struct{ strings.Builder }
 
 func (t *text) add(parts ...string) {
@@ -20,7 +22,7 @@ func (t *text) add(parts ...string) {
 	}
 }
 
-// maxDigits is the number of decimal digits of the highest number.
+// maxDigits is the number of decimal digits of the largest number.
 const maxDigits = 20
 
 func (t *text) number(n uint64) {
@@ -34,7 +36,7 @@ func (t *text) line(parts ...string) {
 	t.add("\r\n")
 }
 
-// Marshal writes the description as text. Stream and Streams are written only where the line's direction sends.
+// Marshal returns the description as text. Stream and Streams are written only if the line's direction sends.
 func (d *Description) Marshal() string {
 	var t text
 	t.Grow(sessionSize + lineSize*len(d.Lines))
@@ -65,7 +67,7 @@ func (d *Description) Marshal() string {
 	return strings.Clone(t.String())
 }
 
-// credentials writes what stands at session level and in the tagged line.
+// credentials writes the attributes that are at session level and in the tagged line.
 func (t *text) credentials(transport *Transport) {
 	for _, attribute := range []struct{ key, value string }{
 		{"ice-ufrag", transport.Ufrag},
@@ -119,7 +121,7 @@ func (t *text) media(l *Line, transport *Transport, tagged bool) {
 	}
 }
 
-// reach writes a line's name and how its transport is reached.
+// reach writes a line's mid and its transport attributes.
 func (t *text) reach(l *Line, transport *Transport, tagged bool) {
 	t.line("a=mid:", l.MID)
 	if tagged {
@@ -147,7 +149,7 @@ func (t *text) data(l *Line, transport *Transport, tagged bool) {
 	t.add("\r\n")
 }
 
-// rejected writes a line with port 0. A payload type must stand there (RFC 8866 section 9); 0 is what others write.
+// rejected writes a line with port 0. A payload type is required (RFC 8866 section 9); 0 is common.
 func (t *text) rejected(l *Line) {
 	format := " 0 UDP/TLS/RTP/SAVPF 0"
 	if l.Kind == KindData {
@@ -195,8 +197,9 @@ func (t *text) rtpmap(payloadType uint8, name string, clockRate uint32) {
 	t.number(uint64(clockRate))
 }
 
-// streams writes what the describing side sends. a=msid comes first: Pion gives the sources that follow the identifiers that it has read by then. The
-// canonical name is that of the media stream, so that nobody synchronises lines that are streams of their own.
+// streams writes the streams of the describing side. a=msid comes first: Pion assigns the identifiers read so far to
+// the sources that follow. The canonical name is that of the media stream, so that receivers do not synchronise lines
+// with separate streams.
 func (t *text) streams(l *Line) {
 	if l.Stream != "" {
 		t.line("a=msid:", l.Stream)

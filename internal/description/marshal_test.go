@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestMarshal holds the whole text of a small offer: a line that sends, one that was rejected and a data channel.
+// TestMarshal checks the whole text of a small offer: a sending line, a rejected one and a data channel.
 func TestMarshal(t *testing.T) {
 	codecs, extensions := Offered(volumetric.KindVideo)
 	transport := plausible()
@@ -16,11 +16,13 @@ func TestMarshal(t *testing.T) {
 	d := &Description{SessionID: 4711, Version: 2, Transport: transport, Lines: []Line{
 		{MID: "0", Kind: volumetric.KindAudio, Direction: DirectionInactive, Rejected: true},
 		{
-			MID: "1", Kind: volumetric.KindVideo, Direction: DirectionSendOnly, Codecs: codecs[3:], Extensions: extensions,
-			Streams: Streams{SSRC: 11, Retransmission: 12}, Stream: "stream track",
+			MID: "1", Kind: volumetric.KindVideo, Direction: DirectionSendOnly, Codecs: codecs[3:],
+			Extensions: extensions,
+			Streams:    Streams{SSRC: 11, Retransmission: 12}, Stream: "stream track",
 		},
 		{MID: "2", Kind: "application", Direction: DirectionInactive, Rejected: true},
-		{MID: "3", Kind: volumetric.KindAudio, Direction: DirectionSendRecv, Codecs: audioCodecs, Streams: Streams{SSRC: 13}},
+		{MID: "3", Kind: volumetric.KindAudio, Direction: DirectionSendRecv, Codecs: audioCodecs,
+			Streams: Streams{SSRC: 13}},
 	}}
 	want := crlf(`
 v=0
@@ -87,8 +89,8 @@ a=ssrc:13 cname:-
 	}
 }
 
-// TestHundredsOfLinesFitAMessage holds the size of an offer against that of a signalling message, 2 MiB, and against the room that
-// Marshal makes for it.
+// TestHundredsOfLinesFitAMessage compares the size of an offer with the limit of a signalling message, 2 MiB, and with
+// the initial capacity of Marshal.
 func TestHundredsOfLinesFitAMessage(t *testing.T) {
 	d := offerOfHundreds()
 	size := len(d.Marshal())
@@ -117,7 +119,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkPion reads the same text into Pion's structs and writes it from them, which is a part of what Parse and Marshal do.
+// BenchmarkPion parses the same text into Pion's structs and writes them, which is a part of the work of Parse and
+// Marshal.
 func BenchmarkPion(b *testing.B) {
 	text := offerOfHundreds().Marshal()
 	var parsed sdp.SessionDescription

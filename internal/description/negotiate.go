@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Sending is what an answerer sends on a line.
+// Sending is the stream that an answerer sends on a line.
 type Sending struct {
 	Streams Streams
-	// Stream are the identifiers of the media stream and of its track, as in Line.
+	// Stream has the identifiers of the media stream and of its track, as in Line.
 	Stream string
 }
 
-// CheckAnswer reports where an answer does not fit its offer: it has the same lines in the same order (RFC 3264 section 6), says how to reach and to
-// know the answerer, and takes of each line what was offered: a direction, codecs and header extensions. A rejected line may lack its mid. The error
-// wraps ErrDescription.
+// CheckAnswer reports if an answer does not fit its offer. The answer must have the same lines in the same order (RFC
+// 3264 section 6) and the answerer's credentials and fingerprint, and each line must select from the offer: a
+// direction, codecs and header extensions. A rejected line may lack its mid. The error wraps ErrDescription.
 func CheckAnswer(offer, answer *Description) error {
 	if got, want := len(answer.Lines), len(offer.Lines); got != want {
 		return fmt.Errorf("%w: %d lines, expected the %d of the offer", ErrDescription, got, want)
@@ -36,7 +36,7 @@ func CheckAnswer(offer, answer *Description) error {
 	}
 }
 
-// check reports what is missing to reach and to know the describing side.
+// check reports a missing credential or fingerprint.
 func (t *Transport) check() error {
 	for _, attribute := range []struct{ key, value string }{
 		{"ice-ufrag", t.Ufrag},
@@ -62,7 +62,8 @@ func checkLine(offered, answered *Line) error {
 		return errors.New("the line was offered as rejected")
 	case offered.Kind == KindData:
 		return nil
-	case answered.Direction.Sends() && !offered.Direction.Receives(), answered.Direction.Receives() && !offered.Direction.Sends():
+	case answered.Direction.Sends() && !offered.Direction.Receives(),
+		answered.Direction.Receives() && !offered.Direction.Sends():
 		return fmt.Errorf("direction is %q in answer to %q", answered.Direction, offered.Direction)
 	case len(answered.Codecs) == 0:
 		return errors.New("no codec, expected some of the offer")
@@ -82,11 +83,12 @@ func checkLine(offered, answered *Line) error {
 	return nil
 }
 
-// checkCodec reports a codec that was not offered under its payload type. The formats may differ in what each side prefers.
+// checkCodec reports a codec that was not offered under its payload type. The format parameters may differ.
 func checkCodec(offered []Codec, answered *Codec) error {
 	i := slices.IndexFunc(offered, func(c Codec) bool { return c.PayloadType == answered.PayloadType })
 	if i < 0 || !offered[i].same(answered) {
-		return fmt.Errorf("payload type %d is %s/%d, expected a codec of the offer", answered.PayloadType, answered.MIMEType, answered.ClockRate)
+		return fmt.Errorf("payload type %d is %s/%d, expected a codec of the offer", answered.PayloadType,
+			answered.MIMEType, answered.ClockRate)
 	}
 	if answered.Retransmission != 0 && answered.Retransmission != offered[i].Retransmission {
 		return fmt.Errorf("payload type %d retransmits %d, expected %d as in the offer",
@@ -95,10 +97,11 @@ func checkCodec(offered []Codec, answered *Codec) error {
 	return nil
 }
 
-// Answer makes the lines of an answer to an offer, and chooses the role; session, credentials, fingerprint and candidates are the caller's to fill
-// in. What is offered to be sent is received, as far as there is a codec for it; sending says by mid what is sent where the offerer receives. Codecs
-// keep the order, the payload types and the formats of the offer, header extensions their identifiers. A line without a known codec is rejected. An
-// error says what is wrong with the offer, or that sending names a line that it does not have; it wraps ErrDescription.
+// Answer returns the lines of an answer to an offer, and the role; the caller fills in session, credentials,
+// fingerprint and candidates. Offered streams are received if there is a codec for them; sending has, by mid, the
+// streams to send on lines on which the offerer receives. Codecs keep the order, the payload types and the formats of
+// the offer, header extensions their identifiers. A line without a known codec is rejected. The error, which wraps
+// ErrDescription, reports an invalid offer, or a line in sending that the offer does not have.
 func Answer(offer *Description, sending map[string]Sending) (*Description, error) {
 	answer := &Description{Lines: make([]Line, len(offer.Lines))}
 	offered := 0
@@ -111,7 +114,8 @@ func Answer(offer *Description, sending map[string]Sending) (*Description, error
 		answer.Lines[i] = answerLine(o, s)
 	}
 	if offered != len(sending) {
-		return nil, fmt.Errorf("%w: %d lines to send on, and the offer has only %d of them", ErrDescription, len(sending), offered)
+		return nil, fmt.Errorf("%w: %d lines to send on, and the offer has only %d of them", ErrDescription,
+			len(sending), offered)
 	}
 	if offer.tagged() < 0 {
 		return answer, nil
@@ -130,13 +134,14 @@ func Answer(offer *Description, sending map[string]Sending) (*Description, error
 	return answer, nil
 }
 
-// answerLine answers one line. What is not sent has no streams.
+// answerLine answers one line. A line that does not send has no streams.
 func answerLine(offered *Line, sending Sending) Line {
 	rejected := Line{MID: offered.MID, Kind: offered.Kind, Direction: DirectionInactive, Rejected: true}
 	if offered.Rejected || offered.Kind == KindData {
 		return rejected
 	}
-	l := Line{MID: offered.MID, Kind: offered.Kind, Direction: answerDirection(offered.Direction, sending.Streams.SSRC != 0)}
+	l := Line{MID: offered.MID, Kind: offered.Kind,
+		Direction: answerDirection(offered.Direction, sending.Streams.SSRC != 0)}
 	known, extensions := Offered(offered.Kind)
 	for i := range offered.Codecs {
 		if c, ok := answerCodec(&offered.Codecs[i], known); ok {
@@ -157,7 +162,7 @@ func answerLine(offered *Line, sending Sending) Line {
 	return l
 }
 
-// answerDirection reverses the direction, and leaves out sending where there is nothing to send.
+// answerDirection reverses the direction, and removes sending if there is nothing to send.
 func answerDirection(offered Direction, sends bool) Direction {
 	d := offered.Reversed()
 	switch {
@@ -170,7 +175,7 @@ func answerDirection(offered Direction, sends bool) Direction {
 	}
 }
 
-// answerCodec takes an offered codec where one that is known fits: as it was offered, with the feedback that both know.
+// answerCodec accepts an offered codec if a known one fits: as offered, with the feedback that both support.
 func answerCodec(offered *Codec, known []Codec) (Codec, bool) {
 	i := slices.IndexFunc(known, func(c Codec) bool { return c.fits(offered) })
 	if i < 0 {

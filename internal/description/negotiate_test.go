@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestAnswersThatDoNotFit changes the text of the right answer, which is taken unchanged.
+// TestAnswersThatDoNotFit changes the text of a valid answer, which is accepted unchanged.
 func TestAnswersThatDoNotFit(t *testing.T) {
 	offer := offerOfFour()
 	right := answerOfFour(t).Marshal()
@@ -24,7 +24,8 @@ func TestAnswersThatDoNotFit(t *testing.T) {
 		{"nothing but the session", rearranged(0), "0 lines, expected the 4 of the offer"},
 		{"a line is missing", rearranged(0, 1, 2, 3), "3 lines, expected the 4 of the offer"},
 		{"the first line is missing", rearranged(0, 2, 3, 4), "3 lines, expected the 4 of the offer"},
-		{"lines without end", appended(manyTimes(40000, "m=video 0 UDP/TLS/RTP/SAVPF 96\r\na=mid:x%d")...), "40004 lines, expected the 4"},
+		{"lines without end", appended(manyTimes(40000, "m=video 0 UDP/TLS/RTP/SAVPF 96\r\na=mid:x%d")...),
+			"40004 lines, expected the 4"},
 		{"swapped lines", rearranged(0, 2, 1, 3, 4), `line 0 (mid "1"): expected mid "0" as in the offer`},
 		{"a mid that was not offered", func(text string) string {
 			return replaced("a=mid:1\r\n", "a=mid:x\r\n")(replaced("BUNDLE 0 1", "BUNDLE 0 x")(text))
@@ -34,10 +35,14 @@ func TestAnswersThatDoNotFit(t *testing.T) {
 		{"no ICE password", lacking("a=ice-pwd"), "no a=ice-pwd"},
 		{"no fingerprint", lacking("a=fingerprint"), "no a=fingerprint"},
 		{"no role", lacking("a=setup"), `setup is "" in answer to "actpass"`},
-		{"the role of an offer", replaced("a=setup:active", "a=setup:actpass"), `setup is "actpass" in answer to "actpass"`},
-		{"both send", replaced("a=recvonly", "a=sendrecv"), `line 1 (mid "1"): direction is "sendrecv" in answer to "sendonly"`},
-		{"both receive", replaced("a=sendonly", "a=recvonly"), `line 0 (mid "0"): direction is "recvonly" in answer to "recvonly"`},
-		{"a codec that was not offered", replaced("VP8/90000", "VP9/90000"), "payload type 100 is video/VP9/90000, expected a codec of the offer"},
+		{"the role of an offer", replaced("a=setup:active", "a=setup:actpass"),
+			`setup is "actpass" in answer to "actpass"`},
+		{"both send", replaced("a=recvonly", "a=sendrecv"),
+			`line 1 (mid "1"): direction is "sendrecv" in answer to "sendonly"`},
+		{"both receive", replaced("a=sendonly", "a=recvonly"),
+			`line 0 (mid "0"): direction is "recvonly" in answer to "recvonly"`},
+		{"a codec that was not offered", replaced("VP8/90000", "VP9/90000"),
+			"payload type 100 is video/VP9/90000, expected a codec of the offer"},
 		{"a codec under another number", func(text string) string {
 			return replaced("111 opus", "112 opus")(replaced("SAVPF 111", "SAVPF 112")(text))
 		}, "payload type 112"},
@@ -80,7 +85,8 @@ func TestAnswersThatFit(t *testing.T) {
 func TestALineThatWasOfferedAsRejectedStaysSo(t *testing.T) {
 	offer := offerOfFour()
 	offer.Lines[1] = Line{MID: "1", Kind: volumetric.KindVideo, Direction: DirectionInactive, Rejected: true}
-	if err := CheckAnswer(offer, answerOfFour(t)); !errors.Is(err, ErrDescription) || !strings.Contains(err.Error(), "offered as rejected") {
+	if err := CheckAnswer(offer, answerOfFour(t)); !errors.Is(err, ErrDescription) ||
+		!strings.Contains(err.Error(), "offered as rejected") {
 		t.Errorf("got %v", err)
 	}
 	answer, err := Answer(offer, nil)
@@ -130,14 +136,16 @@ func TestDirections(t *testing.T) {
 			sending map[string]Sending
 			want    Direction
 		}{
-			{nil, test.silent}, {map[string]Sending{"0": {}}, test.silent}, {map[string]Sending{"0": sent}, test.sending},
+			{nil, test.silent}, {map[string]Sending{"0": {}}, test.silent},
+			{map[string]Sending{"0": sent}, test.sending},
 		} {
 			answer, err := Answer(offer, round.sending)
 			if err != nil {
 				t.Fatal(err)
 			}
 			l := answer.Lines[0]
-			if l.Direction != round.want || (l.Streams == sent.Streams && l.Stream == sent.Stream) != l.Direction.Sends() {
+			if l.Direction != round.want || (l.Streams == sent.Streams && l.Stream == sent.Stream) !=
+				l.Direction.Sends() {
 				t.Errorf("answered %+v to %q, sending %v; expected %q", l, test.offered, round.sending, round.want)
 			}
 			answer.Transport = plausible()
@@ -153,21 +161,25 @@ func TestAnswerTakesWhatItKnows(t *testing.T) {
 	offer := offerOfFour()
 	offer.Lines[0].Codecs = []Codec{
 		{MIMEType: "video/AV1", ClockRate: 90000, PayloadType: 45},
-		{MIMEType: "video/vp8", ClockRate: 90000, PayloadType: 120, Feedback: []string{"goog-remb", "nack"}, Retransmission: 121},
+		{MIMEType: "video/vp8", ClockRate: 90000, PayloadType: 120, Feedback: []string{"goog-remb", "nack"},
+			Retransmission: 121},
 		{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, PayloadType: 70},
-		{MIMEType: volumetric.MIMEH264, ClockRate: 90000, PayloadType: 71, Format: "packetization-mode=1;profile-level-id=640032"},
+		{MIMEType: volumetric.MIMEH264, ClockRate: 90000, PayloadType: 71,
+			Format: "packetization-mode=1;profile-level-id=640032"},
 		{MIMEType: volumetric.MIMEH264, ClockRate: 90000, PayloadType: 72, Format: "profile-level-id=42e01f"},
 		{MIMEType: volumetric.MIMEH264, ClockRate: 90000, PayloadType: 73, Format: "packetization-mode=1"},
 	}
 	offer.Lines[0].Extensions = []Extension{{ID: 7, URI: "urn:x"}, {ID: 9, URI: TransportWideCC}}
 	offer.Lines[1].Codecs = []Codec{{MIMEType: "video/AV1", ClockRate: 90000, PayloadType: 45}}
-	offer.Lines[2].Codecs = []Codec{{MIMEType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2, PayloadType: 109, Retransmission: 110}}
+	offer.Lines[2].Codecs = []Codec{{MIMEType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2, PayloadType: 109,
+		Retransmission: 110}}
 	answer, err := Answer(offer, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	codecs := []Codec{
-		{MIMEType: volumetric.MIMEVP8, ClockRate: 90000, PayloadType: 120, Feedback: []string{"nack"}, Retransmission: 121},
+		{MIMEType: volumetric.MIMEVP8, ClockRate: 90000, PayloadType: 120, Feedback: []string{"nack"},
+			Retransmission: 121},
 		{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, PayloadType: 70},
 	}
 	if got := answer.Lines[0].Codecs; !reflect.DeepEqual(got, codecs) {
@@ -194,7 +206,8 @@ func TestOffersThatCannotBeAnswered(t *testing.T) {
 	} {
 		offer := offerOfFour()
 		change(offer)
-		if _, err := Answer(offer, map[string]Sending{"0": {}}); !errors.Is(err, ErrDescription) || !strings.Contains(err.Error(), name) {
+		if _, err := Answer(offer, map[string]Sending{"0": {}}); !errors.Is(err, ErrDescription) ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("got %v, expected ErrDescription with %q", err, name)
 		}
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Parse reads a description: an offer or answer of Pion or of a browser. An error names the line and what was expected; it wraps ErrDescription.
-// A description without a BUNDLE group is taken to bundle all its lines. Simulcast and what lines of other kinds say
-// are ignored.
+// Parse parses an offer or answer of Pion or of a browser. An error has the line and the expected value, and wraps
+// ErrDescription. A description without a BUNDLE group counts as bundling all its lines. Simulcast and the attributes
+// of lines of other kinds are ignored.
 //
-// Lines share their codecs and extensions: what is returned must not be changed in place. The strings of what is
-// returned are copies of their own: the text of an answer has up to 2 MiB, of which a connection keeps some kilobytes
-// for as long as the connection lives, and Pion's strings are parts of buffers of 4 KiB.
+// Lines share their codecs and extensions: callers must not change the result in place. All strings in the result are
+// copies: the text of an answer has up to 2 MiB, of which a connection keeps some kilobytes for its whole life, and
+// Pion's strings are parts of buffers of 4 KiB.
 func Parse(text string) (*Description, error) {
 	if strings.Count(text, "\r") != strings.Count(text, "\r\n") {
 		return nil, fmt.Errorf("%w: carriage return within a line", ErrDescription)
@@ -29,7 +29,8 @@ func Parse(text string) (*Description, error) {
 	}
 	p := newParser(parsed.Attributes)
 	d := &Description{
-		SessionID: parsed.Origin.SessionID, Version: parsed.Origin.SessionVersion, Lines: make([]Line, len(parsed.MediaDescriptions)),
+		SessionID: parsed.Origin.SessionID, Version: parsed.Origin.SessionVersion,
+		Lines: make([]Line, len(parsed.MediaDescriptions)),
 	}
 	for i, media := range parsed.MediaDescriptions {
 		if err := p.line(media, &d.Lines[i]); err != nil {
@@ -45,21 +46,22 @@ func Parse(text string) (*Description, error) {
 	return d, nil
 }
 
-// parser is what the lines of one description have in common.
+// parser has the common state of the lines of one description.
 type parser struct {
 	session []sdp.Attribute
-	// bundled has the mids of the BUNDLE group, and is nil where there is no group; tag is the first of them.
+	// bundled has the mids of the BUNDLE group, and is nil if there is no group; tag is the first of them.
 	bundled map[string]bool
 	tag     string
 	mids    map[string]bool
-	// sources tells which line sends the stream of an SSRC.
+	// sources maps an SSRC to the mid of its line.
 	sources map[uint32]string
 	// last has the last line of each kind.
 	last map[string]parsedLine
 }
 
 func newParser(session []sdp.Attribute) parser {
-	p := parser{session: session, mids: make(map[string]bool), sources: make(map[uint32]string), last: make(map[string]parsedLine)}
+	p := parser{session: session, mids: make(map[string]bool), sources: make(map[uint32]string),
+		last: make(map[string]parsedLine)}
 	for _, attribute := range session {
 		fields := strings.Fields(attribute.Value)
 		if attribute.Key != "group" || len(fields) < 2 || fields[0] != "BUNDLE" {
@@ -74,15 +76,15 @@ func newParser(session []sdp.Attribute) parser {
 	return p
 }
 
-// inUse tells whether a line is not rejected. In an offer, port 0 also stands on lines that are not to be had outside their bundle (RFC 8843
-// section 6).
+// inUse reports whether a line is not rejected. In an offer, lines that cannot be used outside their bundle have port
+// 0, too (RFC 8843 section 6).
 func (p *parser) inUse(media *sdp.MediaDescription) bool {
 	mid, _ := media.Attribute("mid")
 	_, bundleOnly := media.Attribute("bundle-only")
 	return media.MediaName.Port.Value != 0 || bundleOnly && p.bundled[mid]
 }
 
-// line reads one media line.
+// line parses one media line.
 func (p *parser) line(media *sdp.MediaDescription, l *Line) error {
 	l.Kind = kindOf(media.MediaName.Media)
 	l.Direction = DirectionInactive
@@ -121,7 +123,7 @@ func (p *parser) line(media *sdp.MediaDescription, l *Line) error {
 	return nil
 }
 
-// kindOf is the kind of a line, as a string of its own.
+// kindOf returns the kind of a line, as a string of its own.
 func kindOf(media string) volumetric.Kind {
 	for _, kind := range []volumetric.Kind{volumetric.KindVideo, volumetric.KindAudio, KindData} {
 		if media == string(kind) {
@@ -131,17 +133,18 @@ func kindOf(media string) volumetric.Kind {
 	return volumetric.Kind(strings.Clone(media))
 }
 
-// dataPort reads the port of SCTP, 0 where the line has no data channels over DTLS.
+// dataPort returns the SCTP port, or 0 if the line has no data channels over DTLS.
 func dataPort(media *sdp.MediaDescription) uint16 {
 	text, _ := media.Attribute("sctp-port")
 	port, err := strconv.ParseUint(text, 10, 16)
-	if media.MediaName.Media != string(KindData) || err != nil || !slices.Equal(media.MediaName.Formats, []string{"webrtc-datachannel"}) {
+	if media.MediaName.Media != string(KindData) || err != nil ||
+		!slices.Equal(media.MediaName.Formats, []string{"webrtc-datachannel"}) {
 		return 0
 	}
 	return uint16(port)
 }
 
-// mid reads the name of a line, which every line that is in use has.
+// mid parses the mid of a line, which every line in use has.
 func (p *parser) mid(media *sdp.MediaDescription, l *Line) error {
 	mid, _ := media.Attribute("mid")
 	l.MID = strings.Clone(mid)
@@ -159,7 +162,7 @@ func (p *parser) mid(media *sdp.MediaDescription, l *Line) error {
 
 var directions = [...]Direction{DirectionSendRecv, DirectionSendOnly, DirectionRecvOnly, DirectionInactive}
 
-// direction is that of the line, or of the session, or else both ways (RFC 8866 section 6.7).
+// direction returns the direction of the line, or of the session, or else sendrecv (RFC 8866 section 6.7).
 func (p *parser) direction(media *sdp.MediaDescription) Direction {
 	for _, attributes := range [][]sdp.Attribute{media.Attributes, p.session} {
 		for _, attribute := range attributes {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAnswersPinLittle keeps what was read of answers that are as long as messages may be: the memory that stays in use
-// is that of what is kept, not that of the texts.
+// TestAnswersPinLittle keeps the results of parsing answers of the maximum length: the memory in use is that of the
+// results, not that of the texts.
 func TestAnswersPinLittle(t *testing.T) {
 	const texts, padding = 8, 6 << 10
 	text := offerOfHundreds().Marshal()
@@ -33,7 +33,7 @@ func TestAnswersPinLittle(t *testing.T) {
 		kept[i] = d
 	}
 	after := inUse()
-	// 300 lines have 200 bytes each, and their names.
+	// 300 lines have 200 bytes each, and their mids.
 	if each := (int64(after) - int64(before)) / texts; each > int64(len(text))/8 {
 		t.Errorf("a description keeps %d bytes in use, its text has %d", each, len(text))
 	}

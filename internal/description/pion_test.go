@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// newPion makes a peer connection of Pion's that knows what Offered gives. It speaks over loopback only.
+// newPion returns a peer connection of Pion with the codecs of Offered. It uses loopback only.
 func newPion(t *testing.T) *webrtc.PeerConnection {
 	t.Helper()
 	engine := &webrtc.MediaEngine{}
@@ -30,7 +30,8 @@ func newPion(t *testing.T) *webrtc.PeerConnection {
 			}
 		}
 		for _, extension := range extensions {
-			if err := engine.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: extension.URI}, pionKind); err != nil {
+			if err := engine.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: extension.URI},
+				pionKind); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -39,7 +40,8 @@ func newPion(t *testing.T) *webrtc.PeerConnection {
 	settings.SetIncludeLoopbackCandidate(true)
 	settings.SetInterfaceFilter(func(name string) bool { return strings.HasPrefix(name, "lo") })
 	settings.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
-	pc, err := webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithSettingEngine(settings)).NewPeerConnection(webrtc.Configuration{})
+	pc, err := webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithSettingEngine(settings)).NewPeerConnection(
+		webrtc.Configuration{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +53,7 @@ func newPion(t *testing.T) *webrtc.PeerConnection {
 	return pc
 }
 
-// pionCodecs is a codec, and its retransmissions, as Pion is told of them.
+// pionCodecs returns a codec, and its retransmissions, in Pion's format.
 func pionCodecs(kind volumetric.Kind, c Codec) []webrtc.RTPCodecParameters {
 	var feedback []webrtc.RTCPFeedback
 	for _, f := range c.Feedback {
@@ -61,7 +63,8 @@ func pionCodecs(kind volumetric.Kind, c Codec) []webrtc.RTPCodecParameters {
 	_, name, _ := strings.Cut(c.MIMEType, "/")
 	parameters := []webrtc.RTPCodecParameters{{
 		RTPCodecCapability: webrtc.RTPCodecCapability{
-			MimeType: string(kind) + "/" + name, ClockRate: c.ClockRate, Channels: c.Channels, SDPFmtpLine: c.Format, RTCPFeedback: feedback,
+			MimeType: string(kind) + "/" + name, ClockRate: c.ClockRate, Channels: c.Channels, SDPFmtpLine: c.Format,
+			RTCPFeedback: feedback,
 		},
 		PayloadType: webrtc.PayloadType(c.PayloadType),
 	}}
@@ -89,7 +92,7 @@ func newTrack(t *testing.T, id, mimeType string) *webrtc.TrackLocalStaticRTP {
 	return track
 }
 
-// sameCodecs compares codecs in whatever order: Pion prefers its own.
+// sameCodecs compares codecs in any order: Pion prefers its own.
 func sameCodecs(t *testing.T, l *Line) {
 	t.Helper()
 	want, _ := Offered(l.Kind)
@@ -107,12 +110,14 @@ func sameCodecs(t *testing.T, l *Line) {
 	}
 }
 
-// TestPionAnswersOurOffer has Pion take an offer, send on the lines that receive, and answer; twice, the second time with a line more.
+// TestPionAnswersOurOffer lets Pion take an offer, send on the receiving lines, and answer; twice, the second time with
+// one more line.
 func TestPionAnswersOurOffer(t *testing.T) {
 	pc := newPion(t)
 	offer := offerOfFour()
 	for round := range 2 {
-		if err := pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer.Marshal()}); err != nil {
+		if err := pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer,
+			SDP: offer.Marshal()}); err != nil {
 			t.Fatal(err)
 		}
 		for _, transceiver := range pc.GetTransceivers() {
@@ -141,7 +146,8 @@ func TestPionAnswersOurOffer(t *testing.T) {
 			if l.Direction != offer.Lines[i].Direction.Reversed() || len(l.Extensions) != 1 {
 				t.Errorf("line %d is answered %q with extensions %v", i, l.Direction, l.Extensions)
 			}
-			if sends := l.Direction.Sends(); sends != (l.Streams.SSRC != 0) || sends != (l.Stream == fmt.Sprintf("publish-%d publish-%d", i, i)) {
+			if sends := l.Direction.Sends(); sends != (l.Streams.SSRC != 0) ||
+				sends != (l.Stream == fmt.Sprintf("publish-%d publish-%d", i, i)) {
 				t.Errorf("line %d has %+v of %q", i, l.Streams, l.Stream)
 			}
 			if l.Direction.Sends() && (l.Streams.Retransmission != 0) != (l.Kind == volumetric.KindVideo) {
@@ -153,11 +159,12 @@ func TestPionAnswersOurOffer(t *testing.T) {
 	}
 }
 
-// TestPionTakesHundredsOfLines has Pion answer the offer to a receiver of many.
+// TestPionTakesHundredsOfLines lets Pion answer the offer to a receiver of many tracks.
 func TestPionTakesHundredsOfLines(t *testing.T) {
 	pc := newPion(t)
 	offer := offerOfHundreds()
-	if err := pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer.Marshal()}); err != nil {
+	if err := pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer,
+		SDP: offer.Marshal()}); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := pc.CreateAnswer(nil)
@@ -169,7 +176,7 @@ func TestPionTakesHundredsOfLines(t *testing.T) {
 	}
 }
 
-// TestPionTakesOurAnswer answers an offer of Pion's that has a data channel, too.
+// TestPionTakesOurAnswer answers an offer of Pion with a data channel.
 func TestPionTakesOurAnswer(t *testing.T) {
 	pc := newPion(t)
 	receiving := webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}
@@ -195,7 +202,8 @@ func TestPionTakesOurAnswer(t *testing.T) {
 	sending := make(map[string]Sending)
 	for i := range ours.Lines {
 		if l := &ours.Lines[i]; l.Direction == DirectionRecvOnly {
-			sending[l.MID] = Sending{Streams: Streams{SSRC: uint32(2*i + 1), Retransmission: uint32(2*i + 2)}, Stream: "s t"}
+			sending[l.MID] = Sending{Streams: Streams{SSRC: uint32(2*i + 1), Retransmission: uint32(2*i + 2)},
+				Stream: "s t"}
 		}
 	}
 	answer, err := Answer(ours, sending)
@@ -219,13 +227,15 @@ func TestPionTakesOurAnswer(t *testing.T) {
 	if rejected != 1 || len(sending) == 0 {
 		t.Errorf("%d lines are rejected and %d send, expected 1 and some", rejected, len(sending))
 	}
-	if err := pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: answer.Marshal()}); err != nil {
+	if err := pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer,
+		SDP: answer.Marshal()}); err != nil {
 		t.Fatalf("%v\n%s", err, answer.Marshal())
 	}
 }
 
-// rewritten is a description of Pion's, once it has its candidates, as this package writes it.
-func rewritten(t *testing.T, ctx context.Context, pc *webrtc.PeerConnection, text webrtc.SessionDescription) webrtc.SessionDescription {
+// rewritten returns a description of Pion with all candidates, as written by this package.
+func rewritten(t *testing.T, ctx context.Context, pc *webrtc.PeerConnection,
+	text webrtc.SessionDescription) webrtc.SessionDescription {
 	t.Helper()
 	gathered := webrtc.GatheringCompletePromise(pc)
 	if err := pc.SetLocalDescription(text); err != nil {
@@ -243,14 +253,15 @@ func rewritten(t *testing.T, ctx context.Context, pc *webrtc.PeerConnection, tex
 	return webrtc.SessionDescription{Type: text.Type, SDP: d.Marshal()}
 }
 
-// TestPionConnectsByWhatIsWritten connects two peer connections of Pion's that get each other's descriptions as this package understood and wrote
-// them, and holds what the receiver sees of the streams against what the sender has.
+// TestPionConnectsByWhatIsWritten connects two peer connections of Pion whose descriptions are parsed and written by
+// this package, and compares the streams of the receiver with those of the sender.
 func TestPionConnectsByWhatIsWritten(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	from, to := newPion(t), newPion(t)
 	tracks := []*webrtc.TrackLocalStaticRTP{
-		newTrack(t, "first", volumetric.MIMEVolumetric), newTrack(t, "second", volumetric.MIMEOpaque), newTrack(t, "voice", volumetric.MIMEOpus),
+		newTrack(t, "first", volumetric.MIMEVolumetric), newTrack(t, "second", volumetric.MIMEOpaque),
+		newTrack(t, "voice", volumetric.MIMEOpus),
 	}
 	senders := make(map[string]webrtc.RTPSendParameters)
 	for _, track := range tracks {
@@ -283,15 +294,19 @@ func TestPionConnectsByWhatIsWritten(t *testing.T) {
 		case track := <-heard:
 			sender, ok := senders[track.ID()]
 			if !ok || track.StreamID() != track.ID() || track.SSRC() != sender.Encodings[0].SSRC {
-				t.Errorf("heard %q of stream %q with ssrc %d, sender has %+v", track.ID(), track.StreamID(), track.SSRC(), sender.Encodings)
+				t.Errorf("heard %q of stream %q with ssrc %d, sender has %+v", track.ID(), track.StreamID(),
+					track.SSRC(), sender.Encodings)
 			}
-			if video := track.Kind() == webrtc.RTPCodecTypeVideo; track.HasRTX() != video || track.RtxSSRC() != sender.Encodings[0].RTX.SSRC {
-				t.Errorf("%q: retransmissions are %t with ssrc %d, sender has %+v", track.ID(), track.HasRTX(), track.RtxSSRC(), sender.Encodings)
+			if video := track.Kind() == webrtc.RTPCodecTypeVideo; track.HasRTX() != video ||
+				track.RtxSSRC() != sender.Encodings[0].RTX.SSRC {
+				t.Errorf("%q: retransmissions are %t with ssrc %d, sender has %+v", track.ID(), track.HasRTX(),
+					track.RtxSSRC(), sender.Encodings)
 			}
 			delete(senders, track.ID())
 		case <-tick.C:
 			for _, track := range tracks {
-				if err := track.WriteRTP(&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: number}, Payload: []byte("x")}); err != nil {
+				if err := track.WriteRTP(&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: number},
+					Payload: []byte("x")}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// plausible is a transport as an offerer describes it.
+// plausible is the transport of an offerer.
 func plausible() Transport {
 	return Transport{
 		Ufrag: "QOhhJarxWaTTuEgU", Password: "wtIDpYxHiZwzKbSYZIbIKUBGyBHKTLnF",
@@ -23,7 +23,7 @@ func plausible() Transport {
 	}
 }
 
-// offered is a line that is offered, with streams where it sends.
+// offered returns an offered line, with streams if it sends.
 func offered(index int, kind volumetric.Kind, direction Direction) Line {
 	codecs, extensions := Offered(kind)
 	l := Line{MID: strconv.Itoa(index), Kind: kind, Direction: direction, Codecs: codecs, Extensions: extensions}
@@ -49,12 +49,13 @@ func offerOfFour() *Description {
 func offerOfHundreds() *Description {
 	d := &Description{SessionID: 4711, Version: 2, Transport: plausible()}
 	for i := range 300 {
-		d.Lines = append(d.Lines, offered(i, volumetric.KindVideo, []Direction{DirectionRecvOnly, DirectionSendOnly}[i%2]))
+		d.Lines = append(d.Lines, offered(i, volumetric.KindVideo,
+			[]Direction{DirectionRecvOnly, DirectionSendOnly}[i%2]))
 	}
 	return d
 }
 
-// answerOfFour is the right answer to offerOfFour.
+// answerOfFour is a valid answer to offerOfFour.
 func answerOfFour(t testing.TB) *Description {
 	t.Helper()
 	answer, err := Answer(offerOfFour(), map[string]Sending{
@@ -79,7 +80,7 @@ func parsed(t testing.TB, text string) *Description {
 	return d
 }
 
-// sections cuts a description into what is about the session and one part for each media line.
+// sections divides a description into the session part and one part for each media line.
 func sections(description string) []string {
 	parts := strings.Split(description, "\r\nm=")
 	for i := range parts {
@@ -91,7 +92,7 @@ func sections(description string) []string {
 	return parts
 }
 
-// rearranged is a description whose sections are those of another, 0 being what is about the session.
+// rearranged returns a description with the given sections of another; 0 is the session part.
 func rearranged(order ...int) func(string) string {
 	return func(description string) string {
 		parts := sections(description)
@@ -103,11 +104,12 @@ func rearranged(order ...int) func(string) string {
 	}
 }
 
-// lacking leaves out the lines of a description that begin with the prefix.
+// lacking removes the lines of a description that begin with the prefix.
 func lacking(prefix string) func(string) string {
 	return func(description string) string {
 		lines := strings.Split(description, "\r\n")
-		return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, prefix) }), "\r\n")
+		return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, prefix) }),
+			"\r\n")
 	}
 }
 

@@ -8,10 +8,12 @@ import (
 	"github.com/pion/sdp/v3"
 )
 
-// maxSourceAttributes bounds a=ssrc and a=ssrc-group of one line: two streams have four attributes each at most, and a group.
+// maxSourceAttributes bounds a=ssrc and a=ssrc-group of one line: two streams have four attributes each at most, and a
+// group.
 const maxSourceAttributes = 32
 
-// parseStreams reads which streams a line names (RFC 5576). The first SSRC that is not a retransmission is the media's.
+// parseStreams parses the streams of a line (RFC 5576). The first SSRC that is not a retransmission is that of the
+// media.
 func parseStreams(media *sdp.MediaDescription) (Streams, error) {
 	var grouped, single Streams
 	named := 0
@@ -48,7 +50,7 @@ func parseStreams(media *sdp.MediaDescription) (Streams, error) {
 	}
 }
 
-// parseGroup reads a stream and its retransmissions: "FID 11 12". Groups of other semantics are zero.
+// parseGroup parses a stream and its retransmissions: "FID 11 12". For groups of other semantics the result is zero.
 func parseGroup(value string) (Streams, error) {
 	fields := strings.Fields(value)
 	if len(fields) != 3 || fields[0] != "FID" {
@@ -65,7 +67,7 @@ func parseGroup(value string) (Streams, error) {
 	return Streams{SSRC: media, Retransmission: retransmission}, nil
 }
 
-// parseSSRC reads a number other than 0, which says here that there is none.
+// parseSSRC parses an SSRC other than 0, which means none in this package.
 func parseSSRC(text string) (uint32, error) {
 	ssrc, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || ssrc == 0 {
@@ -74,7 +76,8 @@ func parseSSRC(text string) (uint32, error) {
 	return uint32(ssrc), nil
 }
 
-// parseStream reads the identifiers of the media stream and its track: from a=msid, or from a=ssrc as in "11 msid:stream track".
+// parseStream parses the identifiers of the media stream and its track: from a=msid, or from a=ssrc as in "11
+// msid:stream track".
 func parseStream(media *sdp.MediaDescription) string {
 	if stream, ok := media.Attribute("msid"); ok {
 		return strings.Join(strings.Fields(stream), " ")

@@ -8,12 +8,12 @@ import (
 	"github.com/pion/sdp/v3"
 )
 
-// MaxCandidates bounds the remote candidates of one description, in it and after it. Hosts with several addresses of both families, STUN and TURN
-// have some twenty; each is sent connectivity checks, wherever it points.
+// MaxCandidates bounds the remote candidates of one description, in the text and trickled. Hosts with several addresses
+// of both families, STUN and TURN have about twenty. Connectivity checks are sent to each, whatever its address is.
 const MaxCandidates = 64
 
-// The lengths of ICE's credentials. RFC 8839 section 5.4 has 256 for the longest. User name fragments are sent in every
-// check, to whatever address the remote peer names; implementations have 4 to 32 characters.
+// The lengths of ICE credentials. RFC 8839 section 5.4 permits up to 256. User name fragments are sent in every check,
+// to any address that the remote peer specifies; implementations have 4 to 32 characters.
 const (
 	minUfrag    = 4
 	maxUfrag    = 64
@@ -21,7 +21,8 @@ const (
 	maxPassword = 256
 )
 
-// transport reads the one transport: from the tagged line, and what that does not say from the session. Candidates are those of all lines.
+// transport parses the transport: from the tagged line, and for missing attributes from the session. Candidates are
+// those of all lines.
 func (p *parser) transport(lines []*sdp.MediaDescription, t *Transport) error {
 	levels := [][]sdp.Attribute{p.tagged(lines), p.session}
 	t.Ufrag, t.Password = strings.Clone(first(levels, "ice-ufrag")), strings.Clone(first(levels, "ice-pwd"))
@@ -51,8 +52,8 @@ func (p *parser) transport(lines []*sdp.MediaDescription, t *Transport) error {
 	return p.candidates(lines, t)
 }
 
-// tagged gives the attributes of the line that the BUNDLE group begins with. Where that is rejected, or there is no group, it is the first line in
-// use.
+// tagged returns the attributes of the first line of the BUNDLE group. If that line is rejected, or there is no group,
+// it is the first line in use.
 func (p *parser) tagged(lines []*sdp.MediaDescription) []sdp.Attribute {
 	i := slices.IndexFunc(lines, func(media *sdp.MediaDescription) bool {
 		mid, _ := media.Attribute("mid")
@@ -64,7 +65,7 @@ func (p *parser) tagged(lines []*sdp.MediaDescription) []sdp.Attribute {
 	return lines[i].Attributes
 }
 
-// candidates gathers those of all lines in use: others than the tagged one may repeat them.
+// candidates collects the candidates of all lines in use: lines other than the tagged one may repeat them.
 func (p *parser) candidates(lines []*sdp.MediaDescription, t *Transport) error {
 	for _, media := range lines {
 		if !p.inUse(media) {
@@ -89,7 +90,7 @@ func (p *parser) candidates(lines []*sdp.MediaDescription, t *Transport) error {
 	return nil
 }
 
-// checkCredential reports a credential of ICE that does not fit what is sent in STUN. A missing one passes.
+// checkCredential reports an ICE credential that does not fit STUN. A missing one passes.
 func checkCredential(key, value string, shortest, longest int) error {
 	printable := !strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' })
 	if value == "" || len(value) >= shortest && len(value) <= longest && printable {
@@ -98,8 +99,8 @@ func checkCredential(key, value string, shortest, longest int) error {
 	return fmt.Errorf("%s of %d bytes, expected %d to %d letters and digits", key, len(value), shortest, longest)
 }
 
-// parseFingerprints gives the first fingerprint by a hash function that is known, or an error where there are others only. It is empty where there
-// are none.
+// parseFingerprints returns the first fingerprint with a supported hash function, an error if there are only others, or
+// "" if there are none.
 func parseFingerprints(attributes []sdp.Attribute) (string, error) {
 	var unknown error
 	for _, attribute := range attributes {
@@ -115,7 +116,8 @@ func parseFingerprints(attributes []sdp.Attribute) (string, error) {
 	return "", unknown
 }
 
-// parseFingerprint checks a fingerprint, and writes it as RFC 8122 section 5 does: the function in lower case, the value in upper case.
+// parseFingerprint checks a fingerprint, and normalises it to RFC 8122 section 5: the function in lower case, the value
+// in upper case.
 func parseFingerprint(value string) (string, error) {
 	function, sum, _ := strings.Cut(value, " ")
 	function, sum = strings.ToLower(function), strings.ToUpper(sum)
@@ -133,14 +135,15 @@ func parseFingerprint(value string) (string, error) {
 	pairs := strings.Split(sum, ":")
 	isPair := func(pair string) bool { return len(pair) == 2 && isHex(pair[0]) && isHex(pair[1]) }
 	if len(pairs) != size || slices.ContainsFunc(pairs, func(pair string) bool { return !isPair(pair) }) {
-		return "", fmt.Errorf("fingerprint by %s, expected %d bytes in hexadecimal with colons between them", function, size)
+		return "", fmt.Errorf("fingerprint by %s, expected %d bytes in hexadecimal with colons between them",
+			function, size)
 	}
 	return function + " " + sum, nil
 }
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'A' && c <= 'F' }
 
-// first is the value of an attribute on the first level that has it.
+// first returns the value of an attribute on the first level that has it.
 func first(levels [][]sdp.Attribute, key string) string {
 	for _, attributes := range levels {
 		for _, attribute := range attributes {

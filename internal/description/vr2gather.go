@@ -7,24 +7,26 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// The payload types of VR2Gather's peers, which they know under these numbers only.
+// The payload types of VR2Gather's peers, which are fixed in the peers.
 const (
 	PayloadTypeVR2GatherVideo = 5
 	PayloadTypeVR2GatherAudio = 6
 )
 
-// vr2GatherClockRate is the RTP clock of both kinds, in Hz.
+// vr2GatherClockRate is the RTP clock rate of both kinds, in Hz.
 const vr2GatherClockRate = 90000
 
-// ForVR2Gather turns an offer that this package has made into one that VR2Gather's peers read: each line has the one format of its kind, without
-// retransmissions and requests for them, and transport-wide numbers are the only header extension. Streams name by mid what the lines carry that the offerer
-// sends on, as in Line.Stream; of those that it does not name the mid is the name. Candidates that keep refuses are left out.
+// ForVR2Gather converts an offer of this package to one for VR2Gather's peers: each line has the one format of its
+// kind, without retransmissions and requests for them, and transport-wide numbers are the only header extension.
+// streams has, by mid, the identifiers of the lines on which the offerer sends, as in Line.Stream; the default is the
+// mid. Candidates for which keep returns false are removed.
 func ForVR2Gather(offer string, streams map[string]string, keep func(candidate string) bool) (string, error) {
 	d, err := Parse(offer)
 	if err != nil {
 		return "", err
 	}
-	d.Transport.Candidates = slices.DeleteFunc(slices.Clone(d.Transport.Candidates), func(c string) bool { return !keep(c) })
+	d.Transport.Candidates = slices.DeleteFunc(slices.Clone(d.Transport.Candidates),
+		func(c string) bool { return !keep(c) })
 	for i := range d.Lines {
 		l := &d.Lines[i]
 		if l.Rejected {
@@ -41,10 +43,11 @@ func ForVR2Gather(offer string, streams map[string]string, keep func(candidate s
 	return d.Marshal(), nil
 }
 
-// vr2GatherCodec is the format of a kind of line.
+// vr2GatherCodec returns the format of a kind of line.
 func vr2GatherCodec(kind volumetric.Kind) Codec {
 	c := Codec{
-		MIMEType: string(kind) + "/pcm", ClockRate: vr2GatherClockRate, Feedback: soundFeedback, PayloadType: PayloadTypeVR2GatherVideo,
+		MIMEType: string(kind) + "/pcm", ClockRate: vr2GatherClockRate, Feedback: soundFeedback,
+		PayloadType: PayloadTypeVR2GatherVideo,
 	}
 	if kind == volumetric.KindAudio {
 		c.PayloadType = PayloadTypeVR2GatherAudio
@@ -52,9 +55,10 @@ func vr2GatherCodec(kind volumetric.Kind) Codec {
 	return c
 }
 
-// FromVR2Gather turns the answer of a VR2Gather peer to what ForVR2Gather made into an answer to the offer that it was made of, and tells by mid how the peer
-// names the streams that it sends, as in Line.Stream. Where a line has another format, or packets would not be numbered over the whole transport, so that their
-// headers would not have the length that such peers take for granted, there is an error, which wraps ErrDescription.
+// FromVR2Gather converts the answer of a VR2Gather peer to an offer of ForVR2Gather to an answer to the original offer.
+// streams has, by mid, the peer's identifiers of the streams that it sends, as in Line.Stream. The error, which wraps
+// ErrDescription, reports a line of another format, or without transport-wide numbers: the headers would not have the
+// length that such peers assume.
 func FromVR2Gather(answer string) (text string, streams map[string]string, err error) {
 	d, err := Parse(answer)
 	if err != nil {
@@ -90,7 +94,7 @@ func checkVR2Gather(l *Line) error {
 	return nil
 }
 
-// carrier is the format of ours, without retransmissions, that stands for VR2Gather's on a line of the kind.
+// carrier returns the format, without retransmissions, that represents VR2Gather's on a line of the kind.
 func carrier(kind volumetric.Kind) Codec {
 	known, mimeType := videoCodecs, volumetric.MIMEVolumetric
 	if kind == volumetric.KindAudio {

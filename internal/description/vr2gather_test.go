@@ -11,14 +11,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// offerToPeer is an offer with a line for sound and one for a tile that the peer sends, and one for a tile that it receives.
+// offerToPeer is an offer with a line for sound and one for a tile that the peer sends, and one for a tile that it
+// receives.
 func offerToPeer() *Description {
 	d := &Description{
 		SessionID: 1, Version: 1,
 		Transport: Transport{
-			Ufrag: "abcd", Password: "abcdefghijklmnopqrstuv", Fingerprint: "sha-256 " + strings.Repeat("AB:", 31) + "AB", Role: RoleActpass,
+			Ufrag: "abcd", Password: "abcdefghijklmnopqrstuv", Fingerprint: "sha-256 " + strings.Repeat("AB:", 31) +
+				"AB", Role: RoleActpass,
 			Candidates: []string{
-				"candidate:1 1 udp 2130706431 10.8.0.1 7882 typ host", "candidate:2 1 tcp 1671430143 10.8.0.1 7882 typ host tcptype passive",
+				"candidate:1 1 udp 2130706431 10.8.0.1 7882 typ host",
+				"candidate:2 1 tcp 1671430143 10.8.0.1 7882 typ host tcptype passive",
 			},
 		},
 	}
@@ -35,7 +38,7 @@ func offerToPeer() *Description {
 
 func overUDP(candidate string) bool { return strings.Contains(candidate, " udp ") }
 
-// TestForVR2Gather checks the lines that a peer of VR2Gather's reads, to the letter.
+// TestForVR2Gather checks the exact lines that a VR2Gather peer reads.
 func TestForVR2Gather(t *testing.T) {
 	text, err := ForVR2Gather(offerToPeer().Marshal(), map[string]string{"2": "0 video_7_0"}, overUDP)
 	if err != nil {
@@ -84,7 +87,7 @@ a=ssrc:11 cname:0
 	}
 }
 
-// peerOfPion makes a peer connection with the codecs of VR2Gather's peer, and its first two tracks.
+// peerOfPion returns a peer connection with the codecs of VR2Gather's peer, and its first two tracks.
 func peerOfPion(t *testing.T, numbered bool) *webrtc.PeerConnection {
 	t.Helper()
 	engine := &webrtc.MediaEngine{}
@@ -92,20 +95,24 @@ func peerOfPion(t *testing.T, numbered bool) *webrtc.PeerConnection {
 		t.Fatal(err)
 	}
 	capabilities := map[webrtc.RTPCodecType]webrtc.RTPCodecCapability{
-		webrtc.RTPCodecTypeAudio: {MimeType: "audio/pcm", ClockRate: 90000}, webrtc.RTPCodecTypeVideo: {MimeType: "video/pcm", ClockRate: 90000},
+		webrtc.RTPCodecTypeAudio: {MimeType: "audio/pcm", ClockRate: 90000},
+		webrtc.RTPCodecTypeVideo: {MimeType: "video/pcm", ClockRate: 90000},
 	}
-	for kind, number := range map[webrtc.RTPCodecType]webrtc.PayloadType{webrtc.RTPCodecTypeVideo: 5, webrtc.RTPCodecTypeAudio: 6} {
+	for kind, number := range map[webrtc.RTPCodecType]webrtc.PayloadType{webrtc.RTPCodecTypeVideo: 5,
+		webrtc.RTPCodecTypeAudio: 6} {
 		codec := webrtc.RTPCodecParameters{RTPCodecCapability: capabilities[kind], PayloadType: number}
 		if err := engine.RegisterCodec(codec, kind); err != nil {
 			t.Fatal(err)
 		}
 		if numbered {
-			if err := engine.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: TransportWideCC}, kind); err != nil {
+			if err := engine.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: TransportWideCC},
+				kind); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	pc, err := webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(&interceptor.Registry{})).NewPeerConnection(webrtc.Configuration{})
+	pc, err := webrtc.NewAPI(webrtc.WithMediaEngine(engine),
+		webrtc.WithInterceptorRegistry(&interceptor.Registry{})).NewPeerConnection(webrtc.Configuration{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +136,7 @@ func peerOfPion(t *testing.T, numbered bool) *webrtc.PeerConnection {
 	return pc
 }
 
-// answerOf is a peer's answer to an offer for VR2Gather.
+// answerOf returns a peer's answer to an offer for VR2Gather.
 func answerOf(t *testing.T, pc *webrtc.PeerConnection, offer string) string {
 	t.Helper()
 	if err := pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer}); err != nil {
@@ -145,7 +152,8 @@ func answerOf(t *testing.T, pc *webrtc.PeerConnection, offer string) string {
 	return answer.SDP
 }
 
-// TestFromVR2Gather has a peer of VR2Gather's kind answer: what comes of that answers the offer as it was made, and tells the names of the peer's streams.
+// TestFromVR2Gather lets a VR2Gather-like peer answer: the converted answer fits the original offer, and has the
+// identifiers of the peer's streams.
 func TestFromVR2Gather(t *testing.T) {
 	offer := offerToPeer()
 	text, err := ForVR2Gather(offer.Marshal(), map[string]string{"2": "0 video_7_0"}, overUDP)
@@ -172,16 +180,18 @@ func TestFromVR2Gather(t *testing.T) {
 		}
 	}
 	bare := answerOf(t, peerOfPion(t, false), text)
-	if _, _, err := FromVR2Gather(bare); !errors.Is(err, ErrDescription) || !strings.Contains(err.Error(), "transport-wide") {
+	if _, _, err := FromVR2Gather(bare); !errors.Is(err, ErrDescription) ||
+		!strings.Contains(err.Error(), "transport-wide") {
 		t.Errorf("without numbers: %v", err)
 	}
 	other := strings.ReplaceAll(bare, "pcm/90000", "pcm/8000")
-	if _, _, err := FromVR2Gather(other); !errors.Is(err, ErrDescription) || !strings.Contains(err.Error(), "payload type") {
+	if _, _, err := FromVR2Gather(other); !errors.Is(err, ErrDescription) ||
+		!strings.Contains(err.Error(), "payload type") {
 		t.Errorf("with another codec: %v", err)
 	}
 }
 
-// FuzzFromVR2Gather checks that what a peer answers is turned into something that can be read, or refused.
+// FuzzFromVR2Gather checks that any answer of a peer is converted to a valid description, or refused.
 func FuzzFromVR2Gather(f *testing.F) {
 	offer, err := ForVR2Gather(offerToPeer().Marshal(), nil, overUDP)
 	if err != nil {
