@@ -9,7 +9,8 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// BenchmarkLink sends a packet every 100 µs through the pure core and delivers whenever something is due. At 50 Mbit/s a packet of 625 bytes lasts just as long.
+// BenchmarkLink sends a packet every 100 µs through the pure core and delivers whenever a packet is due. At 50 Mbit/s a
+// packet of 625 bytes takes as long.
 func BenchmarkLink(b *testing.B) {
 	benchmarks := []struct {
 		name   string
@@ -22,8 +23,14 @@ func BenchmarkLink(b *testing.B) {
 			*c = everything(b)
 			c.RateBPS = 50_000_000
 		})},
-		{"codel", with(func(c *netem.Config) { c.Delay, c.RateBPS, c.Queue = 10*time.Millisecond, 50_000_000, netem.QueueCoDel })},
-		{"fq", with(func(c *netem.Config) { c.Delay, c.RateBPS, c.Queue = 10*time.Millisecond, 50_000_000, netem.QueueFQ })},
+		{"codel", with(func(c *netem.Config) {
+			c.Delay, c.RateBPS, c.Queue = 10*time.Millisecond, 50_000_000,
+				netem.QueueCoDel
+		})},
+		{"fq", with(func(c *netem.Config) {
+			c.Delay, c.RateBPS, c.Queue = 10*time.Millisecond, 50_000_000,
+				netem.QueueFQ
+		})},
 	}
 	for _, bench := range benchmarks {
 		b.Run(bench.name, func(b *testing.B) {
@@ -73,7 +80,8 @@ func BenchmarkCubic(b *testing.B) {
 	}
 }
 
-// BenchmarkNetwork passes packets of 1,200 bytes from a writer to a reader through the shell, without delay and through two links that never idle.
+// BenchmarkNetwork passes packets of 1,200 bytes from a writer to a reader through the shell, without delay and through
+// two links that never idle.
 func BenchmarkNetwork(b *testing.B) {
 	for name, cfg := range map[string]netem.Config{
 		"at once":         {},
@@ -114,7 +122,7 @@ func BenchmarkNetwork(b *testing.B) {
 	}
 }
 
-// BenchmarkNetworkLateness reports how much later than asked for packets arrive in real time, on a network that is idle otherwise.
+// BenchmarkNetworkLateness reports the lateness of packets in real time, on an otherwise idle network.
 func BenchmarkNetworkLateness(b *testing.B) {
 	const delay = 3300 * time.Microsecond
 	n := newNetwork(b, 1)

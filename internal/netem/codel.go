@@ -7,24 +7,26 @@ import (
 
 // The parameters of CoDel for the Internet (RFC 8289, section 4.4).
 const (
-	// CoDelTarget is how long packets may wait all the time.
+	// CoDelTarget is the acceptable standing queueing delay.
 	CoDelTarget = 5 * time.Millisecond
-	// CoDelInterval is how long they may wait longer before the first is dropped: the round trip of a slow path.
+	// CoDelInterval is the time for which the delay may exceed the target before the first drop: the round trip of a
+	// slow path.
 	CoDelInterval = 100 * time.Millisecond
 )
 
-// CoDel is the Queue of RFC 8289, "Controlled Delay": first in, first out, but once packets have waited longer than CoDelTarget for CoDelInterval, it drops
-// from the head, at intervals that shrink with the square root of the number of drops, until they wait less. A packet that says it understands ECN is marked instead of dropped.
+// CoDel is the Queue of RFC 8289, "Controlled Delay": first in, first out. When packets have waited longer than
+// CoDelTarget for CoDelInterval, it drops from the head, at intervals that shrink with the square root of the number of
+// drops, until the delay is below the target. ECN-capable packets are marked instead of dropped.
 type CoDel struct {
 	limit   int
 	packets packetList
 	law     controlLaw
 }
 
-// NewCoDel returns a queue for at most limitBytes bytes. An empty queue takes one packet of any size.
+// NewCoDel returns a queue for at most limitBytes bytes. An empty queue accepts one packet of any size.
 func NewCoDel(limitBytes int) *CoDel { return &CoDel{limit: limitBytes} }
 
-// Enqueue takes p, or drops it if the bytes waiting would exceed the limit.
+// Enqueue adds p, or drops it if the queue would exceed the limit.
 func (q *CoDel) Enqueue(p *Packet, now time.Time) (dropped int) {
 	if q.packets.len() > 0 && q.packets.bytes+p.Size > q.limit {
 		p.discard()
@@ -35,26 +37,26 @@ func (q *CoDel) Enqueue(p *Packet, now time.Time) (dropped int) {
 	return 0
 }
 
-// Dequeue gives the packet that has waited longest, after those that it drops.
+// Dequeue returns the packet that has waited longest, after dropping others as necessary.
 func (q *CoDel) Dequeue(now time.Time) (p *Packet, dropped int) {
 	return q.law.dequeue(&q.packets, now)
 }
 
-// Len is the number of packets waiting.
+// Len returns the number of packets waiting.
 func (q *CoDel) Len() int { return q.packets.len() }
 
 func (q *CoDel) setLimit(bytes int) { q.limit = bytes }
 
 // controlLaw is the state of CoDel for one list of packets. Names and steps are those of RFC 8289, section 5.
 type controlLaw struct {
-	firstAbove       time.Time // when packets will have waited longer than the target for an interval, zero if the last one did not
-	dropNext         time.Time // when the next one is dropped, while dropping
-	count, lastCount int       // drops since dropping began, and what count began with
+	firstAbove       time.Time // end of the interval above the target, zero if the last packet was below
+	dropNext         time.Time // time of the next drop, while dropping
+	count, lastCount int       // drops since dropping began, and the initial value of count
 	dropping         bool
-	largest          int // bytes of the largest packet so far: a queue that holds no more is a good one
+	largest          int // bytes of the largest packet so far: a queue with no more bytes is a good queue
 }
 
-// dequeue takes the next packet out of the list, after dropping what the law says.
+// dequeue removes the next packet from the list, after the drops of the control law.
 func (c *controlLaw) dequeue(list *packetList, now time.Time) (p *Packet, dropped int) {
 	p, above := c.next(list, now)
 	if !c.dropping {
@@ -80,7 +82,7 @@ func (c *controlLaw) dequeue(list *packetList, now time.Time) (p *Packet, droppe
 	return p, dropped
 }
 
-// beginDropping drops or marks p, the first packet that is to be.
+// beginDropping drops or marks p, the first packet of a dropping phase.
 func (c *controlLaw) beginDropping(p *Packet, list *packetList, now time.Time) (next *Packet, dropped int) {
 	next = p
 	if !mark(p) {
@@ -89,7 +91,7 @@ func (c *controlLaw) beginDropping(p *Packet, list *packetList, now time.Time) (
 		next, _ = c.next(list, now)
 	}
 	c.dropping = true
-	// If it has dropped until recently, it goes on from the rate that held the queue then.
+	// If the last dropping phase was recent, continue with the drop rate that controlled the queue then.
 	recent := now.Sub(c.dropNext) < 16*CoDelInterval
 	if delta := c.count - c.lastCount; delta > 1 && recent {
 		c.count = delta
@@ -101,7 +103,8 @@ func (c *controlLaw) beginDropping(p *Packet, list *packetList, now time.Time) (
 	return next, dropped
 }
 
-// next takes a packet out of the list, nil if it is empty, and tells whether packets have waited longer than the target for an interval.
+// next removes a packet from the list, nil if it is empty, and reports whether packets have waited longer than the
+// target for an interval.
 func (c *controlLaw) next(list *packetList, now time.Time) (p *Packet, above bool) {
 	p = list.pop()
 	if p == nil {
@@ -120,12 +123,12 @@ func (c *controlLaw) next(list *packetList, now time.Time) (p *Packet, above boo
 	return p, above
 }
 
-// after is when the next packet is dropped after one was at t.
+// after returns the time of the next drop after a drop at t.
 func (c *controlLaw) after(t time.Time) time.Time {
 	return t.Add(time.Duration(float64(CoDelInterval) / math.Sqrt(float64(c.count))))
 }
 
-// mark tells the receiver of congestion, if the packet says that this is understood (RFC 3168).
+// mark sets CE on an ECN-capable packet (RFC 3168) and reports whether it did.
 func mark(p *Packet) bool {
 	if p.ECN == NotECT {
 		return false

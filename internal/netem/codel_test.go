@@ -8,8 +8,9 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// TestCoDelControlLaw is a transcript of CoDel under a sender that does not react: a packet comes every millisecond and one goes every two milliseconds. Numbers are those
-// of the packets, and the time is that of the Dequeue that dropped it.
+// TestCoDelControlLaw is a transcript of CoDel with a sender that does not react: a packet arrives every millisecond
+// and one leaves every two milliseconds. Numbers are those of the packets, and the time is that of the Dequeue that
+// dropped it.
 func TestCoDelControlLaw(t *testing.T) {
 	for _, ecn := range []netem.ECN{netem.NotECT, netem.ECT0} {
 		q := netem.NewCoDel(1 << 30)
@@ -32,8 +33,9 @@ func TestCoDelControlLaw(t *testing.T) {
 				}
 			}
 		}
-		// At 2k ms packet k is served, which has waited k ms: 5 ms at 10 ms. The first drop is 100 ms later, and the following are 100 ms / √n apart: at 110 + 100,
-		// + 70.7, + 57.7, + 50, + 44.7, + 40.8 = 210, 280.7, 338.4, 388.4, 433.2, 474.0; a packet is served every 2 ms.
+		// At 2k ms packet k is served, which has waited k ms: 5 ms at 10 ms. The first drop is 100 ms later, and the
+		// following are 100 ms / √n apart: at 110 + 100, + 70.7, + 57.7, + 50, + 44.7, + 40.8 = 210, 280.7, 338.4,
+		// 388.4, 433.2, 474.0; a packet is served every 2 ms.
 		expected := []int{110, 210, 282, 340, 390, 434, 474}
 		if ecn == netem.NotECT && (!slices.Equal(drops, expected) || marks != nil) {
 			t.Errorf("drops at %v and marks at %v, expected drops at %v alone", drops, marks, expected)
@@ -44,10 +46,11 @@ func TestCoDelControlLaw(t *testing.T) {
 	}
 }
 
-// TestCoDelResumes stops the overload for a while: if that was short, dropping goes on at nearly the rate at which it ended.
+// TestCoDelResumes stops the overload for a while: if the pause was short, dropping continues at nearly its last rate.
 func TestCoDelResumes(t *testing.T) {
-	// The first overload drops seven packets, as above, and would drop the next at 474 + 37.8 ms. Less than 1.6 s after that, dropping begins with n = 6: at 110 ms, then
-	// + 40.8, + 37.8, + 35.4, + 33.3 and + 31.6 ms. Later it begins with n = 1: at 110, 210 and 280.7 ms.
+	// The first overload drops seven packets, as above, and would drop the next at 474 + 37.8 ms. Less than 1.6 s after
+	// that, dropping begins with n = 6: at 110 ms, then + 40.8, + 37.8, + 35.4, + 33.3 and + 31.6 ms. Later it begins
+	// with n = 1: at 110, 210 and 280.7 ms.
 	for pause, expected := range map[time.Duration]int{second: 6, 3 * second: 3} {
 		q := netem.NewCoDel(1 << 30)
 		now := epoch
@@ -97,7 +100,10 @@ func TestCoDelLimits(t *testing.T) {
 // TestCoDelHoldsTheQueueAtItsTarget lets Cubic fill the same buffer of 100 ms under CoDel and without it.
 func TestCoDelHoldsTheQueueAtItsTarget(t *testing.T) {
 	delays := func(discipline string) (counts netem.DelayCounts, utilisation float64) {
-		b := newBottleneck(t, with(func(c *netem.Config) { c.Delay, c.RateBPS, c.Queue = 10*time.Millisecond, 50_000_000, discipline }))
+		b := newBottleneck(t, with(func(c *netem.Config) {
+			c.Delay, c.RateBPS, c.Queue = 10*time.Millisecond,
+				50_000_000, discipline
+		}))
 		b.add(10*time.Millisecond, 0)
 		b.run(5 * second)
 		before := b.stats()
@@ -110,9 +116,11 @@ func TestCoDelHoldsTheQueueAtItsTarget(t *testing.T) {
 	p50, p95 := codel.Quantile(0.5), codel.Quantile(0.95)
 	t.Logf("CoDel: p50 %v, p95 %v, utilisation %.3f; FIFO: p50 %v", p50, p95, utilisation, fifo.Quantile(0.5))
 	if p50 < time.Millisecond || p50 > 6*time.Millisecond || p95 > 8*time.Millisecond || utilisation < 0.95 {
-		t.Errorf("under CoDel packets wait %v and at the 95th percentile %v, at utilisation %.3f; expected about 5 ms and 0.95", p50, p95, utilisation)
+		t.Errorf("under CoDel packets wait %v and at the 95th percentile %v, at utilisation %.3f; "+
+			"expected about 5 ms and 0.95", p50, p95, utilisation)
 	}
 	if p50 := fifo.Quantile(0.5); p50 < 50*time.Millisecond {
-		t.Errorf("without CoDel packets wait %v, expected most of the 100 ms that fit: the comparison shows nothing", p50)
+		t.Errorf("without CoDel packets wait %v, expected most of the 100 ms that fit: the comparison shows nothing",
+			p50)
 	}
 }

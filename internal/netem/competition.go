@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// AddCubic makes count endless transfers by Cubic begin now, which compete with the host's packets for one direction of its access link. Their other ends are
-// past the access link, where nothing delays them; acknowledgements take the Config.Delay that the other direction has now, and neither load nor lose anything there. The link
-// must have a rate. The error wraps ErrAddress or ErrConfig, or is net.ErrClosed.
+// AddCubic starts count endless Cubic transfers that compete with the host's packets for one direction of its access
+// link. Their other ends are directly behind the access link, without further delay. Acknowledgements take the current
+// Config.Delay of the other direction, without load or loss. The link must have a rate. The error wraps ErrAddress or
+// ErrConfig, or is net.ErrClosed.
 func (n *Network) AddCubic(addr netip.Addr, d Direction, count int) error {
 	if count < 1 {
 		return fmt.Errorf("%w: %d Cubic flows, expected 1 or more", ErrConfig, count)
@@ -25,7 +26,7 @@ func (n *Network) AddCubic(addr netip.Addr, d Direction, count int) error {
 	})
 }
 
-// StopCubic ends the transfers that AddCubic began there. The error wraps ErrAddress, or is net.ErrClosed.
+// StopCubic stops the transfers started by AddCubic there. The error wraps ErrAddress, or is net.ErrClosed.
 func (n *Network) StopCubic(addr netip.Addr, d Direction) error {
 	return n.change(addr, d, func(h, _ *hop, _ time.Time) error {
 		for _, f := range h.flows {
@@ -35,13 +36,14 @@ func (n *Network) StopCubic(addr netip.Addr, d Direction) error {
 	})
 }
 
-// SetRate makes the rate of one direction of a host's access link that of a trace, which begins now, as Link.SetRate does. The error wraps ErrAddress, ErrTrace or
-// ErrConfig, or is net.ErrClosed.
+// SetRate makes one direction of a host's access link follow a rate trace, starting now, as Link.SetRate does. The
+// error wraps ErrAddress, ErrTrace or ErrConfig, or is net.ErrClosed.
 func (n *Network) SetRate(addr netip.Addr, d Direction, trace RateTrace) error {
 	return n.change(addr, d, func(h, _ *hop, now time.Time) error { return h.link.SetRate(trace, now) })
 }
 
-// CubicStats describes the transfers that AddCubic began there, stopped ones included, in the order in which they began.
+// CubicStats returns the statistics of the transfers started by AddCubic there, including stopped ones, in the order of
+// their start.
 func (n *Network) CubicStats(addr netip.Addr, d Direction) []CubicStats {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -54,8 +56,8 @@ func (n *Network) CubicStats(addr netip.Addr, d Direction) []CubicStats {
 	return stats
 }
 
-// QueueDelays returns how long the packets that came through one direction of a host's access link waited there: those of sockets, and those of the transfers
-// that AddCubic began.
+// QueueDelays returns the queueing delays of the packets through one direction of a host's access link: packets of
+// sockets, and of transfers started by AddCubic.
 func (n *Network) QueueDelays(addr netip.Addr, d Direction) (sockets, cubic DelayCounts) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -65,7 +67,7 @@ func (n *Network) QueueDelays(addr netip.Addr, d Direction) (sockets, cubic Dela
 	return sockets, cubic
 }
 
-// change does something to one direction of a host's access link.
+// change calls do for one direction of a host's access link.
 func (n *Network) change(addr netip.Addr, d Direction, do func(h, other *hop, now time.Time) error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,14 +102,16 @@ func (h *host) hops(d Direction) (hop, other *hop) {
 	}
 }
 
-// admits reports why a hop cannot have the given parameters, although they are valid: without a rate, nothing would ever limit a window.
+// admits reports why a hop cannot have the given valid parameters: without a rate, a window of Cubic would never be
+// limited.
 func (h *hop) admits(cfg Config) error {
 	if h == nil || cfg.RateBPS > 0 {
 		return nil
 	}
 	for _, f := range h.flows {
 		if !f.stopped {
-			return fmt.Errorf("%s: %w: rate_bps is 0, expected above 0 because Cubic flows compete there", h.direction, ErrConfig)
+			return fmt.Errorf("%s: %w: rate_bps is 0, expected above 0 because Cubic flows compete there",
+				h.direction, ErrConfig)
 		}
 	}
 	return nil

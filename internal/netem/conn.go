@@ -11,32 +11,33 @@ import (
 )
 
 const (
-	// DefaultReadBuffer is what the receive buffer of a Conn holds, in bytes of payload, unless SetReadBuffer changes it: as much as Linux grants a
-	// socket that asks for the usual net.core.rmem_max of a media server.
+	// DefaultReadBuffer is the size of a Conn's receive buffer, in bytes of payload, before SetReadBuffer: the buffer
+	// that Linux grants a socket with the usual net.core.rmem_max of a media server.
 	DefaultReadBuffer = 4 << 20
 
-	maxPayload    = 65507   // what fits a UDP datagram over IPv4
+	maxPayload    = 65507   // maximum payload of a UDP datagram over IPv4
 	headersIPv4   = 20 + 8  // IP and UDP
 	headersIPv6   = 40 + 8  // IP and UDP
 	maxReadBuffer = 1 << 30 // a bound on memory
 )
 
-// packets recycles packets and their payload buffers, from the socket that reads to the one that writes.
+// packets recycles packets and their payload buffers, from the reading socket to the writing one.
 var packets = sync.Pool{New: func() any { return new(Packet) }}
 
-// recycle gives a packet back that nobody holds any more.
+// recycle returns an unused packet to the pool.
 func recycle(p *Packet) {
 	*p = Packet{Payload: p.Payload[:0]}
 	packets.Put(p)
 }
 
-// Conn is a socket of a Network. It is a net.PacketConn that behaves like an unconnected *net.UDPConn, and has the two methods by which pion/ice reads and
-// writes without allocation. Writing never blocks. Its errors are *net.OpError, as those of a UDP socket.
+// Conn is a socket of a Network. It is a net.PacketConn that behaves like an unconnected *net.UDPConn, and has the two
+// methods with which pion/ice reads and writes without allocation. Writing never blocks. Errors are of type
+// *net.OpError, as for a UDP socket.
 type Conn struct {
 	network *Network
 	local   netip.AddrPort
 
-	mu            sync.Mutex // guards all below
+	mu            sync.Mutex // guards all fields below
 	arrived       sync.Cond  // signalled when a packet arrives, broadcast when a deadline passes or the socket closes
 	buffer        fifo[*Packet]
 	stats         ConnStats
@@ -47,11 +48,11 @@ type Conn struct {
 	closed        bool
 }
 
-// ConnStats counts what reached a socket.
+// ConnStats are the counters of a socket.
 type ConnStats struct {
 	// Received counts packets put into the receive buffer.
 	Received, ReceivedBytes uint64
-	// DroppedBuffer counts packets for which the receive buffer had no room.
+	// DroppedBuffer counts packets dropped because the receive buffer was full.
 	DroppedBuffer uint64
 }
 
@@ -61,10 +62,11 @@ func newConn(n *Network, local netip.AddrPort) *Conn {
 	return c
 }
 
-// LocalAddr returns the *net.UDPAddr that the socket listens on.
+// LocalAddr returns the local address, a *net.UDPAddr.
 func (c *Conn) LocalAddr() net.Addr { return net.UDPAddrFromAddrPort(c.local) }
 
-// ReadFrom waits for a packet and returns its payload and the *net.UDPAddr of its source. What does not fit b is lost, as with a UDP socket.
+// ReadFrom waits for a packet and returns its payload and the *net.UDPAddr of its source. Payload beyond the length of
+// b is lost, as with a UDP socket.
 func (c *Conn) ReadFrom(b []byte) (int, net.Addr, error) {
 	n, source, err := c.ReadFromAddrPort(b)
 	if err != nil {
@@ -122,7 +124,7 @@ func (c *Conn) WriteToAddrPort(b []byte, destination netip.AddrPort) (int, error
 	return len(b), nil
 }
 
-// writable reports what is wrong with writing b to destination now.
+// writable returns the error of writing b to destination now, if any.
 func (c *Conn) writable(b []byte, destination netip.AddrPort) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,16 +141,18 @@ func (c *Conn) writable(b []byte, destination netip.AddrPort) error {
 	return nil
 }
 
-// flowOf numbers a flow by its two addresses.
+// flowOf returns a flow number for two addresses.
 func flowOf(source, destination netip.AddrPort) uint64 {
 	ports := uint64(source.Port())<<16 | uint64(destination.Port())
 	return mixAddr(mixAddr(ports, source.Addr()), destination.Addr())
 }
 
-// SetReadBuffer sets how many bytes of payload the receive buffer holds. The kernel counts its own overhead, too, some 1,100 bytes per packet of 1,200; this buffer does not.
+// SetReadBuffer sets the size of the receive buffer in bytes of payload. The kernel also counts its own overhead, about
+// 1,100 bytes per packet of 1,200; this buffer does not.
 func (c *Conn) SetReadBuffer(bytes int) error {
 	if bytes < 1 || bytes > maxReadBuffer {
-		return c.opError("set", nil, fmt.Errorf("read buffer of %d bytes, expected 1 to %d: %w", bytes, maxReadBuffer, syscall.EINVAL))
+		return c.opError("set", nil, fmt.Errorf("read buffer of %d bytes, expected 1 to %d: %w", bytes, maxReadBuffer,
+			syscall.EINVAL))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +168,8 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline makes reads fail with os.ErrDeadlineExceeded from t on, those that wait included. The zero time lifts the deadline.
+// SetReadDeadline makes reads, including waiting ones, fail with os.ErrDeadlineExceeded from t on. The zero time
+// removes the deadline.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,7 +194,7 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline makes writes fail with os.ErrDeadlineExceeded from t on. The zero time lifts the deadline.
+// SetWriteDeadline makes writes fail with os.ErrDeadlineExceeded from t on. The zero time removes the deadline.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,7 +205,8 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// Close frees the address, drops what was not read and wakes up readers with net.ErrClosed. A second call returns net.ErrClosed, too.
+// Close releases the address, drops unread packets and wakes readers with net.ErrClosed. A second call returns
+// net.ErrClosed.
 func (c *Conn) Close() error {
 	if !c.shut() {
 		return c.opError("close", nil, net.ErrClosed)
@@ -209,7 +215,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// shut ends reading and writing. It is false if that was so before.
+// shut ends reading and writing. It returns false if the socket was closed before.
 func (c *Conn) shut() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,7 +238,7 @@ func (c *Conn) Stats() ConnStats {
 	return c.stats
 }
 
-// receive puts a packet into the buffer, if there is room.
+// receive puts a packet into the buffer, or drops it if the buffer is full.
 func (c *Conn) receive(p *Packet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,7 +258,7 @@ func (c *Conn) opError(op string, remote net.Addr, err error) error {
 	return &net.OpError{Op: op, Net: "udp", Source: c.LocalAddr(), Addr: remote, Err: err}
 }
 
-// expired tells whether a deadline is set and has passed.
+// expired reports whether a deadline is set and has passed.
 func expired(deadline time.Time) bool {
 	return !deadline.IsZero() && !time.Now().Before(deadline)
 }

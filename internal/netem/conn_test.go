@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// The interface of pion/ice that spares it allocations, and that of UDP sockets by which a receive buffer is set.
+// The interface of pion/ice without allocations, and that of UDP sockets for setting a receive buffer.
 var (
 	_ net.PacketConn = (*netem.Conn)(nil)
 	_ interface {
@@ -55,7 +55,8 @@ func TestShortReadLosesTheRest(t *testing.T) {
 	write(t, a, "long packet", b.LocalAddr())
 	write(t, a, "", b.LocalAddr())
 	small := make([]byte, 4)
-	if got, source, err := b.ReadFromAddrPort(small); err != nil || string(small[:got]) != "long" || source.String() != "10.0.0.1:1" {
+	if got, source, err := b.ReadFromAddrPort(small); err != nil || string(small[:got]) != "long" ||
+		source.String() != "10.0.0.1:1" {
 		t.Errorf("read %q from %s, %v; expected the first four bytes", small[:got], source, err)
 	}
 	expectRead(t, b, "", a.LocalAddr())
@@ -69,7 +70,8 @@ func TestDeadlines(t *testing.T) {
 		expectTimeout := func(err error) {
 			t.Helper()
 			var netErr net.Error
-			if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &netErr) || !netErr.Timeout() || !os.IsTimeout(err) {
+			if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &netErr) || !netErr.Timeout() ||
+				!os.IsTimeout(err) {
 				t.Fatalf("error %v, expected a timeout", err)
 			}
 		}
@@ -85,14 +87,14 @@ func TestDeadlines(t *testing.T) {
 		expectTimeout(err)
 		expectElapsed(t, start, 50*time.Millisecond)
 
-		// As with a UDP socket, a deadline that has passed comes before what has arrived.
+		// As with a UDP socket, a passed deadline has precedence over received packets.
 		write(t, c, "x", c.LocalAddr())
 		_, _, err = c.ReadFrom(b)
 		expectTimeout(err)
 		set(c.SetReadDeadline(time.Time{}))
 		expectRead(t, c, "x", c.LocalAddr())
 
-		// A deadline that is moved while a reader waits holds for that reader.
+		// A deadline that changes while a reader waits applies to that reader.
 		set(c.SetDeadline(start.Add(time.Hour)))
 		go func() {
 			time.Sleep(10 * time.Millisecond)
@@ -137,7 +139,8 @@ func TestCloseWakesReaders(t *testing.T) {
 				}
 				_, err := c.WriteTo([]byte("x"), c.LocalAddr())
 				for what, err := range map[string]error{
-					"write": err, "close": c.Close(), "read deadline": c.SetReadDeadline(time.Time{}), "write deadline": c.SetWriteDeadline(time.Time{}), "deadline": c.SetDeadline(time.Time{}),
+					"write": err, "close": c.Close(), "read deadline": c.SetReadDeadline(time.Time{}),
+					"write deadline": c.SetWriteDeadline(time.Time{}), "deadline": c.SetDeadline(time.Time{}),
 				} {
 					if !errors.Is(err, net.ErrClosed) {
 						t.Errorf("%s: %v, expected net.ErrClosed", what, err)
@@ -176,7 +179,8 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("SetAccess(%s): %v, expected ErrAddress", wrong, err)
 		}
 	}
-	for _, wrong := range []net.Addr{nil, (*net.UDPAddr)(nil), &net.TCPAddr{}, &net.UDPAddr{}, &net.UDPAddr{IP: net.ParseIP("::1"), Port: 1}, &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1)}} {
+	for _, wrong := range []net.Addr{nil, (*net.UDPAddr)(nil), &net.TCPAddr{}, &net.UDPAddr{},
+		&net.UDPAddr{IP: net.ParseIP("::1"), Port: 1}, &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1)}} {
 		if _, err := again.WriteTo(nil, wrong); !errors.Is(err, netem.ErrAddress) {
 			t.Errorf("WriteTo(%v): %v, expected ErrAddress", wrong, err)
 		}

@@ -5,45 +5,49 @@ import (
 	"time"
 )
 
-// SegmentBytes is what a segment of Cubic occupies on the wire, headers included.
+// SegmentBytes is the size of a Cubic segment on the wire, headers included.
 const SegmentBytes = 1500
 
 // The parameters of Cubic.
 const (
-	cubicC             = 0.4                    // aggressiveness, in segments per cubic second (RFC 9438, section 5.1)
-	cubicBeta          = 0.7                    // what a loss leaves of the window (section 4.6)
-	initialWindow      = 10                     // segments (RFC 6928)
-	minimumWindow      = 2                      // segments
-	reorderingSegments = 3                      // acknowledged behind a segment, they make it lost (RFC 5681, section 3.2)
-	initialTimeout     = time.Second            // before a round trip is known (RFC 6298, section 2)
+	cubicC        = 0.4 // aggressiveness, in segments per cubic second (RFC 9438, section 5.1)
+	cubicBeta     = 0.7 // share of the window that remains after a loss (section 4.6)
+	initialWindow = 10  // segments (RFC 6928)
+	minimumWindow = 2   // segments
+	// a segment is lost when this number of later ones is acknowledged (RFC 5681, section 3.2)
+	reorderingSegments = 3
+	initialTimeout     = time.Second            // before the first round trip (RFC 6298, section 2)
 	minimumTimeout     = 200 * time.Millisecond // as in Linux; RFC 6298 has 1 s
 	maximumTimeout     = time.Minute            // RFC 6298, section 2
 )
 
-// Cubic is an idealised TCP sender with the congestion control of RFC 9438 that always has data and whose receiver has no limit. It sends segments of SegmentBytes,
-// each with a number that is never used again, and every one is acknowledged on its own. So losses are known exactly, and a retransmission is a segment like any other; the
-// window is reduced once per round trip. Slow start ends with the first loss, for there is no HyStart. It has neither clock nor random decisions: the caller steps it.
+// Cubic is an idealised TCP sender with the congestion control of RFC 9438, unlimited data and no receive window. It
+// sends segments of SegmentBytes, each with a unique number, and each is acknowledged separately. Losses are therefore
+// known exactly, and a retransmission is a segment like any other; the window is reduced once per round trip. Slow
+// start ends with the first loss, because there is no HyStart. Cubic has neither clock nor random decisions: the caller
+// steps it.
 type Cubic struct {
 	window    float64 // cwnd, in segments
 	threshold float64 // ssthresh
 	growth    cubicGrowth
 
 	round roundTrip
-	timer time.Time // when what is in flight counts as lost if nothing is acknowledged, zero if nothing is in flight
+	// time at which the segments in flight count as lost without an acknowledgement, zero if none is in flight
+	timer time.Time
 
 	sent     segmentRing
 	inFlight int
-	newest   uint64 // one more than the highest number acknowledged
+	newest   uint64 // one more than the highest acknowledged number
 	recover  uint64 // losses of segments before this number belong to the last reduction
 
 	stats CubicStats
 }
 
-// CubicStats describes a Cubic sender.
+// CubicStats are the counters and the state of a Cubic sender.
 type CubicStats struct {
 	// Sent, Acknowledged and Lost count segments.
 	Sent, Acknowledged, Lost uint64
-	// Reductions counts how often loss reduced the window, Timeouts how often that was because nothing was acknowledged any more.
+	// Reductions counts reductions of the window because of loss, Timeouts those without any acknowledgement.
 	Reductions, Timeouts uint64
 	// Window is the congestion window in segments.
 	Window float64
@@ -63,7 +67,8 @@ func (c *Cubic) Stats() CubicStats {
 	return s
 }
 
-// Send returns the number of the segment that is sent now, from 0 on, false if the window allows none. It is to be called until it is false.
+// Send returns the number of the segment to send now, from 0 on, or false if the window is full. The caller repeats the
+// call until it returns false.
 func (c *Cubic) Send(now time.Time) (number uint64, ok bool) {
 	if c.inFlight+1 > int(c.window) {
 		return 0, false
@@ -76,7 +81,8 @@ func (c *Cubic) Send(now time.Time) (number uint64, ok bool) {
 	return c.sent.push(now), true
 }
 
-// Acknowledge says that an acknowledgement of a segment has come. What comes twice, or for a segment that counts as lost, has no effect.
+// Acknowledge processes the acknowledgement of a segment. A duplicate, or one for a segment that counts as lost, has no
+// effect.
 func (c *Cubic) Acknowledge(number uint64, now time.Time) {
 	segment := c.sent.at(number)
 	if segment == nil || segment.acknowledged {
@@ -86,7 +92,8 @@ func (c *Cubic) Acknowledge(number uint64, now time.Time) {
 	c.inFlight--
 	c.stats.Acknowledged++
 	c.round.sample(now.Sub(segment.sentAt))
-	// In recovery the window does not grow: it ends when something is acknowledged that was sent after the reduction.
+	// In recovery the window does not grow. Recovery ends with the acknowledgement of a segment sent after the
+	// reduction.
 	if number >= c.recover {
 		c.grow(now)
 	}
@@ -106,22 +113,23 @@ func (c *Cubic) Acknowledge(number uint64, now time.Time) {
 	}
 }
 
-// Next returns when Expire is to be called, zero if nothing is in flight.
+// Next returns the time of the next Expire, zero if nothing is in flight.
 func (c *Cubic) Next() time.Time { return c.timer }
 
-// Expire makes everything in flight lost if nothing has been acknowledged for too long (RFC 6298, section 5; RFC 9438, section 4.8). It may be called at any time.
+// Expire declares all segments in flight lost after the timeout without an acknowledgement (RFC 6298, section 5; RFC
+// 9438, section 4.8). It may be called at any time.
 func (c *Cubic) Expire(now time.Time) {
 	if c.timer.IsZero() || now.Before(c.timer) {
 		return
 	}
 	c.lose(c.inFlight)
 	c.sent.first = c.sent.next
-	// When one timeout follows another, slow start is to end where the first one said (RFC 5681, section 3.1).
+	// After consecutive timeouts, slow start ends at the threshold of the first one (RFC 5681, section 3.1).
 	if c.window > 1 {
 		c.reduce()
 	}
 	c.stats.Timeouts++
-	// After slow start the window grows from where it is then, as it has no loss to come back to.
+	// After slow start the window grows from its current value, because there is no former maximum.
 	c.window, c.growth.maximum = 1, 0
 	c.round.timeout = min(2*c.round.timeout, maximumTimeout)
 	c.timer = time.Time{}
@@ -132,7 +140,7 @@ func (c *Cubic) lose(segments int) {
 	c.stats.Lost += uint64(segments)
 }
 
-// grow adds to the window what one acknowledged segment allows.
+// grow increases the window for one acknowledged segment.
 func (c *Cubic) grow(now time.Time) {
 	if c.window < c.threshold {
 		c.window++
@@ -141,7 +149,7 @@ func (c *Cubic) grow(now time.Time) {
 	c.window = c.growth.next(c.window, c.round.smoothed, now)
 }
 
-// reduce makes the window smaller for all losses of one round trip.
+// reduce reduces the window, once for all losses of one round trip.
 func (c *Cubic) reduce() {
 	c.stats.Reductions++
 	c.growth.reduce(c.window)
@@ -152,15 +160,15 @@ func (c *Cubic) reduce() {
 
 // cubicGrowth is the window in congestion avoidance: RFC 9438, section 4. Windows are in segments.
 type cubicGrowth struct {
-	epoch    time.Time     // when this congestion avoidance began, zero = with the next acknowledgement
+	epoch    time.Time     // start of this congestion avoidance, zero = with the next acknowledgement
 	maximum  float64       // W_max: the plateau of the cubic function
-	plateau  time.Duration // K: how long after epoch it is reached
-	estimate float64       // W_est: the window that Reno would have
+	plateau  time.Duration // K: time from epoch to the plateau
+	estimate float64       // W_est: the window of Reno
 	prior    float64       // cwnd_prior: the window before the latest reduction
 }
 
-// reduce remembers the window at which a loss occurred. If it is smaller than at the loss before, others want more, and the plateau is lowered further: fast convergence
-// (section 4.7).
+// reduce records the window at a loss. If it is smaller than at the previous loss, other flows need capacity, and the
+// plateau is lowered further: fast convergence (section 4.7).
 func (g *cubicGrowth) reduce(window float64) {
 	g.prior = window
 	if window < g.maximum {
@@ -171,14 +179,15 @@ func (g *cubicGrowth) reduce(window float64) {
 	g.epoch = time.Time{}
 }
 
-// next returns the window after one more segment was acknowledged.
+// next returns the window after one more acknowledged segment.
 func (g *cubicGrowth) next(window float64, rtt time.Duration, now time.Time) float64 {
 	if g.epoch.IsZero() {
 		g.epoch, g.estimate = now, window
 		g.maximum = max(g.maximum, window)
 		g.plateau = time.Duration(math.Cbrt((g.maximum-window)/cubicC) * float64(time.Second))
 	}
-	// Reno with this β takes the same share as Reno proper if it grows by α per round trip until it is where it was, and by 1 from then on (section 4.3).
+	// Reno with this β has the same share as standard Reno if it grows by α per round trip up to the prior window, and
+	// by 1 above it (section 4.3).
 	alpha := 1.0
 	if g.estimate < g.prior {
 		alpha = 3 * (1 - cubicBeta) / (1 + cubicBeta)
@@ -192,13 +201,13 @@ func (g *cubicGrowth) next(window float64, rtt time.Duration, now time.Time) flo
 	return window + (target-window)/window
 }
 
-// at is W_cubic, the cubic function (section 4.2).
+// at returns W_cubic, the cubic function (section 4.2).
 func (g *cubicGrowth) at(elapsed time.Duration) float64 {
 	t := (elapsed - g.plateau).Seconds()
 	return cubicC*t*t*t + g.maximum
 }
 
-// roundTrip is the smoothed round-trip time and the timeout that follows from it (RFC 6298, section 2).
+// roundTrip is the smoothed round-trip time and the resulting timeout (RFC 6298, section 2).
 type roundTrip struct{ smoothed, variation, timeout time.Duration }
 
 func (r *roundTrip) sample(rtt time.Duration) {
@@ -211,7 +220,7 @@ func (r *roundTrip) sample(rtt time.Duration) {
 	r.timeout = min(max(r.smoothed+4*r.variation, minimumTimeout), maximumTimeout)
 }
 
-// segment is one that was sent.
+// segment is a sent segment.
 type segment struct {
 	sentAt       time.Time
 	acknowledged bool
@@ -246,7 +255,7 @@ func (r *segmentRing) push(now time.Time) uint64 {
 	return number
 }
 
-// pop forgets the first segment, and tells whether it was acknowledged.
+// pop removes the first segment, and reports whether it was acknowledged.
 func (r *segmentRing) pop() (acknowledged bool) {
 	acknowledged = r.at(r.first).acknowledged
 	r.first++

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// pipe acknowledges what a Cubic sender sends after a constant time, but for what it is told to lose.
+// pipe acknowledges the segments of a Cubic sender after a constant time, except the selected lost ones.
 type pipe struct {
 	sender  *netem.Cubic
 	rtt     time.Duration
@@ -28,7 +28,7 @@ func newPipe(rtt time.Duration, lose func(number uint64) bool) *pipe {
 	return &pipe{sender: netem.NewCubic(), rtt: rtt, now: epoch, lose: lose}
 }
 
-// send sends what the window allows and returns how many segments that is.
+// send sends the segments that the window permits and returns their number.
 func (p *pipe) send() (count int) {
 	for {
 		number, ok := p.sender.Send(p.now)
@@ -78,7 +78,8 @@ func TestCubicSlowStart(t *testing.T) {
 	}
 }
 
-// TestCubicGrowth follows the window after a loss: the cubic function of RFC 9438, section 4.2, where round trips are long, and Reno's line where they are short.
+// TestCubicGrowth follows the window after a loss: the cubic function of RFC 9438, section 4.2, for long round trips,
+// and Reno's line for short ones.
 func TestCubicGrowth(t *testing.T) {
 	const lost = 1500 // a segment sent in slow start
 	t.Run("cubic", func(t *testing.T) {
@@ -92,11 +93,12 @@ func TestCubicGrowth(t *testing.T) {
 				return
 			case origin == 0:
 				origin = s.Window
-				// The loss is seen by the acknowledgement of the third segment behind; growth begins one round trip later.
+				// The loss is detected by the acknowledgement of the third later segment; growth begins one round trip
+				// later.
 				epoch = elapsed + p.rtt
 				plateau = time.Duration(math.Cbrt(before*0.3/0.4) * float64(time.Second))
 			case elapsed > epoch+p.rtt:
-				// W_cubic is aimed at for one round trip ahead, and approached within one.
+				// W_cubic is the target for one round trip ahead, and approached within one.
 				x := (elapsed - epoch - plateau).Seconds()
 				expected := 0.4*x*x*x + before
 				largest = max(largest, math.Abs(s.Window/expected-1))
@@ -114,19 +116,25 @@ func TestCubicGrowth(t *testing.T) {
 		}
 	})
 	t.Run("Reno", func(t *testing.T) {
-		// 28 segments at 5 ms: K is 2.8 s for Cubic, but Reno needs (28 × 0.3) / 0.529 round trips, 79 ms, to be where it was, and gains one per round trip from then on.
+		// 28 segments at 5 ms: K is 2.8 s for Cubic, but Reno needs (28 × 0.3) / 0.529 round trips, 79 ms, to reach the
+		// former window, and grows by one per round trip from then on.
 		p := newPipe(5*time.Millisecond, func(number uint64) bool { return number == 25 })
 		windows := map[time.Duration]float64{}
 		p.run(400*time.Millisecond, func(elapsed time.Duration, s netem.CubicStats) { windows[elapsed] = s.Window })
-		early, late := windows[70*time.Millisecond]-windows[30*time.Millisecond], windows[400*time.Millisecond]-windows[200*time.Millisecond]
+		early, late := windows[70*time.Millisecond]-windows[30*time.Millisecond],
+			windows[400*time.Millisecond]-windows[200*time.Millisecond]
 		if math.Abs(early-8*0.529) > 0.2 || math.Abs(late-40) > 1 {
-			t.Errorf("the window grew by %.2f in 8 round trips below its former size and by %.2f in 40 above, expected 4.24 and 40", early, late)
+			t.Errorf("the window grew by %.2f in 8 round trips below its former size and by %.2f in 40 above, "+
+				"expected 4.24 and 40", early, late)
 		}
 	})
 }
 
 func TestCubicReducesOncePerRoundTrip(t *testing.T) {
-	p := newPipe(50*time.Millisecond, func(number uint64) bool { return number >= 1000 && number < 1200 && number%2 == 0 || number == 2500 })
+	p := newPipe(50*time.Millisecond, func(number uint64) bool {
+		return number >= 1000 && number < 1200 &&
+			number%2 == 0 || number == 2500
+	})
 	var reductions []string
 	var last netem.CubicStats
 	p.run(3*time.Second, func(_ time.Duration, s netem.CubicStats) {
@@ -135,12 +143,15 @@ func TestCubicReducesOncePerRoundTrip(t *testing.T) {
 		}
 		last = s
 	})
-	if expected := []string{"0.70", "0.70"}; !slices.Equal(reductions, expected) || last.Lost != 101 || last.Timeouts != 0 {
-		t.Errorf("reductions to %v of the window, %+v; expected %v for 101 losses in two round trips", reductions, last, expected)
+	if expected := []string{"0.70", "0.70"}; !slices.Equal(reductions, expected) || last.Lost != 101 ||
+		last.Timeouts != 0 {
+		t.Errorf("reductions to %v of the window, %+v; expected %v for 101 losses in two round trips", reductions,
+			last, expected)
 	}
 }
 
-// TestCubicFastConvergence loses a segment before the window is where it was at the loss before: then it levels off at 0.85 of the window at the second loss.
+// TestCubicFastConvergence loses a segment before the window reaches its value at the previous loss: the plateau is
+// then 0.85 of the window at the second loss.
 func TestCubicFastConvergence(t *testing.T) {
 	second := uint64(math.MaxUint64)
 	p := newPipe(100*time.Millisecond, func(number uint64) bool { return number == 1500 || number == second })
@@ -160,13 +171,15 @@ func TestCubicFastConvergence(t *testing.T) {
 		}
 	})
 	if s := p.sender.Stats(); s.Reductions != 2 || plateau > 18*time.Second {
-		t.Errorf("%d reductions, a plateau at %v; expected two, and the plateau within the 20 s of the test", s.Reductions, plateau)
+		t.Errorf("%d reductions, a plateau at %v; expected two, and the plateau within the 20 s of the test",
+			s.Reductions, plateau)
 	}
 }
 
 func TestCubicTimeout(t *testing.T) {
-	// 310 segments are sent by 200 ms. Of those the last 10 are lost, and all of the 300 that the others let go at 250 ms. Nothing comes for 200 ms then; twice a single segment is
-	// tried in vain, after which the timeout is twice as long.
+	// 310 segments are sent by 200 ms. The last 10 of them are lost, and all of the 300 that their acknowledgements
+	// permit at 250 ms. No acknowledgement arrives for 200 ms; twice a single segment is sent without an
+	// acknowledgement, and the timeout doubles.
 	p := newPipe(50*time.Millisecond, func(number uint64) bool { return number >= 300 && number < 612 })
 	var timeouts []time.Duration
 	windows := map[time.Duration]float64{}
@@ -176,10 +189,11 @@ func TestCubicTimeout(t *testing.T) {
 			timeouts = append(timeouts, elapsed)
 		}
 	})
-	if expected := []time.Duration{450 * time.Millisecond, 850 * time.Millisecond, 1650 * time.Millisecond}; !slices.Equal(timeouts, expected) {
+	if expected := []time.Duration{450 * time.Millisecond, 850 * time.Millisecond,
+		1650 * time.Millisecond}; !slices.Equal(timeouts, expected) {
 		t.Errorf("timeouts at %v, expected %v", timeouts, expected)
 	}
-	// The third try is acknowledged, and slow start ends at 0.7 of the window of 310.
+	// The third segment is acknowledged, and slow start ends at 0.7 of the window of 310.
 	for i, expected := range []float64{1, 2, 4, 8, 16, 32, 64, 128, 217} {
 		now := 1650*time.Millisecond + time.Duration(i)*50*time.Millisecond
 		if got := windows[now]; math.Abs(got-expected) > 0.5 {
@@ -203,7 +217,7 @@ func TestCubicIgnoresWhatCannotBe(t *testing.T) {
 	if s := c.Stats(); s.Acknowledged != 1 || s.Window != 11 {
 		t.Errorf("%+v, expected one segment acknowledged", s)
 	}
-	// 2 overtakes 1, which is then not lost: that takes three behind it.
+	// 2 overtakes 1, which is then not lost: that takes three later segments.
 	for _, number := range []uint64{3, 2, 1} {
 		c.Acknowledge(number, at(time.Millisecond))
 	}

@@ -2,32 +2,33 @@ package netem
 
 import "time"
 
-// CubicFlow is an endless transfer by Cubic through a Link: the sender at its near end, the receiver at its far end, and a way back for the acknowledgements with a
-// constant delay and without loss. Like a Link it is pure, and belongs to whoever steps it: Step at the times of Next, and Receive with each packet of the flow that the Link
-// delivers.
+// CubicFlow is an endless Cubic transfer through a Link: the sender at the near end, the receiver at the far end, and a
+// return path for the acknowledgements with constant delay and without loss. Like a Link it is pure, and belongs to the
+// goroutine that steps it: Step at the times of Next, and Receive with each packet of the flow that the Link delivers.
 type CubicFlow struct {
 	flow    uint64
 	back    time.Duration
 	sender  *Cubic
-	start   time.Time // when the first segment is sent; zero once it has been
+	start   time.Time // time of the first segment; zero after that
 	stopped bool
 
 	acknowledgements fifo[acknowledgement]
 	unused           []*Packet
 }
 
-// NewCubicFlow returns a transfer that begins at start. Its packets have the given Packet.Flow, and their acknowledgements take back to the sender.
+// NewCubicFlow returns a transfer that begins at start. Its packets have the given Packet.Flow, and acknowledgements
+// take the time back.
 func NewCubicFlow(flow uint64, back time.Duration, start time.Time) *CubicFlow {
 	return &CubicFlow{flow: flow, back: back, sender: NewCubic(), start: start}
 }
 
-// Stats describes the sender.
+// Stats returns the statistics of the sender.
 func (f *CubicFlow) Stats() CubicStats { return f.sender.Stats() }
 
-// Stop ends the transfer: nothing is sent any more. What is on its way is still to be received.
+// Stop ends sending. Packets in transit still have to be received.
 func (f *CubicFlow) Stop() { f.stopped = true }
 
-// Next returns when Step is to be called, zero if nothing happens before a packet is received.
+// Next returns the time of the next Step, zero if nothing happens before a packet is received.
 func (f *CubicFlow) Next() time.Time {
 	if !f.start.IsZero() {
 		return f.start
@@ -44,7 +45,7 @@ func (f *CubicFlow) Next() time.Time {
 	return next
 }
 
-// Step takes the acknowledgements that have come by now and sends what the window allows then.
+// Step processes the acknowledgements that have arrived by now and sends the segments that the window permits.
 func (f *CubicFlow) Step(link *Link, now time.Time) {
 	if !f.start.IsZero() {
 		if now.Before(f.start) {
@@ -71,7 +72,7 @@ func (f *CubicFlow) Step(link *Link, now time.Time) {
 	}
 }
 
-// Receive takes a packet of the flow that has left the link, and keeps it.
+// Receive processes a packet of the flow that has left the link, and keeps it.
 func (f *CubicFlow) Receive(p *Packet) {
 	f.acknowledgements.push(acknowledgement{p.Number, p.Arrival.Add(f.back)})
 	f.unused = append(f.unused, p)
@@ -89,7 +90,7 @@ func (f *CubicFlow) packet() *Packet {
 	return p
 }
 
-// acknowledgement is one on its way, and when it comes to the sender.
+// acknowledgement is an acknowledgement in transit, with its arrival time at the sender.
 type acknowledgement struct {
 	number uint64
 	at     time.Time

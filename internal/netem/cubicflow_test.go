@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// bottleneck is a link that Cubic flows share with packets of other kinds. Flows have the numbers 1, 2 and so on.
+// bottleneck is a link shared by Cubic flows and other packets. Flows have the numbers 1, 2 and so on.
 type bottleneck struct {
 	link    *netem.Link
 	flows   []*netem.CubicFlow
@@ -23,7 +23,7 @@ func (b *bottleneck) add(back time.Duration, start time.Duration) {
 	b.flows = append(b.flows, netem.NewCubicFlow(uint64(len(b.flows)+1), back, at(start)))
 }
 
-// next is when something happens, zero if never.
+// next returns the time of the next event, zero if there is none.
 func (b *bottleneck) next() time.Time {
 	next := b.link.Next()
 	for _, f := range b.flows {
@@ -34,7 +34,7 @@ func (b *bottleneck) next() time.Time {
 	return next
 }
 
-// run makes everything happen that happens by end.
+// run processes all events up to end.
 func (b *bottleneck) run(end time.Duration) {
 	for next := b.next(); !next.IsZero() && !next.After(at(end)); next = b.next() {
 		b.step(next)
@@ -53,11 +53,12 @@ func (b *bottleneck) step(now time.Time) {
 	}
 }
 
-// rates returns what each flow had acknowledged since before, in bit/s.
+// rates returns the acknowledged rate of each flow since before, in bit/s.
 func (b *bottleneck) rates(before []netem.CubicStats, duration time.Duration) []float64 {
 	var rates []float64
 	for i, f := range b.flows {
-		rates = append(rates, float64((f.Stats().Acknowledged-before[i].Acknowledged)*netem.SegmentBytes*8)/duration.Seconds())
+		rates = append(rates, float64((f.Stats().Acknowledged-before[i].Acknowledged)*netem.SegmentBytes*8)/
+			duration.Seconds())
 	}
 	return rates
 }
@@ -85,7 +86,7 @@ func sum(values []float64) (total float64) {
 	return total
 }
 
-// jain is Jain's fairness index: 1 if all have the same, 1/n if one has all.
+// jain returns Jain's fairness index: 1 if all rates are equal, 1/n if one flow has everything.
 func jain(values []float64) float64 {
 	var squares float64
 	for _, v := range values {
@@ -94,7 +95,8 @@ func jain(values []float64) float64 {
 	return sum(values) * sum(values) / (float64(len(values)) * squares)
 }
 
-// dumbbell is a bottleneck with 10 ms of delay each way, whose queue holds the given number of bandwidth-delay products.
+// dumbbell is a bottleneck with 10 ms of delay each way, whose queue holds the given number of bandwidth-delay
+// products.
 func dumbbell(rate int, discipline string, products float64) netem.Config {
 	const rtt = 20 * time.Millisecond
 	return with(func(c *netem.Config) {
@@ -113,12 +115,14 @@ func TestCubicAloneFillsTheLink(t *testing.T) {
 	if utilisation < 0.95 {
 		t.Errorf("utilisation %.3f of 200 Mbit/s over 15 s from the start, expected 0.95", utilisation)
 	}
-	if s.Lost > link.DroppedQueue || s.Lost < link.DroppedQueue-10 || s.Timeouts != 0 || s.Reductions < 2 || s.Reductions > 20 {
-		t.Errorf("%+v, expected the %d losses that the queue dropped, in few reductions without a timeout", s, link.DroppedQueue)
+	if s.Lost > link.DroppedQueue || s.Lost < link.DroppedQueue-10 || s.Timeouts != 0 || s.Reductions < 2 ||
+		s.Reductions > 20 {
+		t.Errorf("%+v, expected the %d losses that the queue dropped, in few reductions without a timeout", s,
+			link.DroppedQueue)
 	}
 }
 
-// TestCubicFlowsShare lets flows begin one after another; each has its share soon.
+// TestCubicFlowsShare starts flows one after another; each has its share soon.
 func TestCubicFlowsShare(t *testing.T) {
 	for _, test := range []struct {
 		discipline string
@@ -136,9 +140,11 @@ func TestCubicFlowsShare(t *testing.T) {
 		}
 		rates := b.measure(test.from, test.to)
 		index, utilisation := jain(rates), sum(rates)/float64(cfg.RateBPS)
-		t.Logf("%d flows under %s: Jain's index %.4f, utilisation %.3f", test.flows, test.discipline, index, utilisation)
+		t.Logf("%d flows under %s: Jain's index %.4f, utilisation %.3f", test.flows, test.discipline, index,
+			utilisation)
 		if index < test.fair || utilisation < 0.95 {
-			t.Errorf("%d flows under %s: Jain's index %.4f, utilisation %.3f; expected %g and 0.95", test.flows, test.discipline, index, utilisation, test.fair)
+			t.Errorf("%d flows under %s: Jain's index %.4f, utilisation %.3f; expected %g and 0.95", test.flows,
+				test.discipline, index, utilisation, test.fair)
 		}
 	}
 }
@@ -149,9 +155,11 @@ func TestCubicFlowLivesThroughAnOutage(t *testing.T) {
 		Steps: []netem.RateStep{{0, 100_000_000}, {5 * second, 0}, {8 * second, 100_000_000}}, Duration: 20 * second,
 	}, epoch)
 	b.add(10*time.Millisecond, 0)
-	before, during, after := b.measure(second, 5*second)[0], b.measure(5100*time.Millisecond, 8*second)[0], b.measure(11*second, 15*second)[0]
+	before, during, after := b.measure(second, 5*second)[0], b.measure(5100*time.Millisecond, 8*second)[0],
+		b.measure(11*second, 15*second)[0]
 	if before < 95e6 || during != 0 || after < 90e6 {
-		t.Errorf("%.0f bit/s before, %.0f in and %.0f 3 s after an outage of 100 Mbit/s, expected 95e6, 0 and 90e6", before, during, after)
+		t.Errorf("%.0f bit/s before, %.0f in and %.0f 3 s after an outage of 100 Mbit/s, expected 95e6, 0 and 90e6",
+			before, during, after)
 	}
 	if s := b.flows[0].Stats(); s.Timeouts == 0 {
 		t.Errorf("%+v, expected timeouts in an outage of 3 s", s)
@@ -187,8 +195,9 @@ func TestCubicFlowDoesNotAllocate(t *testing.T) {
 		b.run(end)
 	})
 	s := b.flows[0].Stats()
-	// A packet that a queue drops is left to the garbage collector, and made anew.
+	// A packet dropped by a queue is left to the garbage collector, and allocated again.
 	if limit := float64(s.Lost-before.Lost)/5 + 2; allocations > limit {
-		t.Errorf("%g allocations per second with %d segments, expected at most %g", allocations, (s.Sent-before.Sent)/6, limit)
+		t.Errorf("%g allocations per second with %d segments, expected at most %g", allocations,
+			(s.Sent-before.Sent)/6, limit)
 	}
 }

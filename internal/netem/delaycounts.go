@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// Delays are counted in whole microseconds: singly below 2^delayBits, and above it in 2^delayBits classes per octave, so that a class is at most 1/32 wide.
+// Delays are counted in whole microseconds: exactly below 2^delayBits, and above in 2^delayBits classes per octave, so
+// that the width of a class is at most 1/32 of its delay.
 const (
 	delayBits    = 5
 	delayOctaves = 27 // to 2^32 µs, more than an hour
 )
 
-// DelayCounts counts delays by their size, to 3 %. Its zero value has counted nothing.
+// DelayCounts is a histogram of delays with a precision of 3 %. The zero value is empty.
 type DelayCounts struct {
 	classes [(delayOctaves + 1) << delayBits]uint32
 }
@@ -24,7 +25,7 @@ func (c *DelayCounts) Add(d time.Duration) {
 	c.classes[uint64(octave)<<delayBits+us>>octave]++
 }
 
-// Since returns what was counted since c was as it is in earlier.
+// Since returns the counts added since c was in the state earlier.
 func (c *DelayCounts) Since(earlier *DelayCounts) DelayCounts {
 	difference := *c
 	for i := range difference.classes {
@@ -33,7 +34,7 @@ func (c *DelayCounts) Since(earlier *DelayCounts) DelayCounts {
 	return difference
 }
 
-// Count returns how many delays were counted.
+// Count returns the number of counted delays.
 func (c *DelayCounts) Count() uint64 {
 	var count uint64
 	for _, n := range c.classes {
@@ -42,7 +43,8 @@ func (c *DelayCounts) Count() uint64 {
 	return count
 }
 
-// Quantile returns the delay that the given share of those counted, 0 to 1, does not exceed, up to 3 % more; 0 if none were counted.
+// Quantile returns the delay that the given share of the counted delays, 0 to 1, does not exceed, with an error of up
+// to +3 %; 0 if there are none.
 func (c *DelayCounts) Quantile(share float64) time.Duration {
 	rank := max(uint64(math.Ceil(share*float64(c.Count()))), 1)
 	var below uint64
@@ -54,9 +56,9 @@ func (c *DelayCounts) Quantile(share float64) time.Duration {
 	return 0
 }
 
-// classEnd is the longest delay of a class.
+// classEnd returns the longest delay of a class.
 func classEnd(class int) time.Duration {
 	octave := max(class>>delayBits-1, 0)
-	first := class - octave<<delayBits // of the values that make a class, all but the low octave bits
+	first := class - octave<<delayBits // common prefix of the values of a class, without the low octave bits
 	return time.Duration((first+1)<<octave-1) * time.Microsecond
 }

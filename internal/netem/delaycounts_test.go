@@ -27,7 +27,8 @@ func TestDelayCounts(t *testing.T) {
 	for range 3000 {
 		counts.Add(-time.Second)
 	}
-	for share, expected := range map[float64]time.Duration{0: 0, 0.75: 0, 0.875: 500 * time.Millisecond, 1: time.Second} {
+	for share, expected := range map[float64]time.Duration{0: 0, 0.75: 0, 0.875: 500 * time.Millisecond,
+		1: time.Second} {
 		if got := counts.Quantile(share); got < expected || got > expected+expected/32 {
 			t.Errorf("quantile %g is %v, expected %v or up to 1/32 more", share, got, expected)
 		}

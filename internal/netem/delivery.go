@@ -2,7 +2,7 @@ package netem
 
 import "time"
 
-// send puts a packet on its way. On links without delay it is there when send returns.
+// send sends a packet. On links without delay it has arrived when send returns.
 func (n *Network) send(p *Packet) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -22,7 +22,8 @@ func (n *Network) send(p *Packet) {
 	n.setAlarm(now)
 }
 
-// step makes everything happen that happens by now, in order of time. A packet enters its next link when it left the one before, however late that is noticed.
+// step processes all events up to now, in order of time. A packet enters its next link at the time at which it left the
+// previous one, however late that is processed.
 func (n *Network) step(now time.Time) {
 	for h, due := n.pending.First(now); due; h, due = n.pending.First(now) {
 		for _, p := range h.link.Deliver(h.Due()) {
@@ -35,7 +36,7 @@ func (n *Network) step(now time.Time) {
 	}
 }
 
-// leave takes a packet from the far end of an access link to where it goes next.
+// leave moves a packet from the far end of an access link to its next link or socket.
 func (n *Network) leave(h *hop, p *Packet) {
 	if !p.Source.IsValid() {
 		h.waitedCubic.Add(p.Waited)
@@ -50,7 +51,7 @@ func (n *Network) leave(h *hop, p *Packet) {
 	}
 }
 
-// enterDownlink takes a packet to the access link of its destination.
+// enterDownlink moves a packet to the access link of its destination.
 func (n *Network) enterDownlink(p *Packet, at time.Time) {
 	destination := n.hosts[p.Destination.Addr()]
 	if destination == nil || destination.down == nil || p.Source.Addr() == p.Destination.Addr() {
@@ -61,7 +62,7 @@ func (n *Network) enterDownlink(p *Packet, at time.Time) {
 	n.schedule(destination.down)
 }
 
-// receive gives a packet to the socket that it is for.
+// receive passes a packet to its destination socket.
 func (n *Network) receive(p *Packet) {
 	if destination := n.hosts[p.Destination.Addr()]; destination != nil {
 		if c := destination.conns[p.Destination.Port()]; c != nil {
@@ -73,7 +74,7 @@ func (n *Network) receive(p *Packet) {
 	recycle(p)
 }
 
-// setAlarm makes the goroutine wake up when the next thing happens.
+// setAlarm sets the timer of the goroutine to the next event.
 func (n *Network) setAlarm(now time.Time) {
 	next := n.pending.Next()
 	switch {
@@ -88,7 +89,7 @@ func (n *Network) setAlarm(now time.Time) {
 	}
 }
 
-// deliver waits until something happens, for as long as the network is open.
+// deliver processes events as long as the network is open.
 func (n *Network) deliver() {
 	defer close(n.stopped)
 	for {

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// TestSameSeedSameTranscript also shows that it does not matter how often a link is stepped.
+// TestSameSeedSameTranscript also shows that the frequency of steps does not matter.
 func TestSameSeedSameTranscript(t *testing.T) {
 	const count, size, interval = 5000, 1200, time.Millisecond
 	cfg := everything(t)
@@ -19,14 +19,16 @@ func TestSameSeedSameTranscript(t *testing.T) {
 	expected := run(eager, count, size, interval)
 	s := eager.Stats()
 	for name, n := range map[string]uint64{
-		"queue": s.DroppedQueue, "random": s.LostRandom, "burst": s.LostBurst, "duplicated": s.Duplicated, "reordered": s.Reordered,
+		"queue": s.DroppedQueue, "random": s.LostRandom, "burst": s.LostBurst, "duplicated": s.Duplicated,
+		"reordered": s.Reordered,
 	} {
 		if n == 0 {
 			t.Errorf("no packet was subject to %q: the test shows nothing about it", name)
 		}
 	}
 	checkConservation(t, s)
-	if beginning := fmt.Sprint(expected[:8]); beginning != "[{0 10476706} {1 10476706} {2 12842991} {3 13739886} {4 13739886} {5 14875712} {6 17646196} {6 18905151}]" {
+	if beginning := fmt.Sprint(expected[:8]); beginning !=
+		"[{0 10476706} {1 10476706} {2 12842991} {3 13739886} {4 13739886} {5 14875712} {6 17646196} {6 18905151}]" {
 		t.Errorf("the transcript begins with %s: the same seed means something else than it used to", beginning)
 	}
 
@@ -57,7 +59,7 @@ func TestSameSeedSameTranscript(t *testing.T) {
 	}
 }
 
-// TestNextIsNeverLate steps a link only when it asks for it.
+// TestNextIsNeverLate steps a link only at the times of Next.
 func TestNextIsNeverLate(t *testing.T) {
 	for _, distribution := range []string{netem.JitterNormal, netem.JitterUniform} {
 		cfg := everything(t)
@@ -69,7 +71,8 @@ func TestNextIsNeverLate(t *testing.T) {
 		for next := link.Next(); !next.IsZero(); next = link.Next() {
 			for _, p := range link.Deliver(next) {
 				if !p.Arrival.Equal(next) {
-					t.Fatalf("%s: packet %d arrived at %v, but Next was %v", distribution, p.Flow, p.Arrival.Sub(epoch), next.Sub(epoch))
+					t.Fatalf("%s: packet %d arrived at %v, but Next was %v", distribution, p.Flow, p.Arrival.Sub(epoch),
+						next.Sub(epoch))
 				}
 			}
 		}
@@ -133,7 +136,7 @@ func TestEffectsDoNotDisturbEachOther(t *testing.T) {
 		}
 	}
 
-	// Where jitter may reorder, no packet holds up another, so that every arrival stays the same.
+	// If jitter may reorder, no packet delays another, so that every arrival is the same.
 	jittery := with(func(c *netem.Config) {
 		c.Delay, c.Jitter, c.JitterReorders = 9*time.Millisecond, 2*time.Millisecond, true
 	})
@@ -149,11 +152,12 @@ func TestEffectsDoNotDisturbEachOther(t *testing.T) {
 		}
 	}
 	if copies := len(copiedNumbers(arrivals)); same != len(arrivals)-copies {
-		t.Errorf("%d of %d arrivals are as without loss and duplication, expected all but %d copies", same, len(arrivals), copies)
+		t.Errorf("%d of %d arrivals are as without loss and duplication, expected all but %d copies", same,
+			len(arrivals), copies)
 	}
 }
 
-// networkTranscript sends 2,000 packets up, 1 ms apart, and returns what arrives when.
+// networkTranscript sends 2,000 packets up, 1 ms apart, and returns the arrivals.
 func networkTranscript(t *testing.T, seed uint64, prepare func(n *netem.Network)) (lines []string) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, seed)

@@ -4,51 +4,56 @@ import "time"
 
 // The parameters of DualPI2 and their defaults: RFC 9332, appendix A.1, figure 2.
 const (
-	// DualPI2Target is the delay that the classic queue is held to.
+	// DualPI2Target is the target delay of the classic queue.
 	DualPI2Target = 15 * time.Millisecond
-	// DualPI2RampBegin and DualPI2RampEnd are the delays between which the share of packets that the low-latency queue marks rises from none to all.
+	// DualPI2RampBegin and DualPI2RampEnd are the delays between which the share of marked packets of the low-latency
+	// queue rises from 0 to 1.
 	DualPI2RampBegin = 800 * time.Microsecond
 	DualPI2RampEnd   = 1200 * time.Microsecond
 
 	dualPI2MaxRTT   = 100 * time.Millisecond
 	dualPI2Update   = min(DualPI2Target, dualPI2MaxRTT/3)
-	dualPI2Coupling = 2.0 // k: how much more often L4S packets are marked than the square root of what classic ones suffer
+	dualPI2Coupling = 2.0 // k: marking share of L4S packets relative to the square root of the share of classic packets
 
 	// The gains in Hz: alpha = 0.1 × update / maximal round trip², beta = 0.3 / maximal round trip.
-	dualPI2Alpha = 0.1 * (float64(dualPI2Update) / 1e9) / ((float64(dualPI2MaxRTT) / 1e9) * (float64(dualPI2MaxRTT) / 1e9))
-	dualPI2Beta  = 0.3 / (float64(dualPI2MaxRTT) / 1e9)
+	dualPI2Alpha = 0.1 * (float64(dualPI2Update) / 1e9) /
+		((float64(dualPI2MaxRTT) / 1e9) * (float64(dualPI2MaxRTT) / 1e9))
+	dualPI2Beta = 0.3 / (float64(dualPI2MaxRTT) / 1e9)
 
-	// The highest share that classic packets are marked or dropped with before ECN is given up: 1 / k².
+	// The highest share with which classic packets are marked or dropped before ECN is given up: 1 / k².
 	dualPI2MaxClassic = 1 / (dualPI2Coupling * dualPI2Coupling)
 
-	dualPI2MTU = fairQuantum // what enqueueing wants room for
+	dualPI2MTU = fairQuantum // space required for enqueueing
 
-	// While both queues hold packets, the classic one gets 1 byte in 16: the weight that RFC 9332, section 4.1.1 suggests for its protection.
+	// While both queues hold packets, the classic one gets 1 byte in 16: the weight that RFC 9332, section 4.1.1
+	// suggests for its protection.
 	dualPI2Others = 15
 )
 
-// DualPI2 is the Queue of RFC 9332: a queue for packets of L4S flows (ECT(1) or CE, RFC 9331), which is served first and marks as soon as packets wait a millisecond, and a
-// classic queue under PI2, whose share of drops or marks is coupled with the share of marks in the other, so that the two kinds of flows share the rate. Steps and names are
-// those of the pseudocode in appendix A with its treatment of overload; as there, no random numbers are needed.
+// DualPI2 is the Queue of RFC 9332: a queue for packets of L4S flows (ECT(1) or CE, RFC 9331), which is served first
+// and marks when packets wait for a millisecond, and a classic queue with PI2, whose share of drops or marks is coupled
+// with the share of marks in the other, so that both kinds of flows share the rate. Steps and names are those of the
+// pseudocode in appendix A with its handling of overload; as there, no random numbers are needed.
 type DualPI2 struct {
 	limit        int
 	l4s, classic packetList
 
-	base                  float64 // p', of which the following are derived
+	base                  float64 // p', from which the following are derived
 	coupled, squared      float64 // p_CL = k·p' and p_C = p'²
 	previous              time.Duration
 	nextUpdate            time.Time
-	l4sCount, classicTurn float64 // recur's counts of the two queues
-	owed                  int     // bytes of L4S packets sent since the classic queue had its turn
+	l4sCount, classicTurn float64 // counts of recur for the two queues
+	owed                  int     // bytes of L4S packets sent since the last turn of the classic queue
 }
 
-// NewDualPI2 returns a queue for at most limitBytes bytes in both queues together. An empty queue takes one packet of any size.
+// NewDualPI2 returns a queue for at most limitBytes bytes in both queues together. An empty queue accepts one packet of
+// any size.
 func NewDualPI2(limitBytes int) *DualPI2 { return &DualPI2{limit: limitBytes} }
 
-// isL4S tells which of two queues a packet belongs to (RFC 9331, section 5.1).
+// isL4S reports whether a packet belongs to the L4S queue (RFC 9331, section 5.1).
 func isL4S(p *Packet) bool { return p.ECN == ECT1 || p.ECN == CongestionExperienced }
 
-// Enqueue takes p, or drops it if another full packet would not fit.
+// Enqueue adds p, or drops it if another full packet would not fit.
 func (q *DualPI2) Enqueue(p *Packet, now time.Time) (dropped int) {
 	q.update(now)
 	if q.Len() > 0 && q.l4s.bytes+q.classic.bytes+max(p.Size, dualPI2MTU) > q.limit {
@@ -64,7 +69,7 @@ func (q *DualPI2) Enqueue(p *Packet, now time.Time) (dropped int) {
 	return 0
 }
 
-// Dequeue gives the next packet, after those that it drops.
+// Dequeue returns the next packet, after dropping others as necessary.
 func (q *DualPI2) Dequeue(now time.Time) (p *Packet, dropped int) {
 	q.update(now)
 	for q.Len() > 0 {
@@ -88,7 +93,7 @@ func (q *DualPI2) Dequeue(now time.Time) (p *Packet, dropped int) {
 	return nil, dropped
 }
 
-// servesL4S is the scheduler: L4S packets first, but for the classic queue's share.
+// servesL4S is the scheduler: L4S packets first, except for the classic queue's share.
 func (q *DualPI2) servesL4S() bool {
 	switch {
 	case q.l4s.len() == 0:
@@ -106,7 +111,8 @@ func (q *DualPI2) servesL4S() bool {
 	}
 }
 
-// admitsL4S marks what is to be marked; it is false for a packet that is to be dropped because marks alone do not help.
+// admitsL4S marks a packet if necessary. It returns false if the packet is to be dropped because marking is not
+// sufficient.
 func (q *DualPI2) admitsL4S(p *Packet, now time.Time) bool {
 	if q.coupled >= 1 {
 		if recur(&q.l4sCount, q.squared) {
@@ -118,7 +124,7 @@ func (q *DualPI2) admitsL4S(p *Packet, now time.Time) bool {
 		return true
 	}
 	native := 0.0
-	if q.l4s.len() > 1 { // a single packet, however long it lasts, is no queue
+	if q.l4s.len() > 1 { // a single packet, however long it takes, is not a queue
 		native = ramp(now.Sub(p.queued))
 	}
 	if recur(&q.l4sCount, max(native, q.coupled)) {
@@ -127,12 +133,12 @@ func (q *DualPI2) admitsL4S(p *Packet, now time.Time) bool {
 	return true
 }
 
-// ramp is the share of packets marked after a delay in the low-latency queue.
+// ramp returns the share of marked packets for a delay in the low-latency queue.
 func ramp(delay time.Duration) float64 {
 	return min(max(float64(delay-DualPI2RampBegin)/float64(DualPI2RampEnd-DualPI2RampBegin), 0), 1)
 }
 
-// recur is true for the given share of its calls, evenly spread.
+// recur returns true for the given share of its calls, evenly spread.
 func recur(count *float64, share float64) bool {
 	*count += share
 	if *count > 1 {
@@ -142,14 +148,15 @@ func recur(count *float64, share float64) bool {
 	return false
 }
 
-// update steps the controller up to now. What waits has not changed since it was called last, so a step in between sees what it would have seen at its time.
+// update steps the controller up to now. The queues have not changed since the last call, so each step has the state of
+// its own time.
 func (q *DualPI2) update(now time.Time) {
 	if q.nextUpdate.IsZero() {
 		q.nextUpdate = now.Add(dualPI2Update)
 	}
 	for ; !q.nextUpdate.After(now); q.nextUpdate = q.nextUpdate.Add(dualPI2Update) {
 		if q.Len() == 0 && q.base == 0 && q.previous == 0 {
-			// Nothing changes until the next packet; the steps keep their rhythm.
+			// Nothing changes until the next packet; the steps keep their phase.
 			q.nextUpdate = q.nextUpdate.Add(now.Sub(q.nextUpdate).Truncate(dualPI2Update))
 			continue
 		}
@@ -161,7 +168,7 @@ func (q *DualPI2) update(now time.Time) {
 	}
 }
 
-// sojourn is how long the first packet of a list has waited.
+// sojourn returns the waiting time of the first packet of a list.
 func sojourn(list *packetList, now time.Time) time.Duration {
 	if list.len() == 0 {
 		return 0
@@ -169,7 +176,7 @@ func sojourn(list *packetList, now time.Time) time.Duration {
 	return now.Sub((*list.first()).queued)
 }
 
-// Len is the number of packets waiting.
+// Len returns the number of packets waiting.
 func (q *DualPI2) Len() int { return q.l4s.len() + q.classic.len() }
 
 func (q *DualPI2) setLimit(bytes int) { q.limit = bytes }

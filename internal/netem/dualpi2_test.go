@@ -10,11 +10,11 @@ import (
 
 const us = time.Microsecond
 
-// served is what a queue did with the packets of one kind.
+// served counts the packets of one kind by their result.
 type served struct{ sent, marked, dropped int }
 
-// TestDualPI2Ramp has every L4S packet wait 900 µs: a quarter of the way from 800 to 1,200 µs, so that one in four is marked. The counter exceeds 1 for the first time at
-// the fifth.
+// TestDualPI2Ramp lets every L4S packet wait 900 µs: a quarter of the way from 800 to 1,200 µs, so that one in four is
+// marked. The counter exceeds 1 for the first time at the fifth.
 func TestDualPI2Ramp(t *testing.T) {
 	for _, ecn := range []netem.ECN{netem.ECT1, netem.CongestionExperienced} {
 		q := netem.NewDualPI2(1 << 20)
@@ -39,7 +39,7 @@ func TestDualPI2Ramp(t *testing.T) {
 	}
 }
 
-// TestDualPI2SparesSinglePackets has L4S packets wait 5 ms each, but alone.
+// TestDualPI2SparesSinglePackets lets L4S packets wait 5 ms each, but alone.
 func TestDualPI2SparesSinglePackets(t *testing.T) {
 	q := netem.NewDualPI2(1 << 20)
 	for i := range 2 {
@@ -51,7 +51,8 @@ func TestDualPI2SparesSinglePackets(t *testing.T) {
 	}
 }
 
-// backlog is a queue whose first packet has waited since the epoch, while the controller made the given number of steps of 15 ms.
+// backlog is a queue whose first packet has waited since the epoch, after the given number of controller steps of 15
+// ms.
 func backlog(steps int, count int, ecn netem.ECN) (*netem.DualPI2, time.Time) {
 	q := netem.NewDualPI2(1 << 30)
 	for range count {
@@ -60,8 +61,9 @@ func backlog(steps int, count int, ecn netem.ECN) (*netem.DualPI2, time.Time) {
 	return q, at(time.Duration(steps)*15*time.Millisecond + time.Millisecond)
 }
 
-// TestDualPI2Controller compares shares of marks and drops with the controller's arithmetic. With gains of 0.15 and 3 Hz and a delay that is 15, 30, 45 … ms at its steps, the base share is
-// 0.045, then 0.045 + 0.00225 more = 0.09225, then 0.04950 more = 0.14175, and after ten steps 0.55125.
+// TestDualPI2Controller compares shares of marks and drops with the controller's arithmetic. With gains of 0.15 and 3
+// Hz and a delay that is 15, 30, 45 … ms at its steps, the base share is 0.045, then 0.045 + 0.00225 more = 0.09225,
+// then 0.04950 more = 0.14175, and after ten steps 0.55125.
 func TestDualPI2Controller(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -72,10 +74,10 @@ func TestDualPI2Controller(t *testing.T) {
 		// 0.14175² = 0.020093.
 		{"classic", 3, netem.NotECT, served{980, 0, 20}},
 		{"classic with ECN", 3, netem.ECT0, served{1000, 20, 0}},
-		// 0.55125² = 0.303877 is more than the quarter beyond which ECN is given up.
+		// 0.55125² = 0.303877 is more than a quarter, beyond which ECN is given up.
 		{"classic overload", 10, netem.NotECT, served{697, 0, 303}},
 		{"classic overload with ECN", 10, netem.ECT0, served{697, 0, 303}},
-		// Twice 0.55125 is more than 1: all that is not dropped is marked.
+		// Twice 0.55125 is more than 1: every packet that is not dropped is marked.
 		{"L4S overload", 10, netem.ECT1, served{697, 697, 303}},
 	} {
 		q, now := backlog(test.steps, 1000, test.ecn)
@@ -96,8 +98,9 @@ func TestDualPI2Controller(t *testing.T) {
 	}
 }
 
-// TestDualPI2Coupling has L4S packets pass at once beside a classic queue: of these, 2 × 0.14175 = 28.35 % are marked. Of 1,600 packets one in 16 is classic, which is 100, and 2 % of these are dropped,
-// each for another L4S packet; 0.2835 of the other 1,502 are 425.
+// TestDualPI2Coupling passes L4S packets without delay beside a classic queue: 2 × 0.14175 = 28.35 % of them are
+// marked. Of 1,600 packets one in 16 is classic, which is 100, and 2 % of these are dropped, each for another L4S
+// packet; 0.2835 of the other 1,502 are 425.
 func TestDualPI2Coupling(t *testing.T) {
 	q, now := backlog(3, 1000, netem.NotECT)
 	var l4s served
@@ -133,7 +136,8 @@ func TestDualPI2Limit(t *testing.T) {
 	}
 }
 
-// TestDualPI2Recovers lets the queue be empty for a while: the share falls by 0.15 × 15 ms = 0.00225 per step and by the 3 × delay that has gone, and stays 0 from then on.
+// TestDualPI2Recovers lets the queue be empty for a while: the share falls by 0.15 × 15 ms = 0.00225 per step and by 3
+// × the decrease of the delay, and stays 0 from then on.
 func TestDualPI2Recovers(t *testing.T) {
 	q, now := backlog(3, 10, netem.NotECT)
 	for q.Len() > 0 {
@@ -148,7 +152,8 @@ func TestDualPI2Recovers(t *testing.T) {
 	}
 }
 
-// TestDualPI2HoldsCubic has a flow of Cubic fill 50 Mbit/s: its packets wait about the target of 15 ms, where a first-in, first-out queue would hold them for all that it takes.
+// TestDualPI2HoldsCubic fills 50 Mbit/s with a Cubic flow: its packets wait about the target of 15 ms; in a first-in,
+// first-out queue they would fill the whole buffer.
 func TestDualPI2HoldsCubic(t *testing.T) {
 	cfg := dumbbell(50_000_000, netem.QueueDualPI2, 10)
 	b := newBottleneck(t, cfg)

@@ -2,17 +2,18 @@ package netem
 
 import "time"
 
-// fairQuantum is how many bytes a flow may send in its turn: a full Ethernet frame (RFC 8290, section 5.2).
+// fairQuantum is the number of bytes that a flow may send in its turn: a full Ethernet frame (RFC 8290, section 5.2).
 const fairQuantum = 1514
 
-// FairQueue is a Queue that gives each flow (Packet.Flow) a queue of its own and serves them in turn, each with the same bytes per round: deficit round robin, in the
-// form of RFC 8290, where a flow that has sent nothing lately is served before the others once. Beyond the limit it drops from the head of the flow with the most bytes, so
-// that a flow cannot take another's room.
+// FairQueue is a Queue with a separate queue for each flow (Packet.Flow). The flows are served in turn, each with the
+// same bytes per round: deficit round robin, in the form of RFC 8290, in which a flow without recent packets is served
+// once before the others. Beyond the limit it drops from the head of the flow with the most bytes, so that a flow
+// cannot use the space of another.
 type FairQueue struct {
 	limit          int
-	codel          bool // each flow is under CoDel
+	codel          bool // CoDel is applied to each flow
 	bytes, packets int
-	flows          map[uint64]*flowQueue // those on one of the lists
+	flows          map[uint64]*flowQueue // flows on one of the lists
 	fresh, old     flowList
 	unused         []*flowQueue
 }
@@ -26,19 +27,20 @@ type flowQueue struct {
 	next    *flowQueue // on its list
 }
 
-// NewFairQueue returns a queue for at most limitBytes bytes of all flows. An empty queue takes one packet of any size.
+// NewFairQueue returns a queue for at most limitBytes bytes of all flows. An empty queue accepts one packet of any
+// size.
 func NewFairQueue(limitBytes int) *FairQueue {
 	return &FairQueue{limit: limitBytes, flows: make(map[uint64]*flowQueue)}
 }
 
-// NewFQCoDel is NewFairQueue with every flow under CoDel: FQ-CoDel of RFC 8290, with as many queues as flows.
+// NewFQCoDel is NewFairQueue with CoDel for every flow: FQ-CoDel of RFC 8290, with as many queues as flows.
 func NewFQCoDel(limitBytes int) *FairQueue {
 	q := NewFairQueue(limitBytes)
 	q.codel = true
 	return q
 }
 
-// Enqueue takes p, and drops for it from the longest flow what exceeds the limit, perhaps p.
+// Enqueue adds p, and drops packets of the longest flow beyond the limit, possibly p.
 func (q *FairQueue) Enqueue(p *Packet, now time.Time) (dropped int) {
 	p.queued = now
 	f := q.flows[p.Flow]
@@ -58,7 +60,7 @@ func (q *FairQueue) Enqueue(p *Packet, now time.Time) (dropped int) {
 	return dropped
 }
 
-// open makes a flow one of those served.
+// open adds a flow to those served.
 func (q *FairQueue) open(flow uint64) *flowQueue {
 	var f *flowQueue
 	if last := len(q.unused) - 1; last >= 0 {
@@ -72,7 +74,7 @@ func (q *FairQueue) open(flow uint64) *flowQueue {
 	return f
 }
 
-// longest is the flow with the most bytes, of equals the one served first.
+// longest returns the flow with the most bytes, and of equal ones the flow served first.
 func (q *FairQueue) longest() *flowQueue {
 	var longest *flowQueue
 	for _, list := range []*flowList{&q.fresh, &q.old} {
@@ -85,7 +87,7 @@ func (q *FairQueue) longest() *flowQueue {
 	return longest
 }
 
-// Dequeue gives the next packet of the flow whose turn it is, after those that CoDel drops.
+// Dequeue returns the next packet of the flow whose turn it is, after the drops of CoDel.
 func (q *FairQueue) Dequeue(now time.Time) (p *Packet, dropped int) {
 	for {
 		list := &q.fresh
@@ -109,7 +111,8 @@ func (q *FairQueue) Dequeue(now time.Time) (p *Packet, dropped int) {
 			f.credit -= p.Size
 			return p, dropped
 		case list == &q.fresh:
-			// It stays on the list for a round, or by sending a packet now and then it would always come first (RFC 8290, section 4.2).
+			// The flow stays on the list for a round. Otherwise a flow that sends a packet now and then would always be
+			// first (RFC 8290, section 4.2).
 			q.old.push(list.pop())
 		default:
 			delete(q.flows, f.flow)
@@ -118,7 +121,7 @@ func (q *FairQueue) Dequeue(now time.Time) (p *Packet, dropped int) {
 	}
 }
 
-// take gives the next packet of a flow, nil if there is none.
+// take returns the next packet of a flow, nil if there is none.
 func (q *FairQueue) take(f *flowQueue, now time.Time) (p *Packet, dropped int) {
 	packets, bytes := f.packets.len(), f.packets.bytes
 	if q.codel {
@@ -131,7 +134,7 @@ func (q *FairQueue) take(f *flowQueue, now time.Time) (p *Packet, dropped int) {
 	return p, dropped
 }
 
-// Len is the number of packets waiting.
+// Len returns the number of packets waiting.
 func (q *FairQueue) Len() int { return q.packets }
 
 func (q *FairQueue) setLimit(bytes int) { q.limit = bytes }

@@ -34,7 +34,7 @@ func TestFairQueueServesFlowsInTurn(t *testing.T) {
 		flows, expects []uint64
 	}{
 		{"one packet per turn", 1514, []uint64{1, 1, 1, 1, 2, 2, 3}, []uint64{1, 2, 3, 1, 2, 1, 1}},
-		// A quantum of 1,514 bytes lets the third packet of 700 go, too, and its excess of 586 counts in the next turn.
+		// A quantum of 1,514 bytes permits the third packet of 700, too, and its excess of 586 counts in the next turn.
 		{"small packets", 700, []uint64{1, 1, 1, 1, 1, 1, 2, 2, 2, 2}, []uint64{1, 1, 1, 2, 2, 2, 1, 1, 2, 1}},
 		// A packet of 4,000 bytes takes three turns.
 		{"one flow", 4000, []uint64{1, 1, 1}, []uint64{1, 1, 1}},
@@ -46,7 +46,7 @@ func TestFairQueueServesFlowsInTurn(t *testing.T) {
 			t.Errorf("%s: served %v, expected %v", test.name, got, test.expects)
 		}
 	}
-	// Sizes differ: a flow of large packets gets as many bytes as one of small ones.
+	// Sizes differ: a flow of large packets gets as many bytes as one of small packets.
 	q := netem.NewFairQueue(1 << 20)
 	for range 100 {
 		fill(q, 1500, 1)
@@ -58,7 +58,8 @@ func TestFairQueueServesFlowsInTurn(t *testing.T) {
 		bytes[p.Flow] += p.Size
 	}
 	if difference := bytes[1] - bytes[2]; difference < -2*1514 || difference > 2*1514 {
-		t.Errorf("%d bytes of large and %d of small packets, expected a difference of two turns at most", bytes[1], bytes[2])
+		t.Errorf("%d bytes of large and %d of small packets, expected a difference of two turns at most",
+			bytes[1], bytes[2])
 	}
 }
 
@@ -68,7 +69,8 @@ func TestFairQueueServesANewFlowFirst(t *testing.T) {
 	for range 4 {
 		q.Dequeue(epoch)
 	}
-	// It is the turn of flow 1. Flow 3 is new, so its first turn comes at once. When it has sent that, it stands behind flow 1, which another packet of it does not change.
+	// It is the turn of flow 1. Flow 3 is new, so its first turn is next. After that it is behind flow 1, and another
+	// packet of flow 3 does not change this.
 	fill(q, 1514, 3)
 	p, _ := q.Dequeue(epoch)
 	first := p.Flow
@@ -86,7 +88,7 @@ func TestFairQueueDropsFromTheLongestFlow(t *testing.T) {
 	if dropped := fill(q, 1000, 2, 2, 2); dropped != 3 {
 		t.Errorf("%d dropped for three packets, expected 3", dropped)
 	}
-	// Both have three now. One more of flow 2 makes flow 2 the longest.
+	// Both have three packets now. One more of flow 2 makes flow 2 the longest.
 	if dropped := fill(q, 1000, 2); dropped != 1 {
 		t.Errorf("%d dropped, expected 1", dropped)
 	}
@@ -105,14 +107,18 @@ func TestFairQueueDropsFromTheLongestFlow(t *testing.T) {
 	}
 }
 
-// TestFairQueueIsFair sends 20 Mbit/s of flow 1 and 12 Mbit/s of flow 2 through 10 Mbit/s, and now and then a packet of flow 3.
+// TestFairQueueIsFair sends 20 Mbit/s of flow 1 and 12 Mbit/s of flow 2 through 10 Mbit/s, and now and then a packet of
+// flow 3.
 func TestFairQueueIsFair(t *testing.T) {
 	for _, discipline := range []string{netem.QueueFQ, netem.QueueFQCoDel} {
-		link := newLink(t, with(func(c *netem.Config) { c.RateBPS, c.Queue, c.QueueDelay = 10_000_000, discipline, 100*time.Millisecond }), 1)
+		link := newLink(t, with(func(c *netem.Config) {
+			c.RateBPS, c.Queue, c.QueueDelay = 10_000_000, discipline,
+				100*time.Millisecond
+		}), 1)
 		var bytes [4]float64
 		var longest time.Duration
 		sent := 0
-		// A packet of 1,000 bytes lasts 0.8 ms.
+		// A packet of 1,000 bytes takes 0.8 ms.
 		for i := range 50_000 {
 			now := at(time.Duration(i) * 200 * time.Microsecond)
 			if i%2 == 0 {
@@ -140,9 +146,10 @@ func TestFairQueueIsFair(t *testing.T) {
 		if ratio := bytes[1] / bytes[2]; math.Abs(ratio-1) > 0.02 {
 			t.Errorf("%s: flow 1 got %.3f of what flow 2 got, expected the same within 2 %%", discipline, ratio)
 		}
-		// A sparse flow waits for no more than what is in transmission.
+		// A sparse flow waits only for the packet in transmission.
 		if bytes[3] != float64(sent*200) || longest > 800*time.Microsecond {
-			t.Errorf("%s: %g of %d bytes of the sparse flow arrived, after waiting up to %v; expected all within 800 µs", discipline, bytes[3], sent*200, longest)
+			t.Errorf("%s: %g of %d bytes of the sparse flow arrived, after waiting up to %v; "+
+				"expected all within 800 µs", discipline, bytes[3], sent*200, longest)
 		}
 		checkConservation(t, link.Stats())
 	}

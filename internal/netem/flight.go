@@ -17,10 +17,10 @@ func (f flight) Less(i, j int) bool {
 
 func (f flight) Swap(i, j int) { f[i], f[j] = f[j], f[i] }
 
-// Push is for container/heap.
+// Push implements heap.Interface.
 func (f *flight) Push(x any) { *f = append(*f, x.(*Packet)) }
 
-// Pop is for container/heap.
+// Pop implements heap.Interface.
 func (f *flight) Pop() any {
 	last := len(*f) - 1
 	p := (*f)[last]

@@ -9,11 +9,13 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// TestImpairLeavesTheTrace changes the delay while the rate follows a trace of 1 and 2 Mbit/s. A packet of 1,250 bytes takes 10 and 5 ms.
+// TestImpairLeavesTheTrace changes the delay while the rate follows a trace of 1 and 2 Mbit/s. A packet of 1,250 bytes
+// takes 10 and 5 ms.
 func TestImpairLeavesTheTrace(t *testing.T) {
 	cfg := netem.DefaultConfig()
 	link := newLink(t, cfg, 1)
-	trace := netem.RateTrace{Steps: []netem.RateStep{{At: 0, RateBPS: 1_000_000}, {At: 100 * time.Millisecond, RateBPS: 2_000_000}}, Duration: second}
+	trace := netem.RateTrace{Steps: []netem.RateStep{{At: 0, RateBPS: 1_000_000},
+		{At: 100 * time.Millisecond, RateBPS: 2_000_000}}, Duration: second}
 	setRate(t, link, trace, epoch)
 	cfg.Delay, cfg.RateBPS = 30*time.Millisecond, 77
 	if err := link.Impair(cfg, at(50*time.Millisecond)); err != nil {
@@ -54,7 +56,7 @@ func TestResetStats(t *testing.T) {
 	if s := link.Stats(); s != (netem.Stats{}) {
 		t.Errorf("%+v, expected zeros", s)
 	}
-	// The order of packets is counted on: later ones are not taken for earlier ones that were overtaken.
+	// The order of packets is tracked: later packets do not count as earlier ones that were overtaken.
 	link.Send(&netem.Packet{Size: 100}, at(second))
 	link.Deliver(at(2 * second))
 	if s := link.Stats(); s.Sent != 1 || s.Delivered != 1 || s.Reordered != 0 {
@@ -62,9 +64,13 @@ func TestResetStats(t *testing.T) {
 	}
 }
 
-// TestMarkedCounts overloads a queue that marks: the link counts what has been marked there, not what came marked.
+// TestMarkedCounts overloads a marking queue: the link counts packets marked there, not packets that were marked
+// before.
 func TestMarkedCounts(t *testing.T) {
-	link := newLink(t, with(func(c *netem.Config) { c.RateBPS, c.Queue, c.QueueDelay = 10_000_000, netem.QueueCoDel, second }), 1)
+	link := newLink(t, with(func(c *netem.Config) {
+		c.RateBPS, c.Queue, c.QueueDelay = 10_000_000, netem.QueueCoDel,
+			second
+	}), 1)
 	came, marked := 0, 0
 	for i := range 3000 {
 		ecn := netem.ECT0

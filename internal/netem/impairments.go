@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// loss says which effect lost a packet on the wire.
+// loss is the cause of a loss on the wire.
 type loss uint8
 
 const (
@@ -14,13 +14,13 @@ const (
 	lossBurst
 )
 
-// fate is what the random effects have in store for one packet.
+// fate is the result of the random effects for one packet.
 type fate struct {
 	loss      loss
 	held      bool
 	duplicate bool
 	delay     time.Duration // propagation and jitter
-	copyDelay time.Duration // the same of its copy, if any
+	copyDelay time.Duration // the same for its copy, if any
 }
 
 // impairments draws the fates of the packets of one link.
@@ -41,7 +41,7 @@ func newImpairments(seed uint64) *impairments {
 	}
 }
 
-// next draws the fate of the next packet. Every effect draws from its own stream, whatever the others have decided.
+// next draws the fate of the next packet. Every effect draws from its own stream, independently of the others.
 func (i *impairments) next(cfg *Config) fate {
 	f := fate{delay: cfg.drawDelay(i.jitter)}
 	if i.burstLoss(&cfg.Burst) {
@@ -88,7 +88,7 @@ func (c *Config) drawDelay(stream *rand.Rand) time.Duration {
 	return max(c.Delay+time.Duration(deviation*float64(c.Jitter)), 0)
 }
 
-// leastDelay is a lower bound of what drawDelay returns.
+// leastDelay is a lower bound of the results of drawDelay.
 func (c *Config) leastDelay() time.Duration {
 	switch {
 	case c.Jitter == 0:
@@ -100,7 +100,7 @@ func (c *Config) leastDelay() time.Duration {
 	}
 }
 
-// chance draws once and is true with the given probability, without a draw where that is 0.
+// chance draws once and returns true with the given probability. There is no draw if the probability is 0.
 func chance(stream *rand.Rand, probability float64) bool {
 	return probability > 0 && stream.Float64() < probability
 }

@@ -22,7 +22,8 @@ type flow struct {
 	mbps   int
 }
 
-// offer sends flows through a link for some seconds, and returns what came of each in the last of them: Mbit/s, and the share of what came that is marked.
+// offer sends flows through a link for some seconds, and returns for each flow of the last second: the received Mbit/s,
+// and the share of received packets that is marked.
 func offer(link *netem.Link, seconds int, flows ...flow) (mbps, marked map[uint64]float64) {
 	mbps, marked = make(map[uint64]float64), make(map[uint64]float64)
 	last := at(time.Duration(seconds-1) * second)
@@ -65,9 +66,12 @@ func TestL4SPriority(t *testing.T) {
 		{"L4S above the rate", []flow{{1, netem.ECT1, 250}}, []float64{200}, []float64{0.5}},
 		{"marked packets are L4S", []flow{{1, netem.CongestionExperienced, 250}}, []float64{200}, []float64{1}},
 		{"classic is neither marked nor policed", []flow{{1, netem.ECT0, 190}}, []float64{190}, []float64{0}},
-		{"L4S goes first", []flow{{1, netem.ECT1, 150}, {2, netem.NotECT, 150}}, []float64{150, 50}, []float64{1. / 3, 0}},
-		{"classic flows share", []flow{{1, netem.ECT1, 80}, {2, netem.NotECT, 300}, {3, netem.ECT0, 100}}, []float64{80, 60, 60}, []float64{0, 0, 0}},
-		{"the limits are those of all L4S flows", []flow{{1, netem.ECT1, 80}, {2, netem.ECT1, 80}}, []float64{80, 80}, []float64{0.375, 0.375}},
+		{"L4S goes first", []flow{{1, netem.ECT1, 150}, {2, netem.NotECT, 150}}, []float64{150, 50},
+			[]float64{1. / 3, 0}},
+		{"classic flows share", []flow{{1, netem.ECT1, 80}, {2, netem.NotECT, 300}, {3, netem.ECT0, 100}},
+			[]float64{80, 60, 60}, []float64{0, 0, 0}},
+		{"the limits are those of all L4S flows", []flow{{1, netem.ECT1, 80}, {2, netem.ECT1, 80}}, []float64{80, 80},
+			[]float64{0.375, 0.375}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			mbps, marked := offer(newLink(t, paper000(), 1), 2, test.flows...)
@@ -78,7 +82,7 @@ func TestL4SPriority(t *testing.T) {
 				}
 				share += (marked[f.number] - test.marked[i]) * mbps[f.number]
 			}
-			// Which of several flows a mark falls on depends on how their packets interleave.
+			// The interleaving of the packets decides which of several flows is marked.
 			if math.Abs(share) > 1 {
 				t.Errorf("%.2f Mbit/s more marked than expected: %v, expected %v", share, marked, test.marked)
 			}
@@ -86,12 +90,14 @@ func TestL4SPriority(t *testing.T) {
 	}
 }
 
-// TestL4SPriorityTakesFrames sends frames as paper 000's own sender does, 90 Mbit/s in 30 frames a second, each within 20 ms and so at 150 Mbit/s: there are no marks.
+// TestL4SPriorityTakesFrames sends frames as paper 000's own sender does, 90 Mbit/s in 30 frames a second, each within
+// 20 ms and so at 150 Mbit/s: there are no marks.
 func TestL4SPriorityTakesFrames(t *testing.T) {
 	link := newLink(t, paper000(), 1)
 	for frame := range 30 {
 		for i := range 300 { // packets of 1,250 bytes: 375 kB
-			link.Send(&netem.Packet{Size: 1250, ECN: netem.ECT1}, at(time.Duration(frame)*second/30+time.Duration(i)*20*time.Millisecond/300))
+			link.Send(&netem.Packet{Size: 1250, ECN: netem.ECT1},
+				at(time.Duration(frame)*second/30+time.Duration(i)*20*time.Millisecond/300))
 		}
 	}
 	link.Deliver(at(2 * second))

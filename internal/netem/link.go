@@ -8,15 +8,17 @@ import (
 	"time"
 )
 
-// Link is one direction of a link: a queue, a transmitter and a wire. It is stepped with an explicit now and has neither goroutine nor lock.
+// Link is one direction of a link: a queue, a transmitter and a wire. It is stepped with an explicit now and has
+// neither goroutine nor lock.
 //
-// Send offers a packet; Deliver returns what has arrived by now; Next says when to call Deliver. Times must not go back: an earlier now counts as the latest one. Everything that
-// happens between two calls happens at its own time, so how often a Link is stepped does not change when packets arrive, nor which ones.
+// Send offers a packet; Deliver returns the packets that have arrived by now; Next returns the time of the next
+// Deliver. Times must not decrease: an earlier now counts as the latest one. All events between two calls have their
+// own time, so the frequency of calls changes neither which packets arrive nor when.
 type Link struct {
 	config      Config
 	impairments *impairments
 	queue       Queue
-	ownQueue    bool // the queue is the one that config describes
+	ownQueue    bool // the queue is described by config
 	now         time.Time
 
 	transmitter transmitter
@@ -25,31 +27,35 @@ type Link struct {
 	inOrder   time.Time // latest arrival of a packet that was not held back
 	delivered []*Packet // returned by Deliver, reused
 	offered   uint64    // packets, since the link was made
-	newest    uint64    // highest order that has been delivered
+	newest    uint64    // highest delivered order
 
 	stats Stats
 }
 
-// Stats counts the packets of one Link. Sent + Duplicated = Delivered + DroppedQueue + LostRandom + LostBurst + what is waiting or on the wire.
+// Stats are the counters of one Link. Sent + Duplicated = Delivered + DroppedQueue + LostRandom + LostBurst + packets
+// waiting or on the wire.
 type Stats struct {
-	// Sent counts what was offered, before any loss; SentBytes sums Packet.Size.
+	// Sent counts offered packets, before any loss; SentBytes sums Packet.Size.
 	Sent, SentBytes uint64
-	// Delivered counts what arrived, copies included.
+	// Delivered counts arrived packets, copies included.
 	Delivered, DeliveredBytes uint64
-	// DroppedQueue counts what the queue dropped.
+	// DroppedQueue counts packets dropped by the queue.
 	DroppedQueue uint64
-	// Marked counts what the queue marked with CongestionExperienced, whether it was lost on the wire afterwards or not.
+	// Marked counts packets marked by the queue with CongestionExperienced, including those lost on the wire
+	// afterwards.
 	Marked uint64
-	// LostRandom and LostBurst count what was lost on the wire, by cause. A packet that both would have lost counts as LostRandom.
+	// LostRandom and LostBurst count losses on the wire, by cause. A packet lost by both counts as LostRandom.
 	LostRandom, LostBurst uint64
 	// Duplicated counts copies made.
 	Duplicated uint64
-	// Reordered counts packets that arrived after one that was sent later (type-P-reordered of RFC 4737), whatever the cause; copies are not counted.
+	// Reordered counts packets that arrived after one that was sent later (type-P-reordered of RFC 4737), for any
+	// cause; copies are not counted.
 	Reordered uint64
 }
 
-// NewLink returns a link with the given parameters, whose random decisions follow from seed alone. Without a queue (nil) it has the one that cfg describes;
-// with one, discipline and limits in cfg have no effect. The error wraps ErrConfig.
+// NewLink returns a link with the given parameters, whose random decisions depend only on seed. If queue is nil, the
+// link has the queue described by cfg; otherwise discipline and limits in cfg have no effect. The error wraps
+// ErrConfig.
 func NewLink(cfg Config, seed uint64, queue Queue) (*Link, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -62,7 +68,7 @@ func NewLink(cfg Config, seed uint64, queue Queue) (*Link, error) {
 	return l, nil
 }
 
-// newQueue makes the queue for a bottleneck of the given rate.
+// newQueue returns the queue for a bottleneck of the given rate.
 func (c *Config) newQueue(rateBPS int) limited {
 	limit := c.queueLimit(rateBPS)
 	switch c.Queue {
@@ -81,14 +87,16 @@ func (c *Config) newQueue(rateBPS int) limited {
 	}
 }
 
-// queueLimit is the smaller of the two limits, in bytes. At an unlimited rate nothing waits, but for a packet that was taken before the rate became so.
+// queueLimit returns the smaller of the two limits, in bytes. At an unlimited rate no packet waits, except for a packet
+// accepted before the rate became unlimited.
 func (c *Config) queueLimit(rateBPS int) int {
 	if rateBPS == 0 {
 		return math.MaxInt
 	}
 	limit := uint64(c.QueueBytes)
 	if c.QueueDelay > 0 {
-		// rate [bit/s] × delay [ns] / 8e9 = bytes. The product may exceed 64 bits; the quotient cannot, with a rate of at most 1e12 and a delay of at most 6e10.
+		// rate [bit/s] × delay [ns] / 8e9 = bytes. The product may exceed 64 bits; the quotient cannot, with a rate of
+		// at most 1e12 and a delay of at most 6e10.
 		hi, lo := bits.Mul64(uint64(rateBPS), uint64(c.QueueDelay))
 		inTime, _ := bits.Div64(hi, lo, 8e9)
 		if limit == 0 || inTime < limit {
@@ -98,9 +106,10 @@ func (c *Config) queueLimit(rateBPS int) int {
 	return int(limit)
 }
 
-// Reconfigure changes the parameters from now on, and ends a trace. What has been transmitted by now, or is in transmission, keeps its arrival; what waits is
-// transmitted at the new rate, with the losses and delays that it was offered with. Random streams go on. The queue that the old parameters described gets the new limit, and keeps
-// what it holds even if that is more; if the discipline is another one, the packets move to a queue of that discipline. The error wraps ErrConfig.
+// Reconfigure changes the parameters from now on, and ends a trace. Packets transmitted by now, or in transmission,
+// keep their arrival time. Waiting packets are transmitted at the new rate, with their original losses and delays.
+// Random streams continue. The link's own queue gets the new limit, and keeps its packets even beyond the limit; if the
+// discipline changes, the packets move to a new queue. The error wraps ErrConfig.
 func (l *Link) Reconfigure(cfg Config, now time.Time) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -112,9 +121,10 @@ func (l *Link) Reconfigure(cfg Config, now time.Time) error {
 	return nil
 }
 
-// SetRate makes the rate that of a trace, which begins now, in place of Config.RateBPS; a packet in transmission when the rate steps is transmitted in part at the one
-// and in part at the other. What is in transmission now keeps its arrival. A queue limit in time is meant at the mean rate of the trace. The trace must not change from then
-// on. The error wraps ErrTrace, or ErrConfig if the link's parameters limit the queue neither in bytes nor in time.
+// SetRate makes the rate follow a trace, which begins now, instead of Config.RateBPS. If the rate changes while a
+// packet is transmitted, each part has its own rate. A packet in transmission now keeps its arrival time. A queue limit
+// in time uses the mean rate of the trace. The caller must not change the trace afterwards. The error wraps ErrTrace,
+// or ErrConfig if the link's parameters limit the queue neither in bytes nor in time.
 func (l *Link) SetRate(trace RateTrace, now time.Time) error {
 	if err := l.checkRate(&trace); err != nil {
 		return err
@@ -125,7 +135,8 @@ func (l *Link) SetRate(trace RateTrace, now time.Time) error {
 	return nil
 }
 
-// Impair changes all parameters but the rate from now on, as Reconfigure does; a trace goes on. The error wraps ErrConfig.
+// Impair changes all parameters except the rate from now on, as Reconfigure does; a trace continues. The error wraps
+// ErrConfig.
 func (l *Link) Impair(cfg Config, now time.Time) error {
 	cfg.RateBPS = l.config.RateBPS
 	rate := cfg.RateBPS
@@ -144,12 +155,13 @@ func (l *Link) Impair(cfg Config, now time.Time) error {
 	return nil
 }
 
-// errUnlimitedQueue says that a queue before a rate that follows a trace has no limit.
+// errUnlimitedQueue returns the error of a queue without limit at a rate that follows a trace.
 func errUnlimitedQueue() error {
-	return fmt.Errorf("%w: queue_bytes and queue_delay are 0, expected a limit because the rate follows a trace", ErrConfig)
+	return fmt.Errorf("%w: queue_bytes and queue_delay are 0, expected a limit because the rate follows a trace",
+		ErrConfig)
 }
 
-// checkRate reports what SetRate would refuse.
+// checkRate returns the error of SetRate.
 func (l *Link) checkRate(trace *RateTrace) error {
 	if l.ownQueue && l.config.QueueBytes == 0 && l.config.QueueDelay == 0 {
 		return errUnlimitedQueue()
@@ -157,7 +169,8 @@ func (l *Link) checkRate(trace *RateTrace) error {
 	return trace.Validate()
 }
 
-// adjustQueue makes the queue the one that cfg describes for a bottleneck of the given rate, unless the queue was given.
+// adjustQueue changes the queue to that described by cfg for a bottleneck of the given rate, unless the caller of
+// NewLink passed the queue.
 func (l *Link) adjustQueue(cfg *Config, rateBPS int) {
 	if !l.ownQueue {
 		return
@@ -183,19 +196,19 @@ func (l *Link) adjustQueue(cfg *Config, rateBPS int) {
 // Stats returns the counters.
 func (l *Link) Stats() Stats { return l.stats }
 
-// ResetStats sets the counters to 0. What is on its way then still counts as delivered or lost later.
+// ResetStats sets the counters to 0. Packets in transit then still count as delivered or lost later.
 func (l *Link) ResetStats() { l.stats = Stats{} }
 
-// Busy tells whether a packet offered now would wait for others.
+// Busy reports whether a packet offered now would wait for others.
 func (l *Link) Busy(now time.Time) bool {
 	l.advance(now)
 	return l.queue.Len() > 0 || l.transmitter.idleAt.After(l.now)
 }
 
-// Waiting is the number of packets in the queue, as of the last call of Send or Deliver.
+// Waiting returns the number of packets in the queue, as of the last call of Send or Deliver.
 func (l *Link) Waiting() int { return l.queue.Len() }
 
-// Send offers a packet, which belongs to the link from then on.
+// Send offers a packet and passes its ownership to the link.
 func (l *Link) Send(p *Packet, now time.Time) {
 	l.advance(now)
 	l.stats.Sent++
@@ -211,14 +224,15 @@ func (l *Link) Send(p *Packet, now time.Time) {
 	l.transmit()
 }
 
-// Next returns a time at which Deliver is to be called: no packet arrives before it, though there may be none at it, either. It is zero if nothing waits or is on the wire.
+// Next returns the time of the next Deliver: no packet arrives earlier, but there may be none at that time either. It
+// is zero if no packet is waiting or on the wire.
 func (l *Link) Next() time.Time {
 	var next time.Time
 	if len(l.flight) > 0 {
 		next = l.flight[0].Arrival
 	}
 	if l.queue.Len() > 0 {
-		// What waits is not transmitted before the transmitter is idle.
+		// Waiting packets are not transmitted before the transmitter is idle.
 		if earliest := l.transmitter.idleAt.Add(l.config.leastDelay()); next.IsZero() || earliest.Before(next) {
 			next = earliest
 		}
@@ -226,7 +240,8 @@ func (l *Link) Next() time.Time {
 	return next
 }
 
-// Deliver returns the packets that have arrived by now, in the order of their arrival. The slice is valid until the next call; the packets belong to the caller.
+// Deliver returns the packets that have arrived by now, in the order of arrival. The slice is valid until the next
+// call; the packets belong to the caller.
 func (l *Link) Deliver(now time.Time) []*Packet {
 	l.advance(now)
 	clear(l.delivered)
@@ -247,7 +262,7 @@ func (l *Link) Deliver(now time.Time) []*Packet {
 	return l.delivered
 }
 
-// advance makes everything happen that happens by now.
+// advance processes all events up to now.
 func (l *Link) advance(now time.Time) {
 	if now.After(l.now) {
 		l.now = now
@@ -255,7 +270,7 @@ func (l *Link) advance(now time.Time) {
 	l.transmit()
 }
 
-// transmit takes packets from the queue for as long as the transmitter is idle by now.
+// transmit moves packets from the queue to the wire as long as the transmitter is idle by now.
 func (l *Link) transmit() {
 	for l.queue.Len() > 0 && l.transmitter.ready(l.now) {
 		p, dropped := l.queue.Dequeue(l.transmitter.idleAt)
@@ -299,8 +314,8 @@ func (l *Link) propagate(p *Packet) {
 	heap.Push(&l.flight, p)
 }
 
-// arrival is when something arrives that has just been transmitted and is delayed. Unless jitter may reorder, it is not before what was sent earlier. A packet held back,
-// and a copy, hold up nobody.
+// arrival returns the arrival time of a packet that has just been transmitted, with a delay. Unless jitter may reorder,
+// it is not before the arrival of earlier packets. Held-back packets and copies do not delay others.
 func (l *Link) arrival(delay time.Duration) time.Time {
 	at := l.transmitter.idleAt.Add(delay)
 	if !l.config.JitterReorders && at.Before(l.inOrder) {

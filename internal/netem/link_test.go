@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// epoch is when simulated time begins.
+// epoch is the start of simulated time.
 var epoch = time.Unix(1_000_000_000, 0)
 
 func at(d time.Duration) time.Time { return epoch.Add(d) }
@@ -30,7 +30,7 @@ type arrival struct {
 	at     time.Duration
 }
 
-// drain delivers at the times that the link asks for until nothing is on its way.
+// drain delivers at the times of Next until no packet is in transit.
 func drain(link *netem.Link) []arrival {
 	var arrivals []arrival
 	for next := link.Next(); !next.IsZero(); next = link.Next() {
@@ -46,7 +46,7 @@ func appendArrivals(arrivals []arrival, packets []*netem.Packet) []arrival {
 	return arrivals
 }
 
-// run sends count packets of size bytes, numbered from 0, one every interval, and returns what arrives.
+// run sends count packets of size bytes, numbered from 0, one every interval, and returns the arrivals.
 func run(link *netem.Link, count, size int, interval time.Duration) []arrival {
 	var arrivals []arrival
 	for i := range count {
@@ -72,7 +72,7 @@ func burstLoss(t testing.TB, loss, length float64) netem.BurstConfig {
 	return b
 }
 
-// everything is a link with all effects on.
+// everything is a link with all effects enabled.
 func everything(t testing.TB) netem.Config {
 	return with(func(c *netem.Config) {
 		c.Delay, c.Jitter = 10*time.Millisecond, 2*time.Millisecond
@@ -90,14 +90,15 @@ func TestPerfectLinkDeliversAtOnce(t *testing.T) {
 	}
 	link.Send(&netem.Packet{Flow: 7, Size: 100, ECN: netem.ECT1, Payload: []byte("x")}, epoch)
 	got := link.Deliver(epoch)
-	if len(got) != 1 || got[0].Flow != 7 || got[0].ECN != netem.ECT1 || string(got[0].Payload) != "x" || !got[0].Arrival.Equal(epoch) {
+	if len(got) != 1 || got[0].Flow != 7 || got[0].ECN != netem.ECT1 || string(got[0].Payload) != "x" ||
+		!got[0].Arrival.Equal(epoch) {
 		t.Fatalf("delivered %+v, expected the packet as it was sent", got)
 	}
 }
 
 // TestRate is a bottleneck computed by hand.
 func TestRate(t *testing.T) {
-	// 1,250 bytes at 10 Mbit/s last 1 ms.
+	// 1,250 bytes at 10 Mbit/s take 1 ms.
 	const size, rate = 1250, 10_000_000
 	ms := func(values ...float64) []time.Duration {
 		var d []time.Duration
@@ -113,13 +114,18 @@ func TestRate(t *testing.T) {
 		expected []time.Duration
 		dropped  uint64
 	}{
-		{"back to back, with delay", with(func(c *netem.Config) { c.Delay = 5 * time.Millisecond }), ms(0, 0, 0, 0), ms(6, 7, 8, 9), 0},
+		{"back to back, with delay", with(func(c *netem.Config) { c.Delay = 5 * time.Millisecond }), ms(0, 0, 0, 0),
+			ms(6, 7, 8, 9), 0},
 		{"idle between", with(func(*netem.Config) {}), ms(0, 3, 3.5, 10), ms(1, 4, 5, 11), 0},
-		{"queue of three packets in bytes", with(func(c *netem.Config) { c.QueueBytes, c.QueueDelay = 3*size, 0 }), ms(0, 0, 0, 0, 0, 0, 1, 1), ms(1, 2, 3, 4, 5), 3},
-		{"the same in time", with(func(c *netem.Config) { c.QueueDelay = 3 * time.Millisecond }), ms(0, 0, 0, 0, 0, 0, 1, 1), ms(1, 2, 3, 4, 5), 3},
-		{"the smaller limit holds", with(func(c *netem.Config) { c.QueueBytes = 2 * size }), ms(0, 0, 0, 0, 0), ms(1, 2, 3), 2},
+		{"queue of three packets in bytes", with(func(c *netem.Config) { c.QueueBytes, c.QueueDelay = 3*size, 0 }),
+			ms(0, 0, 0, 0, 0, 0, 1, 1), ms(1, 2, 3, 4, 5), 3},
+		{"the same in time", with(func(c *netem.Config) { c.QueueDelay = 3 * time.Millisecond }),
+			ms(0, 0, 0, 0, 0, 0, 1, 1), ms(1, 2, 3, 4, 5), 3},
+		{"the smaller limit holds", with(func(c *netem.Config) { c.QueueBytes = 2 * size }), ms(0, 0, 0, 0, 0),
+			ms(1, 2, 3), 2},
 		{"an empty queue takes any packet", with(func(c *netem.Config) { c.QueueBytes = 1 }), ms(0, 0, 0), ms(1, 2), 1},
-		{"half a packet too many", with(func(c *netem.Config) { c.QueueBytes = 2*size + size/2 }), ms(0, 0, 0, 0), ms(1, 2, 3), 1},
+		{"half a packet too many", with(func(c *netem.Config) { c.QueueBytes = 2*size + size/2 }), ms(0, 0, 0, 0),
+			ms(1, 2, 3), 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -143,8 +149,9 @@ func TestRate(t *testing.T) {
 }
 
 func TestRateIsExactOverManyPackets(t *testing.T) {
-	// 1,200 bytes at 7 Mbit/s last 1,371,428.57 ns. 7,000 of them last 9.6 s, if no fraction is lost.
-	link := newLink(t, with(func(c *netem.Config) { c.RateBPS, c.QueueBytes, c.QueueDelay = 7_000_000, 10_000_000, 0 }), 1)
+	// 1,200 bytes at 7 Mbit/s take 1,371,428.57 ns. 7,000 of them take 9.6 s, if no fraction is lost.
+	link := newLink(t, with(func(c *netem.Config) { c.RateBPS, c.QueueBytes, c.QueueDelay = 7_000_000, 10_000_000, 0 }),
+		1)
 	got := run(link, 7000, 1200, 0)
 	if last := got[len(got)-1]; len(got) != 7000 || last.at != 9600*time.Millisecond {
 		t.Errorf("%d packets arrived, the last one at %v; expected 7000 and 9.6s", len(got), last.at)
@@ -152,18 +159,20 @@ func TestRateIsExactOverManyPackets(t *testing.T) {
 }
 
 func TestQueueDelayUnderOverload(t *testing.T) {
-	// 20 Mbit/s offered to 10 Mbit/s with a queue of 50 ms: half is dropped, and in the end a packet waits 50 ms, is transmitted in 1 ms and travels 10 ms.
+	// 20 Mbit/s offered to 10 Mbit/s with a queue of 50 ms: half is dropped, and at the end a packet waits 50 ms, is
+	// transmitted in 1 ms and propagates in 10 ms.
 	link := newLink(t, with(func(c *netem.Config) {
 		c.RateBPS, c.QueueDelay, c.Delay = 10_000_000, 50*time.Millisecond, 10*time.Millisecond
 	}), 1)
 	const count, interval = 4000, 500 * time.Microsecond
 	got := run(link, count, 1250, interval)
-	// In 2 s the transmitter sends 2,000 packets; 50 wait in the end.
+	// In 2 s the transmitter sends 2,000 packets; 50 wait at the end.
 	if len(got) != 2050 || link.Stats().DroppedQueue != count-2050 {
 		t.Errorf("%d delivered, %d dropped; expected 2050 and %d", len(got), link.Stats().DroppedQueue, count-2050)
 	}
 	for _, a := range got[len(got)-1000:] {
-		if latency := a.at - time.Duration(a.number)*interval; latency < 60*time.Millisecond || latency > 61*time.Millisecond {
+		if latency := a.at - time.Duration(a.number)*interval; latency < 60*time.Millisecond ||
+			latency > 61*time.Millisecond {
 			t.Fatalf("packet %d took %v, expected 60 to 61 ms", a.number, latency)
 		}
 	}
@@ -190,8 +199,10 @@ func TestReconfigure(t *testing.T) {
 	for i := range 6 {
 		link.Send(&netem.Packet{Flow: uint64(i), Size: 1250}, epoch)
 	}
-	// At 2.5 ms two packets have arrived and the third is in transmission. The others follow at half the rate, 2 ms each.
-	if err := link.Reconfigure(with(func(c *netem.Config) { c.RateBPS = 5_000_000 }), at(2500*time.Microsecond)); err != nil {
+	// At 2.5 ms two packets have arrived and the third is in transmission. The others follow at half the rate, 2 ms
+	// each.
+	if err := link.Reconfigure(with(func(c *netem.Config) { c.RateBPS = 5_000_000 }),
+		at(2500*time.Microsecond)); err != nil {
 		t.Fatal(err)
 	}
 	var got []time.Duration
@@ -227,8 +238,8 @@ func TestTimeDoesNotGoBack(t *testing.T) {
 	}
 }
 
-// markingStack is a Queue that serves the newest packet first, marks it, and drops the oldest when it is served: a caricature of active queue management, to show that a
-// Link leaves all of this to its Queue.
+// markingStack is a Queue that serves the newest packet first, marks it, and drops the oldest when it is served: an
+// exaggerated active queue management, to show that a Link leaves these decisions to its Queue.
 type markingStack struct{ packets []*netem.Packet }
 
 func (q *markingStack) Enqueue(p *netem.Packet, _ time.Time) int {
@@ -251,7 +262,8 @@ func (q *markingStack) Dequeue(time.Time) (*netem.Packet, int) {
 func (q *markingStack) Len() int { return len(q.packets) }
 
 func TestLinkObeysItsQueue(t *testing.T) {
-	link, err := netem.NewLink(with(func(c *netem.Config) { c.RateBPS, c.QueueBytes = 10_000_000, 1 }), 1, &markingStack{})
+	link, err := netem.NewLink(with(func(c *netem.Config) { c.RateBPS, c.QueueBytes = 10_000_000, 1 }), 1,
+		&markingStack{})
 	if err != nil {
 		t.Fatal(err)
 	}

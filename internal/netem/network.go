@@ -14,51 +14,53 @@ import (
 
 // Errors of a Network.
 var (
-	// ErrAddress says that an address cannot be used; it is wrapped with what was expected.
+	// ErrAddress is the sentinel of unusable addresses; the wrapping error has the expected one.
 	ErrAddress = errors.New("invalid address")
-	// ErrAddressInUse says that another Conn listens on the address.
+	// ErrAddressInUse is the sentinel of an address on which another Conn listens.
 	ErrAddressInUse = errors.New("address in use")
 )
 
-// firstEphemeralPort is where ports are taken from that a caller leaves open: the dynamic ports of RFC 6335.
+// firstEphemeralPort is the start of the dynamic ports (RFC 6335), used if the caller specifies no port.
 const firstEphemeralPort = 49152
 
-// Network is an in-memory IP network. Every address is a host; every host may have an access link, up and down, that all its sockets share. A packet takes the uplink of
-// its source, then the downlink of its destination; hosts without an access link, and packets from a host to itself, are not delayed at all.
-// So in a conference every client has an access link and the server has none, and the round trip between them is the client's up delay + down delay.
+// Network is an in-memory IP network. Every address is a host; every host may have an access link, up and down, shared
+// by all its sockets. A packet passes the uplink of its source, then the downlink of its destination; there is no delay
+// for hosts without an access link, and for packets from a host to itself. In a conference every client has an access
+// link and the server has none, and the round trip between them is the client's up delay + down delay.
 //
-// All methods may be called from any goroutine. Make the Network inside the testing/synctest bubble to run it in virtual time, which is exact. In real
-// time packets arrive as late as Go's timers fire, up to about 1 ms on an idle process (its poller waits whole milliseconds) and less on a busy one; lateness does not add up,
-// because a packet enters its second link at the time at which it should have left the first.
+// All methods may be called from any goroutine. A Network created inside a testing/synctest bubble runs in virtual
+// time, which is exact. In real time packets are as late as Go's timers, up to about 1 ms in an idle process (its
+// poller waits whole milliseconds) and less in a busy one. Lateness does not accumulate, because a packet enters its
+// second link at the time at which it should have left the first.
 type Network struct {
 	seed    uint64
-	timer   *time.Timer // set to the next thing that happens
+	timer   *time.Timer // set to the next event
 	closing chan struct{}
 	stopped chan struct{}
 
-	mu      sync.Mutex // held while packets move; taken before a Conn's
+	mu      sync.Mutex // held while packets move; taken before the mutex of a Conn
 	hosts   map[netip.Addr]*host
 	pending agenda.Agenda[*hop]
-	alarm   time.Time // what timer is set to, zero if it is not
+	alarm   time.Time // setting of timer, zero if it is stopped
 	stats   NetworkStats
 	closed  bool
 }
 
-// NetworkStats counts what became of packets outside of access links.
+// NetworkStats counts packets outside of access links.
 type NetworkStats struct {
-	// Unreachable counts packets to an address where nobody listens.
+	// Unreachable counts packets to an address without a listener.
 	Unreachable uint64
 }
 
-// host is one address. Its links are nil if it has no access link.
+// host is one address. Its links are nil without an access link.
 type host struct {
 	up, down *hop
 	conns    map[uint16]*Conn
 	nextPort uint16
 }
 
-// NewNetwork returns a network without hosts, and starts the goroutine that delivers. Random decisions follow from the seed, the host's address and the
-// direction alone, not from the order in which hosts appear. Close ends the goroutine.
+// NewNetwork returns a network without hosts, and starts the delivering goroutine. Random decisions depend only on the
+// seed, the host's address and the direction, not on the order in which hosts appear. Close ends the goroutine.
 func NewNetwork(seed uint64) *Network {
 	n := &Network{
 		seed:    seed,
@@ -72,8 +74,9 @@ func NewNetwork(seed uint64) *Network {
 	return n
 }
 
-// SetAccess gives the host an access link: up is what the host sends through, down what it receives through. If it has one already, its parameters are changed as
-// Link.Reconfigure does, while packets are on their way. The error wraps ErrConfig or ErrAddress, or is net.ErrClosed.
+// SetAccess sets the access link of a host: up for packets from the host, down for packets to the host. If there is one
+// already, its parameters are changed as by Link.Reconfigure, with packets in transit. The error wraps ErrConfig or
+// ErrAddress, or is net.ErrClosed.
 func (n *Network) SetAccess(addr netip.Addr, up, down Config) error {
 	addr, err := usableAddr(addr)
 	if err != nil {
@@ -102,7 +105,7 @@ func (n *Network) SetAccess(addr netip.Addr, up, down Config) error {
 	return nil
 }
 
-// configure makes or changes one hop with parameters known to be valid.
+// configure makes or changes one hop with valid parameters.
 func (n *Network) configure(h **hop, d Direction, addr netip.Addr, cfg Config, now time.Time) {
 	var err error
 	if *h == nil {
@@ -134,8 +137,8 @@ func (n *Network) Stats() NetworkStats {
 	return n.stats
 }
 
-// Listen opens a socket on a host. The address must be that of one host, neither unspecified nor multicast; port 0 takes a free one. The error wraps
-// ErrAddress or ErrAddressInUse, or is net.ErrClosed.
+// Listen opens a socket on a host. The address must be that of one host, neither unspecified nor multicast; port 0
+// selects a free one. The error wraps ErrAddress or ErrAddressInUse, or is net.ErrClosed.
 func (n *Network) Listen(local netip.AddrPort) (*Conn, error) {
 	addr, err := usableAddr(local.Addr())
 	if err != nil {
@@ -161,7 +164,7 @@ func (n *Network) Listen(local netip.AddrPort) (*Conn, error) {
 	return c, nil
 }
 
-// Close closes all sockets, forgets all packets and waits for the goroutine to end.
+// Close closes all sockets, drops all packets and waits for the goroutine to end.
 func (n *Network) Close() error {
 	n.mu.Lock()
 	if n.closed {
@@ -188,7 +191,7 @@ func usableAddr(addr netip.Addr) (netip.Addr, error) {
 	return addr, nil
 }
 
-// host returns the host with the address, which it makes if need be.
+// host returns the host with the address, and creates it if necessary.
 func (n *Network) host(addr netip.Addr) *host {
 	h := n.hosts[addr]
 	if h == nil {
@@ -198,7 +201,7 @@ func (n *Network) host(addr netip.Addr) *host {
 	return h
 }
 
-// freePort returns the next dynamic port where nobody listens, 0 if there is none.
+// freePort returns the next unused dynamic port, 0 if there is none.
 func (h *host) freePort() uint16 {
 	for range 1<<16 - firstEphemeralPort {
 		port := h.nextPort
@@ -212,7 +215,7 @@ func (h *host) freePort() uint16 {
 	return 0
 }
 
-// forget takes a socket off the network.
+// forget removes a socket from the network.
 func (n *Network) forget(c *Conn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -49,7 +49,7 @@ func write(t testing.TB, c *netem.Conn, payload string, to net.Addr) {
 	}
 }
 
-// expectRead reads one packet and checks where it came from.
+// expectRead reads one packet and checks its source.
 func expectRead(t testing.TB, c *netem.Conn, payload string, from net.Addr) {
 	t.Helper()
 	b := make([]byte, 2000)
@@ -72,7 +72,8 @@ func expectElapsed(t testing.TB, since time.Time, expected time.Duration) {
 func TestRoundTripInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, 1)
-		setAccess(t, n, clientAddr, netem.Config{Delay: 7 * time.Millisecond}, netem.Config{Delay: 13 * time.Millisecond})
+		setAccess(t, n, clientAddr, netem.Config{Delay: 7 * time.Millisecond},
+			netem.Config{Delay: 13 * time.Millisecond})
 		server, client := listen(t, n, "10.0.0.1:5000"), listen(t, n, "10.0.0.2:6000")
 		start := time.Now()
 		write(t, client, "question", server.LocalAddr())
@@ -93,9 +94,11 @@ func TestTwoAccessLinksInARow(t *testing.T) {
 		n := newNetwork(t, 1)
 		other := netip.MustParseAddr("2001:db8::3")
 		home := netip.MustParseAddr("2001:db8::2")
-		// 1,202 bytes and 48 of headers last 1 ms at 10 Mbit/s and 10 ms at 1 Mbit/s.
-		setAccess(t, n, home, with(func(c *netem.Config) { c.Delay, c.RateBPS = 5*time.Millisecond, 10_000_000 }), netem.Config{})
-		setAccess(t, n, other, netem.Config{}, with(func(c *netem.Config) { c.Delay, c.RateBPS = 3*time.Millisecond, 1_000_000 }))
+		// 1,202 bytes and 48 of headers take 1 ms at 10 Mbit/s and 10 ms at 1 Mbit/s.
+		setAccess(t, n, home, with(func(c *netem.Config) { c.Delay, c.RateBPS = 5*time.Millisecond, 10_000_000 }),
+			netem.Config{})
+		setAccess(t, n, other, netem.Config{},
+			with(func(c *netem.Config) { c.Delay, c.RateBPS = 3*time.Millisecond, 1_000_000 }))
 		a, b := listen(t, n, "[2001:db8::2]:1"), listen(t, n, "[2001:db8::3]:1")
 		start := time.Now()
 		payload := strings.Repeat("x", 1202)
@@ -120,7 +123,7 @@ func TestWithoutAccessLinkPacketsArriveAtOnce(t *testing.T) {
 	for i := range 100 {
 		expectRead(t, b, fmt.Sprint(i), a.LocalAddr())
 	}
-	// A host reaches itself past its access link, and even its own socket.
+	// A host reaches itself without its access link, and even its own socket.
 	setAccess(t, n, serverAddr, netem.Config{Loss: 1}, netem.Config{Loss: 1})
 	write(t, a, "self", a.LocalAddr())
 	expectRead(t, a, "self", a.LocalAddr())
@@ -145,7 +148,7 @@ func TestRealTime(t *testing.T) {
 func TestAccessLinkIsSharedAndChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, 1)
-		// 1,222 bytes and 28 of headers last 1 ms at 10 Mbit/s.
+		// 1,222 bytes and 28 of headers take 1 ms at 10 Mbit/s.
 		payload := strings.Repeat("x", 1222)
 		setAccess(t, n, clientAddr, with(func(c *netem.Config) { c.RateBPS = 10_000_000 }), netem.Config{})
 		server, one, two := listen(t, n, "10.0.0.1:1"), listen(t, n, "10.0.0.2:1"), listen(t, n, "10.0.0.2:2")
@@ -205,7 +208,8 @@ func TestConcurrentUse(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range clients {
 		addr := netip.AddrFrom4([4]byte{10, 0, 1, byte(i)})
-		setAccess(t, n, addr, netem.Config{Delay: time.Duration(i) * 100 * time.Microsecond}, netem.Config{Delay: time.Millisecond})
+		setAccess(t, n, addr, netem.Config{Delay: time.Duration(i) * 100 * time.Microsecond},
+			netem.Config{Delay: time.Millisecond})
 		c, err := n.Listen(netip.AddrPortFrom(addr, 7))
 		if err != nil {
 			t.Fatal(err)
@@ -223,7 +227,8 @@ func TestConcurrentUse(t *testing.T) {
 			defer wg.Done()
 			b := make([]byte, 100)
 			for range count {
-				if got, from, err := c.ReadFrom(b); err != nil || string(b[:got]) != "ping" || from.String() != "10.0.0.1:1" {
+				if got, from, err := c.ReadFrom(b); err != nil || string(b[:got]) != "ping" ||
+					from.String() != "10.0.0.1:1" {
 					t.Errorf("read %q from %v, %v", b[:got], from, err)
 				}
 			}

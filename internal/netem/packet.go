@@ -16,42 +16,43 @@ const (
 	CongestionExperienced ECN = 3
 )
 
-// Packet is one datagram on its way. Whoever sends it gives it away until the Link delivers it; one that is
-// dropped goes back to the PacketPool that it came from, if any.
+// Packet is one datagram in transit. Send passes its ownership to the Link until the packet is delivered; a dropped
+// packet returns to the PacketPool from which it came, if any.
 type Packet struct {
 	// Payload is carried, never read. A copy made by duplication has a payload of its own.
 	Payload []byte
-	// Size is the number of bytes that the packet occupies on the wire and in queues, headers included. It is independent of Payload, so
-	// that a simulation needs no bytes.
+	// Size is the number of bytes of the packet on the wire and in queues, headers included. It is independent of
+	// Payload, so that a simulation needs no payload.
 	Size int
-	// Flow tells the flows apart that share a bottleneck.
+	// Flow identifies a flow at a bottleneck.
 	Flow uint64
-	// Route and Hop are carried, never read, by a Link: which way the packet takes through a network of links, and how many of them it has entered.
+	// Route and Hop are carried, never read, by a Link: the route of the packet through a network of links, and the
+	// number of links that it has entered.
 	Route uint32
 	Hop   uint8
-	// Late is carried, never read, by a Link: how much later than it should a router in real time has let the packet in.
+	// Late is carried, never read, by a Link: the lateness with which a router in real time accepted the packet.
 	Late time.Duration
-	// Number is carried, never read: a sender that carries no payload may number its packets.
+	// Number is carried, never read: a sender without payload may number its packets.
 	Number uint64
-	// ECN is passed on as it came, unless a Queue marks it.
+	// ECN does not change unless a Queue marks the packet.
 	ECN ECN
 	// Source and Destination are carried, never read, by a Link. A Network routes by them.
 	Source, Destination netip.AddrPort
-	// Arrival is when the packet leaves the link at its far end. The Link sets it.
+	// Arrival is the time at which the packet leaves the link at its far end. The Link sets it.
 	Arrival time.Time
-	// Waited is how long the packet was in the queue, its own transmission not included. The Link sets it.
+	// Waited is the time of the packet in the queue, without its own transmission. The Link sets it.
 	Waited time.Duration
 
-	order uint64 // position among the packets offered to the link, from 1; a copy has its original's
+	order uint64 // position among the packets offered to the link, from 1; a copy has that of its original
 	copy  bool   // made by duplication
 	fate  fate
 
-	queued  time.Time // when it was offered to the queue
-	offered ECN       // as which it was offered
+	queued  time.Time // time of enqueueing
+	offered ECN       // value when the packet was offered
 	pool    *PacketPool
 }
 
-// clone returns a copy that shares nothing with p.
+// clone returns a copy that shares no memory with p.
 func (p *Packet) clone() *Packet {
 	c := *p
 	c.Payload = append([]byte(nil), p.Payload...)

@@ -15,17 +15,21 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// The socket takes pion/ice's path without allocations.
+// The socket has the methods for pion/ice's path without allocations.
 var _ ice.AddrPortReaderWriter = (*netem.Conn)(nil)
 
-// newPeer returns a peer connection whose only candidate is a socket of the network. This is the recipe for whole-stack tests in virtual time:
+// newPeer returns a peer connection whose only candidate is a socket of the network. This is the configuration of
+// whole-stack tests in virtual time:
 //
-//   - SetICEUDPMux: all of ICE, DTLS and SRTP goes through the socket. The mux owns the socket; the peer connection does not close the mux.
-//   - SetICEMulticastDNSMode disabled: otherwise every peer connection opens a real multicast socket, whose reader keeps virtual time from advancing.
+//   - SetICEUDPMux: ICE, DTLS and SRTP use only the socket. The mux owns the socket; the peer connection does not close
+//     the mux.
+//   - SetICEMulticastDNSMode disabled: otherwise every peer connection opens a real multicast socket, whose reader
+//     prevents virtual time from advancing.
 //   - An explicit interceptor registry: a nil one means Pion's default interceptors.
 //
-// No SetNet, network types, interface filter or IP filter: the mux reports the socket's own address as the only candidate, which need not be an address of the machine.
-// Neither ICE-TCP nor STUN servers, because those use real sockets.
+// There is no SetNet, network types, interface filter or IP filter: the mux reports the socket's own address as the
+// only candidate, which need not be an address of the machine. ICE-TCP and STUN servers are not used, because they need
+// real sockets.
 func newPeer(t *testing.T, mux ice.UDPMux) *webrtc.PeerConnection {
 	t.Helper()
 	var settings webrtc.SettingEngine
@@ -47,7 +51,8 @@ func newMux(t *testing.T, n *netem.Network, address string) ice.UDPMux {
 // negotiate makes the offerer offer and the answerer answer, with all candidates in the descriptions.
 func negotiate(t *testing.T, offerer, answerer *webrtc.PeerConnection) {
 	t.Helper()
-	describe := func(pc *webrtc.PeerConnection, create func() (webrtc.SessionDescription, error)) webrtc.SessionDescription {
+	describe := func(pc *webrtc.PeerConnection,
+		create func() (webrtc.SessionDescription, error)) webrtc.SessionDescription {
 		gathered := webrtc.GatheringCompletePromise(pc)
 		description, err := create()
 		if err != nil {
@@ -83,17 +88,19 @@ func connectedSignal(pc *webrtc.PeerConnection) <-chan struct{} {
 // addSender adds a sendonly VP8 track.
 func addSender(t *testing.T, pc *webrtc.PeerConnection) *webrtc.TrackLocalStaticRTP {
 	t.Helper()
-	track, err := webrtc.NewTrackLocalStaticRTP(webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeVP8}, "video", "stream")
+	track, err := webrtc.NewTrackLocalStaticRTP(webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeVP8},
+		"video", "stream")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pc.AddTransceiverFromTrack(track, webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionSendonly}); err != nil {
+	if _, err := pc.AddTransceiverFromTrack(track,
+		webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionSendonly}); err != nil {
 		t.Fatal(err)
 	}
 	return track
 }
 
-// countPackets counts what arrives on any track.
+// countPackets counts the packets on all tracks.
 func countPackets(pc *webrtc.PeerConnection) *atomic.Int64 {
 	var received atomic.Int64
 	pc.OnTrack(func(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
@@ -163,8 +170,9 @@ func TestPeerConnectionsInVirtualTime(t *testing.T) {
 		time.Sleep(time.Second)
 		_, down := n.AccessStats(clientAddr)
 		lost := down.LostRandom - downBefore.LostRandom
-		t.Logf("%d of %d packets received, the link lost %d; before that it had carried %d packets up and %d down", received.Load(), count, lost, upBefore.Sent, downBefore.Sent)
-		// The link also loses packets of ICE.
+		t.Logf("%d of %d packets received, the link lost %d; before that it had carried %d packets up and %d down",
+			received.Load(), count, lost, upBefore.Sent, downBefore.Sent)
+		// The link also loses ICE packets.
 		if got := received.Load(); got > count || got < count-int64(lost) {
 			t.Errorf("%d packets received, expected all but %d of %d", got, lost, count)
 		}

@@ -1,10 +1,10 @@
 package netem
 
-// PacketPool recycles packets and their payload buffers. A Link or Queue that drops a packet gives it back to the pool that it came from; one that was delivered is given back by
-// whoever got it. It belongs to one goroutine. The zero value is an empty pool.
+// PacketPool recycles packets and their payload buffers. A Link or Queue returns dropped packets to their pool; the
+// receiver returns delivered packets. It belongs to one goroutine. The zero value is an empty pool.
 type PacketPool struct{ free []*Packet }
 
-// Get returns a packet whose fields are zero but for the capacity of its payload.
+// Get returns a packet with zero fields, except for the capacity of its payload.
 func (f *PacketPool) Get() *Packet {
 	if last := len(f.free) - 1; last >= 0 {
 		p := f.free[last]
@@ -14,13 +14,13 @@ func (f *PacketPool) Get() *Packet {
 	return &Packet{pool: f}
 }
 
-// Put gives a packet back that nobody holds any more.
+// Put returns an unused packet to the pool.
 func (f *PacketPool) Put(p *Packet) {
 	*p = Packet{Payload: p.Payload[:0], pool: f}
 	f.free = append(f.free, p)
 }
 
-// discard gives a dropped packet back to its pool; without one it is left to the garbage collector.
+// discard returns a dropped packet to its pool; a packet without a pool is left to the garbage collector.
 func (p *Packet) discard() {
 	if p.pool != nil {
 		p.pool.Put(p)

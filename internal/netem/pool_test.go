@@ -7,14 +7,16 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// TestPoolGetsDroppedPacketsBack overloads links of every discipline, which also lose packets on the wire: a pool has to make no more packets than are on their way at once.
+// TestPoolGetsDroppedPacketsBack overloads links of every discipline, which also lose packets on the wire: a pool needs
+// no more packets than are in transit at once.
 func TestPoolGetsDroppedPacketsBack(t *testing.T) {
 	for _, discipline := range []string{
 		netem.QueueFIFO, netem.QueueCoDel, netem.QueueFQ, netem.QueueFQCoDel, netem.QueueDualPI2, netem.QueuePaper000,
 	} {
 		t.Run(discipline, func(t *testing.T) {
 			link := newLink(t, with(func(c *netem.Config) {
-				c.Delay, c.RateBPS, c.Queue, c.QueueDelay = time.Millisecond, 10_000_000, discipline, 200*time.Millisecond
+				c.Delay, c.RateBPS, c.Queue, c.QueueDelay = time.Millisecond, 10_000_000, discipline,
+					200*time.Millisecond
 				c.Loss, c.Burst = 0.1, burstLoss(t, 0.1, 3)
 			}), 1)
 			var pool netem.PacketPool
@@ -28,7 +30,7 @@ func TestPoolGetsDroppedPacketsBack(t *testing.T) {
 					for _, p := range link.Deliver(now) {
 						pool.Put(p)
 					}
-					now = now.Add(500 * us) // half of the time that a packet takes
+					now = now.Add(500 * us) // half of the time of a packet
 				}
 			}
 			for range 100 {
@@ -50,7 +52,8 @@ func TestPoolClearsPackets(t *testing.T) {
 	p.Payload, p.Size, p.Late, p.Route, p.ECN = make([]byte, 10, 100), 10, time.Second, 3, netem.ECT1
 	pool.Put(p)
 	again := pool.Get()
-	if again != p || len(again.Payload) != 0 || cap(again.Payload) != 100 || again.Size != 0 || again.Late != 0 || again.Route != 0 || again.ECN != netem.NotECT {
+	if again != p || len(again.Payload) != 0 || cap(again.Payload) != 100 || again.Size != 0 || again.Late != 0 ||
+		again.Route != 0 || again.ECN != netem.NotECT {
 		t.Errorf("%+v, expected the same packet without contents", again)
 	}
 }

@@ -21,17 +21,33 @@ func TestParseProfile(t *testing.T) {
 			c.Delay, c.Jitter, c.Loss, c.RateBPS = 10*time.Millisecond, 2*time.Millisecond, 0.01, 50_000_000
 		})},
 		{"loss=0.05, duplicate=2.5%", with(func(c *netem.Config) { c.Loss, c.Duplicate = 0.05, 0.025 })},
-		{"burst=1%/5", with(func(c *netem.Config) { c.Burst = netem.BurstConfig{Enter: 0.2 * 0.01 / 0.99, Leave: 0.2, LossBad: 1} })},
+		{"burst=1%/5", with(func(c *netem.Config) {
+			c.Burst = netem.BurstConfig{Enter: 0.2 * 0.01 / 0.99, Leave: 0.2,
+				LossBad: 1}
+		})},
 		{"burst=50%/1", with(func(c *netem.Config) { c.Burst = netem.BurstConfig{Enter: 1, Leave: 1, LossBad: 1} })},
-		{"rate=1.5Gbit,queue=64kB", with(func(c *netem.Config) { c.RateBPS, c.QueueBytes, c.QueueDelay = 1_500_000_000, 64_000, 0 })},
+		{"rate=1.5Gbit,queue=64kB", with(func(c *netem.Config) {
+			c.RateBPS, c.QueueBytes, c.QueueDelay = 1_500_000_000,
+				64_000, 0
+		})},
 		{"queue=1MiB", with(func(c *netem.Config) { c.QueueBytes, c.QueueDelay = 1<<20, 0 })},
-		{"rate=900kbit,queue=50ms", with(func(c *netem.Config) { c.RateBPS, c.QueueDelay = 900_000, 50*time.Millisecond })},
+		{"rate=900kbit,queue=50ms", with(func(c *netem.Config) {
+			c.RateBPS, c.QueueDelay = 900_000,
+				50*time.Millisecond
+		})},
 		{"rate=1Mbit,queue=fq", with(func(c *netem.Config) { c.RateBPS, c.Queue = 1_000_000, netem.QueueFQ })},
-		{"queue=codel:70ms", with(func(c *netem.Config) { c.Queue, c.QueueDelay = netem.QueueCoDel, 70*time.Millisecond })},
-		{"queue=fq_codel:1MB", with(func(c *netem.Config) { c.Queue, c.QueueBytes, c.QueueDelay = netem.QueueFQCoDel, 1_000_000, 0 })},
+		{"queue=codel:70ms", with(func(c *netem.Config) {
+			c.Queue, c.QueueDelay = netem.QueueCoDel,
+				70*time.Millisecond
+		})},
+		{"queue=fq_codel:1MB", with(func(c *netem.Config) {
+			c.Queue, c.QueueBytes, c.QueueDelay = netem.QueueFQCoDel,
+				1_000_000, 0
+		})},
 		{"queue=fifo:9kB", with(func(c *netem.Config) { c.QueueBytes, c.QueueDelay = 9000, 0 })},
 		{"rate=8bit,queue=9B", with(func(c *netem.Config) { c.RateBPS, c.QueueBytes, c.QueueDelay = 8, 9, 0 })},
-		{"reorder=1%,reorder_delay=7ms", with(func(c *netem.Config) { c.Reorder, c.ReorderDelay = 0.01, 7*time.Millisecond })},
+		{"reorder=1%,reorder_delay=7ms", with(
+			func(c *netem.Config) { c.Reorder, c.ReorderDelay = 0.01, 7*time.Millisecond })},
 		{"jitter=1ms,jitter_distribution=uniform,jitter_reorders=true", with(func(c *netem.Config) {
 			c.Jitter, c.JitterDistribution, c.JitterReorders = time.Millisecond, netem.JitterUniform, true
 		})},
@@ -50,7 +66,7 @@ func TestParseProfileErrors(t *testing.T) {
 	tests := []struct {
 		text     string
 		sentinel error
-		parts    []string // what the message must name
+		parts    []string // expected parts of the message
 	}{
 		{"delay", netem.ErrProfile, []string{`"delay"`, "KEY=VALUE"}},
 		{"delay=10", netem.ErrProfile, []string{"delay", `"10"`, "10ms"}},
@@ -132,18 +148,22 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%+v: NewLink says %v, Validate %v", test.config, linkErr, err)
 		}
 	}
-	for _, wrong := range [][2]float64{{0.1, 0}, {0.1, math.NaN()}, {-0.1, 2}, {0.7, 2}, {math.NaN(), 2}, {1, 1e9}, {0.5, math.Inf(1)}} {
+	for _, wrong := range [][2]float64{{0.1, 0}, {0.1, math.NaN()}, {-0.1, 2}, {0.7, 2}, {math.NaN(), 2}, {1, 1e9},
+		{0.5, math.Inf(1)}} {
 		if b, err := netem.BurstLoss(wrong[0], wrong[1]); !errors.Is(err, netem.ErrConfig) {
 			t.Errorf("BurstLoss(%g, %g) = %+v, %v; expected ErrConfig", wrong[0], wrong[1], b, err)
 		}
 	}
 }
 
-// FuzzParseProfile expects of any text an error that wraps one of the two sentinels, or a configuration that a link works with.
+// FuzzParseProfile expects for any text an error that wraps one of the two sentinels, or a configuration for a working
+// link.
 func FuzzParseProfile(f *testing.F) {
 	for _, text := range []string{
-		"", "delay=10ms,jitter=2ms,loss=1%,rate=50Mbit", "burst=1%/5", "burst=50%/1", "rate=1Gbit,queue=64kB", "queue=50ms,rate=8bit", "reorder=1%,reorder_delay=5ms",
-		"jitter=1ms,jitter_distribution=uniform,jitter_reorders=true", "loss=100%", "duplicate=1", "delay=,", "=", "loss=1..2%", "burst=0/1",
+		"", "delay=10ms,jitter=2ms,loss=1%,rate=50Mbit", "burst=1%/5", "burst=50%/1", "rate=1Gbit,queue=64kB",
+		"queue=50ms,rate=8bit", "reorder=1%,reorder_delay=5ms",
+		"jitter=1ms,jitter_distribution=uniform,jitter_reorders=true", "loss=100%", "duplicate=1", "delay=,", "=",
+		"loss=1..2%", "burst=0/1",
 		"rate=1Mbit,queue=codel", "rate=1Mbit,queue=fq:9B", "rate=1Mbit,queue=fq_codel:5ms", "rate=1000Gbit,queue=1m",
 	} {
 		f.Add(text)

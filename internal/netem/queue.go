@@ -2,14 +2,14 @@ package netem
 
 import "time"
 
-// Queue holds the packets that wait for the transmitter of a Link. It decides which packet goes next, which is dropped and which is marked; the Link decides when.
-// It is called with times that never go back.
+// Queue holds the packets that wait for the transmitter of a Link. It decides which packet is next, dropped or marked;
+// the Link decides when. Its times never decrease.
 type Queue interface {
-	// Enqueue takes p, and returns how many packets it dropped for that, p or others.
+	// Enqueue adds p, and returns the number of packets dropped for it, p or others.
 	Enqueue(p *Packet, now time.Time) (dropped int)
-	// Dequeue gives the packet that is transmitted next, nil if there is none, and returns how many packets it dropped to get there.
+	// Dequeue returns the next packet to transmit, nil if there is none, and the number of packets dropped before it.
 	Dequeue(now time.Time) (p *Packet, dropped int)
-	// Len is the number of packets waiting.
+	// Len returns the number of packets waiting.
 	Len() int
 }
 
@@ -19,19 +19,19 @@ type limited interface {
 	setLimit(bytes int)
 }
 
-// rated is a Queue that needs to know the rate of its Link.
+// rated is a Queue that uses the rate of its Link.
 type rated interface{ setRate(bps int) }
 
-// DropTail is a first-in, first-out Queue of limited size that refuses what does not fit.
+// DropTail is a first-in, first-out Queue of limited size that drops arriving packets when it is full.
 type DropTail struct {
 	limit   int
 	packets packetList
 }
 
-// NewDropTail returns a queue for at most limitBytes bytes. An empty queue takes one packet of any size.
+// NewDropTail returns a queue for at most limitBytes bytes. An empty queue accepts one packet of any size.
 func NewDropTail(limitBytes int) *DropTail { return &DropTail{limit: limitBytes} }
 
-// Enqueue takes p, or drops it if the bytes waiting would exceed the limit.
+// Enqueue adds p, or drops it if the queue would exceed the limit.
 func (q *DropTail) Enqueue(p *Packet, _ time.Time) (dropped int) {
 	if q.packets.len() > 0 && q.packets.bytes+p.Size > q.limit {
 		p.discard()
@@ -41,15 +41,15 @@ func (q *DropTail) Enqueue(p *Packet, _ time.Time) (dropped int) {
 	return 0
 }
 
-// Dequeue gives the packet that has waited longest.
+// Dequeue returns the packet that has waited longest.
 func (q *DropTail) Dequeue(time.Time) (p *Packet, dropped int) { return q.packets.pop(), 0 }
 
-// Len is the number of packets waiting.
+// Len returns the number of packets waiting.
 func (q *DropTail) Len() int { return q.packets.len() }
 
 func (q *DropTail) setLimit(bytes int) { q.limit = bytes }
 
-// packetList is a fifo that counts the bytes in it.
+// packetList is a fifo that counts its bytes.
 type packetList struct {
 	fifo[*Packet]
 	bytes int

@@ -7,22 +7,25 @@ import (
 	"time"
 )
 
-// ErrTrace says that a rate trace is wrong. It is wrapped with the line or the step, and what was expected.
+// ErrTrace is the sentinel of invalid rate traces. The wrapping error has the line or the step, and the expected value.
 var ErrTrace = errors.New("invalid rate trace")
 
-// OutageBPS is the rate in bit/s below which a link counts as down: less than the audio and the lowest quality of one object take.
+// OutageBPS is the rate in bit/s below which a link counts as down: less than audio and the lowest quality of one
+// object need.
 const OutageBPS = 1_000_000
 
-// maxTraceDuration bounds a trace, so that adding its times cannot overflow.
+// maxTraceDuration bounds a trace, so that sums of its times cannot overflow.
 const maxTraceDuration = 1000 * time.Hour
 
-// RateTrace is the rate of a link over time, in steps. Unlike in Config, a rate of 0 is an outage: nothing is transmitted until the next step above 0.
+// RateTrace is the rate of a link over time, in steps. Unlike in Config, a rate of 0 is an outage: no packet is
+// transmitted until the next step above 0.
 type RateTrace struct {
-	// Steps are the rates and when each begins, the first at 0. Times increase.
+	// Steps are the rates with their start times, the first at 0. Times increase.
 	Steps []RateStep
-	// Duration is when the last step ends; it is after the beginning of that step.
+	// Duration is the end of the last step, after its start.
 	Duration time.Duration
-	// Loop repeats the trace after Duration. Otherwise the last rate, which must be above 0 then, holds for ever.
+	// Loop repeats the trace after Duration. Without Loop the last rate, which must then be above 0, continues without
+	// end.
 	Loop bool
 }
 
@@ -34,10 +37,10 @@ type RateStep struct {
 	RateBPS int
 }
 
-// Interval is from Start to End, both since the beginning of a trace.
+// Interval is the time from Start to End, both since the beginning of a trace.
 type Interval struct{ Start, End time.Duration }
 
-// Validate reports the first thing that is wrong, wrapped around ErrTrace.
+// Validate reports the first error. It wraps ErrTrace.
 func (t *RateTrace) Validate() error {
 	if len(t.Steps) == 0 {
 		return fmt.Errorf("%w: it has no steps, expected at least one", ErrTrace)
@@ -50,12 +53,14 @@ func (t *RateTrace) Validate() error {
 		case i == 0 && s.At != 0:
 			return fmt.Errorf("%w: it begins at %v, expected 0", ErrTrace, s.At)
 		case i > 0 && s.At <= t.Steps[i-1].At:
-			return fmt.Errorf("%w: step %d is at %v, expected a time after %v, that of the step before", ErrTrace, i, s.At, t.Steps[i-1].At)
+			return fmt.Errorf("%w: step %d is at %v, expected a time after %v, that of the step before", ErrTrace, i,
+				s.At, t.Steps[i-1].At)
 		}
 	}
 	switch {
 	case t.Duration <= last.At || t.Duration > maxTraceDuration:
-		return fmt.Errorf("%w: its duration is %v, expected more than %v, where the last step begins, to %v", ErrTrace, t.Duration, last.At, maxTraceDuration)
+		return fmt.Errorf("%w: its duration is %v, expected more than %v, where the last step begins, to %v", ErrTrace,
+			t.Duration, last.At, maxTraceDuration)
 	case t.Max() == 0:
 		return fmt.Errorf("%w: every rate is 0, expected one above", ErrTrace)
 	case !t.Loop && last.RateBPS == 0:
@@ -64,7 +69,7 @@ func (t *RateTrace) Validate() error {
 	return nil
 }
 
-// end is when a step ends.
+// end returns the end of a step.
 func (t *RateTrace) end(step int) time.Duration {
 	if step+1 < len(t.Steps) {
 		return t.Steps[step+1].At
@@ -86,7 +91,7 @@ func (t *RateTrace) RateAt(at time.Duration) int {
 	return t.Steps[after-1].RateBPS
 }
 
-// Bits returns how many bits the link can carry between two times since the beginning, 0 ≤ from ≤ to.
+// Bits returns the number of bits that the link can carry between two times since the beginning, 0 ≤ from ≤ to.
 func (t *RateTrace) Bits(from, to time.Duration) float64 { return t.bitsUntil(to) - t.bitsUntil(from) }
 
 func (t *RateTrace) bitsUntil(at time.Duration) float64 {
@@ -119,7 +124,7 @@ func (t *RateTrace) Max() int {
 	return highest
 }
 
-// Outages lists when the rate is below OutageBPS, within Duration. Adjacent steps make one interval.
+// Outages returns the intervals within Duration with a rate below OutageBPS. Adjacent steps make one interval.
 func (t *RateTrace) Outages() []Interval {
 	var outages []Interval
 	for i, s := range t.Steps {

@@ -15,7 +15,8 @@ const second = time.Second
 
 // upAndDown has 8 Mbit/s for 1 s, an outage of 1 s, and 4 Mbit/s for 2 s.
 func upAndDown(loop bool) netem.RateTrace {
-	return netem.RateTrace{Steps: []netem.RateStep{{0, 8_000_000}, {second, 0}, {2 * second, 4_000_000}}, Duration: 4 * second, Loop: loop}
+	return netem.RateTrace{Steps: []netem.RateStep{{0, 8_000_000}, {second, 0}, {2 * second, 4_000_000}},
+		Duration: 4 * second, Loop: loop}
 }
 
 func TestRateTraceFigures(t *testing.T) {
@@ -40,11 +41,13 @@ func TestRateTraceFigures(t *testing.T) {
 	looping := upAndDown(true)
 	for _, test := range tests {
 		if held, loop := trace.RateAt(test.at), looping.RateAt(test.at); held != test.held || loop != test.loop {
-			t.Errorf("rate at %v is %d held and %d looping, expected %d and %d", test.at, held, loop, test.held, test.loop)
+			t.Errorf("rate at %v is %d held and %d looping, expected %d and %d", test.at, held, loop,
+				test.held, test.loop)
 		}
 		held, loop := trace.Bits(0, test.at), looping.Bits(0, test.at)
 		if math.Abs(held-test.bitsHeld) > 1 || math.Abs(loop-test.bitsLoop) > 1 {
-			t.Errorf("%g bits until %v held and %g looping, expected %g and %g", held, test.at, loop, test.bitsHeld, test.bitsLoop)
+			t.Errorf("%g bits until %v held and %g looping, expected %g and %g", held, test.at, loop, test.bitsHeld,
+				test.bitsLoop)
 		}
 	}
 	if bits := looping.Bits(3*second, 5*second); bits != 12e6 {
@@ -54,7 +57,8 @@ func TestRateTraceFigures(t *testing.T) {
 
 func TestOutages(t *testing.T) {
 	trace := netem.RateTrace{Duration: 10 * second, Steps: []netem.RateStep{
-		{0, 0}, {second, netem.OutageBPS}, {2 * second, netem.OutageBPS - 1}, {3 * second, 0}, {4 * second, 5e6}, {9 * second, 900_000},
+		{0, 0}, {second, netem.OutageBPS}, {2 * second, netem.OutageBPS - 1}, {3 * second, 0}, {4 * second, 5e6},
+		{9 * second, 900_000},
 	}}
 	expected := []netem.Interval{{0, second}, {2 * second, 4 * second}, {9 * second, 10 * second}}
 	if got := trace.Outages(); !slices.Equal(got, expected) {
@@ -70,10 +74,13 @@ func TestValidateRateTrace(t *testing.T) {
 		{"", upAndDown(true)},
 		{"no steps", netem.RateTrace{Duration: second}},
 		{"step 0 is -1 bit/s", netem.RateTrace{Duration: second, Steps: []netem.RateStep{{0, -1}}}},
-		{"step 1 is 2000000000000 bit/s", netem.RateTrace{Duration: second, Steps: []netem.RateStep{{0, 1}, {1, 2e12}}}},
+		{"step 1 is 2000000000000 bit/s", netem.RateTrace{Duration: second,
+			Steps: []netem.RateStep{{0, 1}, {1, 2e12}}}},
 		{"begins at 1s", netem.RateTrace{Duration: 2 * second, Steps: []netem.RateStep{{second, 1}}}},
-		{"step 2 is at 1s, expected a time after 1s", netem.RateTrace{Duration: 2 * second, Steps: []netem.RateStep{{0, 1}, {second, 1}, {second, 2}}}},
-		{"duration is 1s, expected more than 1s", netem.RateTrace{Duration: second, Steps: []netem.RateStep{{0, 1}, {second, 1}}}},
+		{"step 2 is at 1s, expected a time after 1s",
+			netem.RateTrace{Duration: 2 * second, Steps: []netem.RateStep{{0, 1}, {second, 1}, {second, 2}}}},
+		{"duration is 1s, expected more than 1s",
+			netem.RateTrace{Duration: second, Steps: []netem.RateStep{{0, 1}, {second, 1}}}},
 		{"duration is 2000h", netem.RateTrace{Duration: 2000 * time.Hour, Steps: []netem.RateStep{{0, 1}}}},
 		{"every rate is 0", netem.RateTrace{Duration: second, Loop: true, Steps: []netem.RateStep{{0, 0}}}},
 		{"holds for ever", netem.RateTrace{Duration: 2 * second, Steps: []netem.RateStep{{0, 1}, {second, 0}}}},
@@ -93,7 +100,8 @@ func TestValidateRateTrace(t *testing.T) {
 		}
 	}
 	link := newLink(t, netem.Config{}, 1)
-	if err := link.SetRate(upAndDown(true), epoch); !errors.Is(err, netem.ErrConfig) || !strings.Contains(err.Error(), "queue_bytes") {
+	if err := link.SetRate(upAndDown(true), epoch); !errors.Is(err, netem.ErrConfig) ||
+		!strings.Contains(err.Error(), "queue_bytes") {
 		t.Errorf("error %v for a link without a limit of its queue, expected ErrConfig", err)
 	}
 }
@@ -115,12 +123,15 @@ func TestRateSteps(t *testing.T) {
 		count    int
 		expected []time.Duration
 	}{
-		// Two packets in 1 ms each; half of the third, its other half in 2.5 ms; one more in 5 ms. Of the fifth nothing before 20 ms.
+		// Two packets in 1 ms each; half of the third, its other half in 2.5 ms; one more in 5 ms. The fifth waits
+		// until 20 ms.
 		{"held", netem.RateTrace{Steps: steps, Duration: 30 * ms}, 16, []time.Duration{
-			1 * ms, 2 * ms, 5 * ms, 10 * ms, 21 * ms, 22 * ms, 23 * ms, 24 * ms, 25 * ms, 26 * ms, 27 * ms, 28 * ms, 29 * ms, 30 * ms, 31 * ms, 32 * ms,
+			1 * ms, 2 * ms, 5 * ms, 10 * ms, 21 * ms, 22 * ms, 23 * ms, 24 * ms, 25 * ms, 26 * ms, 27 * ms, 28 * ms,
+			29 * ms, 30 * ms, 31 * ms, 32 * ms,
 		}},
-		// From 21.5 ms on it is the first step again: half of the sixth packet takes 0.5 ms before that, half after, which leaves 2 ms for two more. It is
-		// 24 ms then, when 2 Mbit/s begin, and 31.5 ms when the next outage does: one packet and a half. It lasts until 41.5 ms.
+		// At 21.5 ms the first step begins again: half of the sixth packet takes 0.5 ms before, half after, which
+		// leaves 2 ms for two more. At 24 ms 2 Mbit/s begin, and at 31.5 ms the next outage: one packet and a half. It
+		// lasts until 41.5 ms.
 		{"looping", netem.RateTrace{Steps: steps, Duration: 43 * ms / 2, Loop: true}, 10, []time.Duration{
 			1 * ms, 2 * ms, 5 * ms, 10 * ms, 21 * ms, 22 * ms, 23 * ms, 24 * ms, 29 * ms, 42 * ms,
 		}},
@@ -149,16 +160,19 @@ func TestRateSteps(t *testing.T) {
 	}
 }
 
-// TestTraceIsExactOverManySteps keeps a link busy at odd rates for many rounds of a trace, and expects it to carry what the trace says.
+// TestTraceIsExactOverManySteps keeps a link busy at odd rates for many rounds of a trace, and compares the carried
+// bits with the trace.
 func TestTraceIsExactOverManySteps(t *testing.T) {
 	trace := netem.RateTrace{Loop: true, Duration: 97 * time.Millisecond, Steps: []netem.RateStep{
-		{0, 7_000_003}, {13_000_007, 12_345_678}, {40_000_001, 0}, {50 * time.Millisecond, 999_999}, {71 * time.Millisecond, 31_415_926},
+		{0, 7_000_003}, {13_000_007, 12_345_678}, {40_000_001, 0}, {50 * time.Millisecond, 999_999},
+		{71 * time.Millisecond, 31_415_926},
 	}}
 	link := newLink(t, with(func(c *netem.Config) { c.QueueBytes, c.QueueDelay = 1<<30, 0 }), 1)
 	setRate(t, link, trace, epoch)
 	const count, size = 20_000, 1217
 	for _, a := range run(link, count, size, 0) {
-		// A step leaves at most the fraction of a nanosecond of work at the rate before it, which carries over: less than 0.1 bit in all.
+		// A step leaves at most a fraction of a nanosecond of work at the rate before it, which carries over: less than
+		// 0.1 bit in all.
 		sent := float64(a.number+1) * size * 8
 		if can := trace.Bits(0, a.at); math.Abs(can-sent) > 0.1 {
 			t.Fatalf("packet %d, bit %g, arrived at %v, when %g bits were possible", a.number, sent, a.at, can)
@@ -172,7 +186,8 @@ func TestOutageEndsEarly(t *testing.T) {
 			return l.Reconfigure(with(func(c *netem.Config) { c.RateBPS = 10_000_000 }), at(3*second/2))
 		},
 		"SetRate": func(l *netem.Link) error {
-			return l.SetRate(netem.RateTrace{Steps: []netem.RateStep{{0, 10_000_000}}, Duration: second}, at(3*second/2))
+			return l.SetRate(netem.RateTrace{Steps: []netem.RateStep{{0, 10_000_000}}, Duration: second},
+				at(3*second/2))
 		},
 	} {
 		link := newLink(t, netem.DefaultConfig(), 1)
@@ -192,7 +207,7 @@ func TestOutageEndsEarly(t *testing.T) {
 	}
 }
 
-// TestQueueLimitOfTrace expects a limit in time to be meant at the mean rate of the trace, 4 Mbit/s: 100 ms are 50,000 bytes.
+// TestQueueLimitOfTrace expects a limit in time to use the mean rate of the trace, 4 Mbit/s: 100 ms are 50,000 bytes.
 func TestQueueLimitOfTrace(t *testing.T) {
 	for _, discipline := range []string{netem.QueueFIFO, netem.QueueCoDel, netem.QueueFQ, netem.QueueFQCoDel} {
 		link := newLink(t, with(func(c *netem.Config) { c.Queue, c.RateBPS = discipline, 1_000_000 }), 1)
@@ -212,14 +227,18 @@ func TestReconfigureChangesDiscipline(t *testing.T) {
 	for _, flow := range []uint64{1, 1, 1, 1, 2, 2} {
 		link.Send(&netem.Packet{Flow: flow, Size: 1250}, epoch)
 	}
-	if err := link.Reconfigure(with(func(c *netem.Config) { c.RateBPS, c.Queue, c.QueueBytes = 10_000_000, netem.QueueFQ, 3*1250 }), epoch); err != nil {
+	if err := link.Reconfigure(with(func(c *netem.Config) {
+		c.RateBPS, c.Queue, c.QueueBytes = 10_000_000,
+			netem.QueueFQ, 3*1250
+	}), epoch); err != nil {
 		t.Fatal(err)
 	}
 	var got []uint64
 	for _, a := range drain(link) {
 		got = append(got, a.number)
 	}
-	// The first is in transmission. Of the five that wait there is room for three: of 1, 1, 1, 2, 2 two of flow 1, the longest each time, are dropped.
+	// The first is in transmission. Of the five that wait, three fit: of 1, 1, 1, 2, 2 two of flow 1, the longest each
+	// time, are dropped.
 	if expected := []uint64{1, 1, 2, 2}; !slices.Equal(got, expected) || link.Stats().DroppedQueue != 2 {
 		t.Errorf("delivered %v and dropped %d, expected %v and 2", got, link.Stats().DroppedQueue, expected)
 	}

@@ -5,15 +5,15 @@ import "github.com/volsfu/volsfu/internal/netem/agenda"
 // Direction is one of the two halves of an access link.
 type Direction uint64
 
-// The directions. Their values are part of what a seed means.
+// The directions. Their values define the meaning of a seed.
 const (
-	// Up is what a host sends.
+	// Up is the direction from a host.
 	Up Direction = iota + 1
-	// Down is what a host receives.
+	// Down is the direction to a host.
 	Down
 )
 
-// String returns the name that errors use.
+// String returns the name for errors.
 func (d Direction) String() string {
 	if d == Up {
 		return "uplink"
@@ -21,17 +21,17 @@ func (d Direction) String() string {
 	return "downlink"
 }
 
-// hop is a link with the transfers that compete there, and its place in the agenda of what happens next.
+// hop is a link with its competing transfers, and its place in the agenda of next events.
 type hop struct {
 	agenda.Place
 	link      *Link
 	direction Direction
 	flows     []*CubicFlow // the flow at index i has the Packet.Flow i+1, and its packets have no source
 
-	waited, waitedCubic DelayCounts // of the packets that have arrived, from sockets and from flows
+	waited, waitedCubic DelayCounts // queueing delays of arrived packets, from sockets and from flows
 }
 
-// schedule puts a hop in its place in the agenda after it was stepped.
+// schedule updates the place of a hop in the agenda after a step.
 func (n *Network) schedule(h *hop) {
 	next := h.link.Next()
 	for _, f := range h.flows {

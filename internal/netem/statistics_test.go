@@ -9,7 +9,8 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// TestCounts holds every random effect against exact counts, which follow from the seed, and against its distribution: three standard deviations around the mean.
+// TestCounts compares every random effect with exact counts, which follow from the seed, and with its distribution:
+// three standard deviations around the mean.
 func TestCounts(t *testing.T) {
 	const count = 100_000
 	ms := time.Millisecond
@@ -21,15 +22,22 @@ func TestCounts(t *testing.T) {
 		mean     float64 // share of packets
 		variance float64 // of the count, per packet
 	}{
-		{"loss 1 %", with(func(c *netem.Config) { c.Loss = 0.01 }), func(s netem.Stats) uint64 { return s.LostRandom }, 1015, 0.01, 0.01 * 0.99},
-		{"loss 50 %", with(func(c *netem.Config) { c.Loss = 0.5 }), func(s netem.Stats) uint64 { return s.LostRandom }, 50027, 0.5, 0.25},
-		{"duplicate 3 %", with(func(c *netem.Config) { c.Duplicate = 0.03 }), func(s netem.Stats) uint64 { return s.Duplicated }, 3036, 0.03, 0.03 * 0.97},
-		// A packet held back by 5 ms is passed by the next ones, which come every millisecond, unless all five are held back, too.
-		{"reorder 2 %", with(func(c *netem.Config) { c.Reorder, c.ReorderDelay = 0.02, 5*ms }), func(s netem.Stats) uint64 { return s.Reordered }, 1989, 0.02, 0.02 * 0.98},
-		// Losses of a chain are correlated: the variance of the count is that of independent losses times (1 + λ) / (1 - λ), λ = 1 - p - r.
-		{"burst 2 % in fives", with(func(c *netem.Config) { c.Burst = burstLoss(t, 0.02, 5) }), func(s netem.Stats) uint64 { return s.LostBurst }, 1733, 0.02, 0.02 * 0.98 * 9},
-		// π = 0.01 / (0.01 + 0.09) = 0.1; mean loss = 0.1 × 0.5 + 0.9 × 0.001 = 0.0509; λ = 0.9. The variance is that of independent losses
-		// plus 2 × π(1-π)(0.5 - 0.001)² × λ / (1 - λ) = 0.40.
+		{"loss 1 %", with(func(c *netem.Config) { c.Loss = 0.01 }), func(s netem.Stats) uint64 { return s.LostRandom },
+			1015, 0.01, 0.01 * 0.99},
+		{"loss 50 %", with(func(c *netem.Config) { c.Loss = 0.5 }), func(s netem.Stats) uint64 { return s.LostRandom },
+			50027, 0.5, 0.25},
+		{"duplicate 3 %", with(func(c *netem.Config) { c.Duplicate = 0.03 }),
+			func(s netem.Stats) uint64 { return s.Duplicated }, 3036, 0.03, 0.03 * 0.97},
+		// A packet held back by 5 ms is overtaken by the next ones, which arrive every millisecond, unless all five are
+		// held back, too.
+		{"reorder 2 %", with(func(c *netem.Config) { c.Reorder, c.ReorderDelay = 0.02, 5*ms }),
+			func(s netem.Stats) uint64 { return s.Reordered }, 1989, 0.02, 0.02 * 0.98},
+		// Losses of a chain are correlated: the variance of the count is that of independent losses times (1 + λ) / (1
+		// - λ), λ = 1 - p - r.
+		{"burst 2 % in fives", with(func(c *netem.Config) { c.Burst = burstLoss(t, 0.02, 5) }),
+			func(s netem.Stats) uint64 { return s.LostBurst }, 1733, 0.02, 0.02 * 0.98 * 9},
+		// π = 0.01 / (0.01 + 0.09) = 0.1; mean loss = 0.1 × 0.5 + 0.9 × 0.001 = 0.0509; λ = 0.9. The variance is that
+		// of independent losses plus 2 × π(1-π)(0.5 - 0.001)² × λ / (1 - λ) = 0.40.
 		{"Gilbert–Elliott with four parameters", with(func(c *netem.Config) {
 			c.Burst = netem.BurstConfig{Enter: 0.01, Leave: 0.09, LossBad: 0.5, LossGood: 0.001}
 		}), func(s netem.Stats) uint64 { return s.LostBurst }, 4719, 0.0509, 0.0509*0.9491 + 0.4034},
@@ -50,7 +58,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// checkConservation expects that nothing is on its way any more.
+// checkConservation expects that no packet is in transit any more.
 func checkConservation(t *testing.T, s netem.Stats) {
 	t.Helper()
 	if in, out := s.Sent+s.Duplicated, s.Delivered+s.DroppedQueue+s.LostRandom+s.LostBurst; in != out {
@@ -73,7 +81,8 @@ func TestBurstLengths(t *testing.T) {
 		// The lengths are geometric with mean L and variance L(L-1).
 		mean, tolerance := float64(lost)/float64(bursts), 3*math.Sqrt(length*(length-1)/float64(bursts))
 		if math.Abs(mean-length) > tolerance {
-			t.Errorf("%d losses in %d bursts: mean length %.3f, expected %g ± %.3f", lost, bursts, mean, length, tolerance)
+			t.Errorf("%d losses in %d bursts: mean length %.3f, expected %g ± %.3f", lost, bursts, mean,
+				length, tolerance)
 		}
 	}
 }
@@ -127,7 +136,8 @@ func TestJitterKeepsOrderUnlessAllowed(t *testing.T) {
 	for i, a := range got {
 		sent := time.Duration(a.number) * time.Millisecond
 		if a.number != uint64(i) || a.at < sent || i > 0 && a.at < got[i-1].at {
-			t.Fatalf("arrival %d is packet %d at %v, after %v: expected order, and no negative delay", i, a.number, a.at, got[max(i-1, 0)].at)
+			t.Fatalf("arrival %d is packet %d at %v, after %v: expected order, and no negative delay", i, a.number,
+				a.at, got[max(i-1, 0)].at)
 		}
 	}
 	if s := link.Stats(); s.Reordered != 0 || s.Delivered != 20_000 {

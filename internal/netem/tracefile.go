@@ -18,10 +18,12 @@ const (
 	columnRate = "mbps"
 )
 
-// ReadRateTrace reads a trace from CSV text whose header names the columns t_s, seconds, and mbps, Mbit/s; other columns are ignored. The times do
-// not decrease, and count from the first row. A measured throughput is taken as the rate of the link. Each row holds until the time of the next one, so that one of several
-// rows with the same time the last one holds; the last row holds as long as the one before it, or 1 s if it is alone. The trace does not loop, but is checked by
-// Validate only when it is used, since one that ends in an outage has to. Errors wrap ErrTrace and name the line, or are those of r.
+// ReadRateTrace reads a trace from CSV text whose header has the columns t_s, seconds, and mbps, Mbit/s; other columns
+// are ignored. The times do not decrease, and count from the first row. A measured throughput is used as the rate of
+// the link. Each row applies until the time of the next one, so that of several rows with the same time the last one
+// counts; the last row has the duration of the one before it, or 1 s if it is the only one. The trace does not loop.
+// ReadRateTrace does not call Validate, because a trace that ends in an outage is valid only with a loop. Errors wrap
+// ErrTrace with the line, or are those of r.
 func ReadRateTrace(r io.Reader) (RateTrace, error) {
 	reader := csv.NewReader(r)
 	reader.ReuseRecord = true
@@ -31,7 +33,8 @@ func ReadRateTrace(r io.Reader) (RateTrace, error) {
 	}
 	timeColumn, rateColumn := slices.Index(header, columnTime), slices.Index(header, columnRate)
 	if timeColumn < 0 || rateColumn < 0 {
-		return RateTrace{}, fmt.Errorf("%w: line 1 is %q, expected a header with the columns %s and %s", ErrTrace, strings.Join(header, ","), columnTime, columnRate)
+		return RateTrace{}, fmt.Errorf("%w: line 1 is %q, expected a header with the columns %s and %s", ErrTrace,
+			strings.Join(header, ","), columnTime, columnRate)
 	}
 	var trace RateTrace
 	var first time.Duration
@@ -58,7 +61,8 @@ func ReadRateTrace(r io.Reader) (RateTrace, error) {
 		}
 		step.At -= first
 		if !trace.append(step) {
-			return RateTrace{}, fmt.Errorf("%w: line %d: %s is %s, expected no earlier time than in the line before", ErrTrace, line, columnTime, record[timeColumn])
+			return RateTrace{}, fmt.Errorf("%w: line %d: %s is %s, expected no earlier time than in the line before",
+				ErrTrace, line, columnTime, record[timeColumn])
 		}
 	}
 	if len(trace.Steps) == 0 {
@@ -68,7 +72,7 @@ func ReadRateTrace(r io.Reader) (RateTrace, error) {
 	return trace, nil
 }
 
-// append adds a step, in place of the last one if that begins at the same time. It is false if the step begins earlier.
+// append adds a step, or replaces the last one if the times are equal. It returns false if the step begins earlier.
 func (t *RateTrace) append(s RateStep) bool {
 	last := len(t.Steps) - 1
 	switch {
@@ -92,7 +96,7 @@ func (t *RateTrace) setDuration() {
 	t.Duration = t.Steps[last].At + length
 }
 
-// traceNumber reads a number from 0 to limit.
+// traceNumber parses a number from 0 to limit.
 func traceNumber(text string, limit float64) (float64, error) {
 	number, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || !(number >= 0 && number <= limit) {
@@ -101,14 +105,15 @@ func traceNumber(text string, limit float64) (float64, error) {
 	return number, nil
 }
 
-// traceError says what is wrong with a file that is no CSV, or cannot be read.
+// traceError converts the error of a file that is not CSV, or cannot be read.
 func traceError(err error) error {
 	var parse *csv.ParseError
 	switch {
 	case errors.As(err, &parse):
 		return fmt.Errorf("%w: %w", ErrTrace, parse)
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: it is empty, expected a header with the columns %s and %s", ErrTrace, columnTime, columnRate)
+		return fmt.Errorf("%w: it is empty, expected a header with the columns %s and %s", ErrTrace, columnTime,
+			columnRate)
 	}
 	return err
 }

@@ -25,7 +25,8 @@ func TestReadRateTrace(t *testing.T) {
 			Steps: []netem.RateStep{{0, 12_900_000}, {second, 0}, {1500 * ms, 7_440_000}}, Duration: 2 * second,
 		}},
 		{"rows at the same time", "t_s,mbps\n0,8\n1,0.36\n8.2,0\n8.2,0\n8.2,16.9\n9,7.4\n", netem.RateTrace{
-			Steps: []netem.RateStep{{0, 8e6}, {second, 360_000}, {8200 * ms, 16_900_000}, {9 * second, 7_400_000}}, Duration: 9800 * ms,
+			Steps:    []netem.RateStep{{0, 8e6}, {second, 360_000}, {8200 * ms, 16_900_000}, {9 * second, 7_400_000}},
+			Duration: 9800 * ms,
 		}},
 		{"other columns, another beginning", "mbps,loss,t_s\r\n3,x,100\r\n4,y, 101\r\n", netem.RateTrace{
 			Steps: []netem.RateStep{{0, 3e6}, {second, 4e6}}, Duration: 2 * second,
@@ -44,7 +45,7 @@ func TestReadRateTrace(t *testing.T) {
 func TestReadRateTraceErrors(t *testing.T) {
 	tests := []struct {
 		text  string
-		parts []string // what the message must name
+		parts []string // expected parts of the message
 	}{
 		{"", []string{"empty", "t_s", "mbps"}},
 		{"t_s,mbps\n", []string{"no rows"}},
@@ -74,18 +75,22 @@ func TestReadRateTraceErrors(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range []io.Reader{iotest.ErrReader(os.ErrPermission), io.MultiReader(strings.NewReader("t_s,mbps\n0,1\n"), iotest.ErrReader(os.ErrPermission))} {
+	for _, r := range []io.Reader{iotest.ErrReader(os.ErrPermission),
+		io.MultiReader(strings.NewReader("t_s,mbps\n0,1\n"), iotest.ErrReader(os.ErrPermission))} {
 		if _, err := netem.ReadRateTrace(r); !errors.Is(err, os.ErrPermission) || errors.Is(err, netem.ErrTrace) {
 			t.Errorf("error %v, expected that of the reader", err)
 		}
 	}
 }
 
-// FuzzReadRateTrace expects of any text an error that wraps the sentinel, or a trace whose figures agree with each other and which a link follows.
+// FuzzReadRateTrace expects for any text an error that wraps the sentinel, or a trace with consistent figures that a
+// link follows.
 func FuzzReadRateTrace(f *testing.F) {
 	for _, text := range []string{
-		"", "t_s,mbps\n", "t_s,mbps\n0,5\n", "t_s,mbps\n0.000,12.9\n1.000,0.000\n1.500,7.440\n", "t_s,mbps\n0,8\n8.2,0\n8.2,0\n8.2,16.9\n9,7.4\n",
-		"mbps,loss,t_s\n3,x,100\n4,y,101\n", "t_s,mbps\n0,0\n", "t_s,mbps\n0,1\n1,\"2\n", "t_s,mbps\n0,1000000\n3600000,1e-6\n", "t_s,mbps\n0,1\n1e-9,2\n",
+		"", "t_s,mbps\n", "t_s,mbps\n0,5\n", "t_s,mbps\n0.000,12.9\n1.000,0.000\n1.500,7.440\n",
+		"t_s,mbps\n0,8\n8.2,0\n8.2,0\n8.2,16.9\n9,7.4\n",
+		"mbps,loss,t_s\n3,x,100\n4,y,101\n", "t_s,mbps\n0,0\n", "t_s,mbps\n0,1\n1,\"2\n",
+		"t_s,mbps\n0,1000000\n3600000,1e-6\n", "t_s,mbps\n0,1\n1e-9,2\n",
 	} {
 		f.Add(text)
 	}
@@ -109,7 +114,7 @@ func FuzzReadRateTrace(f *testing.F) {
 			end = o.End
 		}
 		trace.Loop = true
-		// A packet takes as many rounds of a looping trace as it takes; only those that are over soon are followed.
+		// A packet takes as many rounds of a looping trace as necessary; only short ones are followed.
 		if trace.Validate() != nil || mean < 1_000_000 || trace.Duration < time.Millisecond {
 			return
 		}
@@ -123,11 +128,11 @@ func FuzzReadRateTrace(f *testing.F) {
 	})
 }
 
-// TestRealTraces holds what is read of the measured WiFi traces against sums over their lines that were made by awk.
+// TestRealTraces compares the parsed WiFi traces with sums over their lines computed by awk.
 func TestRealTraces(t *testing.T) {
 	root := os.Getenv("VOLSFU_TESTDATA")
 	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "data") // two folders below the module's root
+		root = filepath.Join("..", "..", "..", "shared", "data") // two folders above the root of the module
 	}
 	dir := filepath.Join(root, "network-traces")
 	if _, err := os.Stat(dir); err != nil {
@@ -150,14 +155,16 @@ func TestRealTraces(t *testing.T) {
 			t.Errorf("%s: %v", test.file, err)
 		}
 		if trace.Duration != 200*second || trace.Mean() != test.mean || trace.Max() != test.highest {
-			t.Errorf("%s: %v, mean %d, max %d; expected 200s, %d and %d", test.file, trace.Duration, trace.Mean(), trace.Max(), test.mean, test.highest)
+			t.Errorf("%s: %v, mean %d, max %d; expected 200s, %d and %d", test.file, trace.Duration, trace.Mean(),
+				trace.Max(), test.mean, test.highest)
 		}
 		var down time.Duration
 		for _, o := range trace.Outages() {
 			down += o.End - o.Start
 		}
 		if len(trace.Outages()) != test.outages || down != test.down {
-			t.Errorf("%s: down for %v in %v; expected %v in %d outages", test.file, down, trace.Outages(), test.down, test.outages)
+			t.Errorf("%s: down for %v in %v; expected %v in %d outages", test.file, down, trace.Outages(), test.down,
+				test.outages)
 		}
 	}
 }

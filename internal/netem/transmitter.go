@@ -2,17 +2,18 @@ package netem
 
 import "time"
 
-// transmitter says until when a Link is busy with what it has taken. Its rate is unlimited, constant or that of a trace.
+// transmitter computes how long a Link is busy with the accepted packets. Its rate is unlimited, constant or that of a
+// trace.
 type transmitter struct {
-	idleAt    time.Time // when everything taken has been sent, or if outage is set when the next packet can be
+	idleAt    time.Time // end of all transmissions, or if outage is set the end of the outage
 	outage    bool
-	remainder uint64 // what rounding idleAt down to nanoseconds has left over, in bits × 1e9
+	remainder uint64 // rest of rounding idleAt down to nanoseconds, in bits × 1e9
 
 	rate    uint64     // in bit/s at idleAt; 0 = unlimited, or with a trace an outage
 	trace   *RateTrace // nil = the rate is constant
-	begin   time.Time  // when the present round of the trace began
-	step    int        // index of the step of rate
-	stepEnd time.Time  // when the next step begins, zero = never
+	begin   time.Time  // start of the current round of the trace
+	step    int        // index of the current step
+	stepEnd time.Time  // start of the next step, zero = never
 }
 
 // hold makes the rate constant from now on.
@@ -28,14 +29,14 @@ func (t *transmitter) follow(trace *RateTrace, now time.Time) {
 	t.enter(0)
 }
 
-// endOutage says that an outage that has begun ends before its time.
+// endOutage ends a current outage before its time.
 func (t *transmitter) endOutage(now time.Time) {
 	if t.outage {
 		t.idleAt, t.outage = now, false
 	}
 }
 
-// enter makes a step of the trace the present one.
+// enter makes a step of the trace the current one.
 func (t *transmitter) enter(step int) {
 	t.step, t.rate = step, uint64(t.trace.Steps[step].RateBPS)
 	switch {
@@ -48,7 +49,7 @@ func (t *transmitter) enter(step int) {
 	}
 }
 
-// seek enters the step in which idleAt falls.
+// seek enters the step at the time idleAt.
 func (t *transmitter) seek() {
 	for t.trace != nil && !t.stepEnd.IsZero() && !t.idleAt.Before(t.stepEnd) {
 		if t.step+1 < len(t.trace.Steps) {
@@ -63,14 +64,15 @@ func (t *transmitter) seek() {
 // unlimited reports whether sending takes no time.
 func (t *transmitter) unlimited() bool { return t.trace == nil && t.rate == 0 }
 
-// rest says that there was nothing to send by now.
+// rest records that there was nothing to send by now.
 func (t *transmitter) rest(now time.Time) {
 	if t.idleAt.Before(now) {
 		t.idleAt, t.remainder = now, 0
 	}
 }
 
-// ready reports whether the next packet can be taken by now, at idleAt. During an outage nothing is taken, and idleAt is the end of the outage.
+// ready reports whether the next packet can be accepted by now, at idleAt. During an outage no packet is accepted, and
+// idleAt is the end of the outage.
 func (t *transmitter) ready(now time.Time) bool {
 	if t.idleAt.After(now) {
 		return false
@@ -84,7 +86,8 @@ func (t *transmitter) ready(now time.Time) bool {
 	return !t.idleAt.After(now)
 }
 
-// occupy sends size bytes, at each moment with the rate of that moment. Fractions of a nanosecond add up within a busy period, so that the rate is exact.
+// occupy sends size bytes, at each moment with the rate of that moment. Fractions of a nanosecond add up within a busy
+// period, so that the rate is exact.
 func (t *transmitter) occupy(size int) {
 	if t.unlimited() {
 		return
@@ -97,7 +100,7 @@ func (t *transmitter) occupy(size int) {
 	t.remainder = work % t.rate
 }
 
-// untilLastStep sends what can be sent before the step of the trace in which the work ends. What is left of it is returned.
+// untilLastStep sends the part of the work before the step of the trace in which the work ends, and returns the rest.
 func (t *transmitter) untilLastStep(work uint64) (left uint64) {
 	t.outage = false
 	for t.seek(); !t.stepEnd.IsZero(); t.seek() {

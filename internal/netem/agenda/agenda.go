@@ -1,5 +1,5 @@
-// Package agenda keeps what has something to do in the order of when that falls due: links of an emulated network. It has neither goroutine nor lock; an agenda belongs to
-// whoever steps what stands in it.
+// Package agenda keeps items in the order of their due times: the links of an emulated network. It has neither
+// goroutine nor lock; an agenda belongs to the goroutine that steps its items.
 package agenda
 
 import (
@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Place is where something stands in an agenda, the zero value if it does not. What is to stand in one embeds it, and stands in one agenda at most.
+// Place is the place of an item in an agenda, zero if it is not in one. Items embed a Place, and are in one agenda at
+// most.
 type Place struct {
 	due   time.Time
 	index int // in the heap, counted from 1; 0 is outside
@@ -15,16 +16,16 @@ type Place struct {
 
 func (p *Place) place() *Place { return p }
 
-// Due is when something falls due, as was set last, zero where that is unknown.
+// Due returns the due time that was set last, zero if none is set.
 func (p *Place) Due() time.Time { return p.due }
 
-// Item is what may stand in an agenda: a pointer to something that embeds a Place.
+// Item is a pointer to a type that embeds a Place.
 type Item interface{ place() *Place }
 
-// Agenda is a heap of items by when they fall due. The zero value is empty.
+// Agenda is a heap of items by due time. The zero value is empty.
 type Agenda[T Item] struct{ items items[T] }
 
-// Set says when an item falls due next; zero takes it out.
+// Set sets the due time of an item; zero removes the item.
 func (a *Agenda[T]) Set(item T, due time.Time) {
 	p := item.place()
 	p.due = due
@@ -40,7 +41,7 @@ func (a *Agenda[T]) Set(item T, due time.Time) {
 	}
 }
 
-// Next is when the first item falls due, zero if there is none.
+// Next returns the due time of the first item, zero if there is none.
 func (a *Agenda[T]) Next() time.Time {
 	if len(a.items) == 0 {
 		return time.Time{}
@@ -48,7 +49,7 @@ func (a *Agenda[T]) Next() time.Time {
 	return a.items[0].place().due
 }
 
-// First is the first item if it has fallen due by now. It stays where it is until it is set anew.
+// First returns the first item if it is due by now. The item stays in its place until the next Set.
 func (a *Agenda[T]) First(now time.Time) (item T, ok bool) {
 	if len(a.items) == 0 || a.items[0].place().due.After(now) {
 		return item, false
@@ -56,7 +57,7 @@ func (a *Agenda[T]) First(now time.Time) (item T, ok bool) {
 	return a.items[0], true
 }
 
-// items implement heap.Interface.
+// items implements heap.Interface.
 type items[T Item] []T
 
 func (s items[T]) Len() int { return len(s) }

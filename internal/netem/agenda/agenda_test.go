@@ -14,7 +14,7 @@ type task struct {
 
 var start = time.Unix(1_795_188_600, 0)
 
-// TestOrder sets, moves and takes out at random, and looks whether what is left falls due in order and completely.
+// TestOrder sets, moves and removes items at random, and checks that the rest is due completely and in order.
 func TestOrder(t *testing.T) {
 	var a Agenda[*task]
 	if _, ok := a.First(start); ok || !a.Next().IsZero() {
@@ -47,7 +47,8 @@ func TestOrder(t *testing.T) {
 			break
 		}
 		if !item.Due().Equal(due) || !left[item.name].Equal(due) {
-			t.Fatalf("task %d falls due at %v, the agenda says %v, it was set to %v", item.name, item.Due(), due, left[item.name])
+			t.Fatalf("task %d falls due at %v, the agenda says %v, it was set to %v", item.name, item.Due(), due,
+				left[item.name])
 		}
 		if _, early := a.First(due.Add(-1)); early {
 			t.Fatalf("task %d is there before it falls due", item.name)
@@ -61,7 +62,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestAllocations: moving what stands in an agenda allocates nothing.
+// TestAllocations: moving items in an agenda allocates nothing.
 func TestAllocations(t *testing.T) {
 	var a Agenda[*task]
 	tasks := [3]task{}

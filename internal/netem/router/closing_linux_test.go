@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLastAnswer: what the thread answered counts though it has stopped since. 100 times, since a choice among what is ready is random.
+// TestLastAnswer: an answer counts although the thread has stopped since. 100 times, since select chooses at random.
 func TestLastAnswer(t *testing.T) {
 	r := &Router{stopped: make(chan struct{})}
 	close(r.stopped)
@@ -24,7 +24,7 @@ func TestLastAnswer(t *testing.T) {
 	}
 }
 
-// TestClosedTwice: what a second Close does it does not do to a file that has the alarm's number by then.
+// TestClosedTwice: a second Close does not write to a file that has the alarm's descriptor by then.
 func TestClosedTwice(t *testing.T) {
 	alarm, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {

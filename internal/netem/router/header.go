@@ -13,20 +13,21 @@ const (
 	protocolUDP = 17
 )
 
-// header is what the router needs of an IPv4 packet.
+// header has the fields of an IPv4 packet that the router uses.
 type header struct {
 	source, destination uint32
 	ecn                 netem.ECN
 	flow                uint64
 }
 
-// parse reads the header of a packet. It is false for what is no IPv4 packet, or one that is cut off.
+// parse parses the header of a packet. It returns false if the packet is not IPv4 or is truncated.
 func parse(packet []byte) (header, bool) {
 	if len(packet) < headerBytes || packet[0]>>4 != 4 {
 		return header{}, false
 	}
 	length := int(packet[0]&0x0f) * 4
-	if total := int(binary.BigEndian.Uint16(packet[2:])); length < headerBytes || total < length || total > len(packet) {
+	if total := int(binary.BigEndian.Uint16(packet[2:])); length < headerBytes || total < length ||
+		total > len(packet) {
 		return header{}, false
 	}
 	h := header{
@@ -36,15 +37,16 @@ func parse(packet []byte) (header, bool) {
 	}
 	protocol := packet[9]
 	ports := uint64(0)
-	// Ports are in the first fragment only; fragments make a flow of their own, all of them.
-	if fragment := binary.BigEndian.Uint16(packet[6:]) & 0x3fff; fragment == 0 && (protocol == protocolTCP || protocol == protocolUDP) && len(packet) >= length+4 {
+	// Ports are in the first fragment only; all fragments form a flow of their own.
+	if fragment := binary.BigEndian.Uint16(packet[6:]) & 0x3fff; fragment == 0 &&
+		(protocol == protocolTCP || protocol == protocolUDP) && len(packet) >= length+4 {
 		ports = uint64(binary.BigEndian.Uint32(packet[length:]))
 	}
 	h.flow = spread(spread(uint64(h.source)<<32|uint64(h.destination)) ^ ports<<8 ^ uint64(protocol))
 	return h, true
 }
 
-// spread makes every bit of x count in all bits: the output function of SplitMix64.
+// spread spreads every bit of x over all bits: the output function of SplitMix64.
 func spread(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -52,7 +54,7 @@ func spread(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// setECN changes the codepoint of a packet that parse has taken, and its header checksum by what that changes (RFC 1624, equation 3).
+// setECN changes the codepoint of a parsed packet, and updates its header checksum (RFC 1624, equation 3).
 func setECN(packet []byte, ecn netem.ECN) {
 	before := binary.BigEndian.Uint16(packet)
 	packet[1] = packet[1]&^3 | byte(ecn)

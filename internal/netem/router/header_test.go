@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// packet makes an IPv4 packet with a correct checksum.
+// packet returns an IPv4 packet with a correct checksum.
 func packet(tos byte, protocol byte, fragment uint16, source, destination uint32, payload ...byte) []byte {
 	p := make([]byte, headerBytes, headerBytes+len(payload))
 	p[0], p[1], p[8], p[9] = 0x45, tos, 64, protocol
@@ -19,7 +19,7 @@ func packet(tos byte, protocol byte, fragment uint16, source, destination uint32
 	return append(p, payload...)
 }
 
-// checksum is that of a header (RFC 791), computed from scratch with the field itself left out.
+// checksum computes the checksum of a header (RFC 791), with the field itself as 0.
 func checksum(header []byte) uint16 {
 	sum := uint32(0)
 	for i := 0; i < headerBytes; i += 2 {
@@ -39,8 +39,10 @@ func TestSetECNKeepsTheChecksum(t *testing.T) {
 			for ecn := netem.NotECT; ecn <= netem.CongestionExperienced; ecn++ {
 				p := packet(byte(tos), protocolUDP, 0, address, ^address*3)
 				setECN(p, ecn)
-				if got, expected := binary.BigEndian.Uint16(p[10:]), checksum(p); got != expected || p[1] != byte(tos)&^3|byte(ecn) {
-					t.Fatalf("type of service %#x to ECN %d: checksum %#x and type %#x, expected %#x", tos, ecn, got, p[1], expected)
+				if got, expected := binary.BigEndian.Uint16(p[10:]),
+					checksum(p); got != expected || p[1] != byte(tos)&^3|byte(ecn) {
+					t.Fatalf("type of service %#x to ECN %d: checksum %#x and type %#x, expected %#x", tos, ecn, got,
+						p[1], expected)
 				}
 			}
 		}
@@ -64,11 +66,13 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: taken for the same flow", name)
 		}
 	}
-	if o, _ := parse(packet(0, protocolUDP, 0, 0xc6120001, 0xc6120002, 0x13, 0x88, 0x13, 0x89, 1, 2, 3)); o.flow != h.flow {
+	if o, _ := parse(packet(0, protocolUDP, 0, 0xc6120001, 0xc6120002, 0x13, 0x88, 0x13, 0x89, 1, 2, 3)); o.flow !=
+		h.flow {
 		t.Error("another packet of the same flow is taken for another flow")
 	}
 	for name, wrong := range map[string][]byte{
-		"empty": {}, "short": p[:19], "cut off": p[:22], "version 6": append([]byte{0x60}, p[1:]...), "short header": append([]byte{0x44}, p[1:]...),
+		"empty": {}, "short": p[:19], "cut off": p[:22], "version 6": append([]byte{0x60}, p[1:]...),
+		"short header":                append([]byte{0x44}, p[1:]...),
 		"longer than its header says": append([]byte{0x4f}, p[1:]...),
 	} {
 		if _, ok := parse(wrong); ok {

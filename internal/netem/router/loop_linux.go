@@ -14,22 +14,26 @@ import (
 )
 
 const (
-	// packetBytes is what a packet may have: the devices' MTU is 1,500.
+	// packetBytes is the buffer of a packet: the devices' MTU is 1,500.
 	packetBytes = 2048
-	// batch is how many packets are read from one device before the others, and what is due, get their turn: some 100 µs.
+	// batch is the number of packets read from one device before other devices and due packets are processed: about 100
+	// µs.
 	batch = 16
-	// vigil bounds the sleep while packets pass. Where a virtual machine's processor is taken away, nothing tells when the thread was meant to wake up for a packet; but it knows when it was
-	// meant to wake up at the latest, and counts what is beyond as lateness. So this much may go unnoticed, less than LateP95. It costs 3,000 turns a second, some 2 % of a core.
+	// vigil bounds the sleep while packets pass. If the processor of a virtual machine is taken away, the intended
+	// wake-up time for a packet is unknown, but the latest wake-up is known, and any delay beyond it counts as
+	// lateness. A delay of up to vigil may therefore be missed, which is less than LateP95. The cost is 3,000
+	// iterations per second, about 2 % of a core.
 	vigil = 300 * time.Microsecond
-	// passing is how long packets are said to pass after the last one, and longestSleep what bounds the sleep afterwards. The kernel lets a poll be late by a thousandth of its
-	// time: 20 µs.
+	// passing is the time after the last packet for which vigil applies; longestSleep bounds the sleep after that. The
+	// kernel may delay a poll by a thousandth of its time: 20 µs.
 	passing      = time.Second
 	longestSleep = 20 * time.Millisecond
-	// nap is a sleep for which the scheduler's counters are not read, which takes longer than the rest of a turn: a tenth of LateP95. A wait that is not seen then counts for the next sleep.
+	// nap is the longest sleep for which the scheduler's counters are not read, because reading takes longer than the
+	// rest of an iteration: a tenth of LateP95. A missed wait is then counted with the next sleep.
 	nap = 50 * time.Microsecond
 )
 
-// loop is what the thread works with, and belongs to it.
+// loop is the state of the thread, which owns it.
 type loop struct {
 	router  *Router
 	mesh    *Mesh
@@ -41,15 +45,16 @@ type loop struct {
 	queue   *runQueue // nil if the system has no such counters
 
 	busy      busyClock
-	empty     []time.Duration // when each device was last known to have nothing to read, by the busy clock
-	queued    time.Duration   // time on the run queue, as of the latest look
-	passed    time.Time       // when the last packet was read or written
+	empty     []time.Duration // last time, by the busy clock, at which each device was known to have nothing to read
+	queued    time.Duration   // time on the run queue, at the latest reading
+	passed    time.Time       // time of the last packet read or written
 	began     time.Time       // of the statistics
-	cpuBefore time.Duration   // processor time then
-	stats     Statistics      // Late, ReadLate, WriteLate and the counts beside them
+	cpuBefore time.Duration   // processor time at that time
+	stats     Statistics      // Late, ReadLate, WriteLate and the counters beside them
 }
 
-// busyClock stands still while the thread sleeps because there is nothing to do, so that what lies between two of its times is how long the thread did not look.
+// busyClock does not advance while the thread sleeps because there is nothing to do. The difference of two times is the
+// time for which the thread did not look at its devices.
 type busyClock struct {
 	began  time.Time
 	asleep time.Duration
@@ -114,7 +119,7 @@ func (l *loop) run(started chan<- error) {
 	}
 }
 
-// reset begins the statistics.
+// reset restarts the statistics.
 func (l *loop) reset(now time.Time) {
 	l.stats = Statistics{Blind: l.queue == nil}
 	for _, d := range l.devices {
@@ -123,7 +128,7 @@ func (l *loop) reset(now time.Time) {
 	l.began, l.cpuBefore = now, processorTime()
 }
 
-// poll sleeps until there is something to read or something to write.
+// poll sleeps until there is something to read or to write.
 func (l *loop) poll() {
 	before := time.Now()
 	limit := longestSleep
@@ -137,14 +142,14 @@ func (l *loop) poll() {
 	for i := range l.polled {
 		l.polled[i].Revents = 0
 	}
-	// An interrupted poll has found nothing, and what is there is found by the next.
+	// After an interrupted poll the next poll finds the ready devices.
 	if limit <= vigil {
 		pollBriefly(l.polled, &timeout)
 	} else {
 		_, _ = unix.Ppoll(l.polled, &timeout, nil)
 	}
-	// Devices without an event had nothing to read some time between before and now. The clock is read before the sleep is taken out of it: what of the time was not sleep may have come
-	// after the kernel has looked.
+	// Devices without an event had nothing to read at some time between before and now. The clock is read before the
+	// sleep is subtracted: the part of the time that was not sleep may have been after the check by the kernel.
 	seen := l.busy.at(before)
 	switch slept := time.Since(before); {
 	case slept > nap:
@@ -159,7 +164,7 @@ func (l *loop) poll() {
 	}
 }
 
-// waitedToRun is how long the thread has been ready without running since it was asked for last.
+// waitedToRun returns the time for which the thread has been ready without running since the last call.
 func (l *loop) waitedToRun() time.Duration {
 	if l.queue == nil {
 		return 0
@@ -173,7 +178,7 @@ func (l *loop) waitedToRun() time.Duration {
 	return difference
 }
 
-// read takes packets from a device and sends them on their route.
+// read reads packets from a device and sends them on their route.
 func (l *loop) read(index int) {
 	d := l.devices[index]
 	for range batch {
@@ -195,7 +200,7 @@ func (l *loop) read(index int) {
 	}
 }
 
-// send offers a packet that was read at now, and may have been there for as long as late.
+// send offers a packet that was read at now, and may have been in the device for the time late.
 func (l *loop) send(p *netem.Packet, d *device, now time.Time, late time.Duration) {
 	l.passed = now
 	d.counters.Sent++
@@ -216,7 +221,7 @@ func (l *loop) send(p *netem.Packet, d *device, now time.Time, late time.Duratio
 	l.mesh.Send(p, route, now)
 }
 
-// write hands the packets over that have come to the end of their route.
+// write writes the packets that have reached the end of their route.
 func (l *loop) write() {
 	for _, p := range l.mesh.Arrived() {
 		if netem.ECN(p.Payload[1]&3) != p.ECN {
@@ -239,10 +244,10 @@ func (l *loop) write() {
 	}
 }
 
-// serve does what the router is asked. It is false when that is to stop.
+// serve processes the requests to the router. It returns false if the router is to stop.
 func (l *loop) serve() bool {
 	var counter [8]byte
-	// It has a value, or another one has read it.
+	// The counter has a value, or was already read.
 	_, _ = unix.Read(l.router.alarm, counter[:])
 	requests, stop := l.router.taken()
 	now := time.Now()
@@ -262,7 +267,7 @@ func (l *loop) serve() bool {
 	return !stop
 }
 
-// statistics are all counters but those of the kernel.
+// statistics returns all counters except those of the kernel.
 func (l *loop) statistics(now time.Time) Statistics {
 	s := l.stats
 	s.Duration, s.CPU, s.Wires = now.Sub(l.began), processorTime()-l.cpuBefore, l.mesh.Statistics()

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/internal/netem/agenda"
 )
 
-// Mesh takes packets over the wires of their routes. It is stepped with an explicit now and has neither goroutine nor lock; how often it is stepped changes neither when packets
-// arrive nor which ones. Times must not go back.
+// Mesh moves packets over the wires of their routes. It is stepped with an explicit now and has neither goroutine nor
+// lock; the frequency of steps changes neither which packets arrive nor when. Times must not decrease.
 type Mesh struct {
 	wires   []*wire
 	routes  [][]int // wires by route
@@ -18,20 +18,21 @@ type Mesh struct {
 	arrived []*netem.Packet
 }
 
-// wire is a link with its schedule, and its place in the agenda of what happens next.
+// wire is a link with its schedule, and its place in the agenda of next events.
 type wire struct {
 	agenda.Place
 	plan   *Wire
 	link   *netem.Link
-	fair   bool          // the queue lets packets overtake others
-	late   time.Duration // of the packet that began the present busy period
+	fair   bool          // the queue may reorder packets
+	late   time.Duration // lateness of the packet that began the current busy period
 	waited netem.DelayCounts
 
-	round  time.Time // when the present round of the schedule began
+	round  time.Time // start of the current round of the schedule
 	change int       // index of the next change; after the last one comes the next round, if there is one
 }
 
-// NewMesh makes the links of a plan, which begin at now. The error is that of netem.NewLink or Link.SetRate, with the wire's name.
+// NewMesh returns the links of a plan, which start at now. The error is that of netem.NewLink or Link.SetRate, with the
+// wire's name.
 func NewMesh(plan *Plan, now time.Time) (*Mesh, error) {
 	m := &Mesh{}
 	for i := range plan.Wires {
@@ -52,10 +53,10 @@ func NewMesh(plan *Plan, now time.Time) (*Mesh, error) {
 	return m, nil
 }
 
-// nameHash makes a number of a name, the same in every process.
+// nameHash returns a hash of a name, the same in every process.
 func nameHash(name string) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(name)) // it never fails
+	_, _ = h.Write([]byte(name)) // never fails
 	return h.Sum64()
 }
 
@@ -73,7 +74,7 @@ func (w *wire) begin(now time.Time) error {
 	return nil
 }
 
-// nextChange is when the parameters change next, zero if never.
+// nextChange returns the time of the next change of parameters, zero if there is none.
 func (w *wire) nextChange() time.Time {
 	switch {
 	case w.change < len(w.plan.Schedule):
@@ -100,13 +101,14 @@ func (w *wire) turn(now time.Time) {
 			adjust = w.link.Impair
 		}
 		if err := adjust(c, at); err != nil {
-			panic(fmt.Sprintf("router: parameters of %s that the plan's owner has validated are refused: %v", w.plan.Name, err))
+			panic(fmt.Sprintf("router: parameters of %s that the plan's owner has validated are refused: %v",
+				w.plan.Name, err))
 		}
 		w.fair = c.Overtakes()
 	}
 }
 
-// Restart begins every trace and schedule anew, and all counters.
+// Restart restarts every trace and schedule, and all counters.
 func (m *Mesh) Restart(now time.Time) {
 	m.Step(now)
 	for _, w := range m.wires {
@@ -131,13 +133,13 @@ func (m *Mesh) Configure(index int, c netem.Config, now time.Time) error {
 	return nil
 }
 
-// Send offers a packet at the beginning of a route. It belongs to the mesh until Arrived returns it.
+// Send offers a packet at the beginning of a route. The packet belongs to the mesh until Arrived returns it.
 func (m *Mesh) Send(p *netem.Packet, route int, now time.Time) {
 	p.Route, p.Hop = uint32(route), 0
 	m.enter(p, now)
 }
 
-// enter takes a packet to the next wire of its route.
+// enter moves a packet to the next wire of its route.
 func (m *Mesh) enter(p *netem.Packet, at time.Time) {
 	wires := m.routes[p.Route]
 	if int(p.Hop) == len(wires) {
@@ -153,9 +155,10 @@ func (m *Mesh) enter(p *netem.Packet, at time.Time) {
 	m.schedule(w)
 }
 
-// delay says how late a packet that enters the wire at now will leave it. With D for departures, A for arrivals and s for the time of transmission, a first-in, first-out queue has
-// D(n) = max(A(n), D(n-1)) + s. So a packet that finds the wire idle leaves as much too late as it comes, and one that finds it busy leaves as much too late as the one before it, however late
-// it came itself. Where packets overtake others, the larger of the two holds.
+// delay computes the lateness at the end of the wire of a packet that enters at now. With D for departures, A for
+// arrivals and s for the transmission time, a first-in, first-out queue has D(n) = max(A(n), D(n-1)) + s. A packet that
+// finds the wire idle therefore keeps its own lateness, and one that finds it busy has the lateness of the packet
+// before, whatever its own is. If packets may overtake others, the larger of the two applies.
 func (w *wire) delay(p *netem.Packet, now time.Time) {
 	switch busy := w.link.Busy(now); {
 	case busy && !w.fair:
@@ -167,7 +170,7 @@ func (w *wire) delay(p *netem.Packet, now time.Time) {
 	}
 }
 
-// Step makes everything happen that happens by now, in the order of time.
+// Step processes all events up to now, in the order of time.
 func (m *Mesh) Step(now time.Time) {
 	for w, due := m.pending.First(now); due; w, due = m.pending.First(now) {
 		at := w.Due()
@@ -180,23 +183,23 @@ func (m *Mesh) Step(now time.Time) {
 	}
 }
 
-// Arrived returns the packets that have come to the end of their route, in the order of Packet.Arrival. The slice is valid until the next call of Send or Step; the packets belong to
-// the caller.
+// Arrived returns the packets that have reached the end of their route, in the order of Packet.Arrival. The slice is
+// valid until the next call of Send or Step; the packets belong to the caller.
 func (m *Mesh) Arrived() []*netem.Packet {
 	arrived := m.arrived
 	m.arrived = m.arrived[:0]
 	return arrived
 }
 
-// Next is when Step is to be called again, zero if nothing is pending.
+// Next returns the time of the next Step, zero if nothing is pending.
 func (m *Mesh) Next() time.Time { return m.pending.Next() }
 
 // WireStatistics are the counters of a wire.
 type WireStatistics struct {
 	netem.Stats
-	// Waited are the times in the queue of the packets that have arrived at the wire's end.
+	// Waited has the queueing delays of the packets that have arrived at the end of the wire.
 	Waited netem.DelayCounts
-	// QueuePackets wait now.
+	// QueuePackets is the current number of packets in the queue.
 	QueuePackets int
 }
 
@@ -209,7 +212,7 @@ func (m *Mesh) Statistics() []WireStatistics {
 	return list
 }
 
-// schedule puts a wire in its place in the agenda after it was stepped.
+// schedule updates the place of a wire in the agenda after a step.
 func (m *Mesh) schedule(w *wire) {
 	next := w.link.Next()
 	if change := w.nextChange(); next.IsZero() || !change.IsZero() && change.Before(next) {

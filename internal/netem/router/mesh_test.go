@@ -36,7 +36,7 @@ func newMesh(t testing.TB, plan *router.Plan) *router.Mesh {
 	return m
 }
 
-// wires makes a plan of wires with one route over all of them.
+// wires returns a plan of wires with one route over all of them.
 func wires(t testing.TB, profiles ...string) *router.Plan {
 	t.Helper()
 	plan := &router.Plan{Seed: 1, Routes: []router.Route{{}}}
@@ -47,7 +47,8 @@ func wires(t testing.TB, profiles ...string) *router.Plan {
 	return plan
 }
 
-// transcript steps a mesh to an end, at the times that it asks for, and lists what arrives: number of the packet and time in microseconds.
+// transcript steps a mesh to an end, at the times of Next, and lists the arrivals: number of the packet and time in
+// microseconds.
 func transcript(m *router.Mesh, end time.Duration) (lines []string) {
 	for next := m.Next(); !next.IsZero() && !next.After(at(end)); next = m.Next() {
 		m.Step(next)
@@ -70,19 +71,21 @@ func expect(t *testing.T, got []string, expected ...string) {
 	}
 }
 
-// TestMeshChainsWires sends two packets of 1,250 bytes over 1 Mbit/s (10 ms each) with 5 ms of delay and then 2 Mbit/s (5 ms each) with 1 ms.
+// TestMeshChainsWires sends two packets of 1,250 bytes over 1 Mbit/s (10 ms each) with 5 ms of delay and then 2 Mbit/s
+// (5 ms each) with 1 ms.
 func TestMeshChainsWires(t *testing.T) {
 	m := newMesh(t, wires(t, "rate=1Mbit,delay=5ms", "rate=2Mbit,delay=1ms"))
 	for n := range 2 {
 		m.Send(&netem.Packet{Size: 1250, Number: uint64(n)}, 0, epoch)
 	}
 	expect(t, transcript(m, time.Second), "0 21000", "1 31000")
-	if s := m.Statistics(); s[0].Delivered != 2 || s[1].Sent != 2 || s[0].Waited.Quantile(1) < 10*ms || s[1].Waited.Quantile(1) != 0 {
+	if s := m.Statistics(); s[0].Delivered != 2 || s[1].Sent != 2 || s[0].Waited.Quantile(1) < 10*ms ||
+		s[1].Waited.Quantile(1) != 0 {
 		t.Errorf("%+v", s[0].Stats)
 	}
 }
 
-// TestMeshLateSteps has the same packets noticed late: they arrive when they should have.
+// TestMeshLateSteps processes the same packets late: they arrive at the same times.
 func TestMeshLateSteps(t *testing.T) {
 	m := newMesh(t, wires(t, "rate=1Mbit,delay=5ms", "rate=2Mbit,delay=1ms"))
 	for n := range 2 {
@@ -101,10 +104,11 @@ func TestMeshWithoutWires(t *testing.T) {
 	}
 }
 
-// TestMeshSchedule changes a delay at 10 and 20 ms, and begins again at 40 ms; a packet comes every 5 ms.
+// TestMeshSchedule changes a delay at 10 and 20 ms, and repeats at 40 ms; a packet is sent every 5 ms.
 func TestMeshSchedule(t *testing.T) {
 	plan := wires(t, "delay=1ms")
-	plan.Wires[0].Schedule = []router.Change{{At: 10 * ms, Config: profile(t, "delay=2ms")}, {At: 20 * ms, Config: profile(t, "delay=3ms")}}
+	plan.Wires[0].Schedule = []router.Change{{At: 10 * ms, Config: profile(t, "delay=2ms")},
+		{At: 20 * ms, Config: profile(t, "delay=3ms")}}
 	plan.Wires[0].Repeat = 40 * ms
 	m := newMesh(t, plan)
 	var got []string
@@ -115,8 +119,9 @@ func TestMeshSchedule(t *testing.T) {
 		m.Send(&netem.Packet{Size: 100, Number: uint64(n)}, 0, now)
 	}
 	got = append(got, transcript(m, 60*ms)...)
-	expect(t, got, "0 1000", "1 6000", "2 12000", "3 17000", "4 23000", "5 28000", "6 33000", "7 38000", "8 41000", "9 46000", "10 52000")
-	// Beginning anew at 60 ms, the delay is the first one again.
+	expect(t, got, "0 1000", "1 6000", "2 12000", "3 17000", "4 23000", "5 28000", "6 33000", "7 38000", "8 41000",
+		"9 46000", "10 52000")
+	// After a restart at 60 ms, the delay is the first one again.
 	m.Restart(at(60 * ms))
 	m.Send(&netem.Packet{Size: 100, Number: 11}, 0, at(61*ms))
 	expect(t, transcript(m, 70*ms), "11 62000")
@@ -128,7 +133,8 @@ func TestMeshSchedule(t *testing.T) {
 // TestMeshConfigure ends a schedule.
 func TestMeshConfigure(t *testing.T) {
 	plan := wires(t, "delay=1ms")
-	plan.Wires[0].Schedule, plan.Wires[0].Repeat = []router.Change{{At: 10 * ms, Config: profile(t, "delay=2ms")}}, 20*ms
+	plan.Wires[0].Schedule, plan.Wires[0].Repeat = []router.Change{{At: 10 * ms, Config: profile(t, "delay=2ms")}},
+		20*ms
 	m := newMesh(t, plan)
 	if err := m.Configure(0, profile(t, "delay=7ms"), at(5*ms)); err != nil {
 		t.Fatal(err)
@@ -143,7 +149,8 @@ func TestMeshConfigure(t *testing.T) {
 	}
 }
 
-// TestMeshTraceWithSchedule lets a rate follow a trace while the delay changes. A packet of 1,250 bytes takes 10, then 5 ms.
+// TestMeshTraceWithSchedule lets a rate follow a trace while the delay changes. A packet of 1,250 bytes takes 10, then
+// 5 ms.
 func TestMeshTraceWithSchedule(t *testing.T) {
 	plan := wires(t, "delay=1ms")
 	plan.Wires[0].Trace = &netem.RateTrace{
@@ -160,7 +167,7 @@ func TestMeshTraceWithSchedule(t *testing.T) {
 	expect(t, append(got, transcript(m, time.Second)...), "0 11000", "1 48000", "2 68000")
 }
 
-// TestMeshSharesWires has two routes meet at a bottleneck, where packets of 1,250 bytes take 10 ms.
+// TestMeshSharesWires has two routes that share a bottleneck, at which packets of 1,250 bytes take 10 ms.
 func TestMeshSharesWires(t *testing.T) {
 	plan := wires(t, "delay=1ms", "delay=2ms", "rate=1Mbit")
 	plan.Routes = []router.Route{{Wires: []int{0, 2}}, {Wires: []int{1, 2}}}
@@ -170,7 +177,7 @@ func TestMeshSharesWires(t *testing.T) {
 	expect(t, transcript(m, time.Second), "1 11000", "0 21000")
 }
 
-// TestMeshSeeds says that what is lost depends on the seed and the name of the wire.
+// TestMeshSeeds checks that losses depend on the seed and the name of the wire.
 func TestMeshSeeds(t *testing.T) {
 	arrivals := func(seed uint64, name string) string {
 		plan := wires(t, "loss=50%")
@@ -187,8 +194,9 @@ func TestMeshSeeds(t *testing.T) {
 	}
 }
 
-// TestMeshLateness sends packets that were read late. The first finds its wire idle, and all that it is late goes on; those that wait for it are as late as it, however
-// late they came; one that comes when the wire is idle again is as late as it came. On a wire whose queue lets packets overtake, one that waits counts with its own time, too.
+// TestMeshLateness sends packets that were read late. The first finds its wire idle and keeps its lateness; waiting
+// packets have the same lateness, whatever their own is; a packet that finds the wire idle again keeps its own. On a
+// wire whose queue may reorder, the own lateness of a waiting packet counts, too.
 func TestMeshLateness(t *testing.T) {
 	for discipline, expected := range map[string][]time.Duration{
 		"fifo": {3 * ms, 3 * ms, 3 * ms, ms}, "fq": {3 * ms, 8 * ms, 3 * ms, ms},
@@ -223,7 +231,7 @@ func TestMeshRefuses(t *testing.T) {
 	}
 }
 
-// TestMeshAllocates nothing per packet.
+// TestMeshAllocates checks that there are no allocations per packet.
 func TestMeshAllocates(t *testing.T) {
 	m := newMesh(t, wires(t, "rate=100Mbit,delay=1ms,jitter=100us", "rate=50Mbit,queue=fq,loss=1%"))
 	var pool netem.PacketPool

@@ -14,12 +14,13 @@ import (
 
 const (
 	tunPath = "/dev/net/tun"
-	// queueLength is how many packets a device keeps for the router: those of 100 ms at 80,000 packets per second, 770 Mbit/s in packets of 1,200 bytes.
+	// queueLength is the number of packets that a device queues for the router: those of 100 ms at 80,000 packets per
+	// second, 770 Mbit/s in packets of 1,200 bytes.
 	queueLength = 8192
 	loopback    = "lo"
 )
 
-// namespace is a network namespace that lives as long as a file descriptor is open.
+// namespace is a network namespace that exists as long as a file descriptor is open.
 type namespace struct {
 	file     *os.File // the namespace
 	counters *os.File // its /proc/net/dev
@@ -29,10 +30,10 @@ type namespace struct {
 // device is a TUN device.
 type device struct {
 	fd       int
-	counters InterfaceStatistics // but for Overrun
+	counters InterfaceStatistics // without Overrun
 }
 
-// newNamespace makes a namespace with its devices. A thread goes there to make them, and comes back.
+// newNamespace creates a namespace with its devices. A thread enters the namespace to create them, and returns.
 func newNamespace(plan *Namespace) (n *namespace, err error) {
 	err = elsewhere(func() error {
 		n, err = enterNew(plan)
@@ -44,8 +45,9 @@ func newNamespace(plan *Namespace) (n *namespace, err error) {
 	return n, nil
 }
 
-// elsewhere calls f on a thread of its own, which f may take to another network namespace, and takes the thread back to where it was. It does not end the thread, which would be
-// simpler: the kernel kills commands that are to die with their parent when the thread ends that has started them, and that may have been this one.
+// elsewhere calls f on a thread of its own, which f may move to another network namespace, and moves the thread back
+// afterwards. It does not end the thread, which would be simpler: the kernel kills commands with a parent-death signal
+// when the thread that started them ends, and this thread may have started some.
 func elsewhere(f func() error) error {
 	done := make(chan error)
 	go func() {
@@ -57,7 +59,8 @@ func elsewhere(f func() error) error {
 			return
 		}
 		err = f()
-		// Not unlocked, the thread ends with the goroutine, and no other gets into the wrong namespace.
+		// If the thread is not unlocked, it ends with the goroutine, and no other goroutine runs in the wrong
+		// namespace.
 		if unix.Setns(int(home.Fd()), unix.CLONE_NEWNET) == nil {
 			runtime.UnlockOSThread()
 		}
@@ -67,7 +70,7 @@ func elsewhere(f func() error) error {
 	return <-done
 }
 
-// enterNew makes a namespace out of that of the calling thread.
+// enterNew moves the calling thread to a new namespace.
 func enterNew(plan *Namespace) (n *namespace, err error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return nil, privileges(err)
@@ -89,7 +92,7 @@ func enterNew(plan *Namespace) (n *namespace, err error) {
 		return n, fmt.Errorf("socket for settings: %w", err)
 	}
 	defer func() { _ = unix.Close(socket) }()
-	// Packets of version 6 go nowhere here, so nobody shall try.
+	// IPv6 packets are not routed here, so it is disabled.
 	if err := setSysctl("net.ipv6.conf.all.disable_ipv6", "1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return n, err
 	}
@@ -114,9 +117,10 @@ func enterNew(plan *Namespace) (n *namespace, err error) {
 	return n, nil
 }
 
-// privileges says what an error of the kernel's means for somebody who wants namespaces.
+// privileges wraps errors of missing privileges with ErrPrivileges.
 func privileges(err error) error {
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EACCES) {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) ||
+		errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("%w: %w", ErrPrivileges, err)
 	}
 	return err
@@ -131,7 +135,7 @@ func setSysctl(name, value string) error {
 	return nil
 }
 
-// raise makes an interface one that is up.
+// raise sets an interface up.
 func raise(socket int, name string) error {
 	request, err := unix.NewIfreq(name)
 	if err != nil {
@@ -147,7 +151,7 @@ func raise(socket int, name string) error {
 	return nil
 }
 
-// newDevice makes a TUN device in the calling thread's namespace, with its address.
+// newDevice creates a TUN device in the calling thread's namespace, with its address.
 func newDevice(socket int, namespace string, plan *Interface) (d *device, err error) {
 	fd, err := unix.Open(tunPath, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) {
@@ -179,7 +183,7 @@ func newDevice(socket int, namespace string, plan *Interface) (d *device, err er
 	return d, raise(socket, plan.Name)
 }
 
-// setLength makes the queue of a device long.
+// setLength sets the queue length of a device.
 func setLength(socket int, name string) error {
 	request, err := unix.NewIfreq(name)
 	if err != nil {
@@ -192,7 +196,7 @@ func setLength(socket int, name string) error {
 	return nil
 }
 
-// setAddress gives an interface its address and the mask of its network.
+// setAddress sets the address of an interface and the mask of its network.
 func setAddress(socket int, plan *Interface) error {
 	mask := ^uint32(0) << (32 - plan.Address.Bits())
 	for _, setting := range []struct {
@@ -216,7 +220,8 @@ func setAddress(socket int, plan *Interface) error {
 	return nil
 }
 
-// overruns reads how many packets the kernel has dropped because a device's queue was full, by name of the interface.
+// overruns returns the number of packets that the kernel dropped because a device's queue was full, by name of the
+// interface.
 func (n *namespace) overruns(buffer []byte) map[string]uint64 {
 	dropped := make(map[string]uint64)
 	count, err := n.counters.ReadAt(buffer, 0)
@@ -226,7 +231,7 @@ func (n *namespace) overruns(buffer []byte) map[string]uint64 {
 	for _, line := range strings.Split(string(buffer[:count]), "\n") {
 		name, values, found := strings.Cut(line, ":")
 		fields := strings.Fields(values)
-		// Eight counters of what was received come first, then what was sent: bytes, packets, errors, dropped.
+		// Eight counters of received packets come first, then those of sent packets: bytes, packets, errors, dropped.
 		if !found || len(fields) < 12 {
 			continue
 		}
@@ -238,7 +243,7 @@ func (n *namespace) overruns(buffer []byte) map[string]uint64 {
 	return dropped
 }
 
-// close ends the devices, and lets go of the namespace.
+// close closes the devices, and releases the namespace.
 func (n *namespace) close() {
 	for _, d := range n.devices {
 		_ = unix.Close(d.fd)

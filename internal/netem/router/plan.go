@@ -8,21 +8,22 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// Errors of Start, wrapped with what was attempted.
+// Errors of Start. The wrapping error has the attempted operation.
 var (
-	// ErrPrivileges says that this process, or this system, may not make network namespaces.
+	// ErrPrivileges is the sentinel of a process or system that may not create network namespaces.
 	ErrPrivileges = errors.New("network namespaces take root on Linux (CAP_SYS_ADMIN and CAP_NET_ADMIN)")
-	// ErrTUN says that there is no TUN device.
-	ErrTUN = errors.New("no TUN device (/dev/net/tun): load the module tun, or give the container --device /dev/net/tun")
+	// ErrTUN is the sentinel of a missing TUN device.
+	ErrTUN = errors.New("no TUN device (/dev/net/tun): load the module tun, " +
+		"or give the container --device /dev/net/tun")
 )
 
-// Plan is what a Router makes.
+// Plan describes a Router.
 type Plan struct {
 	Namespaces []Namespace
 	Wires      []Wire
-	// Routes say how packets go, each in one direction. Packets without a route are dropped and counted.
+	// Routes are the paths of packets, each in one direction. Packets without a route are dropped and counted.
 	Routes []Route
-	// Seed is what random decisions follow from, together with the names of wires.
+	// Seed determines random decisions, together with the names of wires.
 	Seed uint64
 }
 
@@ -44,25 +45,26 @@ type Interface struct {
 
 // Wire is one direction of a link.
 type Wire struct {
-	// Name tells the wires of a plan apart. Random decisions follow from it.
+	// Name is unique in a plan. Random decisions depend on it.
 	Name string
-	// Config are the parameters at the beginning.
+	// Config has the initial parameters.
 	Config netem.Config
 	// Trace is the rate in place of Config.RateBPS, nil for none.
 	Trace *netem.RateTrace
-	// Schedule are changes of parameters in the order of their times; with a Trace they leave the rate alone.
+	// Schedule has changes of parameters in the order of time; with a Trace the rate does not change.
 	Schedule []Change
-	// Repeat is after how long Config and Schedule begin again, 0 for never.
+	// Repeat is the time after which Config and Schedule restart, 0 for never.
 	Repeat time.Duration
 }
 
-// Change is parameters from a time on, which counts from the beginning.
+// Change is a change of parameters at a time since the start.
 type Change struct {
 	At     time.Duration
 	Config netem.Config
 }
 
-// Route is the wires between two addresses, at most 255, given by their index in the plan. Without wires a packet arrives at once.
+// Route is the wires between two addresses, at most 255, given by their index in the plan. Without wires a packet
+// arrives at once.
 type Route struct {
 	From, To netip.Addr
 	Wires    []int

@@ -17,17 +17,17 @@ import (
 type Router struct {
 	plan       *Plan
 	namespaces []*namespace
-	alarm      int // an eventfd that wakes the thread up
+	alarm      int // an eventfd that wakes the thread
 	watch      *watch
 	stopped    chan struct{}
 
-	mu       sync.Mutex // guards what follows
-	overruns []uint64   // of each device in the kernel's counters, when the statistics began
+	mu       sync.Mutex // guards the fields below
+	overruns []uint64   // of each device in the kernel's counters, at the start of the statistics
 	requests []request
 	closed   bool
 }
 
-// request is something that the thread is asked to do.
+// request is a request to the thread.
 type request struct {
 	kind   requestKind
 	wire   int
@@ -43,14 +43,14 @@ const (
 	requestConfigure
 )
 
-// answer is what the thread says to a request.
+// answer is the thread's answer to a request.
 type answer struct {
 	statistics Statistics
 	err        error
 }
 
-// Start makes the namespaces of a plan and starts the thread that moves packets. The error wraps ErrPrivileges or ErrTUN where this machine does not let us, or says what is wrong
-// with the plan.
+// Start creates the namespaces of a plan and starts the thread that moves packets. The error wraps ErrPrivileges or
+// ErrTUN if this machine does not permit it, or describes an error of the plan.
 func Start(plan Plan) (*Router, error) {
 	r := &Router{plan: &plan, alarm: -1, stopped: make(chan struct{})}
 	mesh, err := NewMesh(&plan, time.Now())
@@ -82,12 +82,12 @@ func Start(plan Plan) (*Router, error) {
 	return r, nil
 }
 
-// Namespace is the path of a namespace, by its index in the plan, for as long as the Router is open.
+// Namespace returns the path of a namespace, by its index in the plan, valid while the Router is open.
 func (r *Router) Namespace(index int) string {
 	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), r.namespaces[index].file.Fd())
 }
 
-// Inode is the number of a namespace that the kernel gives in /proc/PID/ns/net, unique while the namespace is there.
+// Inode returns the number of a namespace in /proc/PID/ns/net, unique while the namespace exists.
 func (r *Router) Inode(index int) (uint64, error) {
 	var status unix.Stat_t
 	if err := unix.Fstat(int(r.namespaces[index].file.Fd()), &status); err != nil {
@@ -96,11 +96,11 @@ func (r *Router) Inode(index int) (uint64, error) {
 	return status.Ino, nil
 }
 
-// Statistics returns the counters, zero once the Router is closed.
+// Statistics returns the counters, zero after the Router is closed.
 func (r *Router) Statistics() Statistics {
 	s := r.ask(request{kind: requestStatistics}).statistics
 	s.Watch, s.Unwatched = r.watch.lateness(), !r.watch.prior
-	// The kernel's counters are read here, because that takes longer than the thread has.
+	// The kernel's counters are read here, because that takes too long for the thread.
 	now := r.countOverruns()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,10 +112,11 @@ func (r *Router) Statistics() Statistics {
 	return s
 }
 
-// countOverruns reads for each device how many packets the kernel has dropped since it was made, 0 where the kernel does not tell.
+// countOverruns returns for each device the number of packets that the kernel has dropped since the device was created,
+// 0 if it is unknown.
 func (r *Router) countOverruns() []uint64 {
 	var counts []uint64
-	buffer := make([]byte, 16<<10) // a line has some 120 bytes, and a namespace at most some 20 interfaces
+	buffer := make([]byte, 16<<10) // a line has about 120 bytes, and a namespace at most about 20 interfaces
 	for i, n := range r.namespaces {
 		dropped := n.overruns(buffer)
 		for j := range n.devices {
@@ -125,7 +126,7 @@ func (r *Router) countOverruns() []uint64 {
 	return counts
 }
 
-// Restart begins traces, schedules and counters anew. Packets on their way stay there.
+// Restart restarts traces, schedules and counters. Packets in transit are kept.
 func (r *Router) Restart() {
 	counts := r.countOverruns()
 	r.mu.Lock()
@@ -135,12 +136,13 @@ func (r *Router) Restart() {
 	r.ask(request{kind: requestRestart})
 }
 
-// Configure changes the parameters of a wire, by its index in the plan; its trace and schedule end. The error wraps netem.ErrConfig, or is net.ErrClosed.
+// Configure changes the parameters of a wire, by its index in the plan; its trace and schedule end. The error wraps
+// netem.ErrConfig, or is net.ErrClosed.
 func (r *Router) Configure(wire int, c netem.Config) error {
 	return r.ask(request{kind: requestConfigure, wire: wire, config: c}).err
 }
 
-// ask has the thread do something, and waits for it.
+// ask sends a request to the thread and waits for the answer.
 func (r *Router) ask(q request) answer {
 	reply := make(chan answer, 1)
 	q.answer = reply
@@ -155,7 +157,7 @@ func (r *Router) ask(q request) answer {
 	return r.hear(reply)
 }
 
-// hear waits for what the thread answers. It counts though the thread has stopped since; what was not answered by then never is.
+// hear waits for an answer. An answer given before the thread stopped counts; after that there is none.
 func (r *Router) hear(reply <-chan answer) answer {
 	select {
 	case a := <-reply:
@@ -170,15 +172,15 @@ func (r *Router) hear(reply <-chan answer) answer {
 	}
 }
 
-// wake makes the thread look at what it is asked.
+// wake makes the thread process its requests.
 func (r *Router) wake() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
-	// It fails only where the counter is about to overflow, and then the thread is awake.
+	// Fails only if the counter is about to overflow; then the thread is awake.
 	_, _ = unix.Write(r.alarm, one[:])
 }
 
-// taken returns what is asked, and whether the Router is to stop.
+// taken returns the requests, and whether the Router is to stop.
 func (r *Router) taken() ([]request, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,13 +189,13 @@ func (r *Router) taken() ([]request, bool) {
 	return requests, r.closed
 }
 
-// Close ends the thread and the devices, and lets go of the namespaces. Calls after the first have no effect.
+// Close ends the thread and the devices, and releases the namespaces. Further calls have no effect.
 func (r *Router) Close() error {
 	r.mu.Lock()
 	again := r.closed
 	r.closed = true
 	if !again {
-		// Once the first call is done, the alarm's number may be another file's.
+		// After the first call, the alarm's descriptor may belong to another file.
 		r.wake()
 	}
 	r.mu.Unlock()
@@ -217,7 +219,8 @@ func (r *Router) release() {
 	}
 }
 
-// Inside calls f on a thread that is in a namespace, given by its index in the plan, and returns what f returns. Sockets that f opens stay in the namespace.
+// Inside calls f on a thread in a namespace, given by its index in the plan, and returns the result of f. Sockets that
+// f opens stay in the namespace.
 func (r *Router) Inside(index int, f func() error) error {
 	return elsewhere(func() error {
 		if err := unix.Setns(int(r.namespaces[index].file.Fd()), unix.CLONE_NEWNET); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// patience is far longer than anything here takes.
+// patience is far longer than any operation in these tests.
 const patience = 20 * time.Second
 
 var (
@@ -36,7 +36,7 @@ func pair(t testing.TB, forth, back string) router.Plan {
 	}
 }
 
-// start starts a router, or skips the test where that is not allowed.
+// start starts a router, or skips the test if that is not permitted.
 func start(t testing.TB, plan router.Plan) *router.Router {
 	t.Helper()
 	r, err := router.Start(plan)
@@ -72,7 +72,8 @@ func udp(t testing.TB, r *router.Router, index int, address netip.Addr) *net.UDP
 	return conn
 }
 
-// TestRouterMarks overloads a queue that marks. Every packet that arrives has a header checksum that the kernel accepts, and the marks that arrive are those that were made.
+// TestRouterMarks overloads a marking queue. Every received packet has a header checksum that the kernel accepts, and
+// the received marks are those that were made.
 func TestRouterMarks(t *testing.T) {
 	r := start(t, pair(t, "rate=5Mbit,queue=codel:1s", ""))
 	from, to := udp(t, r, 0, first), udp(t, r, 1, second)
@@ -81,16 +82,22 @@ func TestRouterMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var set error
-	if err := raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_TOS, int(netem.ECT0)) }); err != nil || set != nil {
+	if err := raw.Control(func(fd uintptr) {
+		set = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_TOS,
+			int(netem.ECT0))
+	}); err != nil || set != nil {
 		t.Fatal(err, set)
 	}
 	if raw, err = to.SyscallConn(); err != nil {
 		t.Fatal(err)
 	}
-	if err := raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_RECVTOS, 1) }); err != nil || set != nil {
+	if err := raw.Control(func(fd uintptr) {
+		set = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_RECVTOS,
+			1)
+	}); err != nil || set != nil {
 		t.Fatal(err, set)
 	}
-	// 100 packets of 1,250 bytes last 200 ms: packets wait for longer than 5 ms, and after 100 ms of that CoDel marks.
+	// 100 packets of 1,250 bytes take 200 ms: packets wait for longer than 5 ms, and after 100 ms of that CoDel marks.
 	const count = 100
 	for range count {
 		if _, err := from.WriteTo(make([]byte, 1222), to.LocalAddr()); err != nil {
@@ -117,11 +124,12 @@ func TestRouterMarks(t *testing.T) {
 		}
 	}
 	if s := r.Statistics(); marked == 0 || uint64(marked) != s.Wires[0].Marked || s.Malformed != 0 || s.Refused != 0 {
-		t.Errorf("%d marks arrived, %d were made; %d malformed, %d refused", marked, s.Wires[0].Marked, s.Malformed, s.Refused)
+		t.Errorf("%d marks arrived, %d were made; %d malformed, %d refused", marked, s.Wires[0].Marked,
+			s.Malformed, s.Refused)
 	}
 }
 
-// TestRouterTCP has the kernel's Cubic send 2 MB over a link with losses.
+// TestRouterTCP sends 2 MB with the kernel's Cubic over a link with losses.
 func TestRouterTCP(t *testing.T) {
 	r := start(t, pair(t, "delay=2ms,rate=50Mbit,loss=0.5%,queue=fq_codel:50ms", "delay=2ms"))
 	var listener net.Listener
@@ -161,7 +169,10 @@ func TestRouterTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	var set error
-	if err := raw.Control(func(fd uintptr) { set = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic") }); err != nil || set != nil {
+	if err := raw.Control(func(fd uintptr) {
+		set = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION,
+			"cubic")
+	}); err != nil || set != nil {
 		t.Fatal(err, set)
 	}
 	const size = 2 << 20
@@ -171,7 +182,8 @@ func TestRouterTCP(t *testing.T) {
 	if got := <-received; got != size {
 		t.Errorf("%d bytes arrived, expected %d", got, size)
 	}
-	if s := r.Statistics(); s.Wires[0].LostRandom == 0 || s.Wires[1].Delivered == 0 || s.Interfaces[0].SentBytes < size {
+	if s := r.Statistics(); s.Wires[0].LostRandom == 0 || s.Wires[1].Delivered == 0 ||
+		s.Interfaces[0].SentBytes < size {
 		t.Errorf("%+v, expected losses and acknowledgements", s.Wires[0].Stats)
 	}
 }
@@ -181,7 +193,7 @@ func write(conn net.Conn, size int) error {
 	return err
 }
 
-// TestRouterDrops what it cannot route.
+// TestRouterDrops sends packets that the router cannot route.
 func TestRouterDrops(t *testing.T) {
 	r := start(t, pair(t, "", ""))
 	conn := udp(t, r, 0, first)
@@ -190,7 +202,7 @@ func TestRouterDrops(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The second has a route; where it goes nobody listens, and the host says so.
+	// The second has a route to a port without a listener, and the host answers with ICMP.
 	wait.Until(t, "one packet is delivered and the other has no route", func() bool {
 		s := r.Statistics()
 		return s.Wires[1].Delivered == 1 && s.Unroutable == 1
@@ -200,10 +212,17 @@ func TestRouterDrops(t *testing.T) {
 func TestRouterRefuses(t *testing.T) {
 	start(t, pair(t, "", "")) // skips without root
 	for says, change := range map[string]func(*router.Plan){
-		"loss is 2":                             func(p *router.Plan) { p.Wires[0].Config.Loss = 2 },
-		"no interface has that address":         func(p *router.Plan) { p.Routes[0].To = netip.MustParseAddr("10.0.0.1") },
-		"sysctl net.ipv4.no_such = 1":           func(p *router.Plan) { p.Namespaces[1].Sysctls = map[string]string{"net.ipv4.no_such": "1"} },
-		"interface a-name-that-is-far-too-long": func(p *router.Plan) { p.Namespaces[1].Interfaces[0].Name = "a-name-that-is-far-too-long" },
+		"loss is 2": func(p *router.Plan) { p.Wires[0].Config.Loss = 2 },
+		"no interface has that address": func(p *router.Plan) {
+			p.Routes[0].To = netip.MustParseAddr(
+				"10.0.0.1")
+		},
+		"sysctl net.ipv4.no_such = 1": func(p *router.Plan) {
+			p.Namespaces[1].Sysctls = map[string]string{"net.ipv4.no_such": "1"}
+		},
+		"interface a-name-that-is-far-too-long": func(p *router.Plan) {
+			p.Namespaces[1].Interfaces[0].Name = "a-name-that-is-far-too-long"
+		},
 	} {
 		plan := pair(t, "", "")
 		change(&plan)
@@ -230,10 +249,12 @@ func TestRouterClosed(t *testing.T) {
 	}
 }
 
-// BenchmarkRouter has packets of 1,200 bytes go from one namespace to another as fast as a socket sends, and reports what the router's own thread needs for one.
+// BenchmarkRouter sends packets of 1,200 bytes from one namespace to another as fast as a socket sends, and reports the
+// time of the router's own thread per packet.
 func BenchmarkRouter(b *testing.B) {
 	for _, bench := range []struct{ name, profile string }{
-		{"wire", ""}, {"delay", "delay=1ms"}, {"shaped", "delay=1ms,rate=10Gbit,queue=8MB"}, {"fq", "delay=1ms,rate=10Gbit,queue=fq:8MB"},
+		{"wire", ""}, {"delay", "delay=1ms"}, {"shaped", "delay=1ms,rate=10Gbit,queue=8MB"},
+		{"fq", "delay=1ms,rate=10Gbit,queue=fq:8MB"},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			r := start(b, pair(b, bench.profile, ""))

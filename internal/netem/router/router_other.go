@@ -14,22 +14,22 @@ type Router struct{}
 // Start fails with ErrPrivileges.
 func Start(Plan) (*Router, error) { return nil, ErrPrivileges }
 
-// Namespace is empty.
+// Namespace returns "".
 func (r *Router) Namespace(int) string { return "" }
 
-// Inode fails.
+// Inode returns ErrPrivileges.
 func (r *Router) Inode(int) (uint64, error) { return 0, ErrPrivileges }
 
-// Statistics are zero.
+// Statistics returns zero.
 func (r *Router) Statistics() Statistics { return Statistics{} }
 
 // Restart has no effect.
 func (r *Router) Restart() {}
 
-// Configure fails.
+// Configure returns net.ErrClosed.
 func (r *Router) Configure(int, netem.Config) error { return net.ErrClosed }
 
-// Inside fails.
+// Inside returns ErrPrivileges.
 func (r *Router) Inside(int, func() error) error { return ErrPrivileges }
 
 // Close has no effect.

@@ -14,20 +14,25 @@ import (
 )
 
 const (
-	// promised in every period, in nanoseconds, is what the thread is promised before everybody else (SCHED_DEADLINE): most of a core, a millisecond after it asks at the latest. Beside
-	// fifteen busy processes on two cores, with 200 Mbit/s of TCP passing, 99.9 % of the packets were written within 1 ms of their time mostly, and within 10 ms at worst. A real-time priority
-	// (SCHED_FIFO) did as well on average, but had stalls of 40 to 170 ms, perhaps because the kernel's server for ordinary processes comes before it; a favoured ordinary thread needed 10
-	// to 40 ms, and in 5 % of the cases several.
+	// In every period, in nanoseconds, the thread has reserved the time promised before all other threads
+	// (SCHED_DEADLINE): most of a core, within a millisecond after it is ready. Beside fifteen busy processes on two
+	// cores, with 200 Mbit/s of TCP passing, 99.9 % of the packets were usually written within 1 ms of their time, and
+	// within 10 ms at worst. A real-time priority (SCHED_FIFO) was as good on average, but had stalls of 40 to 170 ms,
+	// perhaps because the kernel's server for ordinary processes precedes it; an ordinary thread with negative niceness
+	// needed 10 to 40 ms, and in 5 % of the cases several.
 	promised = 900_000
 	period   = 1_000_000
-	// niceness gives the thread a larger share than the processes of its own session where it may not have that.
+	// niceness raises the share of the thread relative to the processes of its session if SCHED_DEADLINE is not
+	// permitted.
 	niceness = -15
-	// slice is what the thread asks the scheduler for at a time, in nanoseconds, the least that it grants: who wants little is let in soon (EEVDF, Linux 6.12 and newer).
+	// slice is the time slice that the thread requests, in nanoseconds, the minimum that the scheduler grants: a thread
+	// with a short slice is scheduled soon (EEVDF, Linux 6.12 and newer).
 	slice = 100_000
 )
 
-// spareProcessors is how many more threads than processors the Go runtime may have at work while there is a router. A thread that comes back from a system call has to find a place among
-// them, and should not have to wait for one whose thread the kernel has put aside.
+// spareProcessors is the number of additional threads, beyond the processors, that the Go runtime may run while there
+// is a router. A thread that returns from a system call needs a place among them, and should not have to wait for one
+// whose thread the kernel has preempted.
 const spareProcessors = 2
 
 var leaveRoom = sync.OnceFunc(func() {
@@ -36,38 +41,43 @@ var leaveRoom = sync.OnceFunc(func() {
 	}
 })
 
-// becomePunctual makes the calling thread one that wakes up in time. What the system refuses is left out: the thread is later then, and counts that.
+// becomePunctual makes the calling thread wake up in time. Settings that the system refuses are skipped: the thread is
+// then later, and counts that.
 func becomePunctual() {
-	// Without, timers of a thread that has no real-time priority are late by 50 µs, so that several can fire at once.
+	// Otherwise timers of a thread without real-time priority are late by 50 µs, so that several can fire at once.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	attributes := unix.SchedAttr{Size: uint32(unsafe.Sizeof(unix.SchedAttr{})), Flags: unix.SCHED_FLAG_RESET_ON_FORK}
-	attributes.Policy, attributes.Runtime, attributes.Deadline, attributes.Period = unix.SCHED_DEADLINE, promised, period, period
+	attributes.Policy, attributes.Runtime, attributes.Deadline, attributes.Period = unix.SCHED_DEADLINE, promised,
+		period, period
 	if unix.SchedSetAttr(0, &attributes, 0) == nil {
 		return
 	}
-	attributes.Policy, attributes.Nice, attributes.Runtime, attributes.Deadline, attributes.Period = unix.SCHED_NORMAL, niceness, slice, 0, 0
+	attributes.Policy, attributes.Nice, attributes.Runtime, attributes.Deadline, attributes.Period = unix.SCHED_NORMAL,
+		niceness, slice, 0, 0
 	if unix.SchedSetAttr(0, &attributes, 0) != nil {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
 	}
 }
 
-// takePriority gives the calling thread a real-time priority (SCHED_FIFO), and reports whether the kernel lets it.
+// takePriority sets a real-time priority (SCHED_FIFO) of the calling thread, and reports whether the kernel permits it.
 func takePriority(priority uint32) bool {
 	return unix.SchedSetAttr(0, &unix.SchedAttr{
-		Size: uint32(unsafe.Sizeof(unix.SchedAttr{})), Flags: unix.SCHED_FLAG_RESET_ON_FORK, Policy: unix.SCHED_FIFO, Priority: priority,
+		Size: uint32(unsafe.Sizeof(unix.SchedAttr{})), Flags: unix.SCHED_FLAG_RESET_ON_FORK, Policy: unix.SCHED_FIFO,
+		Priority: priority,
 	}, 0) == nil
 }
 
-// becomeOrdinary makes the calling thread, which is locked to its goroutine, one that others may use again. If the system refuses, it stays locked and ends with the goroutine.
+// becomeOrdinary restores the calling thread, which is locked to its goroutine, for other uses. If the system refuses,
+// the thread stays locked and ends with the goroutine.
 func becomeOrdinary() {
 	attributes := unix.SchedAttr{Size: uint32(unsafe.Sizeof(unix.SchedAttr{})), Policy: unix.SCHED_NORMAL}
-	// A slack of 0 is the one that the thread began with.
+	// A slack of 0 restores the initial slack of the thread.
 	if unix.SchedSetAttr(0, &attributes, 0) == nil && unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) == nil {
 		runtime.UnlockOSThread()
 	}
 }
 
-// processorTime is how long the calling thread has run.
+// processorTime returns the running time of the calling thread.
 func processorTime() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
@@ -76,7 +86,7 @@ func processorTime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// runQueue tells how long the calling thread has been ready to run without running.
+// runQueue reads the time for which the calling thread has been ready without running.
 type runQueue struct {
 	file   *os.File
 	buffer [64]byte
@@ -96,7 +106,7 @@ func newRunQueue() (*runQueue, error) {
 	return q, nil
 }
 
-// errCounters says that the scheduler's counters are not what they are known to be.
+// errCounters is the sentinel of an unexpected format of the scheduler's counters.
 var errCounters = errors.New("/proc/thread-self/schedstat: expected three numbers")
 
 // waited returns the time: the second of the three numbers, in nanoseconds.

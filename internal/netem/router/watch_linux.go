@@ -11,22 +11,23 @@ import (
 )
 
 const (
-	// watchInterval is how often the watch wakes up: 2,000 times in an iteration of 10 s, which 0.1 % can be told of.
+	// watchInterval is the interval of the watch's wake-ups: 2,000 in an iteration of 10 s, enough for a quantile of
+	// 0.1 %.
 	watchInterval = 5 * time.Millisecond
-	// watchPriority is in the middle of those that real-time threads have (SCHED_FIFO, 1 to 99).
+	// watchPriority is in the middle of the real-time priorities (SCHED_FIFO, 1 to 99).
 	watchPriority = 50
 )
 
-// watch is a thread that does nothing but wake up, and counts how late it does. It has a real-time priority (SCHED_FIFO), and goes
-// before all ordinary threads, so that neither the programs under test nor their packets make the watch late: a hypervisor does
-// that takes processors away, or a kernel that holds them up. So lateness of the watch is a disturbance whatever is measured. Of all
-// threads only the router's own goes before it, on one processor.
+// watch is a thread that only wakes up, and measures its lateness. It has a real-time priority (SCHED_FIFO) above all
+// ordinary threads, so neither the programs under test nor their packets make it late; only a hypervisor that takes
+// processors away, or a kernel that delays threads, does. Lateness of the watch is therefore a disturbance of any
+// measurement. Only the router's own thread, on one processor, precedes it.
 //
-// SCHED_DEADLINE, which the router's thread has, does not suit the watch: Go's runtime yields now and then on the way back from a
-// system call (calls_linux.go), and the thread then waits for its next period.
+// SCHED_DEADLINE, which the router's thread has, does not suit the watch: Go's runtime sometimes yields on return from
+// a system call (calls_linux.go), and the thread then waits for its next period.
 type watch struct {
 	stop, stopped chan struct{}
-	// prior reports whether the kernel has given the priority. Without it the watch does not run.
+	// prior reports whether the kernel has granted the priority. Without it the watch does not run.
 	prior bool
 
 	mu   sync.Mutex
@@ -60,14 +61,14 @@ func (w *watch) run(started chan<- bool) {
 		default:
 		}
 		at := unix.NsecToTimespec(int64(due))
-		// An interrupted sleep is shorter, and no wake-up is due then.
+		// After an interrupted sleep no wake-up is due.
 		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &at, nil)
 		due = w.woke(due, monotonic())
 	}
 }
 
-// woke counts the wake-ups that were due by now, from the given one on, and returns when the next is due. Those that a long
-// pause has swallowed were late as well.
+// woke counts the wake-ups that were due by now, starting with due, and returns the time of the next one. Wake-ups
+// missed in a long pause were late as well.
 func (w *watch) woke(due, now time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,14 +78,14 @@ func (w *watch) woke(due, now time.Duration) time.Duration {
 	return due
 }
 
-// lateness is how late the watch was since the last restart.
+// lateness returns the lateness of the watch since the last restart.
 func (w *watch) lateness() netem.DelayCounts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.late
 }
 
-// restart begins to count anew.
+// restart resets the counts.
 func (w *watch) restart() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +98,7 @@ func (w *watch) close() {
 	<-w.stopped
 }
 
-// monotonic is the clock that the watch sleeps by.
+// monotonic returns the clock by which the watch sleeps.
 func monotonic() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {

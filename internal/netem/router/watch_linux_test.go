@@ -11,11 +11,12 @@ func TestWatchCountsWhatAPauseSwallows(t *testing.T) {
 	if due != 2*watchInterval {
 		t.Fatalf("the next wake-up is due at %v, expected %v", due, 2*watchInterval)
 	}
-	// A pause of 21 ms: wake-ups that were due at its beginning and 5, 10, 15 and 20 ms later come at its end.
+	// A pause of 21 ms: wake-ups that were due at its beginning and 5, 10, 15 and 20 ms later happen at its end.
 	due = w.woke(due, due+21*time.Millisecond)
 	late := w.lateness()
 	if due != 7*watchInterval || late.Count() != 6 || late.Quantile(1) < 20*time.Millisecond {
-		t.Errorf("due at %v, %d wake-ups, the latest by %v; expected %v, 6 and 21 ms", due, late.Count(), late.Quantile(1), 7*watchInterval)
+		t.Errorf("due at %v, %d wake-ups, the latest by %v; expected %v, 6 and 21 ms", due, late.Count(),
+			late.Quantile(1), 7*watchInterval)
 	}
 	if due = w.woke(due, due-1); due != 7*watchInterval {
 		t.Errorf("a sleep that ended early was counted: due at %v", due)
