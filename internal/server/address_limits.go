@@ -7,8 +7,8 @@ import (
 	"github.com/volsfu/volsfu/internal/signalling"
 )
 
-// openAddressLimits makes the limits of addresses that all clients' requests pass, and the bounds of their connections, and
-// registers the counts of both.
+// openAddressLimits creates the limits of addresses, which all requests of clients pass, and the limits of their
+// connections, and registers the counters of both.
 func (s *Server) openAddressLimits(
 	registry *prometheus.Registry, counts *metrics.Metrics, log *signalling.Log,
 ) (*signalling.AddressLimits, error) {

@@ -12,25 +12,27 @@ import (
 )
 
 const (
-	// headerTimeout and idleTimeout bound how long a connection may be silent before a request is whole, and between two; websockets have timeouts of their own.
+	// headerTimeout bounds the time until a request is complete, idleTimeout the time between two requests; websockets
+	// have timeouts of their own.
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
-	// bodyTimeout is how long the body of a request may take. No request here needs one.
+	// bodyTimeout bounds the time for the body of a request. No request of this server needs a body.
 	bodyTimeout = 10 * time.Second
-	// responseTimeout is how long a request may take from its header to the end of the answer: the pages have some
-	// megabytes, and 5 MB take 80 s at 512 kbit/s. Streams of events extend their own, and websockets have none.
+	// responseTimeout bounds the time from a request's header to the end of the answer: the pages have some megabytes,
+	// and 5 MB take 80 s at 512 kbit/s. Streams of events extend the time, and websockets have no limit.
 	responseTimeout = 2 * time.Minute
-	// strictTransport has browsers use https for this host for 30 days from each answer (RFC 6797, section 6.1): an
-	// operator who gives TLS up has to wait no longer than that.
+	// strictTransport makes browsers use https for this host for 30 days after each answer (RFC 6797, section 6.1),
+	// which is also the time that an operator has to wait after removing TLS.
 	strictTransport = "max-age=2592000"
-	// maxHeaderBytes holds a token of some kilobytes and what proxies add.
+	// maxHeaderBytes fits a token of some kilobytes and the headers of proxies.
 	maxHeaderBytes = 64 << 10
 )
 
-// connections bounds the connections of one address to the clients' listener that are no websockets: each has a descriptor, which are everybody's.
+// connections limits the connections from one address to the clients' listener that are not websockets: each uses a
+// descriptor, and descriptors are shared by all clients.
 type connections struct {
 	limit int
-	// trusts tells the proxies, which bring everybody's.
+	// trusts reports whether an address is a trusted proxy, which is not limited.
 	trusts func(netip.Addr) bool
 
 	mu       sync.Mutex
@@ -40,10 +42,11 @@ type connections struct {
 }
 
 func newConnections(limit int, trusts func(netip.Addr) bool) *connections {
-	return &connections{limit: limit, trusts: trusts, sources: make(map[netip.Prefix]int), counted: make(map[net.Conn]netip.Prefix)}
+	return &connections{limit: limit, trusts: trusts, sources: make(map[netip.Prefix]int),
+		counted: make(map[net.Conn]netip.Prefix)}
 }
 
-// changed takes a connection's new state, as http.Server tells it, and closes one that is one too many.
+// changed handles a connection's new state from http.Server, and closes a connection beyond the limit.
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -88,18 +91,19 @@ func (c *connections) leave(conn net.Conn) {
 	}
 }
 
-// withBodiesInTime makes a handler whose requests have their bodies within bodyTimeout: after a handler that has not read one, the HTTP server reads it, however long that takes.
+// withBodiesInTime returns a handler whose request bodies have to arrive within bodyTimeout: after a handler that has
+// not read the body, the HTTP server reads it, without a time limit.
 func withBodiesInTime(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
-			// It fails for connections without deadlines, which TCP's and those of TLS are not.
+			// Fails for connections without deadlines; TCP and TLS have deadlines.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 		}
 		inner.ServeHTTP(w, r)
 	})
 }
 
-// newHTTPServer makes the server of the clients' listener, with its bounds of time and of bytes.
+// newHTTPServer returns the server of the clients' listener, with its time and size limits.
 func newHTTPServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: withBodiesInTime(handler), MaxHeaderBytes: maxHeaderBytes,
@@ -107,7 +111,7 @@ func newHTTPServer(handler http.Handler) *http.Server {
 	}
 }
 
-// withStrictTransport adds the header Strict-Transport-Security to all answers of a handler that is served by TLS.
+// withStrictTransport adds the header Strict-Transport-Security to all answers of a handler that is served over TLS.
 func withStrictTransport(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Strict-Transport-Security", strictTransport)

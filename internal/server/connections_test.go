@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 )
 
-// connFrom is the near end of a pipe that says to be a connection from an address.
+// connFrom is the near end of a pipe with the remote address of a connection.
 type connFrom struct {
 	net.Conn
 	remote net.Addr
@@ -20,7 +20,7 @@ type connFrom struct {
 // RemoteAddr implements net.Conn.
 func (c *connFrom) RemoteAddr() net.Addr { return c.remote }
 
-// connecting is a connection from an address, and its far end.
+// connecting returns a connection from an address, and its far end.
 func connecting(address string) (near *connFrom, far net.Conn) {
 	inner, far := net.Pipe()
 	return &connFrom{inner, &net.TCPAddr{IP: net.ParseIP(address), Port: 4711}}, far
@@ -37,7 +37,7 @@ func TestConnectionsFromOneAddress(t *testing.T) {
 		if want {
 			return near
 		}
-		// Writing to a pipe that nobody reads waits, but for one that is closed.
+		// Writing to a pipe that is not read blocks, unless the pipe is closed.
 		if _, counted := c.counted[near]; counted {
 			t.Errorf("one more connection from %s is counted", address)
 		} else if _, err := near.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
@@ -54,18 +54,19 @@ func TestConnectionsFromOneAddress(t *testing.T) {
 		c.changed(open("10.0.0.1", true), http.StateClosed)
 		c.changed(open("127.0.0.1", true), http.StateClosed)
 	}
-	// One became a websocket, which is counted elsewhere, and its end is not told.
+	// One became a websocket, which is counted elsewhere, and its end is not reported.
 	c.changed(first, http.StateHijacked)
 	fourth := open("203.0.113.9", true)
 	for _, conn := range []*connFrom{second, fourth, other} {
 		c.changed(conn, http.StateClosed)
 	}
 	if len(c.sources) != 0 || len(c.counted) != 0 || c.exceeded.Load() != 2 {
-		t.Errorf("in the end %v and %d connections are counted, and %d were too many", c.sources, len(c.counted), c.exceeded.Load())
+		t.Errorf("in the end %v and %d connections are counted, and %d were too many", c.sources, len(c.counted),
+			c.exceeded.Load())
 	}
 }
 
-// TestBodiesThatDoNotCome announces a body and sends none: the connection ends.
+// TestBodiesThatDoNotCome announces a body and sends none: the connection is closed.
 func TestBodiesThatDoNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := connecting("203.0.113.9")
@@ -84,7 +85,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 		if response.StatusCode != http.StatusNotFound {
 			t.Errorf("status %d", response.StatusCode)
 		}
-		// The test has no time of its own: it ends here once the server's deadline has passed, and never without one.
+		// The test has no timeout of its own: it ends after the server's deadline, and never without one.
 		if _, err := io.Copy(io.Discard, far); err != nil {
 			t.Error(err)
 		}
@@ -95,7 +96,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	})
 }
 
-// TestAnswersThatAreNotRead asks for more than a connection holds, and reads nothing: the answer ends.
+// TestAnswersThatAreNotRead requests more than a connection buffers, and reads nothing: the answer ends.
 func TestAnswersThatAreNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := connecting("203.0.113.9")
@@ -111,8 +112,7 @@ func TestAnswersThatAreNotRead(t *testing.T) {
 			_ = server.Serve(listener)
 		}()
 		go func() { _, _ = io.WriteString(far, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") }()
-		// The test has no time of its own: it goes on once the deadline of the server has passed, and never without
-		// one.
+		// The test has no timeout of its own: it continues after the server's deadline, and never without one.
 		if err := <-ended; err == nil {
 			t.Error("an answer that is not read was written whole")
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 )
 
-// dataPlane gives the engine's and the socket's numbers in the form that metrics take.
+// dataPlane converts the statistics of the engine and the socket to those of package metrics.
 type dataPlane struct {
 	engine   *forward.Engine
 	endpoint *transport.Endpoint
@@ -16,14 +16,16 @@ type dataPlane struct {
 func (d dataPlane) Snapshot() metrics.Snapshot {
 	s, sockets := d.engine.Stats(), d.endpoint.Stats()
 	return metrics.Snapshot{
-		Tracks:          s.Tracks,
-		Slots:           metrics.SlotCounts{Idle: max(0, s.Slots-s.ActiveSlots-s.WaitingSlots), Waiting: s.WaitingSlots, Active: s.ActiveSlots},
+		Tracks: s.Tracks,
+		Slots: metrics.SlotCounts{Idle: max(0, s.Slots-s.ActiveSlots-s.WaitingSlots), Waiting: s.WaitingSlots,
+			Active: s.ActiveSlots},
 		Received:        traffic(s.Received),
 		Sent:            traffic(s.Sent),
 		FramesForwarded: s.FramesForwarded,
 		FramesDropped: metrics.FrameDrops{
-			Late: s.DroppedLate, Overrun: s.DroppedOverrun, Budget: s.DroppedBudget, Expired: s.DroppedExpired, Incomplete: s.DroppedIncomplete,
-			Blocked: s.DroppedBlocked,
+			Late: s.DroppedLate, Overrun: s.DroppedOverrun, Budget: s.DroppedBudget, Expired: s.DroppedExpired,
+			Incomplete: s.DroppedIncomplete,
+			Blocked:    s.DroppedBlocked,
 		},
 		Switches:    s.Switches,
 		SwitchDelay: histogram(s.SwitchDelay),
@@ -31,10 +33,12 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 		PacerHold:   histogram(s.PacerHold),
 		Paced:       s.Paced,
 
-		FrameHold: histogram(s.FrameHold), FrameReception: histogram(s.FrameReception), FrameDistribution: histogram(s.FrameDistribution),
+		FrameHold: histogram(s.FrameHold), FrameReception: histogram(s.FrameReception),
+		FrameDistribution: histogram(s.FrameDistribution),
 		NACKsReceived: metrics.NACKsReceived{
 			Messages: s.NACKsReceived, Answered: s.NACKed.Answered, Owed: s.NACKed.Owed, Unknown: s.NACKed.Unknown,
-			Expired: s.NACKed.Expired, Suppressed: s.NACKed.Suppressed, Limited: s.NACKed.Limited, Refused: s.NACKed.Refused,
+			Expired: s.NACKed.Expired, Suppressed: s.NACKed.Suppressed, Limited: s.NACKed.Limited,
+			Refused: s.NACKed.Refused,
 		},
 		NACKsSent: metrics.NACKsSent{
 			Messages: s.NACKsSent, Recovered: s.Recovered, Delayed: s.Delayed, Lost: s.Lost, Limited: s.RequestsLimited,
@@ -67,17 +71,19 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 func traffic(t forward.TrafficByKind) metrics.Traffic {
 	count := func(t forward.Traffic) metrics.Count { return metrics.Count{Packets: t.Packets, Bytes: t.Bytes} }
 	return metrics.Traffic{
-		Media: count(t.Media), Retransmission: count(t.Retransmission), Parity: count(t.Parity), Probe: count(t.Probe), Audio: count(t.Audio),
+		Media: count(t.Media), Retransmission: count(t.Retransmission), Parity: count(t.Parity), Probe: count(t.Probe),
+		Audio: count(t.Audio),
 	}
 }
 
-// receivers gives the paths of receivers that report packets' arrivals.
+// receivers returns the paths of receivers that report packet arrivals.
 func receivers(paths []forward.Path) []metrics.ReceiverPath {
 	known := make([]metrics.ReceiverPath, 0, len(paths))
 	for _, p := range paths {
 		if p.Known {
 			known = append(known, metrics.ReceiverPath{
-				Estimate: float64(p.Estimate), Wanted: float64(p.Wanted), Sent: float64(p.Sent), Loss: p.Loss, RoundTrip: p.RTT,
+				Estimate: float64(p.Estimate), Wanted: float64(p.Wanted), Sent: float64(p.Sent), Loss: p.Loss,
+				RoundTrip: p.RTT,
 			})
 		}
 	}

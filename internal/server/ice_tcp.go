@@ -6,7 +6,7 @@ import (
 	"github.com/volsfu/volsfu/internal/transport/icetcp"
 )
 
-// iceTCPReadings count an endpoint's ICE-TCP connections.
+// iceTCPReadings returns the readings of an endpoint's ICE-TCP connections.
 func iceTCPReadings(endpoint *transport.Endpoint) []metrics.Reading {
 	open := func(state string, count func(icetcp.Stats) int) metrics.Reading {
 		value := func() float64 { return float64(count(endpoint.TCPStats())) }

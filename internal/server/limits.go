@@ -6,7 +6,7 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 )
 
-// limitReadings count what clients do too often for it to be looked at, and what cannot be sent to them.
+// limitReadings returns the readings of client requests beyond rate limits, and of packets that could not be sent.
 func limitReadings(engine *forward.Engine, endpoint *transport.Endpoint) []metrics.Reading {
 	return []metrics.Reading{
 		metrics.Counted(metrics.KeyFramesLimited, "", func() uint64 { return engine.Stats().KeyFramesLimited }),

@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward"
 )
 
-// operating is the server as operators see it. It implements admin.Host.
+// operating is the server from the view of operators. It implements admin.Host.
 type operating struct {
 	*Server
 	version string
@@ -19,10 +19,12 @@ type operating struct {
 func (o operating) State() admin.ServerState {
 	s := o.engine.Stats()
 	return admin.ServerState{
-		Version: o.version, Started: o.started, Now: time.Now(), Draining: o.draining.Load(), Goroutines: runtime.NumGoroutine(),
-		Tracks: s.Tracks, Slots: s.Slots, ActiveSlots: s.ActiveSlots, CacheBytes: s.CacheBytes,
+		Version: o.version, Started: o.started, Now: time.Now(), Draining: o.draining.Load(),
+		Goroutines: runtime.NumGoroutine(),
+		Tracks:     s.Tracks, Slots: s.Slots, ActiveSlots: s.ActiveSlots, CacheBytes: s.CacheBytes,
 		Received: adminTraffic(s.Received), Sent: adminTraffic(s.Sent),
-		Frames:   admin.Frames{Forwarded: s.FramesForwarded, Late: s.DroppedLate, Overrun: s.DroppedOverrun, Budget: s.DroppedBudget},
+		Frames: admin.Frames{Forwarded: s.FramesForwarded, Late: s.DroppedLate, Overrun: s.DroppedOverrun,
+			Budget: s.DroppedBudget},
 		Switches: s.Switches,
 		NACKs: admin.NACKs{
 			Received: s.NACKsReceived, Answered: s.NACKed.Answered,
@@ -35,7 +37,8 @@ func (o operating) State() admin.ServerState {
 func adminTraffic(t forward.TrafficByKind) admin.Traffic {
 	return admin.Traffic{
 		Packets: t.Media.Packets + t.Parity.Packets + t.Retransmission.Packets + t.Audio.Packets + t.Probe.Packets,
-		Media:   t.Media.Bytes, Parity: t.Parity.Bytes, Retransmission: t.Retransmission.Bytes, Audio: t.Audio.Bytes, Probe: t.Probe.Bytes,
+		Media:   t.Media.Bytes, Parity: t.Parity.Bytes, Retransmission: t.Retransmission.Bytes, Audio: t.Audio.Bytes,
+		Probe: t.Probe.Bytes,
 	}
 }
 
@@ -46,9 +49,9 @@ func (o operating) StartDrain() {
 	select {
 	case o.leaving <- struct{}{}:
 	default:
-		// It was asked for already.
+		// A drain is already requested.
 	}
 }
 
-// DrainRequested is signalled when an operator asks for what a signal to the process would do.
+// DrainRequested is signalled when an operator requests a drain.
 func (s *Server) DrainRequested() <-chan struct{} { return s.leaving }

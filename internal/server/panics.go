@@ -25,23 +25,26 @@ const (
 	placeOperator = "operator"
 )
 
-// newGuard makes the server's guard, which logs panics, and adds its counts to the metrics.
+// newGuard returns the server's guard, which logs panics, and adds its counters to the metrics.
 func newGuard(registry *prometheus.Registry, log *zap.Logger) (*panics.Guard, error) {
 	guard := panics.NewGuard(func(r panics.Report) {
-		log.Error("panic: the server ended the client or the room concerned and goes on; please report this", zap.String("where", r.Where),
-			zap.String("panic", fmt.Sprint(r.Value)), zap.Uint64("unreported", r.Unreported), zap.ByteString("stack", r.Stack))
+		log.Error("panic: the server ended the client or the room concerned and goes on; please report this",
+			zap.String("where", r.Where),
+			zap.String("panic", fmt.Sprint(r.Value)), zap.Uint64("unreported", r.Unreported),
+			zap.ByteString("stack", r.Stack))
 	}, slices.Concat([]string{placeRequest, placeOperator}, transport.PanicPlaces, forward.PanicPlaces, sfu.PanicPlaces,
 		signalling.PanicPlaces)...)
 	for _, where := range guard.Places() {
-		if err := metrics.Register(registry, metrics.Counted(metrics.Panics, where, func() uint64 { return guard.Count(where) })); err != nil {
+		if err := metrics.Register(registry, metrics.Counted(metrics.Panics, where,
+			func() uint64 { return guard.Count(where) })); err != nil {
 			return nil, err
 		}
 	}
 	return guard, nil
 }
 
-// guarded makes a handler whose panics are counted and logged. The HTTP server recovers from panics of handlers, and ends the connection; the
-// websocket of a handler that has taken the connection over is closed by that handler's deferred calls.
+// guarded returns a handler whose panics are counted and logged. The HTTP server recovers from panics of handlers, and
+// closes the connection; deferred calls of a handler that has hijacked the connection close its websocket.
 func guarded(guard *panics.Guard, where string, inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -52,7 +55,7 @@ func guarded(guard *panics.Guard, where string, inner http.Handler) http.Handler
 			if value != http.ErrAbortHandler {
 				guard.Note(where, value, debug.Stack())
 			}
-			// The HTTP server ends the connection without a line in the log.
+			// The HTTP server closes the connection without a log line.
 			panic(http.ErrAbortHandler)
 		}()
 		inner.ServeHTTP(w, r)

@@ -17,7 +17,8 @@ import (
 	"github.com/volsfu/volsfu/internal/config"
 )
 
-// TestPanicEndsOneRequest has handlers panic before they answer, after they have taken the connection over, and on purpose.
+// TestPanicEndsOneRequest has handlers panic before they answer, after they have hijacked the connection, and with
+// http.ErrAbortHandler.
 func TestPanicEndsOneRequest(t *testing.T) {
 	core, logged := observer.New(zap.InfoLevel)
 	registry := prometheus.NewRegistry()
@@ -65,13 +66,13 @@ func TestPanicEndsOneRequest(t *testing.T) {
 		}
 		_ = response.Body.Close()
 	}
-	// The handler that has taken its connection over closes it before the panic is counted.
+	// A handler that has hijacked its connection closes it before the panic is counted.
 	for end := time.Now().Add(time.Minute); guard.Count(placeRequest) < 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d panics are counted, expected 2", guard.Count(placeRequest))
 		}
 	}
-	want := `# HELP volsfu_panics_total Panics that ended one client or one room and not the server, by the kind of goroutine.
+	want := `# HELP volsfu_panics_total Panics confined to one client or one room, by kind of goroutine.
 # TYPE volsfu_panics_total counter
 volsfu_panics_total{where="channel"} 0
 volsfu_panics_total{where="connection"} 0
@@ -94,16 +95,18 @@ volsfu_panics_total{where="tcp"} 0
 		t.Fatal("no line is logged, expected that of the first panic at least")
 	}
 	fields := lines[0].ContextMap()
-	if stack, _ := fields["stack"].(string); fields["where"] != placeRequest || !strings.Contains(stack, "TestPanicEndsOneRequest") {
+	if stack, _ := fields["stack"].(string); fields["where"] != placeRequest ||
+		!strings.Contains(stack, "TestPanicEndsOneRequest") {
 		t.Errorf("the log has %v, expected the place and the stack", fields)
 	}
 }
 
-// TestPanicsAreAmongTheMetrics: every place has its series before anything has happened.
+// TestPanicsAreAmongTheMetrics: every place has its series before the first panic.
 func TestPanicsAreAmongTheMetrics(t *testing.T) {
 	s := newStage(t, func(c *config.Config) { c.Admin.Listen = "127.0.0.1:0" })
 	scraped := s.scrape(t)
-	for _, line := range []string{`volsfu_panics_total{where="operator"} 0`, `volsfu_panics_total{where="other"} 0`, `volsfu_panics_total{where="request"} 0`} {
+	for _, line := range []string{`volsfu_panics_total{where="operator"} 0`, `volsfu_panics_total{where="other"} 0`,
+		`volsfu_panics_total{where="request"} 0`} {
 		if !strings.Contains(scraped, line+"\n") {
 			t.Errorf("%s is not among the metrics", line)
 		}

@@ -31,14 +31,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Options are what a server is made of.
+// Options configure a server.
 type Options struct {
 	Config  config.Config
 	Version string
 	Log     *zap.Logger
-	// VR2GatherOnly leaves signalling v1 out, so that there is nothing that asks for a token where the dialect does not.
+	// VR2GatherOnly disables signalling v1, so that no part of the server needs a token if the dialect does not.
 	VR2GatherOnly bool
-	// Media replaces the UDP socket of the media port where it is not nil, for emulated networks.
+	// Media replaces the UDP socket of the media port if it is not nil, for emulated networks.
 	Media net.PacketConn
 }
 
@@ -53,18 +53,18 @@ type Server struct {
 	dialect  *vr2gather.Server
 	listener net.Listener
 	http     *http.Server
-	// connections bounds those of http.
+	// connections limits the connections of http.
 	connections *connections
 	admin       *admin.Server
-	// draining is set as soon as no new clients are wanted.
+	// draining is set when new clients are refused.
 	draining atomic.Bool
-	// leaving takes an operator's wish to drain.
+	// leaving receives an operator's request to drain.
 	leaving chan struct{}
-	// failed takes the error of a listener or a media socket that ended by itself.
+	// failed receives the error of a listener or a media socket that failed.
 	failed chan error
 }
 
-// Start starts a server. It is ready for clients when it returns.
+// Start starts a server. It accepts clients when Start returns.
 func Start(o Options) (*Server, error) {
 	if fault.Injected {
 		fault.Start()
@@ -152,21 +152,23 @@ func (s *Server) start(o Options) error {
 	return nil
 }
 
-// announce logs where the server listens, and warns of socket buffers that are too small.
+// announce logs the listening addresses, and warns of socket buffers that are too small.
 func (s *Server) announce(o Options) {
 	c := o.Config
-	fields := []zap.Field{zap.Uint16("media_port", s.endpoint.Port()), zap.String("admin", s.AdminAddress()), zap.Bool("dev", c.Server.Dev)}
+	fields := []zap.Field{zap.Uint16("media_port", s.endpoint.Port()), zap.String("admin", s.AdminAddress()),
+		zap.Bool("dev", c.Server.Dev)}
 	if !o.VR2GatherOnly {
 		fields = append(fields, zap.String("signalling", s.URL()+signal.Path))
 	}
 	if c.VR2Gather.Enabled {
-		fields = append(fields, zap.String("vr2gather", s.URL()+vr2gather.Path), zap.Bool("vr2gather_token", c.VR2Gather.RequireToken))
+		fields = append(fields, zap.String("vr2gather", s.URL()+vr2gather.Path),
+			zap.Bool("vr2gather_token", c.VR2Gather.RequireToken))
 	}
 	s.log.Info("volsfu is ready", fields...)
 	warnOfBuffers(s.log, c.Media, s.endpoint.ReceiveBuffer(), s.endpoint.SendBuffer())
 }
 
-// ErrMediaPort is wrapped with why the media port cannot be listened on.
+// ErrMediaPort is the sentinel of a media port that cannot be opened. The wrapping error has the reason.
 var ErrMediaPort = errors.New("media port")
 
 func listenMedia(c transport.Config, conn net.PacketConn) (*transport.Endpoint, error) {
@@ -180,7 +182,7 @@ func listenMedia(c transport.Config, conn net.PacketConn) (*transport.Endpoint, 
 	return endpoint, nil
 }
 
-// listen serves signalling, with TLS if a certificate is configured. Connections that fail are logged to failures.
+// listen serves signalling, with TLS if a certificate is configured. Failed connections are logged to failures.
 func (s *Server) listen(handler http.Handler, failures *stdlog.Logger) error {
 	c := s.config.Server
 	listener, err := net.Listen("tcp", c.Listen)
@@ -195,9 +197,10 @@ func (s *Server) listen(handler http.Handler, failures *stdlog.Logger) error {
 		if err != nil {
 			return errors.Join(fmt.Errorf("load TLS certificate: %w", err), listener.Close())
 		}
-		// Websockets begin as HTTP/1.1 (RFC 6455); HTTP/2 would not offer them.
+		// Websockets begin as HTTP/1.1 (RFC 6455); over HTTP/2 they would not be available.
 		serving = tls.NewListener(listener, &tls.Config{
-			Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+			Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12,
+			NextProtos: []string{"http/1.1"},
 		})
 	}
 	s.http = newHTTPServer(handler)
@@ -210,13 +213,13 @@ func (s *Server) listen(handler http.Handler, failures *stdlog.Logger) error {
 	return nil
 }
 
-// landing answers people who open the address of a server for VR2Gather's clients alone in a browser.
+// landing answers browsers that open the address of a server for VR2Gather's clients only.
 func landing(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = fmt.Fprintf(w, "volsfu is running for VR2Gather's clients, which connect to %s.\n", vr2gather.Path)
 }
 
-// URL is where clients on this host connect, as ws://host:port or wss://host:port.
+// URL returns the address for clients on this host, as ws://host:port or wss://host:port.
 func (s *Server) URL() string {
 	scheme := "ws"
 	if s.config.Server.TLSCert != "" {
@@ -231,7 +234,7 @@ func (s *Server) URL() string {
 	return scheme + "://" + address
 }
 
-// AdminAddress is where the operators' listener is, empty where it is off.
+// AdminAddress returns the address of the operators' listener, empty if it is disabled.
 func (s *Server) AdminAddress() string {
 	if s.admin == nil {
 		return ""
@@ -239,17 +242,17 @@ func (s *Server) AdminAddress() string {
 	return s.admin.Address().String()
 }
 
-// Stats are the counts of the data plane.
+// Stats returns the counters of the data plane.
 func (s *Server) Stats() forward.Stats { return s.engine.Stats() }
 
-// watch tells of media sockets that cannot be read any more, until the endpoint is closed.
+// watch reports failed media sockets until the endpoint is closed.
 func (s *Server) watch(failed <-chan error) {
 	for err := range failed {
 		s.fail(err)
 	}
 }
 
-// fail tells the first failure; nobody waits for others.
+// fail records the first failure; further ones are dropped.
 func (s *Server) fail(err error) {
 	select {
 	case s.failed <- err:
@@ -257,7 +260,7 @@ func (s *Server) fail(err error) {
 	}
 }
 
-// Failed tells of a listener or a media socket that ended by itself.
+// Failed returns the channel with the error of a failed listener or media socket.
 func (s *Server) Failed() <-chan error { return s.failed }
 
 // NotReady implements admin.Readiness.
@@ -268,8 +271,8 @@ func (s *Server) NotReady() []string {
 	return nil
 }
 
-// Drain tells all clients that the server will stop, takes no new ones, and waits until the rooms are empty, for as long as configured or
-// until the context ends.
+// Drain informs all clients that the server will stop, refuses new ones, and waits until the rooms are empty, at most
+// for the configured time or until the context ends.
 func (s *Server) Drain(ctx context.Context) {
 	s.draining.Store(true)
 	grace := s.config.Server.DrainTime
@@ -279,7 +282,8 @@ func (s *Server) Drain(ctx context.Context) {
 	s.node.Drain(ctx, grace)
 }
 
-// Stop ends what is left, and frees everything. The context bounds how long requests to the operators' listener may go on.
+// Stop ends the remaining sessions, and releases everything. The context bounds the remaining requests to the
+// operators' listener.
 func (s *Server) Stop(ctx context.Context) error {
 	s.draining.Store(true)
 	if s.node != nil {

@@ -23,11 +23,12 @@ import (
 	"github.com/volsfu/volsfu/internal/config"
 )
 
-// TestCertificateThatIsMissing: a server that could not start leaves nothing listening.
+// TestCertificateThatIsMissing: a server that could not start leaves no listener.
 func TestCertificateThatIsMissing(t *testing.T) {
 	s := &Server{log: zap.NewNop(), config: config.DefaultConfig()}
 	s.config.Server.Listen = "127.0.0.1:0"
-	s.config.Server.TLSCert, s.config.Server.TLSKey = filepath.Join(t.TempDir(), "certificate"), filepath.Join(t.TempDir(), "key")
+	s.config.Server.TLSCert, s.config.Server.TLSKey = filepath.Join(t.TempDir(), "certificate"),
+		filepath.Join(t.TempDir(), "key")
 	if err := s.listen(http.NotFoundHandler(), nil); err == nil {
 		t.Fatal("there is no certificate, and it listens")
 	}
@@ -65,7 +66,7 @@ func certify(t *testing.T) (certFile, keyFile string) {
 	return certFile, keyFile
 }
 
-// TestStrictTransport: browsers are told to stay with TLS by a server that has a certificate, and by no other.
+// TestStrictTransport: only a server with a certificate makes browsers use TLS in future.
 func TestStrictTransport(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,

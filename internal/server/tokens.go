@@ -15,9 +15,12 @@ import (
 	"github.com/volsfu/volsfu/internal/signalling"
 )
 
-// newAuthenticator checks tokens of clients and operators, but for development, when the server listens on loopback alone, and where nothing asks for one.
-// The function revoked reports whether an operator has revoked a token.
-func newAuthenticator(o Options, revoked func(admission.Token) bool) (signalling.Authenticator, admin.Gate, error) {
+// newAuthenticator returns the checks of client and operator tokens. With --dev, when the server listens on loopback
+// only, and if only a dialect without tokens is enabled, no token is needed. revoked reports whether an operator has
+// revoked a token.
+func newAuthenticator(
+	o Options, revoked func(admission.Token) bool,
+) (signalling.Authenticator, admin.Gate, error) {
 	c := o.Config
 	if c.Server.Dev || o.VR2GatherOnly && !c.VR2Gather.RequireToken {
 		return signalling.AllowAll{}, admin.Loopback{}, nil
@@ -46,7 +49,7 @@ func (t tokens) claims(r *http.Request) (token string, claims auth.Claims, err e
 	return token, claims, err
 }
 
-// tokenOf identifies a token.
+// tokenOf returns the identification of a token.
 func tokenOf(claims auth.Claims) admission.Token {
 	return admission.Token{ID: claims.ID, Expires: claims.Expires}
 }
@@ -59,11 +62,13 @@ func (t tokens) Authenticate(r *http.Request) (signalling.Credentials, error) {
 	}
 	grants := sfu.Grants{Publish: claims.Publish, Subscribe: claims.Subscribe}
 	return signalling.Credentials{
-		Identity: claims.Identity, Room: claims.Room, Grants: grants, Fingerprint: fingerprint(token), Token: tokenOf(claims),
+		Identity: claims.Identity, Room: claims.Room, Grants: grants, Fingerprint: fingerprint(token),
+		Token: tokenOf(claims),
 	}, nil
 }
 
-// fingerprint tells tokens that are valid apart by what is signed: the signature may be written in several ways, since its last character has bits to spare.
+// fingerprint identifies a valid token by its signed part: the signature has several encodings, because its last
+// character has unused bits.
 func fingerprint(token string) signalling.Fingerprint {
 	return sha256.Sum256([]byte(token[:max(0, strings.LastIndexByte(token, '.'))]))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/config"
 )
 
-// TestWebsocketsByOneToken counts by what a token says, however its signature is written.
+// TestWebsocketsByOneToken counts websockets by the content of a token, for any encoding of its signature.
 func TestWebsocketsByOneToken(t *testing.T) {
 	keys := signing()
 	keyring, err := auth.NewKeyring(keys)
@@ -64,8 +64,8 @@ func TestWebsocketsByOneToken(t *testing.T) {
 // alphabet is that of base64 in tokens (RFC 4648, section 5).
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// TestRevokedTokens: a token that an operator revokes ends its session, and opens neither a websocket nor the
-// operators' interface, until it is accepted again.
+// TestRevokedTokens: revoking a token ends its session, and the token opens neither a websocket nor the operators' API
+// until it is restored.
 func TestRevokedTokens(t *testing.T) {
 	keys := signing()
 	keyring, err := auth.NewKeyring(keys)

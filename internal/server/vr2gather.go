@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/signalling"
 )
 
-// openVR2Gather serves VR2Gather's dialect, and adds its counts to the metrics.
+// openVR2Gather serves VR2Gather's dialect, and adds its counters to the metrics.
 func (s *Server) openVR2Gather(
 	mux *http.ServeMux, limits *signalling.AddressLimits, registry *prometheus.Registry, auth signalling.Authenticator,
 	counts *metrics.Metrics, log *signalling.Log,

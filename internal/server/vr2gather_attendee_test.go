@@ -13,7 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// attendee is a participant of signalling v1 that publishes one tile for VR2Gather peers, and one that they cannot read.
+// attendee is a participant of signalling v1 that publishes one tile for VR2Gather peers, and one that they cannot
+// decode.
 type attendee struct {
 	*client.Session
 	mu       sync.Mutex
@@ -28,9 +29,10 @@ func attend(t *testing.T, s *stage, identity string, sent *sums) *attendee {
 	t.Helper()
 	video := func(name string, flagged bool) volumetric.Publication {
 		return volumetric.Publication{
-			Name: name, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, VR2Gather: flagged, FrameRate: 50,
-			Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
-			Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 2),
+			Name: name, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, VR2Gather: flagged,
+			FrameRate: 50,
+			Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+			Tiles:     make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 2),
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -42,7 +44,8 @@ func attend(t *testing.T, s *stage, identity string, sent *sums) *attendee {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &attendee{Session: session, frames: make(map[string]int), codecs: make(map[string]string), partials: make(map[uint32][]byte)}
+	a := &attendee{Session: session, frames: make(map[string]int), codecs: make(map[string]string),
+		partials: make(map[uint32][]byte)}
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() { a.hear(stop, sent) })
@@ -83,7 +86,7 @@ func (a *attendee) hear(stop <-chan struct{}, sent *sums) {
 	}
 }
 
-// assemble puts sound together, whose packets come in order here.
+// assemble reassembles sound, whose packets arrive in order here.
 func (a *attendee) assemble(p client.Packet, sent *sums) {
 	packet, err := vr2gather.ParsePacket(volumetric.KindAudio, p.Payload)
 	if err != nil || !p.Codec.Is("audio/pcm") {
@@ -111,8 +114,10 @@ func (a *attendee) speak(stop <-chan struct{}, sent *sums) {
 			for quality := range volumetric.Quality(2) {
 				whole := frame(vr2gather.CodecOctree, 4000+2000*int(quality), now)
 				sent.add(whole)
-				_, _ = a.Publisher("points").WriteFrame(0, quality, client.OutgoingFrame{Number: n, Capture: now, Data: whole})
-				plain := client.OutgoingFrame{Number: n, Capture: now, Codec: volumetric.FourCC{'r', 'a', 'w', '0'}, Data: bytes.Repeat([]byte{1}, 3000)}
+				_, _ = a.Publisher("points").WriteFrame(0, quality,
+					client.OutgoingFrame{Number: n, Capture: now, Data: whole})
+				plain := client.OutgoingFrame{Number: n, Capture: now, Codec: volumetric.FourCC{'r', 'a', 'w', '0'},
+					Data: bytes.Repeat([]byte{1}, 3000)}
 				_, _ = a.Publisher("plain").WriteFrame(0, quality, plain)
 			}
 		}

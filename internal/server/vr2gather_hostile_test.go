@@ -11,13 +11,13 @@ import (
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
 )
 
-// TestVR2GatherHostile has clients of the dialect send malformed messages, too many messages, and none. Each is refused
-// with the reason in the log, and the other clients lose nothing. Each client has a server of its own, because the log
-// leaves out lines if one address is refused often.
+// TestVR2GatherHostile has clients of the dialect that send malformed messages, too many messages, and none. Each is
+// refused with the reason in the log, and other clients are not affected. Each client has a server of its own, because
+// the log omits lines if one address is refused often.
 func TestVR2GatherHostile(t *testing.T) {
 	repeated := func(text string, times int) func(*websocket.Conn) {
 		return func(conn *websocket.Conn) {
-			// The server may end the connection before the last message.
+			// The server may close the connection before the last message.
 			for i := 0; i < times && conn.WriteMessage(websocket.TextMessage, []byte(text)) == nil; i++ {
 			}
 		}
@@ -44,7 +44,7 @@ func TestVR2GatherHostile(t *testing.T) {
 		t.Run(client.name, func(t *testing.T) {
 			s := newStage(t, func(c *config.Config) {
 				c.Rooms.AnswerTimeout = 3 * time.Second
-				// The limits are so low that every client exceeds them, however slow the machine is.
+				// The limits are so low that every client exceeds them, on any machine.
 				c.Signalling.MessageRate, c.Signalling.MessageBurst = 1, 200
 				c.Signalling.MessageBytes, c.Signalling.ByteRate, c.Signalling.ByteBurst = 1<<20, 1, 1<<20
 			})

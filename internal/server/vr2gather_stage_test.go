@@ -22,21 +22,21 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// patience and eventually are those of all tests.
+// patience and eventually are used by all tests.
 const patience = wait.Patience
 
 var eventually = wait.Until
 
-// errTrackText is what the log says of streams that have other names than they should.
+// errTrackText is the log text for streams with unexpected names.
 const errTrackText = "stream is not what its line is for"
 
-// stage is a server with VR2Gather's dialect, and what it has logged.
+// stage is a server with VR2Gather's dialect, and its log.
 type stage struct {
 	*Server
 	logs *observer.ObservedLogs
 }
 
-// newStage starts a server for development, or as adjusted. One that wants no keys has the dialect only.
+// newStage starts a development server, with an adjusted configuration. Without keys it has the dialect only.
 func newStage(t *testing.T, adjust ...func(*config.Config)) *stage {
 	t.Helper()
 	c := config.DefaultConfig()
@@ -54,7 +54,8 @@ func newStage(t *testing.T, adjust ...func(*config.Config)) *stage {
 			}
 		}
 	})
-	s, err := Start(Options{Config: c, Version: "test", Log: zap.New(core), VR2GatherOnly: !c.Server.Dev && len(c.Auth.Keys) == 0})
+	s, err := Start(Options{Config: c, Version: "test", Log: zap.New(core),
+		VR2GatherOnly: !c.Server.Dev && len(c.Auth.Keys) == 0})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,10 +68,10 @@ func newStage(t *testing.T, adjust ...func(*config.Config)) *stage {
 	return &stage{Server: s, logs: logs}
 }
 
-// address is host:port of the server, as the original peer is given it.
+// address returns host:port of the server, as passed to the original peer.
 func (s *stage) address() string { return strings.TrimPrefix(s.URL(), "ws://") }
 
-// refusals counts the refusals in the log whose reason contains the text.
+// refusals returns the number of refusals in the log whose reason contains the text.
 func (s *stage) refusals(text string) int {
 	n := 0
 	for _, entry := range s.logs.FilterMessage("VR2Gather peer refused").All() {
@@ -126,7 +127,7 @@ func (s *sums) has(frame []byte) bool {
 	return s.sums[sha256.Sum256(frame)]
 }
 
-// frame makes a frame of VR2Gather's with so many random bytes.
+// frame returns a VR2Gather frame with the given number of random bytes.
 func frame(codec volumetric.FourCC, size int, capture time.Time) []byte {
 	data := vr2gather.NewFrameHeader(codec, size, capture).Append(nil)
 	for range size / 8 {
@@ -135,7 +136,8 @@ func frame(codec volumetric.FourCC, size int, capture time.Time) []byte {
 	return append(data, make([]byte, size%8)...)
 }
 
-// play publishes frames of all tiles and qualities, and sound, 50 times per second until the test ends or the peer does, and notes them.
+// play publishes frames of all tiles and qualities, and sound, 50 times per second until the test or the peer ends, and
+// records them.
 func play(t *testing.T, p *oldpeer.Peer, tiles, qualities int, sent *sums) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -160,7 +162,8 @@ func play(t *testing.T, p *oldpeer.Peer, tiles, qualities int, sent *sums) {
 	})
 }
 
-// publish writes what was captured at one instant. Every third frame of the better qualities is left out, so that the peer's numbers drift apart.
+// publish writes the frames of one capture time. Every third frame of the better qualities is omitted, so that the
+// peer's numbers diverge.
 func publish(p *oldpeer.Peer, n, tiles, qualities int, now time.Time, sent *sums) {
 	for tile := range tiles {
 		for quality := range qualities {
@@ -169,7 +172,7 @@ func publish(p *oldpeer.Peer, n, tiles, qualities int, now time.Time, sent *sums
 			}
 			f := frame(vr2gather.CodecOctree, 500+3000*(quality+1)+n%1144, now)
 			sent.add(f)
-			// A peer that is killed meanwhile is not connected any more.
+			// A peer that was killed meanwhile is not connected any more.
 			_ = p.WriteTile(tile, quality, f)
 		}
 	}
@@ -178,7 +181,7 @@ func publish(p *oldpeer.Peer, n, tiles, qualities int, now time.Time, sent *sums
 	_ = p.WriteAudio(sound)
 }
 
-// drain checks the frames that an old peer gets, and counts them by source.
+// drain checks the frames received by an old peer, and counts them by source.
 type drain struct {
 	mu      sync.Mutex
 	counts  map[oldpeer.Source]int
@@ -215,14 +218,14 @@ func (d *drain) qualityOf(client, tile int) int {
 	return d.quality[oldpeer.Source{Client: client, Tile: tile}]
 }
 
-// more waits until so many more frames of a source have come.
+// more waits for a number of further frames of a source.
 func (d *drain) more(t *testing.T, what string, client, tile, frames int) {
 	t.Helper()
 	before := d.count(client, tile)
 	eventually(t, what, func() bool { return d.count(client, tile) >= before+frames })
 }
 
-// sound checks at the end that nothing was wrong.
+// sound checks at the end that there were no errors.
 func (d *drain) sound(t *testing.T, name string, p *oldpeer.Peer) {
 	t.Helper()
 	d.mu.Lock()

@@ -17,7 +17,8 @@ import (
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
 )
 
-// TestVR2GatherConference has two peers of VR2Gather's kind and a participant of signalling v1 in one room: all get what they can read, byte for byte.
+// TestVR2GatherConference has two VR2Gather peers and a participant of signalling v1 in one room: all receive the
+// streams that they can decode, byte for byte.
 func TestVR2GatherConference(t *testing.T) {
 	s := newStage(t)
 	var sent sums
@@ -38,7 +39,8 @@ func TestVR2GatherConference(t *testing.T) {
 	hears.more(t, "client 1 gets ada", named, 0, 10)
 
 	two.Choose(oldpeer.Decision{Client: 1, Qualities: []int{1, 0}})
-	eventually(t, "client 2 gets what it chose", func() bool { return listens.qualityOf(1, 0) == 1 && listens.qualityOf(1, 1) == 0 })
+	eventually(t, "client 2 gets what it chose",
+		func() bool { return listens.qualityOf(1, 0) == 1 && listens.qualityOf(1, 1) == 0 })
 	two.Choose(oldpeer.Decision{Client: 0, Qualities: []int{0, 1}}, oldpeer.Decision{Client: 77, Qualities: []int{1}})
 	eventually(t, "client 2 gets what it chose of whoever has two tiles", func() bool {
 		return listens.qualityOf(1, 0) == 0 && listens.qualityOf(1, 1) == 1
@@ -70,7 +72,8 @@ func TestVR2GatherConference(t *testing.T) {
 	listens.sound(t, "client 2", two)
 }
 
-// TestVR2GatherSwitching switches qualities at random: no frame breaks, and numbers never go back although the publisher's drift apart.
+// TestVR2GatherSwitching switches qualities at random: no frame is damaged, and numbers never decrease although the
+// publisher's diverge.
 func TestVR2GatherSwitching(t *testing.T) {
 	s := newStage(t)
 	var sent sums
@@ -87,7 +90,8 @@ func TestVR2GatherSwitching(t *testing.T) {
 	listens.sound(t, "client 2", two)
 }
 
-// TestVR2GatherPeersComeAndGo has a peer killed, which comes back under the same number: the others lose nothing, and its lines are used again.
+// TestVR2GatherPeersComeAndGo kills a peer, which returns under the same number: the others lose nothing, and its lines
+// are reused.
 func TestVR2GatherPeersComeAndGo(t *testing.T) {
 	s := newStage(t)
 	var sent sums
@@ -107,21 +111,21 @@ func TestVR2GatherPeersComeAndGo(t *testing.T) {
 		})
 	}
 	listens.sound(t, "client 2", two)
-	// A tile and a sound of client 1, and a tile of ada: their lines are made once.
+	// A tile and a sound of client 1, and a tile of ada: their lines are created once.
 	if counts := two.Counts(); counts.Tracks > 3 {
 		t.Errorf("client 2 was sent %d tracks, expected 3 at most", counts.Tracks)
 	}
 }
 
-// TestVR2GatherPeersReturn has a peer whose host has gone without a goodbye come back under its number: it is let in as soon as its former self has not answered. One
-// that answers keeps its number.
+// TestVR2GatherPeersReturn has a peer whose host vanished without closing and which returns under its number: it is
+// admitted when the former connection does not answer. A peer that answers keeps its number.
 func TestVR2GatherPeersReturn(t *testing.T) {
 	s := newStage(t)
 	gone, _, err := websocket.DefaultDialer.Dial(s.URL()+"/websocket?ntiles=1&nqualities=1&clientid=1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nobody reads this websocket any more, so that nobody answers.
+	// This websocket is not read any more, so that there is no answer.
 	defer func() { _ = gone.Close() }()
 	eventually(t, "client 1 is in the room", func() bool { return s.joined("vr2gather", "1") == 1 })
 	back := s.connect(t, oldpeer.Config{Client: 1, Tiles: 1, Qualities: 1})
@@ -145,7 +149,8 @@ func TestVR2GatherPeersReturn(t *testing.T) {
 	}
 }
 
-// TestVR2GatherRefusals has peers refused that cannot be served: the log says why, their websockets are closed, and nobody else notices.
+// TestVR2GatherRefusals has peers that cannot be served: the log has the reason, their websockets are closed, and other
+// clients are not affected.
 func TestVR2GatherRefusals(t *testing.T) {
 	s := newStage(t)
 	var sent sums
@@ -165,7 +170,8 @@ func TestVR2GatherRefusals(t *testing.T) {
 		eventually(t, name+" is in the log: "+reason, func() bool { return s.refusals(reason) > 0 })
 	}
 	ended("a number twice", s.dial(t, oldpeer.Config{Client: 2, Tiles: 1, Qualities: 1}), `"2" is in the room`)
-	ended("malformed tracks", s.dial(t, oldpeer.Config{Client: 3, Tiles: 1, Qualities: 2, Malformed: true}), errTrackText)
+	ended("malformed tracks", s.dial(t, oldpeer.Config{Client: 3, Tiles: 1, Qualities: 2, Malformed: true}),
+		errTrackText)
 	garbage := s.connect(t, oldpeer.Config{Client: 4, Tiles: 1, Qualities: 1})
 	if err := garbage.Say("no at sign at all"); err != nil {
 		t.Fatal(err)
@@ -177,9 +183,10 @@ func TestVR2GatherRefusals(t *testing.T) {
 	}
 	ended("an answer that is none", stranger, "session description")
 	ended("more tracks than the limit", s.dial(t, oldpeer.Config{Client: 8, Tiles: 65, Qualities: 1}), "65 tracks")
-	// There are more refusals than lines in the log, so that the answers have to say why.
+	// There are more refusals than log lines, so the answers must have the reason.
 	for _, tiles := range []string{"1000000000", "0", "-1", "many"} {
-		_, response, err := websocket.DefaultDialer.Dial(s.URL()+"/websocket?nqualities=1&clientid=6&ntiles="+tiles, nil)
+		_, response, err := websocket.DefaultDialer.Dial(s.URL()+"/websocket?nqualities=1&clientid=6&ntiles="+tiles,
+			nil)
 		if err == nil || response == nil || response.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s tiles: %v", tiles, err)
 			continue
@@ -192,7 +199,8 @@ func TestVR2GatherRefusals(t *testing.T) {
 	listens.sound(t, "client 2", two)
 }
 
-// TestVR2GatherLinesAreRenamed has another peer come when there may be no more lines: it gets that of one that has gone.
+// TestVR2GatherLinesAreRenamed has another peer join when there may be no more lines: it gets the line of a departed
+// one.
 func TestVR2GatherLinesAreRenamed(t *testing.T) {
 	s := newStage(t, func(c *config.Config) { c.Rooms.MaxSlots = 1 })
 	var sent sums
@@ -204,10 +212,11 @@ func TestVR2GatherLinesAreRenamed(t *testing.T) {
 		listens.more(t, fmt.Sprintf("client 2 gets client %d", client), client, 0, 5)
 		other.Kill()
 		eventually(t, "it is gone", func() bool {
-			return s.logs.FilterMessage("participant left").FilterField(zap.String("participant", strconv.Itoa(client))).Len() == 1
+			return s.logs.FilterMessage("participant left").FilterField(
+				zap.String("participant", strconv.Itoa(client))).Len() == 1
 		})
 	}
-	// What the original reads of packets is right. It looks at the names of a line only when the first comes.
+	// The original reads packets correctly. It reads the names of a line only when its first packet arrives.
 	listens.mu.Lock()
 	defer listens.mu.Unlock()
 	if listens.unknown > 0 {

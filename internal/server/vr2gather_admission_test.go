@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/internal/config"
 )
 
-// knock opens a websocket and gives the status, and the first message if it was let in.
-func knock(t *testing.T, s *stage, path string, header http.Header) (status int, text string) {
+// openWebsocket opens a websocket and returns the status, and the first message if it was admitted.
+func openWebsocket(t *testing.T, s *stage, path string, header http.Header) (status int, text string) {
 	t.Helper()
 	conn, response, err := websocket.DefaultDialer.Dial(s.URL()+path, header)
 	if response == nil {
@@ -34,12 +34,13 @@ func knock(t *testing.T, s *stage, path string, header http.Header) (status int,
 	return response.StatusCode, string(message)
 }
 
-// joined counts the participants that have joined a room.
+// joined returns the number of participants in a room.
 func (s *stage) joined(room, identity string) int {
-	return s.logs.FilterMessage("participant joined").FilterField(zap.String("room", room)).FilterField(zap.String("participant", identity)).Len()
+	return s.logs.FilterMessage("participant joined").FilterField(zap.String("room", room)).FilterField(
+		zap.String("participant", identity)).Len()
 }
 
-// TestVR2GatherRooms checks which room an address stands for.
+// TestVR2GatherRooms checks the room of an address.
 func TestVR2GatherRooms(t *testing.T) {
 	s := newStage(t)
 	for _, door := range []struct{ path, room, identity string }{
@@ -48,21 +49,23 @@ func TestVR2GatherRooms(t *testing.T) {
 		{"/r/lab/websocket?ntiles=1&nqualities=1&clientid=4", "lab", "4"},
 		{"/r/lab/websocket", "lab", "0"},
 	} {
-		status, text := knock(t, s, door.path, nil)
-		if status != http.StatusSwitchingProtocols || !strings.HasPrefix(text, `0@2@{"type":"offer","sdp":"v=0`) || s.joined(door.room, door.identity) != 1 {
-			t.Errorf("%s: status %d, %.40q, joined %d times", door.path, status, text, s.joined(door.room, door.identity))
+		status, text := openWebsocket(t, s, door.path, nil)
+		if status != http.StatusSwitchingProtocols || !strings.HasPrefix(text, `0@2@{"type":"offer","sdp":"v=0`) ||
+			s.joined(door.room, door.identity) != 1 {
+			t.Errorf("%s: status %d, %.40q, joined %d times", door.path, status, text,
+				s.joined(door.room, door.identity))
 		}
 	}
-	if status, _ := knock(t, s, "/r/"+strings.Repeat("x", 200)+"/websocket", nil); status != http.StatusBadRequest {
+	if status, _ := openWebsocket(t, s, "/r/"+strings.Repeat("x", 200)+"/websocket", nil); status != http.StatusBadRequest {
 		t.Errorf("a long room: status %d", status)
 	}
 }
 
-// TestVR2GatherRoomsByHost has the HTTP Host say which room is meant.
+// TestVR2GatherRoomsByHost selects the room by the HTTP Host.
 func TestVR2GatherRoomsByHost(t *testing.T) {
 	s := newStage(t, func(c *config.Config) { c.VR2Gather.RoomByHost = true })
 	for _, host := range []string{"one.example:8094", "two.example:8094"} {
-		status, _ := knock(t, s, "/websocket?clientid=1", http.Header{"Host": {host}})
+		status, _ := openWebsocket(t, s, "/websocket?clientid=1", http.Header{"Host": {host}})
 		if status != http.StatusSwitchingProtocols || s.joined(host, "1") != 1 {
 			t.Errorf("%s: status %d, joined %d times", host, status, s.joined(host, "1"))
 		}
@@ -76,7 +79,7 @@ func signing() auth.Config {
 	return keys
 }
 
-// TestVR2GatherTokens checks who is let in with which token.
+// TestVR2GatherTokens checks admission with several tokens.
 func TestVR2GatherTokens(t *testing.T) {
 	keys := signing()
 	keyring, err := auth.NewKeyring(keys)
@@ -84,7 +87,8 @@ func TestVR2GatherTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := func(room, identity string) string {
-		text, err := keyring.Mint("", auth.Claims{Room: room, Identity: identity, Publish: true, Subscribe: true, Expires: time.Now().Add(time.Hour)}, time.Now())
+		text, err := keyring.Mint("", auth.Claims{Room: room, Identity: identity, Publish: true, Subscribe: true,
+			Expires: time.Now().Add(time.Hour)}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,37 +105,44 @@ func TestVR2GatherTokens(t *testing.T) {
 		{"any room", token("", ""), http.StatusSwitchingProtocols},
 		{"this room and number", token("vr2gather", "3"), http.StatusSwitchingProtocols},
 	} {
-		status, text := knock(t, s, "/websocket?clientid=3&access_token="+door.token, nil)
+		status, text := openWebsocket(t, s, "/websocket?clientid=3&access_token="+door.token, nil)
 		if status != door.status {
 			t.Errorf("%s: status %d, %q, expected %d", door.what, status, text, door.status)
 		}
-		eventually(t, "the peer is gone", func() bool { return s.logs.FilterMessage("participant left").Len() == s.joined("vr2gather", "3") })
+		eventually(t, "the peer is gone", func() bool {
+			return s.logs.FilterMessage("participant left").Len() ==
+				s.joined("vr2gather", "3")
+		})
 	}
 }
 
-// TestVR2GatherWithoutTokens lets peers in where no token is required, and nobody else.
+// TestVR2GatherWithoutTokens admits only peers of the dialect if no token is required.
 func TestVR2GatherWithoutTokens(t *testing.T) {
-	s := newStage(t, func(c *config.Config) { c.Server.Dev, c.Auth, c.VR2Gather.RequireToken = false, signing(), false })
-	if status, text := knock(t, s, "/websocket?clientid=3", nil); status != http.StatusSwitchingProtocols {
+	s := newStage(t, func(c *config.Config) {
+		c.Server.Dev, c.Auth, c.VR2Gather.RequireToken = false,
+			signing(), false
+	})
+	if status, text := openWebsocket(t, s, "/websocket?clientid=3", nil); status != http.StatusSwitchingProtocols {
 		t.Errorf("status %d, %q", status, text)
 	}
-	if status, _ := knock(t, s, "/v1/signal", nil); status != http.StatusUnauthorized {
+	if status, _ := openWebsocket(t, s, "/v1/signal", nil); status != http.StatusUnauthorized {
 		t.Errorf("signalling v1: status %d", status)
 	}
 }
 
-// TestVR2GatherAlone leaves out what the server in the place of VR2Gather's own does not have.
+// TestVR2GatherAlone checks that a server in place of VR2Gather's own lacks the other interfaces.
 func TestVR2GatherAlone(t *testing.T) {
 	s := newStage(t, func(c *config.Config) { c.Server.Dev, c.VR2Gather.RequireToken = false, false })
-	if status, text := knock(t, s, "/websocket?clientid=3", nil); status != http.StatusSwitchingProtocols {
+	if status, text := openWebsocket(t, s, "/websocket?clientid=3", nil); status != http.StatusSwitchingProtocols {
 		t.Errorf("status %d, %q", status, text)
 	}
-	if status, _ := knock(t, s, "/v1/signal", nil); status != http.StatusNotFound {
+	if status, _ := openWebsocket(t, s, "/v1/signal", nil); status != http.StatusNotFound {
 		t.Errorf("signalling v1: status %d", status)
 	}
 }
 
-// TestVR2GatherPages keeps web pages of others out where no token keeps them out, and nobody else: some clients that are no browsers send an origin.
+// TestVR2GatherPages refuses pages of other servers if no token is required, and no other client: some clients that are
+// not browsers send an origin.
 func TestVR2GatherPages(t *testing.T) {
 	for name, adjust := range map[string]func(*config.Config){
 		"development": func(*config.Config) {},
@@ -151,11 +162,11 @@ func TestVR2GatherPages(t *testing.T) {
 					header.Set("Origin", origin)
 				}
 				left, refused := s.logs.FilterMessage("participant left").Len(), s.refusals("a page of")
-				status, text := knock(t, s, "/websocket?clientid=3", header)
+				status, text := openWebsocket(t, s, "/websocket?clientid=3", header)
 				if status != want {
 					t.Errorf("origin %q: status %d, %q, expected %d", origin, status, text, want)
 				}
-				// Everybody comes under the same number.
+				// All connect under the same number.
 				eventually(t, "the peer is gone", func() bool {
 					return s.logs.FilterMessage("participant left").Len() > left || s.refusals("a page of") > refused
 				})

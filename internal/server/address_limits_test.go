@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/internal/signalling"
 )
 
-// TestWebsocketsFromOneAddress: whatever dialect it speaks, an address has one measure for all, and whoever comes from another one or from this host is not concerned.
+// TestWebsocketsFromOneAddress: an address has one limit for all dialects, and other addresses and this host are not
+// affected.
 func TestWebsocketsFromOneAddress(t *testing.T) {
 	s := newStage(t, func(c *config.Config) {
 		c.Signalling.AddressWebsockets, c.Signalling.AddressRate, c.Signalling.AddressBurst = 2, 1e-9, 100
@@ -45,7 +46,8 @@ func TestWebsocketsFromOneAddress(t *testing.T) {
 		if response.StatusCode != door.status {
 			t.Errorf("%s: status %d, expected %d", door.what, response.StatusCode, door.status)
 		}
-		if again := response.Header.Get("Retry-After"); response.StatusCode == http.StatusTooManyRequests && again != "5" {
+		if again := response.Header.Get("Retry-After"); response.StatusCode == http.StatusTooManyRequests &&
+			again != "5" {
 			t.Errorf("%s: Retry-After is %q", door.what, again)
 		}
 		if err == nil {
@@ -54,10 +56,13 @@ func TestWebsocketsFromOneAddress(t *testing.T) {
 	}
 	scraped := s.scrape(t)
 	for _, line := range []string{
-		`volsfu_websockets_refused_total{reason="address_open"} 3`, `volsfu_websockets_refused_total{reason="proxy_header"} 1`,
+		`volsfu_websockets_refused_total{reason="address_open"} 3`,
+		`volsfu_websockets_refused_total{reason="proxy_header"} 1`,
 		`volsfu_websockets_refused_total{reason="address_rate"} 0`, `volsfu_ice_tcp_refused_total{reason="address"} 0`,
-		`volsfu_ice_tcp_refused_total{reason="peer"} 0`, `volsfu_ice_tcp_refused_total{reason="total"} 0`, `volsfu_ice_tcp_refused_total{reason="unproven"} 0`,
-		`volsfu_ice_tcp_connections{state="proven"} 0`, `volsfu_ice_tcp_connections{state="stranger"} 0`, `volsfu_ice_tcp_stale_packets_total 0`,
+		`volsfu_ice_tcp_refused_total{reason="peer"} 0`, `volsfu_ice_tcp_refused_total{reason="total"} 0`,
+		`volsfu_ice_tcp_refused_total{reason="unproven"} 0`,
+		`volsfu_ice_tcp_connections{state="proven"} 0`, `volsfu_ice_tcp_connections{state="stranger"} 0`,
+		`volsfu_ice_tcp_stale_packets_total 0`,
 		`volsfu_key_frame_requests_limited_total 0`, `volsfu_ice_checks_refused_total 0`,
 	} {
 		if !strings.Contains(scraped, line+"\n") {
@@ -66,7 +71,7 @@ func TestWebsocketsFromOneAddress(t *testing.T) {
 	}
 }
 
-// scrape gives the metrics as Prometheus reads them.
+// scrape returns the metrics in Prometheus' text format.
 func (s *stage) scrape(t *testing.T) string {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
