@@ -16,18 +16,18 @@ import (
 
 // Config is the configuration of volsfu serve.
 type Config struct {
-	Server     Server            `yaml:"server" help:"the process, and its listener for signalling, viewer and console"`
-	Media      transport.Config  `yaml:"media" help:"the one port of all media"`
-	Forward    forward.Config    `yaml:"forward" help:"the packet path: caches, writers, repair"`
-	Rooms      sfu.Config        `yaml:"rooms" help:"limits of rooms, and how participants come and go"`
-	Signalling signalling.Config `yaml:"signalling" help:"what a client may do on its websocket"`
-	VR2Gather  vr2gather.Config  `yaml:"vr2gather" help:"the dialect of VR2Gather's own peers"`
-	Auth       auth.Config       `yaml:"auth" help:"who may come in; without --dev there has to be a key"`
-	Admin      admin.Config      `yaml:"admin" help:"the operators' listener"`
-	Log        Log               `yaml:"log" help:"what is logged to standard error"`
+	Server     Server            `yaml:"server" help:"process and listener of signalling and pages"`
+	Media      transport.Config  `yaml:"media" help:"port of all media"`
+	Forward    forward.Config    `yaml:"forward" help:"packet path: caches, writers, repair"`
+	Rooms      sfu.Config        `yaml:"rooms" help:"limits of rooms, joining and leaving"`
+	Signalling signalling.Config `yaml:"signalling" help:"limits of websockets and their messages"`
+	VR2Gather  vr2gather.Config  `yaml:"vr2gather" help:"dialect of VR2Gather's original peers"`
+	Auth       auth.Config       `yaml:"auth" help:"tokens; without --dev a key is required"`
+	Admin      admin.Config      `yaml:"admin" help:"operators' listener"`
+	Log        Log               `yaml:"log" help:"logging to standard error"`
 }
 
-// DefaultConfig is what holds where nothing else is said.
+// DefaultConfig returns the defaults.
 func DefaultConfig() Config {
 	return Config{
 		Server:     DefaultServer(),
@@ -42,10 +42,11 @@ func DefaultConfig() Config {
 	}
 }
 
-// loopback is where a server under --dev listens.
+// loopback is the listening address of a server with --dev.
 const loopback = "127.0.0.1"
 
-// Settle derives values from others once all are loaded: under --dev, addresses that name no host become loopback's.
+// Settle derives values from others after all are loaded: with --dev, addresses without a host become loopback
+// addresses.
 func (c *Config) Settle() {
 	if !c.Server.Dev {
 		return
@@ -61,21 +62,23 @@ func (c *Config) Settle() {
 	}
 }
 
-// Validate reports what sections contradict each other. What concerns one section only is that section's.
+// Validate reports contradictions between sections. Each section validates its own keys.
 func (c Config) Validate() error {
 	if !c.Server.Dev {
 		return nil
 	}
 	media := net.JoinHostPort(c.Media.Address, "0")
-	for key, address := range map[string]string{"server.listen": c.Server.Listen, "admin.listen": c.Admin.Listen, "media.address": media} {
+	for key, address := range map[string]string{"server.listen": c.Server.Listen, "admin.listen": c.Admin.Listen,
+		"media.address": media} {
 		if host, _, err := net.SplitHostPort(address); err == nil && !isLoopback(host) {
-			return fmt.Errorf("%w of %s: %q, expected a loopback address under --dev, which lets everybody in", ErrValue, key, host)
+			return fmt.Errorf("%w of %s: %q, expected a loopback address under --dev, which lets everybody in",
+				ErrValue, key, host)
 		}
 	}
 	return nil
 }
 
-// isLoopback takes addresses, and the one name that means one everywhere. Other names may resolve to anything.
+// isLoopback reports whether host is a loopback address, or "localhost", the only name that always is one.
 func isLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()

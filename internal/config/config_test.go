@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write deploy/volsfu.yaml anew from the 
 
 const samplePath = "../../deploy/volsfu.yaml"
 
-// TestSample holds the sample, the structs and the flags in step. With -update it writes the sample first.
+// TestSample checks that the sample, the structs and the flags agree. With -update it writes the sample first.
 func TestSample(t *testing.T) {
 	config := DefaultConfig()
 	var want bytes.Buffer
@@ -37,7 +37,8 @@ func TestSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(sample, want.Bytes()) {
-		t.Errorf("%s is not what the structs say; go test ./internal/config -run TestSample -update writes it anew", samplePath)
+		t.Errorf("%s is not what the structs say; go test ./internal/config -run TestSample -update writes it anew",
+			samplePath)
 	}
 	loaded := config
 	for _, k := range NewLoader(&loaded).root.all() {
@@ -52,7 +53,8 @@ func TestSample(t *testing.T) {
 	checkSampleKeys(t, sample, NewLoader(&config))
 }
 
-// checkSampleKeys reads the sample with nothing of ours: every key of the structs is there once, with a comment, and nothing else.
+// checkSampleKeys reads the sample without the loader: every key of the structs is present once, with a comment, and no
+// other.
 func checkSampleKeys(t *testing.T, sample []byte, l *Loader) {
 	t.Helper()
 	var document yaml.Node
@@ -101,14 +103,15 @@ func withoutNil(c Config) Config {
 	return c
 }
 
-// TestContractFlags: these names are in README, scripts and units of others.
+// TestContractFlags: these names are used in README, scripts and service files of others.
 func TestContractFlags(t *testing.T) {
 	config := DefaultConfig()
 	l := NewLoader(&config)
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	l.AddFlags(flags)
 	arguments := []string{
-		"--listen", ":8081", "--admin-listen", "127.0.0.1:9091", "--media-port", "7883", "--public-ip", "192.0.2.1", "--public-ip=2001:db8::1", "--dev",
+		"--listen", ":8081", "--admin-listen", "127.0.0.1:9091", "--media-port", "7883", "--public-ip", "192.0.2.1",
+		"--public-ip=2001:db8::1", "--dev",
 	}
 	if err := flags.Parse(arguments); err != nil {
 		t.Fatal(err)
@@ -119,7 +122,8 @@ func TestContractFlags(t *testing.T) {
 	if err := l.Validate(); err != nil {
 		t.Error(err)
 	}
-	if config.Server.Listen != "127.0.0.1:8081" || config.Admin.Listen != "127.0.0.1:9091" || config.Media.Port != 7883 || !config.Server.Dev ||
+	if config.Server.Listen != "127.0.0.1:8081" || config.Admin.Listen != "127.0.0.1:9091" ||
+		config.Media.Port != 7883 || !config.Server.Dev ||
 		!slices.Equal(config.Media.PublicIPs, []string{"192.0.2.1", "2001:db8::1"}) {
 		t.Errorf("got %+v", config)
 	}
@@ -139,21 +143,26 @@ func TestDev(t *testing.T) {
 		mediaAddr string
 	}{
 		{"defaults", func(*Config) {}, false, "127.0.0.1:8080", "127.0.0.1"},
-		{"another loopback", func(c *Config) { c.Server.Listen, c.Media.Address = "[::1]:80", "127.0.0.2" }, false, "[::1]:80", "127.0.0.2"},
+		{"another loopback", func(c *Config) { c.Server.Listen, c.Media.Address = "[::1]:80", "127.0.0.2" }, false,
+			"[::1]:80", "127.0.0.2"},
 		{"localhost", func(c *Config) { c.Server.Listen = "localhost:80" }, false, "localhost:80", "127.0.0.1"},
 		{"every address", func(c *Config) { c.Server.Listen = "0.0.0.0:80" }, true, "0.0.0.0:80", "127.0.0.1"},
 		{"another host", func(c *Config) { c.Server.Listen = "192.0.2.1:80" }, true, "192.0.2.1:80", "127.0.0.1"},
-		{"a name", func(c *Config) { c.Server.Listen = "volsfu.example.org:80" }, true, "volsfu.example.org:80", "127.0.0.1"},
-		{"operators on another host", func(c *Config) { c.Admin.Listen = "192.0.2.1:9090" }, true, "127.0.0.1:8080", "127.0.0.1"},
+		{"a name", func(c *Config) { c.Server.Listen = "volsfu.example.org:80" }, true, "volsfu.example.org:80",
+			"127.0.0.1"},
+		{"operators on another host", func(c *Config) { c.Admin.Listen = "192.0.2.1:9090" }, true, "127.0.0.1:8080",
+			"127.0.0.1"},
 		{"no operators", func(c *Config) { c.Admin.Listen = "" }, false, "127.0.0.1:8080", "127.0.0.1"},
-		{"media on another host", func(c *Config) { c.Media.Address = "192.0.2.1" }, true, "127.0.0.1:8080", "192.0.2.1"},
+		{"media on another host", func(c *Config) { c.Media.Address = "192.0.2.1" }, true, "127.0.0.1:8080",
+			"192.0.2.1"},
 	} {
 		config := DefaultConfig()
 		config.Server.Dev = true
 		test.change(&config)
 		config.Settle()
 		err := NewLoader(&config).Validate()
-		if (err != nil) != test.refused || config.Server.Listen != test.listen || config.Media.Address != test.mediaAddr {
+		if (err != nil) != test.refused || config.Server.Listen != test.listen ||
+			config.Media.Address != test.mediaAddr {
 			t.Errorf("%s: listens on %s and %s, error %v", test.name, config.Server.Listen, config.Media.Address, err)
 		}
 	}
@@ -185,7 +194,8 @@ func TestSections(t *testing.T) {
 		t.Errorf("the defaults: %v", err)
 	}
 	for _, spoil := range []func(*Server){
-		func(s *Server) { s.TLSCert = "c" }, func(s *Server) { s.TLSKey = "k" }, func(s *Server) { s.DrainTime = -time.Second },
+		func(s *Server) { s.TLSCert = "c" }, func(s *Server) { s.TLSKey = "k" },
+		func(s *Server) { s.DrainTime = -time.Second },
 		func(s *Server) { s.DrainTime = 25 * time.Hour }, func(s *Server) { s.AddressConnections = 0 },
 	} {
 		server := DefaultServer()
@@ -205,7 +215,8 @@ var (
 	keyName      = regexp.MustCompile("`((?:server|media|forward|rooms|signalling|auth|admin|log)\\.[a-z_.]+)`")
 )
 
-// TestOperatorsNames: the variables, flags and keys that operators read of, here and in deploy, exist. Those of volsfu token are its own.
+// TestOperatorsNames: the variables, flags and keys in documentation and deploy exist. Those of volsfu token are
+// separate.
 func TestOperatorsNames(t *testing.T) {
 	known := map[string]bool{fileVariable: true, "--" + fileFlag: true}
 	for _, own := range []string{"room", "identity", "publish", "subscribe", "admin", "valid-for", "key", "id"} {
@@ -238,7 +249,7 @@ func TestOperatorsNames(t *testing.T) {
 	}
 }
 
-// TestPrintHidesSecrets: config print goes into tickets.
+// TestPrintHidesSecrets: the output of config print is copied into tickets.
 func TestPrintHidesSecrets(t *testing.T) {
 	config := DefaultConfig()
 	config.Auth.Keys = []string{"a:0123456789abcdef0123456789abcdef"}
@@ -251,7 +262,7 @@ func TestPrintHidesSecrets(t *testing.T) {
 	}
 }
 
-// TestRedactArguments: no secret of a command line is shown, however it is written.
+// TestRedactArguments: no secret of a command line is shown, in any notation.
 func TestRedactArguments(t *testing.T) {
 	arguments := []string{"volsfu", "serve", "--auth-keys", "first:x", "--auth-keys=second:y,third:z", "--listen",
 		":8080", "--auth-keys"}

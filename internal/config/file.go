@@ -13,10 +13,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFileBytes: the sample with every key explained has some 10 kB.
+// maxFileBytes bounds a configuration file. The sample with every key explained has about 10 kB.
 const maxFileBytes = 1 << 20
 
-// readFile sets the keys that the YAML file names.
+// readFile sets the keys in the YAML file.
 func (l *Loader) readFile(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -33,7 +33,7 @@ func (l *Loader) readFile(path string) error {
 	return l.readYAML(path, data)
 }
 
-// readYAML sets the keys that the text names. The path is for errors.
+// readYAML sets the keys in the text. The path is for errors.
 func (l *Loader) readYAML(path string, data []byte) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, more yaml.Node
@@ -52,7 +52,7 @@ func (l *Loader) readYAML(path string, data []byte) error {
 // fileReader sets keys from the nodes of one file.
 type fileReader struct{ path string }
 
-// section reads a mapping. A section whose keys are all commented out is null, which leaves it as it was.
+// section reads a mapping. A section whose keys are all commented out is null and does not change.
 func (r *fileReader) section(s *section, at []string, node *yaml.Node) error {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -92,7 +92,7 @@ func (r *fileReader) entry(s *section, at []string, name, value *yaml.Node) erro
 	return r.fail(name, at, fmt.Errorf("%w, expected %s", ErrUnknownKey, strings.Join(s.names(), ", ")))
 }
 
-// key reads a value. One that is null leaves the key as it was.
+// key reads a value. A null value does not change the key.
 func (r *fileReader) key(k *key, node *yaml.Node) error {
 	resolved := node
 	if node.Kind == yaml.AliasNode {
@@ -107,7 +107,7 @@ func (r *fileReader) key(k *key, node *yaml.Node) error {
 	switch {
 	case err != nil:
 	case kind == "int" && resolved.ShortTag() != "!!int":
-		// The library would cut 1.5 to 1.
+		// The library would truncate 1.5 to 1.
 		err = ErrValue
 	case kind == "float":
 		_, err = parseFloat(format(value.Elem()))
@@ -128,7 +128,7 @@ func (r *fileReader) fail(node *yaml.Node, at []string, err error) error {
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!null" }
 
-// names lists what may stand in the section.
+// names returns the keys and subsections of the section.
 func (s *section) names() []string {
 	names := make([]string, 0, len(s.keys)+len(s.sections))
 	for _, k := range s.keys {

@@ -7,14 +7,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagValue is what a command line says of one key. It implements pflag.Value.
+// flagValue is the value of one key on the command line. It implements pflag.Value.
 type flagValue struct {
 	key *key
-	// texts are what the flag was given, in order; none where it was not given.
+	// texts are the arguments of the flag, in order; empty if the flag was not used.
 	texts []string
 }
 
-// String implements pflag.Value. Before the flag is given it is the default.
+// String implements pflag.Value. If the flag was not used, it returns the default.
 func (v *flagValue) String() string {
 	if len(v.texts) > 0 {
 		return strings.Join(v.texts, ",")
@@ -25,7 +25,8 @@ func (v *flagValue) String() string {
 	return format(v.key.value)
 }
 
-// Set implements pflag.Value. Lists may be given by several flags, by commas, or both; of others the last one counts.
+// Set implements pflag.Value. Lists may be given by several flags, by commas, or both; for other types the last flag
+// counts.
 func (v *flagValue) Set(text string) error {
 	if _, err := parse(text, v.key.value.Type()); err != nil {
 		return err
@@ -41,7 +42,7 @@ func (v *flagValue) Set(text string) error {
 // Type implements pflag.Value.
 func (v *flagValue) Type() string { return kindOf(v.key.value.Type()) }
 
-// apply sets the key where the flag was given.
+// apply sets the key if the flag was used.
 func (v *flagValue) apply() error {
 	if len(v.texts) == 0 {
 		return nil
@@ -54,7 +55,7 @@ func (v *flagValue) apply() error {
 	return nil
 }
 
-// AddFlags adds a flag per key, and --config for the file. The flags count when Load is called after they were parsed.
+// AddFlags adds a flag per key, and --config for the file. Load uses the flags parsed before its call.
 func (l *Loader) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.file, fileFlag, "", "YAML file of settings; every key is explained in deploy/volsfu.yaml")
 	for _, k := range l.root.all() {
@@ -67,7 +68,7 @@ func (l *Loader) AddFlags(flags *pflag.FlagSet) {
 	}
 }
 
-// RedactArguments gives a command line for logs and profiles: the values of flags of secret keys are replaced.
+// RedactArguments returns a command line for logs and profiles, with the values of secret keys replaced.
 func RedactArguments(arguments []string) []string {
 	settings := DefaultConfig()
 	secret := make(map[string]bool)

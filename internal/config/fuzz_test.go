@@ -20,7 +20,8 @@ func FuzzYAML(f *testing.F) {
 		s := defaults()
 		l := NewLoader(&s)
 		if err := l.readYAML("fuzz.yaml", data); err != nil {
-			if !errors.Is(err, ErrUnknownKey) && !errors.Is(err, ErrValue) && !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), "fuzz.yaml") {
+			if !errors.Is(err, ErrUnknownKey) && !errors.Is(err, ErrValue) && !errors.Is(err, ErrFile) ||
+				!strings.Contains(err.Error(), "fuzz.yaml") {
 				t.Errorf("error is %v", err)
 			}
 			return
@@ -33,7 +34,7 @@ func FuzzYAML(f *testing.F) {
 	})
 }
 
-// FuzzText: what a flag or a variable is given is printed such that the file gives the same.
+// FuzzText: the value of a flag or a variable is printed so that the file has the same value.
 func FuzzText(f *testing.F) {
 	f.Add("plain", "a,b")
 	f.Add("yes", "~,null")
@@ -74,7 +75,7 @@ func reprinted(t *testing.T, s *settings) settings {
 	return again
 }
 
-// normal makes empty lists the same as none.
+// normal replaces empty lists by nil.
 func normal(s settings) settings {
 	for _, list := range []*[]string{&s.House.Occupants, &s.House.Cellar.Wine} {
 		if len(*list) == 0 {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// EnvironmentPrefix begins the names of all environment variables.
+// EnvironmentPrefix is the prefix of all environment variables.
 const EnvironmentPrefix = "VOLSFU_"
 
 // key is one setting: a leaf of the tree of structs.
 type key struct {
-	// path leads to it in the file, flag is its name on the command line.
+	// path is the path in the file, flag the name on the command line.
 	path   []string
 	flag   string
 	help   string
@@ -21,10 +21,10 @@ type key struct {
 	value reflect.Value
 }
 
-// name is the key as operators read it, such as "server.listen".
+// name returns the name of the key for operators, such as "server.listen".
 func (k *key) name() string { return strings.Join(k.path, ".") }
 
-// environment is the name of the key's variable.
+// environment returns the name of the key's environment variable.
 func (k *key) environment() string {
 	return EnvironmentPrefix + strings.ToUpper(strings.ReplaceAll(k.flag, "-", "_"))
 }
@@ -34,12 +34,12 @@ type section struct {
 	name  string
 	help  string
 	value reflect.Value
-	// keys and sections are in the order of the fields; the fields that are keys come first where both are there.
+	// keys and sections are in the order of the fields; keys come first.
 	keys     []*key
 	sections []*section
 }
 
-// all lists the keys of the section and of those below.
+// all returns the keys of the section and of its subsections.
 func (s *section) all() []*key {
 	keys := append([]*key(nil), s.keys...)
 	for _, sub := range s.sections {
@@ -48,25 +48,27 @@ func (s *section) all() []*key {
 	return keys
 }
 
-// readSection describes a struct. A struct that cannot be a configuration is a mistake in the program, not in its input.
+// readSection describes a struct. A struct that cannot be a configuration is a programming error, not invalid input.
 func readSection(value reflect.Value, path []string, name, help string) *section {
 	s := &section{name: name, help: help, value: value}
 	for i := range value.NumField() {
 		field := value.Type().Field(i)
 		tag, help := field.Tag.Get("yaml"), field.Tag.Get("help")
 		if tag == "-" {
-			// The program sets it.
+			// Set by the program.
 			continue
 		}
 		if tag == "" || help == "" || !field.IsExported() {
-			panic(fmt.Sprintf("field %s of %s is no setting: it has to be exported and have the tags yaml and help", field.Name, value.Type()))
+			panic(fmt.Sprintf("field %s of %s is no setting: it has to be exported and have the tags yaml and help",
+				field.Name, value.Type()))
 		}
 		at := append(append([]string(nil), path...), tag)
 		if field.Type.Kind() == reflect.Struct {
 			s.sections = append(s.sections, readSection(value.Field(i), at, tag, help))
 			continue
 		}
-		k := &key{path: at, flag: field.Tag.Get("flag"), help: help, secret: field.Tag.Get("secret") == "true", value: value.Field(i)}
+		k := &key{path: at, flag: field.Tag.Get("flag"), help: help, secret: field.Tag.Get("secret") == "true",
+			value: value.Field(i)}
 		if k.flag == "" {
 			k.flag = strings.ReplaceAll(strings.Join(at, "-"), "_", "-")
 		}
@@ -83,7 +85,7 @@ var (
 	listType     = reflect.TypeFor[[]string]()
 )
 
-// kindOf names what a key's value is, as flags show it; empty for what cannot be one.
+// kindOf returns the type name of a key's value, as shown by flags, or "" for unsupported types.
 func kindOf(t reflect.Type) string {
 	switch {
 	case t == durationType:

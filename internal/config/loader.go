@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// fileFlag and fileVariable name the configuration file.
+// fileFlag and fileVariable are the flag and the variable of the configuration file.
 const (
 	fileFlag     = "config"
 	fileVariable = EnvironmentPrefix + "CONFIG"
@@ -22,8 +22,8 @@ type Loader struct {
 	file string
 }
 
-// NewLoader makes a loader of the struct that target points to, which has the defaults. It panics where the struct cannot be a
-// configuration or two keys would have one flag.
+// NewLoader returns a loader for the struct that target points to, which has the defaults. It panics if the struct
+// cannot be a configuration or two keys have the same flag.
 func NewLoader(target any) *Loader {
 	value := reflect.ValueOf(target)
 	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
@@ -40,9 +40,9 @@ func NewLoader(target any) *Loader {
 	return l
 }
 
-// Load fills the struct: what flags say goes before the environment, the environment before the file, the file before the defaults. The
-// environment is in the form of os.Environ; a variable that is empty counts as absent. The file is that of --config, or else of
-// VOLSFU_CONFIG; without either there is none. A struct with a method Settle has it called at the end.
+// Load fills the struct. Flags have precedence over the environment, the environment over the file, the file over the
+// defaults. The environment is in the format of os.Environ; an empty variable counts as absent. The file is that of
+// --config, or else of VOLSFU_CONFIG; both may be absent. If the struct has a method Settle, it is called at the end.
 func (l *Loader) Load(environment []string) error {
 	variables := variablesOf(environment)
 	file := l.file
@@ -76,8 +76,8 @@ func (l *Loader) Load(environment []string) error {
 	return nil
 }
 
-// UnknownVariables lists the variables of the environment that begin like ours and name no key: misspelt ones, but also those that container
-// platforms set for a service of our name, which is why they are no error.
+// UnknownVariables returns the variables of the environment with the prefix that belong to no key. They may be
+// misspelt, but container platforms also set such variables for a service named volsfu, so they are not errors.
 func (l *Loader) UnknownVariables(environment []string) []string {
 	known := map[string]bool{fileVariable: true}
 	for _, k := range l.root.all() {
@@ -103,14 +103,14 @@ func variablesOf(environment []string) map[string]string {
 	return variables
 }
 
-// settler is a configuration that derives some values from others once all are loaded.
+// settler is a configuration that derives some values from others after all are loaded.
 type settler interface{ Settle() }
 
-// validator is a configuration or a section that checks itself.
+// validator is a configuration or a section that validates itself.
 type validator interface{ Validate() error }
 
-// Validate calls the method Validate of the struct and of each section, where there is one, and gives what all of them say, each with its
-// section's name.
+// Validate calls the method Validate of the struct and of each section that has one, and returns all errors, each with
+// its section's name.
 func (l *Loader) Validate() error { return validate(l.root) }
 
 func validate(s *section) error {

@@ -41,8 +41,9 @@ type yard struct {
 
 func defaults() settings {
 	return settings{
-		Name:  "villa",
-		House: house{Rooms: 4, Bytes: 1 << 40, Height: 2.5, Heated: true, Warmup: 90 * time.Second, Occupants: []string{"ada", "grace"}},
+		Name: "villa",
+		House: house{Rooms: 4, Bytes: 1 << 40, Height: 2.5, Heated: true, Warmup: 90 * time.Second,
+			Occupants: []string{"ada", "grace"}},
 	}
 }
 
@@ -95,30 +96,36 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestEveryKeyEveryWay sets every key by each of the three ways to the same values.
+// TestEveryKeyEveryWay sets every key in each of the three ways to the same values.
 func TestEveryKeyEveryWay(t *testing.T) {
 	want := settings{
 		Name: "cabin",
 		House: house{
-			Rooms: -1, Bytes: 1 << 50, Height: 1e-3, Heated: false, Warmup: 1500 * time.Microsecond, Occupants: []string{"eve", "mallory"},
-			Cellar: cellar{Wine: []string{"a", "b"}, Code: "1234"},
+			Rooms: -1, Bytes: 1 << 50, Height: 1e-3, Heated: false, Warmup: 1500 * time.Microsecond,
+			Occupants: []string{"eve", "mallory"},
+			Cellar:    cellar{Wine: []string{"a", "b"}, Code: "1234"},
 		},
 		Yard: yard{Trees: 9},
 	}
 	const file = `
 name: cabin
-house: {rooms: -1, bytes: 1125899906842624, height_m: 0.001, heated: false, warm_up: 1.5ms, occupants: [eve, mallory], cellar: {wine: [a, b], code: "1234"}}
+house: {rooms: -1, bytes: 1125899906842624, height_m: 0.001, heated: false,
+        warm_up: 1.5ms, occupants: [eve, mallory], cellar: {wine: [a, b], code: "1234"}}
 back_yard:
   trees: 9
 `
 	environment := []string{
-		"VOLSFU_NAME=cabin", "VOLSFU_HOUSE_ROOMS=-1", "VOLSFU_HOUSE_BYTES=1125899906842624", "VOLSFU_HEIGHT=0.001", "VOLSFU_HOUSE_HEATED=false",
-		"VOLSFU_HOUSE_WARM_UP=1.5ms", "VOLSFU_OCCUPANT= eve, mallory,", "VOLSFU_HOUSE_CELLAR_WINE=a,b", "VOLSFU_HOUSE_CELLAR_CODE=1234",
+		"VOLSFU_NAME=cabin", "VOLSFU_HOUSE_ROOMS=-1", "VOLSFU_HOUSE_BYTES=1125899906842624", "VOLSFU_HEIGHT=0.001",
+		"VOLSFU_HOUSE_HEATED=false",
+		"VOLSFU_HOUSE_WARM_UP=1.5ms", "VOLSFU_OCCUPANT= eve, mallory,", "VOLSFU_HOUSE_CELLAR_WINE=a,b",
+		"VOLSFU_HOUSE_CELLAR_CODE=1234",
 		"VOLSFU_BACK_YARD_TREES=9",
 	}
 	arguments := []string{
-		"--name=cabin", "--house-rooms", "-1", "--house-bytes=1125899906842624", "--height=0.001", "--house-heated=false", "--house-warm-up=1.5ms",
-		"--occupant=eve", "--occupant", "mallory", "--house-cellar-wine=a,b", "--house-cellar-code=1234", "--back-yard-trees=9",
+		"--name=cabin", "--house-rooms", "-1", "--house-bytes=1125899906842624", "--height=0.001",
+		"--house-heated=false", "--house-warm-up=1.5ms",
+		"--occupant=eve", "--occupant", "mallory", "--house-cellar-wine=a,b", "--house-cellar-code=1234",
+		"--back-yard-trees=9",
 	}
 	for _, test := range []struct {
 		name        string
@@ -138,15 +145,18 @@ func TestFileForms(t *testing.T) {
 		text  string
 		check func(settings) bool
 	}{
-		"empty":                 {"# nothing\n", func(s settings) bool { return reflect.DeepEqual(s, defaults()) }},
-		"null document":         {"---\n", func(s settings) bool { return reflect.DeepEqual(s, defaults()) }},
-		"section without keys":  {"house:\n  # rooms: 5\n", func(s settings) bool { return reflect.DeepEqual(s, defaults()) }},
-		"key without value":     {"name:\n", func(s settings) bool { return s.Name == "villa" }},
-		"empty text":            {"name: ''\n", func(s settings) bool { return s.Name == "" }},
-		"empty list":            {"house: {occupants: []}\n", func(s settings) bool { return len(s.House.Occupants) == 0 }},
+		"empty":         {"# nothing\n", func(s settings) bool { return reflect.DeepEqual(s, defaults()) }},
+		"null document": {"---\n", func(s settings) bool { return reflect.DeepEqual(s, defaults()) }},
+		"section without keys": {"house:\n  # rooms: 5\n",
+			func(s settings) bool { return reflect.DeepEqual(s, defaults()) }},
+		"key without value": {"name:\n", func(s settings) bool { return s.Name == "villa" }},
+		"empty text":        {"name: ''\n", func(s settings) bool { return s.Name == "" }},
+		"empty list": {"house: {occupants: []}\n",
+			func(s settings) bool { return len(s.House.Occupants) == 0 }},
 		"number as text":        {"name: 8080\n", func(s settings) bool { return s.Name == "8080" }},
 		"whole number as float": {"house: {height_m: 3}\n", func(s settings) bool { return s.House.Height == 3 }},
-		"anchors":               {"name: &n hut\nhouse: {cellar: {code: *n}}\n", func(s settings) bool { return s.House.Cellar.Code == "hut" }},
+		"anchors": {"name: &n hut\nhouse: {cellar: {code: *n}}\n",
+			func(s settings) bool { return s.House.Cellar.Code == "hut" }},
 	} {
 		got, err := load(t, test.text, nil, nil)
 		if err != nil || !test.check(got) {
@@ -162,18 +172,21 @@ func TestErrors(t *testing.T) {
 		environment []string
 		arguments   []string
 		want        error
-		// says are parts of the message.
+		// says are expected parts of the message.
 		says []string
 	}{
-		{"unknown key", "name: x\nroof: y\n", nil, nil, ErrUnknownKey, []string{"test.yaml:2:", `"roof"`, "name, house, back_yard"}},
-		{"unknown key in a section", "house:\n  rooms: 4\n  cellar:\n    beer: 1\n", nil, nil, ErrUnknownKey, []string{":4:", `"house.cellar.beer"`, "wine, code"}},
+		{"unknown key", "name: x\nroof: y\n", nil, nil, ErrUnknownKey,
+			[]string{"test.yaml:2:", `"roof"`, "name, house, back_yard"}},
+		{"unknown key in a section", "house:\n  rooms: 4\n  cellar:\n    beer: 1\n", nil, nil, ErrUnknownKey,
+			[]string{":4:", `"house.cellar.beer"`, "wine, code"}},
 		{"letter case", "Name: x\n", nil, nil, ErrUnknownKey, []string{`"Name"`}},
 		{"merge key", "house: {<<: {rooms: 1}}\n", nil, nil, ErrUnknownKey, []string{`"house.<<"`}},
 		{"key twice", "name: x\nname: y\n", nil, nil, ErrFile, []string{":2:", `"name"`, "twice"}},
 		{"section as value", "house: 7\n", nil, nil, ErrValue, []string{":1:", `"house"`, "keys below it"}},
 		{"value as section", "name: {a: b}\n", nil, nil, ErrValue, []string{`"name"`, "text"}},
 		{"list at the top", "- a\n", nil, nil, ErrValue, []string{":1:"}},
-		{"text for a number", "house:\n  rooms: many\n", nil, nil, ErrValue, []string{":2:", `"house.rooms"`, "a whole number"}},
+		{"text for a number", "house:\n  rooms: many\n", nil, nil, ErrValue,
+			[]string{":2:", `"house.rooms"`, "a whole number"}},
 		{"fraction for a number", "house:\n  rooms: 1.5\n", nil, nil, ErrValue, []string{"a whole number"}},
 		{"number too large", "house:\n  rooms: 9223372036854775808\n", nil, nil, ErrValue, []string{"a whole number"}},
 		{"not a number", "house:\n  height_m: .nan\n", nil, nil, ErrValue, []string{"a number"}},
@@ -185,9 +198,12 @@ func TestErrors(t *testing.T) {
 		{"no YAML", "name: [\n", nil, nil, ErrFile, []string{"test.yaml", "line"}},
 		{"two documents", "name: x\n---\nname: y\n", nil, nil, ErrFile, []string{"one document"}},
 		{"huge file", "#" + strings.Repeat("x", maxFileBytes), nil, nil, ErrFile, []string{"bytes"}},
-		{"variable", "", []string{"VOLSFU_HOUSE_ROOMS=many"}, nil, ErrValue, []string{"VOLSFU_HOUSE_ROOMS", `"many"`, "a whole number"}},
-		{"no such file", "", []string{"VOLSFU_CONFIG=/nowhere/test.yaml"}, nil, os.ErrNotExist, []string{"/nowhere/test.yaml"}},
-		{"no such file by flag", "", nil, []string{"--config=/nowhere/else.yaml"}, os.ErrNotExist, []string{"/nowhere/else.yaml"}},
+		{"variable", "", []string{"VOLSFU_HOUSE_ROOMS=many"}, nil, ErrValue,
+			[]string{"VOLSFU_HOUSE_ROOMS", `"many"`, "a whole number"}},
+		{"no such file", "", []string{"VOLSFU_CONFIG=/nowhere/test.yaml"}, nil, os.ErrNotExist,
+			[]string{"/nowhere/test.yaml"}},
+		{"no such file by flag", "", nil, []string{"--config=/nowhere/else.yaml"}, os.ErrNotExist,
+			[]string{"/nowhere/else.yaml"}},
 		{"flag", "", nil, []string{"--house-warm-up=soon"}, nil, []string{"--house-warm-up", `"soon"`, "a duration"}},
 		{"unknown flag", "", nil, []string{"--roof=1"}, nil, []string{"--roof"}},
 	} {
@@ -207,8 +223,10 @@ func TestErrors(t *testing.T) {
 
 func TestUnknownVariables(t *testing.T) {
 	s := defaults()
-	environment := []string{"PATH=/bin", "VOLSFU_NAME=x", "VOLSFU_CONFIG=x", "VOLSFU_SERVICE_HOST=10.0.0.1", "VOLSFU_HOUSE_ROMS=3", "=odd", "odd"}
-	if got, want := NewLoader(&s).UnknownVariables(environment), []string{"VOLSFU_HOUSE_ROMS", "VOLSFU_SERVICE_HOST"}; !slices.Equal(got, want) {
+	environment := []string{"PATH=/bin", "VOLSFU_NAME=x", "VOLSFU_CONFIG=x", "VOLSFU_SERVICE_HOST=10.0.0.1",
+		"VOLSFU_HOUSE_ROMS=3", "=odd", "odd"}
+	if got, want := NewLoader(&s).UnknownVariables(environment),
+		[]string{"VOLSFU_HOUSE_ROMS", "VOLSFU_SERVICE_HOST"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, expected %v", got, want)
 	}
 }
@@ -220,8 +238,10 @@ func TestFlagHelp(t *testing.T) {
 	NewLoader(&s).AddFlags(flags)
 	usage := flags.FlagUsages()
 	for _, part := range []string{
-		`--name string`, `a name (default "villa")`, `--house-rooms int`, "(default 4)", `--height float`, "(default 2.5)", `--house-warm-up duration`,
-		"(default 1m30s)", "--occupant list", "(default ada,grace)", "--house-heated ", "(default true)", "--config string",
+		`--name string`, `a name (default "villa")`, `--house-rooms int`, "(default 4)", `--height float`,
+		"(default 2.5)", `--house-warm-up duration`,
+		"(default 1m30s)", "--occupant list", "(default ada,grace)", "--house-heated ", "(default true)",
+		"--config string",
 	} {
 		if !strings.Contains(usage, part) {
 			t.Errorf("usage does not have %q:\n%s", part, usage)
@@ -261,7 +281,8 @@ func (i inner) Validate() error {
 }
 
 func TestSettleAndValidate(t *testing.T) {
-	for part, want := range map[string]string{"3": "", "6": "total is too much", "11": "total is too much\ninner: part is wrong", "-1": "inner: part is wrong"} {
+	for part, want := range map[string]string{"3": "", "6": "total is too much",
+		"11": "total is too much\ninner: part is wrong", "-1": "inner: part is wrong"} {
 		var c checked
 		l := NewLoader(&c)
 		if err := l.Load([]string{"VOLSFU_INNER_PART=" + part}); err != nil {
@@ -277,7 +298,7 @@ func TestSettleAndValidate(t *testing.T) {
 	}
 }
 
-// TestMistakes: a struct that is no configuration is found when the program starts.
+// TestMistakes: a struct that cannot be a configuration is detected at program start.
 func TestMistakes(t *testing.T) {
 	type plain struct {
 		A int `yaml:"a" help:"a"`

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Log says what is logged and how.
+// Log configures logging.
 type Log struct {
-	Level  string `yaml:"level" help:"least level that is logged: debug, info, warn or error"`
-	Format string `yaml:"format" help:"form of the lines: json for machines, console for people"`
+	Level  string `yaml:"level" help:"minimum level: debug, info, warn or error"`
+	Format string `yaml:"format" help:"json for machines, console for people"`
 }
 
-// DefaultLog is for people.
+// DefaultLog returns a format for people.
 func DefaultLog() Log {
 	return Log{Level: "info", Format: "console"}
 }
 
-// Validate reports the first key that is wrong.
+// Validate reports the first invalid key.
 func (l Log) Validate() error {
 	if levels := []string{"debug", "info", "warn", "error"}; !slices.Contains(levels, l.Level) {
 		return fmt.Errorf("%w: level is %q, expected one of %q", ErrValue, l.Level, levels)

@@ -12,20 +12,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// redacted stands for the value of a secret that is set.
+// redacted replaces the value of a secret that is set.
 const redacted = "REDACTED"
 
-// lineWidth is where comments are broken, in characters.
+// lineWidth is the width of wrapped comments, in characters.
 const lineWidth = 110
 
 const header = `# The configuration of volsfu serve, read by --config FILE or VOLSFU_CONFIG.
 #
-# Every key is also a flag and an environment variable, named below it. A flag goes before a variable, a variable before this file, this
-# file before the default. Durations have a unit (150ms, 15s, 2m). Lists are written [a, b] here and a,b in flags and variables. A key that
-# is not known is an error. "volsfu config check" checks a file, "volsfu config print" prints what is in force in this form.
+# Every key is also a flag and an environment variable, named below it. Flags have precedence over variables, variables
+# over this file, and this file over the defaults. Durations have a unit (150ms, 15s, 2m). Lists are [a, b] here and
+# a,b in flags and variables. Unknown keys are errors. "volsfu config check" checks a file, "volsfu config print" prints
+# the current values in this form.
 `
 
-// Print writes the present values as a YAML file with every key explained. Secrets are not shown.
+// Print writes the current values as a YAML file with every key explained. Secrets are not shown.
 func (l *Loader) Print(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	fmt.Fprint(w, header, "\n")
@@ -52,7 +53,7 @@ func printSection(w *bufio.Writer, s *section, indent string) {
 	}
 }
 
-// yaml writes the value in one line.
+// yaml returns the value in one line.
 func (k *key) yaml() string {
 	value := k.value
 	if k.secret && !value.IsZero() && (value.Kind() != reflect.Slice || value.Len() > 0) {
@@ -75,8 +76,9 @@ func (k *key) yaml() string {
 	}
 }
 
-// textNode is a text, which the library quotes where it needs to. Text of several lines is quoted here, since it would be written
-// as several, and so is text that begins or ends with a space of any kind, since it would be lost.
+// textNode returns a node of a text, which the library quotes if necessary. Text of several lines is quoted here,
+// because the library would write several lines, and so is text that begins or ends with white space, which would be
+// lost.
 func textNode(text string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	if strings.ContainsAny(text, "\r\n\u0085\u2028\u2029") || text != strings.TrimSpace(text) {

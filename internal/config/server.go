@@ -8,18 +8,20 @@ import (
 	"github.com/volsfu/volsfu/internal/priority"
 )
 
-// Server tunes the process and its listener.
+// Server configures the process and its listener.
 type Server struct {
 	Listen  string `yaml:"listen" flag:"listen" help:"address of signalling, viewer and console"`
-	TLSCert string `yaml:"tls_cert" flag:"tls-cert" help:"file with the certificate chain (PEM); with tls_key it makes the listener https and wss"`
-	TLSKey  string `yaml:"tls_key" flag:"tls-key" help:"file with the certificate's private key (PEM)"`
-	// AddressConnections: a browser has up to six, which it keeps for a while: 170 of them behind one NAT.
-	AddressConnections int `yaml:"address_connections" help:"connections to the listener at once from one address (of IPv6, from one prefix of 64 bits) that are no websockets; of this host and of signalling.trusted_proxies any number"`
+	TLSCert string `yaml:"tls_cert" flag:"tls-cert" help:"certificate chain (PEM file); enables https and wss"`
+	TLSKey  string `yaml:"tls_key" flag:"tls-key" help:"private key of the certificate (PEM file)"`
+	// AddressConnections is per /64 prefix for IPv6; this host and signalling.trusted_proxies have no limit. A browser
+	// keeps up to six connections for a while: 170 browsers behind one NAT.
+	AddressConnections int `yaml:"address_connections" help:"connections per address, without websockets"`
 	// DrainTime is below the 30 s after which Kubernetes kills, and the 90 s of systemd.
-	DrainTime time.Duration `yaml:"drain_time" flag:"drain-time" help:"how long rooms may go on after SIGTERM before what is left of them is closed"`
-	// Nice: beside compilers on both of two processors, the slowest hundredth of packets stayed for up to 0.2 s and up to a fifth were lost at 0, for 20 ms and none at -10.
-	Nice int  `yaml:"nice" help:"niceness that the server gives itself on Linux where it may, -20 to 0: beside programs that are busy it runs first; 0 leaves that to who starts it"`
-	Dev  bool `yaml:"dev" flag:"dev" help:"for development: no token is asked for, and only loopback addresses are listened on"`
+	DrainTime time.Duration `yaml:"drain_time" flag:"drain-time" help:"maximum time from SIGTERM to closing rooms"`
+	// Nice: with compilers running on both of two processors, the slowest hundredth of packets stayed for up to 0.2 s
+	// and up to a fifth were lost at 0; at -10 for 20 ms, without loss.
+	Nice int  `yaml:"nice" help:"niceness on Linux if permitted, -20 to 0; 0 leaves the niceness unchanged"`
+	Dev  bool `yaml:"dev" flag:"dev" help:"development: no tokens, and loopback addresses only"`
 }
 
 // DefaultServer listens on every address, without TLS.
@@ -27,16 +29,17 @@ func DefaultServer() Server {
 	return Server{Listen: ":8080", AddressConnections: 1024, DrainTime: 20 * time.Second, Nice: -10}
 }
 
-// maxDrainTime is a day: a longer conference will not end by itself.
+// maxDrainTime is a day: a longer conference is not expected to end.
 const maxDrainTime = 24 * time.Hour
 
-// Validate reports the first key that is wrong. It does not read the files.
+// Validate reports the first invalid key. It does not read the files.
 func (s Server) Validate() error {
 	if _, port, err := net.SplitHostPort(s.Listen); err != nil || port == "" {
 		return fmt.Errorf("%w: listen is %q, expected HOST:PORT or :PORT", ErrValue, s.Listen)
 	}
 	if (s.TLSCert == "") != (s.TLSKey == "") {
-		return fmt.Errorf("%w: tls_cert is %q and tls_key is %q, expected both or neither", ErrValue, s.TLSCert, s.TLSKey)
+		return fmt.Errorf("%w: tls_cert is %q and tls_key is %q, expected both or neither", ErrValue,
+			s.TLSCert, s.TLSKey)
 	}
 	if s.AddressConnections < 1 {
 		return fmt.Errorf("%w: address_connections is %d, expected 1 or more", ErrValue, s.AddressConnections)

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// expected says what a value of each kind looks like.
+// expected describes a value of each kind.
 var expected = map[string]string{
 	"string":   "text",
 	"bool":     "true or false",
@@ -20,7 +20,7 @@ var expected = map[string]string{
 	"list":     "a list of texts",
 }
 
-// parse reads the text of a flag or of an environment variable. Lists are separated by commas.
+// parse parses the text of a flag or of an environment variable. Lists are separated by commas.
 func parse(text string, t reflect.Type) (reflect.Value, error) {
 	value := reflect.New(t).Elem()
 	kind := kindOf(t)
@@ -56,7 +56,7 @@ func parse(text string, t reflect.Type) (reflect.Value, error) {
 	return value, nil
 }
 
-// parseFloat takes finite numbers only: none of the settings has a use for others.
+// parseFloat accepts finite numbers only: no setting has a use for others.
 func parseFloat(text string) (float64, error) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err == nil && (math.IsNaN(f) || math.IsInf(f, 0)) {
@@ -65,7 +65,7 @@ func parseFloat(text string) (float64, error) {
 	return f, err
 }
 
-// splitList separates at commas. Empty items are none.
+// splitList splits at commas and removes empty items.
 func splitList(text string) []string {
 	list := []string{}
 	for item := range strings.SplitSeq(text, ",") {
@@ -76,7 +76,7 @@ func splitList(text string) []string {
 	return list
 }
 
-// format writes a value such that parse reads it.
+// format returns a value in the format of parse.
 func format(value reflect.Value) string {
 	switch kindOf(value.Type()) {
 	case "list":
@@ -86,14 +86,14 @@ func format(value reflect.Value) string {
 	case "float":
 		return formatFloat(value.Float())
 	case "int":
-		// A rate prints with a unit, which is not how it is read.
+		// A rate has a String method with a unit, which parse does not accept.
 		return strconv.FormatInt(value.Int(), 10)
 	default:
 		return fmt.Sprint(value.Interface())
 	}
 }
 
-// formatFloat writes what people write: an exponent only where the zeros could not be counted any more.
+// formatFloat uses an exponent only for very small and very large numbers.
 func formatFloat(f float64) string {
 	verb := byte('f')
 	if size := math.Abs(f); f != 0 && (size < 1e-6 || size >= 1e15) {
@@ -102,7 +102,7 @@ func formatFloat(f float64) string {
 	return strconv.FormatFloat(f, verb, -1, 64)
 }
 
-// formatDuration leaves out the zeros that time.Duration prints at the end.
+// formatDuration removes the trailing zeros of time.Duration's format.
 func formatDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

@@ -18,13 +18,15 @@ const (
 	decisions         = "volsfu_decisions_total"
 )
 
-// adaptationFamilies are the metrics of what is decided for receivers, and of publishers.
+// adaptationFamilies are the metrics of allocation for receivers and of uplink suppression.
 var adaptationFamilies = []family{
-	{tracksPaused, "Tracks that publishers have been told not to send, since nobody takes them.", nil},
-	{suppressedBytes, "Bytes that publishers were spared by that, at the rates that the tracks had or were declared with.", nil},
-	{allocationSeconds, "Time that it took to decide the qualities of one receiver; the count is that of decisions.", nil},
-	{allocationBudget, "What the media of a receiver could take, observed each time that its qualities were decided.", nil},
-	{decisions, "Decisions that changed what a slot carries, or why, by reason: choice, auto, budget, unseen.", []string{"reason"}},
+	{tracksPaused, "Tracks that publishers were asked to stop sending because no receiver takes them.", nil},
+	{suppressedBytes, "Bytes that publishers did not send because of paused tracks, from measured or declared " +
+		"rates.", nil},
+	{allocationSeconds, "Time to allocate the qualities of one receiver; the count is the number of allocations.", nil},
+	{allocationBudget, "Media budget of a receiver at each allocation.", nil},
+	{decisions, "Allocation decisions that changed the assignment or the reason of a slot, by reason: choice, auto, " +
+		"budget, unseen.", []string{"reason"}},
 }
 
 var (
@@ -34,7 +36,7 @@ var (
 	budgetBounds = prometheus.ExponentialBucketsRange(1e6/8, 1e9/8, 10)
 )
 
-// adaptation counts what is decided for receivers, and of publishers.
+// adaptation counts allocations for receivers and uplink suppression.
 type adaptation struct {
 	paused      prometheus.Gauge
 	suppressed  prometheus.Counter
@@ -43,13 +45,14 @@ type adaptation struct {
 	decisions   bounded[signal.Reason]
 }
 
-// newAdaptation makes the metrics and the collectors to register.
+// newAdaptation returns the metrics and the collectors to register.
 func newAdaptation() (adaptation, []prometheus.Collector) {
 	vec := newCounterVec(decisions)
 	reasons := []signal.Reason{signal.ReasonChoice, signal.ReasonAuto, signal.ReasonBudget, signal.ReasonUnseen}
 	a := adaptation{
-		paused:     prometheus.NewGauge(prometheus.GaugeOpts{Name: tracksPaused, Help: familyOf(tracksPaused).help}),
-		suppressed: prometheus.NewCounter(prometheus.CounterOpts{Name: suppressedBytes, Help: familyOf(suppressedBytes).help}),
+		paused: prometheus.NewGauge(prometheus.GaugeOpts{Name: tracksPaused, Help: familyOf(tracksPaused).help}),
+		suppressed: prometheus.NewCounter(prometheus.CounterOpts{Name: suppressedBytes,
+			Help: familyOf(suppressedBytes).help}),
 		allocations: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: allocationSeconds, Help: familyOf(allocationSeconds).help, Buckets: allocationBounds,
 		}),
@@ -61,17 +64,17 @@ func newAdaptation() (adaptation, []prometheus.Collector) {
 	return a, []prometheus.Collector{a.paused, a.suppressed, a.allocations, a.budgets, vec}
 }
 
-// TracksPaused adds to the present number of tracks that publishers have been told not to send.
+// TracksPaused changes the number of tracks that publishers were asked to stop sending.
 func (m *Metrics) TracksPaused(difference int) { m.adaptation.paused.Add(float64(difference)) }
 
 // Suppressed counts bits that publishers did not send.
 func (m *Metrics) Suppressed(bits float64) { m.adaptation.suppressed.Add(bits / 8) }
 
-// Allocated counts a decision about all qualities of one receiver: how long it took, and the budget that it was made with.
+// Allocated counts an allocation of all qualities of one receiver, with its duration and its budget.
 func (m *Metrics) Allocated(took time.Duration, budget volumetric.Bitrate) {
 	m.adaptation.allocations.Observe(took.Seconds())
 	m.adaptation.budgets.Observe(float64(budget) / 8)
 }
 
-// Decided counts a decision that changed what a slot carries, or why.
+// Decided counts a decision that changed the assignment or the reason of a slot.
 func (m *Metrics) Decided(reason signal.Reason) { m.adaptation.decisions.inc(reason) }

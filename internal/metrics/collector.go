@@ -9,24 +9,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// errHistogram reports a snapshot whose histogram is not one.
+// errHistogram is the sentinel of an inconsistent histogram in a snapshot.
 var errHistogram = errors.New("histogram without one count more than bounds")
 
-// dataPlaneFamilies are the metrics that come from a Snapshot.
+// dataPlaneFamilies are the metrics derived from a Snapshot.
 var dataPlaneFamilies = []string{
-	tracks, slots, packets, octets, framesForwarded, framesDropped, switches, switchDelay, residence, pacerHold, frameSeconds, nacks, nackPackets,
-	retransmissions, transportFeedback, transportPackets, receiverEstimate, receiverWanted, receiverSent, receiverLoss, receiverRoundTrip,
-	probes, probesMeasured, overuses, feedbackSilences, packetsDropped, keyFrameRequests, cacheBytes, receiveQueueDrops, receivedDatagrams, receiveCalls,
+	tracks, slots, packets, octets, framesForwarded, framesDropped, switches, switchDelay, residence, pacerHold,
+	frameSeconds, nacks, nackPackets,
+	retransmissions, transportFeedback, transportPackets, receiverEstimate, receiverWanted, receiverSent, receiverLoss,
+	receiverRoundTrip,
+	probes, probesMeasured, overuses, feedbackSilences, packetsDropped, keyFrameRequests, cacheBytes, receiveQueueDrops,
+	receivedDatagrams, receiveCalls,
 	sentDatagrams, sendRuns, sendCalls, sendErrors,
 }
 
-// collector turns snapshots of the data plane into metrics.
+// collector converts snapshots of the data plane to metrics.
 type collector struct {
 	plane DataPlane
 	descs map[string]*prometheus.Desc
 }
 
-// RegisterDataPlane registers the metrics of a data plane, which is asked for its numbers at each scrape.
+// RegisterDataPlane registers the metrics of a data plane, whose Snapshot is called at each scrape.
 func RegisterDataPlane(registerer prometheus.Registerer, plane DataPlane) error {
 	c := &collector{plane: plane, descs: make(map[string]*prometheus.Desc, len(dataPlaneFamilies))}
 	for _, name := range dataPlaneFamilies {
@@ -102,7 +105,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.count(sendErrors, s.Sockets.SendErrors)
 }
 
-// emitter writes metrics of one scrape.
+// emitter writes the metrics of one scrape.
 type emitter struct {
 	descs map[string]*prometheus.Desc
 	to    chan<- prometheus.Metric
@@ -144,8 +147,8 @@ func (e emitter) nacks(received NACKsReceived, sent NACKsSent) {
 // quantiles are those of the distributions over receivers.
 var quantiles = []float64{0, 0.1, 0.5, 0.9, 1}
 
-// receivers writes the distributions over receivers, each as a summary of the present values, whose count is that of receivers. Where there are none the
-// quantiles are not numbers, as is usual.
+// receivers writes the distributions over receivers, each as a summary of the current values; the count is the number
+// of receivers. Without receivers the quantiles are NaN, as usual.
 func (e emitter) receivers(paths []ReceiverPath) {
 	values := make([]float64, len(paths))
 	for name, value := range map[string]func(ReceiverPath) float64{
@@ -169,7 +172,7 @@ func (e emitter) receivers(paths []ReceiverPath) {
 	}
 }
 
-// quantile is the least of sorted values that so large a share of them does not exceed.
+// quantile returns the smallest of the sorted values that the share q of them does not exceed.
 func quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()
@@ -177,11 +180,12 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
 }
 
-// histogram cumulates the buckets. A data plane that gives no histogram at all has an empty one.
+// histogram writes cumulative buckets. A zero Histogram is written as an empty one.
 func (e emitter) histogram(name string, h Histogram, labels ...string) {
 	desc := e.descs[name]
 	if len(h.Bounds)+len(h.Counts) > 0 && len(h.Counts) != len(h.Bounds)+1 {
-		e.to <- prometheus.NewInvalidMetric(desc, fmt.Errorf("%s: %w: %d and %d", name, errHistogram, len(h.Counts), len(h.Bounds)))
+		e.to <- prometheus.NewInvalidMetric(desc,
+			fmt.Errorf("%s: %w: %d and %d", name, errHistogram, len(h.Counts), len(h.Bounds)))
 		return
 	}
 	buckets := make(map[float64]uint64, len(h.Bounds))

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The names of the metrics that Register takes.
+// The names of the metrics for Register.
 const (
 	Panics            = "volsfu_panics_total"
 	WebsocketsRefused = "volsfu_websockets_refused_total"
@@ -23,43 +23,45 @@ const (
 	VR2GatherIgnored  = "volsfu_vr2gather_ignored_total"
 )
 
-// countedFamilies are the metrics whose values other parts of the server count, with one label at most.
+// countedFamilies are the metrics counted by other parts of the server, with at most one label.
 var countedFamilies = []family{
-	{Panics, "Panics that ended one client or one room and not the server, by the kind of goroutine.", []string{"where"}},
-	{WebsocketsRefused, "Connections, websockets and requests for the list of rooms that were refused before anything was known of " +
-		"who asked, by reason: address_connections, address_open and address_rate (limits of an address), " +
-		"proxy_header (of a trusted proxy, unreadable).", []string{"reason"}},
-	{KeyFramesLimited, "PLI and entries of FIR that were not looked at, because one receiver asked too often.", nil},
-	{ICEChecksRefused, "Connectivity checks of ICE that were not looked at, because they came from more addresses than one client " +
-		"may have.", nil},
-	{ControlLimited, "STUN messages and DTLS records that were dropped, because one client or one address sent too many.", nil},
-	{Unconsented, "Datagrams that were not sent, because the client had not answered connectivity checks for 5 s (RFC 7675).", nil},
-	{SendDrops, "Datagrams that were dropped, because the host's send buffer had no room for them for 5 ms.", nil},
-	{ICETCPConnections, "ICE-TCP connections by state: proven to be for a participant, or stranger.", []string{"state"}},
-	{ICETCPRefused, "ICE-TCP connections that were refused (total, address, peer, rate), or ended (checks: too many STUN " +
-		"messages; unproven to be for a participant).", []string{"reason"}},
-	{ICETCPStale, "Packets that were dropped since they had waited too long for an ICE-TCP connection.", nil},
-	{VR2GatherRefused, "Peers of VR2Gather's dialect that were refused, or whose connection the server ended; absent without the " +
-		"dialect.", nil},
-	{VR2GatherWithheld, "Publications that were not sent to a peer of VR2Gather's dialect, which cannot read them.", nil},
-	{VR2GatherIgnored, "Parts of quality messages of VR2Gather's dialect that were ignored: unreadable, or of clients, tiles and " +
-		"qualities that there are not.", nil},
+	{Panics, "Panics confined to one client or one room, by kind of goroutine.", []string{"where"}},
+	{WebsocketsRefused, "Connections, websockets and room list requests refused before authentication, by reason: " +
+		"address_connections, address_open and address_rate (limits per address), proxy_header (invalid header of a " +
+		"trusted proxy).", []string{"reason"}},
+	{KeyFramesLimited, "PLI and FIR entries ignored because a receiver exceeded its rate limit.", nil},
+	{ICEChecksRefused, "ICE connectivity checks ignored because a client exceeded its number of addresses.", nil},
+	{ControlLimited, "STUN messages and DTLS records dropped because a client or an address exceeded its rate " +
+		"limit.", nil},
+	{Unconsented, "Datagrams not sent because the client had not answered connectivity checks for 5 s (RFC 7675).",
+		nil},
+	{SendDrops, "Datagrams dropped because the host's send buffer was full for 5 ms.", nil},
+	{ICETCPConnections, "ICE-TCP connections by state: proven (belongs to a participant) or stranger.",
+		[]string{"state"}},
+	{ICETCPRefused, "ICE-TCP connections refused (total, address, peer, rate) or closed (checks: too many STUN " +
+		"messages; unproven: no participant), by reason.", []string{"reason"}},
+	{ICETCPStale, "Packets dropped because they were queued too long for an ICE-TCP connection.", nil},
+	{VR2GatherRefused, "VR2Gather peers refused or disconnected by the server; absent if the dialect is disabled.",
+		nil},
+	{VR2GatherWithheld, "Publications not sent to a VR2Gather peer because the peer cannot decode them.", nil},
+	{VR2GatherIgnored, "Ignored parts of VR2Gather quality messages: malformed, or with unknown clients, tiles or " +
+		"qualities.", nil},
 }
 
-// Reading is a value that is read whenever the metrics are: of one of the metrics above, for one value of the metric's
-// label, which is empty if the metric has none.
+// Reading is a value read at each scrape: of one of the metrics above, for one value of the metric's label, which is
+// empty if the metric has none.
 type Reading struct {
 	Name, Label string
 	Value       func() float64
 }
 
-// Counted is the reading of a count.
+// Counted returns the reading of a counter.
 func Counted(name, label string, count func() uint64) Reading {
 	return Reading{name, label, func() float64 { return float64(count()) }}
 }
 
-// Register adds readings to the metrics. Metrics whose name ends with _total are counters, the others gauges. A name
-// that is none of those above is a fault of the caller's.
+// Register adds readings to the metrics. Metrics whose name ends with _total are counters, the others gauges. Register
+// panics if a name is none of those above.
 func Register(registry *prometheus.Registry, readings ...Reading) error {
 	for _, r := range readings {
 		f := familyOf(r.Name)

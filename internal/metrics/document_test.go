@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestOperatorsTable holds the table of docs/operations.md against the metrics: names, types, labels and meanings, in order.
+// TestOperatorsTable compares the table of docs/operations.md with the metrics: names, types, labels and meanings, in
+// order.
 func TestOperatorsTable(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
@@ -28,7 +29,8 @@ func TestOperatorsTable(t *testing.T) {
 		for _, label := range f.labels {
 			labels = append(labels, "`"+label+"`")
 		}
-		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.name, types[f.name], strings.Join(labels, ", "), strings.TrimSuffix(f.help, "."))
+		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.name, types[f.name], strings.Join(labels, ", "),
+			strings.TrimSuffix(f.help, "."))
 	}
 	const head = "| metric | type | labels | meaning |\n|---|---|---|---|\n"
 	_, table, found := strings.Cut(string(text), head)

@@ -52,58 +52,74 @@ const (
 	sendErrors         = "volsfu_send_errors_total"
 )
 
-// family is one metric with all its labels' values.
+// family is one metric with all its label values.
 type family struct {
 	name, help string
 	labels     []string
 }
 
-// families are all metrics of volsfu, in the order of the operators' table.
+// families are all metrics of volsfu, in the order of the table in docs/operations.md.
 var families = slices.Concat([]family{
-	{buildInfo, "The version that runs; the value is always 1.", []string{"version"}},
-	{rooms, "Rooms that somebody is in.", nil},
-	{participants, "Participants in rooms, including those that may still resume.", nil},
-	{joinSeconds, "Time from the opening of a websocket to the participant's connected peer connection.", nil},
-	{signallingMessages, "Signalling messages by direction (in, out) and type; types that the server does not know count as other.", []string{"direction", "type"}},
-	{signallingErrors, "Errors that clients were told, by code; codes that the protocol does not know count as other.", []string{"code"}},
-	{tracks, "Incoming RTP streams that are published.", nil},
-	{slots, "Outgoing RTP streams by state: idle (nothing to carry, or switched off), waiting (for the first frame of what was chosen), active.", []string{"state"}},
-	{packets, "RTP packets by direction (in from publishers, out to receivers) and kind.", []string{"direction", "kind"}},
+	{buildInfo, "Version of the server; the value is always 1.", []string{"version"}},
+	{rooms, "Rooms with at least one participant.", nil},
+	{participants, "Participants in rooms, including disconnected ones that may still resume.", nil},
+	{joinSeconds, "Time from opening the websocket to the connected peer connection of a participant.", nil},
+	{signallingMessages, "Signalling messages by direction (in, out) and type; unknown types count as other.",
+		[]string{"direction", "type"}},
+	{signallingErrors, "Error messages to clients by code; unknown codes count as other.", []string{"code"}},
+	{tracks, "Published incoming RTP streams.", nil},
+	{slots, "Outgoing RTP streams by state: idle (unassigned or off), waiting (for the first frame of the selected " +
+		"track), active.", []string{"state"}},
+	{packets, "RTP packets by direction (in from publishers, out to receivers) and kind.",
+		[]string{"direction", "kind"}},
 	{octets, "Bytes of RTP payload by direction and kind; headers are not counted.", []string{"direction", "kind"}},
-	{framesForwarded, "Video frames that were begun to be sent to a receiver, counted per receiver.", nil},
-	{framesDropped, "Video frames that a receiver did not get whole, counted per receiver, by reason: late (waited beyond the latency limit), overrun (left the cache before they were sent), budget (waited beyond the receiver's latency budget for its turn), expired (had begun, and its rest waited beyond the receiver's deadline), incomplete (packets of the publisher's did not come, and the parity that the receiver is sent does not make up for them), blocked (found no room in the host's send buffer, or the receiver had stopped answering connectivity checks).", []string{"reason"}},
-	{switches, "Switches of a slot to another track, or on again after it was off.", nil},
-	{switchDelay, "Time from reading the request to sending the first packet of the new quality.", nil},
-	{residence, "Time from reading a packet to having written it to a receiver's socket; what a pacer held it on purpose is not counted.", nil},
-	{pacerHold, "What pacers held packets on purpose, most often nothing.", nil},
-	{frameSeconds, "Where the time of traced frames goes in the server, counted per receiver, by layer: hold (from the first packet's arrival to its leaving), reception (to the last packet's arrival), distribution (to the last packet's leaving).", []string{"layer"}},
+	{framesForwarded, "Video frames of which at least one packet was sent to a receiver, counted per receiver.", nil},
+	{framesDropped, "Video frames not sent in full, counted per receiver, by reason: late (older than the latency " +
+		"limit), overrun (left the cache first), budget (queued beyond the latency budget), expired (rest of a " +
+		"begun frame beyond the deadline), incomplete (packets missing from the publisher, beyond the parity sent), " +
+		"blocked (send buffer full, or no answer to connectivity checks).", []string{"reason"}},
+	{switches, "Switches of a slot to another track, or from off to a track.", nil},
+	{switchDelay, "Time from reading a request to sending the first packet of the new quality.", nil},
+	{residence, "Time from reading a packet to writing it to a receiver's socket, without pacing delay.", nil},
+	{pacerHold, "Pacing delay of packets, usually 0.", nil},
+	{frameSeconds, "Times of traced frames in the server, counted per receiver, by layer: from the first packet's " +
+		"arrival to its departure (hold), to the last packet's arrival (reception), to the last packet's departure " +
+		"(distribution).", []string{"layer"}},
 	{nacks, "NACK messages by direction: in from receivers, out to publishers.", []string{"direction"}},
-	{nackPackets, "Packets that NACKs asked for, by direction and by what became of the request.", []string{"direction", "outcome"}},
-	{retransmissions, "RTX packets (RFC 4588) by direction: in from publishers, out to receivers.", []string{"direction"}},
-	{transportFeedback, "Reports of packets' arrivals (transport-wide feedback, or RFC 8888) by direction: in from receivers, out to publishers.", []string{"direction"}},
-	{transportPackets, "Packets to receivers that reports of arrivals spoke of, by outcome: received, lost; one that comes after it was reported lost counts as both.", []string{"outcome"}},
-	{receiverEstimate, "What receivers are estimated to take, on the wire; a summary of the present values of those that report packets' arrivals: quantile 0 is the least, 1 the most.", nil},
-	{receiverWanted, "What would be sent to receivers if they could take it, on the wire; summarised likewise.", nil},
-	{receiverSent, "What was sent to receivers in the last second, on the wire; summarised likewise.", nil},
-	{receiverLoss, "Share of the packets to receivers that got lost on the way over the last seconds; summarised likewise.", nil},
-	{receiverRoundTrip, "Round-trip time to receivers, queues included; summarised likewise.", nil},
-	{probes, "Short trains of packets that were sent to a receiver above its estimate, to learn whether its path carries more.", nil},
-	{probesMeasured, "Such trains whose rate of arrival was measured.", nil},
-	{overuses, "Times that the queue on the way to a receiver grew, and its estimate was reduced.", nil},
-	{feedbackSilences, "Times that an estimate was reduced because its receiver did not report what it was sent.", nil},
-	{packetsDropped, "Incoming packets that were of no use, by reason.", []string{"reason"}},
-	{keyFrameRequests, "PLI and FIR by direction: in from receivers, out to publishers; receivers of volumetric tracks need none.", []string{"direction"}},
-	{cacheBytes, "Bytes that the packet caches hold, and frames that come in pieces over data channels.", nil},
-	{receiveQueueDrops, "Datagrams that the kernel dropped at the media sockets, for the most part because a receive buffer was full.", nil},
-	{receivedDatagrams, "Datagrams that came in on the media sockets.", nil},
-	{receiveCalls, "System calls that brought datagrams in.", nil},
-	{sentDatagrams, "Datagrams that left by the media sockets.", nil},
-	{sendRuns, "Runs of datagrams to one address that the kernel was handed as one; datagrams by runs is the mean length of a segmented send.", nil},
+	{nackPackets, "Packets requested by NACKs, by direction and outcome.", []string{"direction", "outcome"}},
+	{retransmissions, "RTX packets (RFC 4588) by direction: in from publishers, out to receivers.",
+		[]string{"direction"}},
+	{transportFeedback, "Reports of packet arrivals (transport-wide feedback or RFC 8888) by direction: in from " +
+		"receivers, out to publishers.", []string{"direction"}},
+	{transportPackets, "Packets to receivers by reported outcome: received, lost; a packet received after it was " +
+		"reported lost counts as both.", []string{"outcome"}},
+	{receiverEstimate, "Estimated rate of each receiver, on the wire; a summary of the current values of receivers " +
+		"that report arrivals: quantile 0 is the minimum, 1 the maximum.", nil},
+	{receiverWanted, "Rate that each receiver would be sent without a bandwidth limit, on the wire; summarised " +
+		"likewise.", nil},
+	{receiverSent, "Rate sent to each receiver in the last second, on the wire; summarised likewise.", nil},
+	{receiverLoss, "Share of packets to each receiver lost over the last seconds; summarised likewise.", nil},
+	{receiverRoundTrip, "Round-trip time to each receiver, queues included; summarised likewise.", nil},
+	{probes, "Probes: short trains of packets sent to a receiver above its estimate.", nil},
+	{probesMeasured, "Probes whose arrival rate was measured.", nil},
+	{overuses, "Reductions of an estimate because the queue on the path grew.", nil},
+	{feedbackSilences, "Reductions of an estimate because the receiver stopped reporting.", nil},
+	{packetsDropped, "Incoming packets dropped, by reason.", []string{"reason"}},
+	{keyFrameRequests, "PLI and FIR by direction: in from receivers, out to publishers; volumetric tracks need " +
+		"none.", []string{"direction"}},
+	{cacheBytes, "Bytes in the packet caches and in partially received data channel frames.", nil},
+	{receiveQueueDrops, "Datagrams dropped by the kernel at the media sockets, mostly because a receive buffer was " +
+		"full.", nil},
+	{receivedDatagrams, "Datagrams received on the media sockets.", nil},
+	{receiveCalls, "System calls that received datagrams.", nil},
+	{sentDatagrams, "Datagrams sent on the media sockets.", nil},
+	{sendRuns, "Segmented sends: runs of datagrams to one address; datagrams divided by runs is their mean length.",
+		nil},
 	{sendCalls, "System calls that sent datagrams.", nil},
-	{sendErrors, "Datagrams that the system refused to send.", nil},
+	{sendErrors, "Datagrams that the kernel refused to send.", nil},
 }, adaptationFamilies, countedFamilies)
 
-// Names lists every metric of volsfu. Those of the Go runtime and of the process are not among them.
+// Names returns the names of all metrics of volsfu, without those of the Go runtime and of the process.
 func Names() []string {
 	names := make([]string, 0, len(families))
 	for _, f := range families {
@@ -112,7 +128,7 @@ func Names() []string {
 	return names
 }
 
-// familyOf finds a metric by its name.
+// familyOf returns a metric by its name. An unknown name is a programming error.
 func familyOf(name string) family {
 	for _, f := range families {
 		if f.name == name {

@@ -10,20 +10,20 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// The values of the label direction, seen from the server.
+// The values of the label direction, from the view of the server.
 const (
 	in  = "in"
 	out = "out"
 )
 
-// other stands for every label value that comes from outside and is not a known one.
+// other replaces every label value that comes from outside and is unknown.
 const other = "other"
 
-// joinBounds: a join on one machine takes some tens of milliseconds, one that meets its target less than a second, and one that takes
-// longer than the default connect timeout of 30 s fails.
+// joinBounds: a join on one machine takes some tens of milliseconds, a join within the target less than a second, and a
+// join that exceeds the default connect timeout of 30 s fails.
 var joinBounds = []float64{0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30}
 
-// Metrics counts what the control plane does. Its methods are safe for concurrent use.
+// Metrics counts events of the control plane. Its methods are safe for concurrent use.
 type Metrics struct {
 	rooms        prometheus.Gauge
 	participants prometheus.Gauge
@@ -34,19 +34,22 @@ type Metrics struct {
 	adaptation   adaptation
 }
 
-// New makes the metrics of the control plane and registers them, together with those of the Go runtime, of the process, and of the build.
+// New returns the metrics of the control plane and registers them, together with those of the Go runtime, of the
+// process, and of the build.
 func New(registerer prometheus.Registerer, version string) (*Metrics, error) {
 	messages := newCounterVec(signallingMessages)
 	errors := newCounterVec(signallingErrors)
 	m := &Metrics{
 		rooms:        prometheus.NewGauge(prometheus.GaugeOpts{Name: rooms, Help: familyOf(rooms).help}),
 		participants: prometheus.NewGauge(prometheus.GaugeOpts{Name: participants, Help: familyOf(participants).help}),
-		join:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: joinSeconds, Help: familyOf(joinSeconds).help, Buckets: joinBounds}),
-		received:     newBounded(messages.MustCurryWith(prometheus.Labels{"direction": in}), signal.TypesFromClient()),
-		sent:         newBounded(messages.MustCurryWith(prometheus.Labels{"direction": out}), signal.TypesFromServer()),
-		errors:       newBounded(errors, signal.Codes()),
+		join: prometheus.NewHistogram(
+			prometheus.HistogramOpts{Name: joinSeconds, Help: familyOf(joinSeconds).help, Buckets: joinBounds}),
+		received: newBounded(messages.MustCurryWith(prometheus.Labels{"direction": in}), signal.TypesFromClient()),
+		sent:     newBounded(messages.MustCurryWith(prometheus.Labels{"direction": out}), signal.TypesFromServer()),
+		errors:   newBounded(errors, signal.Codes()),
 	}
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: buildInfo, Help: familyOf(buildInfo).help}, familyOf(buildInfo).labels)
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: buildInfo, Help: familyOf(buildInfo).help},
+		familyOf(buildInfo).labels)
 	build.WithLabelValues(version).Set(1)
 	adaptation, its := newAdaptation()
 	m.adaptation = adaptation
@@ -62,16 +65,17 @@ func New(registerer prometheus.Registerer, version string) (*Metrics, error) {
 	return m, nil
 }
 
-// Rooms sets the number of rooms that somebody is in.
+// Rooms sets the number of rooms with participants.
 func (m *Metrics) Rooms(n int) { m.rooms.Set(float64(n)) }
 
 // Participants sets the number of participants.
 func (m *Metrics) Participants(n int) { m.participants.Set(float64(n)) }
 
-// ParticipantConnected counts a participant whose peer connection came about, with the time since its websocket was opened.
+// ParticipantConnected counts a participant with a connected peer connection, with the time since its websocket was
+// opened.
 func (m *Metrics) ParticipantConnected(after time.Duration) { m.join.Observe(after.Seconds()) }
 
-// SignallingMessage counts a message by direction: "in" from a client, "out" to one.
+// SignallingMessage counts a message by direction: "in" from a client, "out" to a client.
 func (m *Metrics) SignallingMessage(direction string, t signal.Type) {
 	if direction == in {
 		m.received.inc(t)
@@ -80,11 +84,11 @@ func (m *Metrics) SignallingMessage(direction string, t signal.Type) {
 	m.sent.inc(t)
 }
 
-// SignallingError counts an error that a client was told.
+// SignallingError counts an error message to a client.
 func (m *Metrics) SignallingError(code signal.Code) { m.errors.inc(code) }
 
-// bounded is a counter per known value of one label, and one for all others. It is read-only once it is made, and all its series exist from
-// the start, so that a rate over the first event is right.
+// bounded has a counter per known value of one label, and one for all others. It is read-only after creation, and all
+// its series exist from the start, so that a rate over the first event is correct.
 type bounded[V ~string] struct {
 	known map[V]prometheus.Counter
 	other prometheus.Counter
