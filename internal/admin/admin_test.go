@@ -40,8 +40,8 @@ func endpoints(t *testing.T, checks ...Readiness) Endpoints {
 	}
 }
 
-// TestPagesOfOthers: no page of another server reads what the listener serves, by its own name or by the listener's
-// address, and programs do under every name.
+// TestPagesOfOthers: no page of another server can read the listener, by its own name or by the listener's address;
+// programs can under every name.
 func TestPagesOfOthers(t *testing.T) {
 	const rebound, chrome = "evil.example.net:9090", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"
 	handler := Handler(endpoints(t))
@@ -51,21 +51,26 @@ func TestPagesOfOthers(t *testing.T) {
 		admitted   bool
 	}{
 		{"Prometheus by address", "192.0.2.4:9090", map[string]string{"User-Agent": "Prometheus/3.5.0"}, true},
-		{"Prometheus by the name of a service", "volsfu:9090", map[string]string{"User-Agent": "Prometheus/3.5.0"}, true},
+		{"Prometheus by the name of a service", "volsfu:9090", map[string]string{"User-Agent": "Prometheus/3.5.0"},
+			true},
 		{"Prometheus by a long name", "volsfu.media.svc.cluster.local:9090",
 			map[string]string{"User-Agent": "Prometheus/3.5.0"}, true},
 		{"a probe without a port", "192.0.2.4", map[string]string{"User-Agent": "kube-probe/1.34"}, true},
-		{"a browser by address", "127.0.0.1:9090", map[string]string{"User-Agent": chrome, "Accept-Language": "de"}, true},
+		{"a browser by address", "127.0.0.1:9090", map[string]string{"User-Agent": chrome, "Accept-Language": "de"},
+			true},
 		{"a browser by an address of IPv6", "[2001:db8::4]:9090", map[string]string{"Accept-Language": "de"}, true},
-		{"a browser by localhost", "localhost:9090", map[string]string{"Accept-Language": "de", "Sec-Fetch-Site": "none"},
+		{"a browser by localhost", "localhost:9090",
+			map[string]string{"Accept-Language": "de", "Sec-Fetch-Site": "none"},
 			true},
 		{"a browser by a configured name", "Ops.Example.org:9090", map[string]string{"Accept-Language": "de"}, true},
 		{"a page of its own", "127.0.0.1:9090",
 			map[string]string{"Origin": "http://127.0.0.1:9090", "Sec-Fetch-Site": "same-origin"}, true},
 		{"a link of another page", "127.0.0.1:9090",
-			map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, true},
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate",
+				"Sec-Fetch-Dest": "document"}, true},
 		{"a page that is rebound", rebound, map[string]string{"User-Agent": chrome, "Accept-Language": "de"}, false},
-		{"one that hides its browser", rebound, map[string]string{"User-Agent": "Prometheus/3.5.0", "Accept-Language": ""},
+		{"one that hides its browser", rebound,
+			map[string]string{"User-Agent": "Prometheus/3.5.0", "Accept-Language": ""},
 			false},
 		{"one of a browser that says little", rebound, map[string]string{"User-Agent": chrome}, false},
 		{"a page of another origin", "127.0.0.1:9090", map[string]string{"Origin": "https://evil.example.net"}, false},
@@ -75,7 +80,8 @@ func TestPagesOfOthers(t *testing.T) {
 		{"a page of another port", "localhost:9090",
 			map[string]string{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"}, false},
 		{"a frame in another page", "127.0.0.1:9090",
-			map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, false},
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+			false},
 	} {
 		for _, path := range []string{"/metrics", "/healthz", "/readyz", "/debug/pprof/", "/debug/pprof/cmdline"} {
 			r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -85,7 +91,8 @@ func TestPagesOfOthers(t *testing.T) {
 			}
 			recorder := httptest.NewRecorder()
 			handler.ServeHTTP(recorder, r)
-			if want := map[bool]int{true: http.StatusOK, false: http.StatusForbidden}[test.admitted]; recorder.Code != want {
+			if want := map[bool]int{true: http.StatusOK,
+				false: http.StatusForbidden}[test.admitted]; recorder.Code != want {
 				t.Errorf("%s, %s: status %d, expected %d", test.what, path, recorder.Code, want)
 			}
 		}
@@ -97,7 +104,7 @@ func TestHandler(t *testing.T) {
 		name, method, path string
 		checks             []Readiness
 		status             int
-		// text is part of the body, all of it where whole is set.
+		// text is part of the body, or the whole body if whole is set.
 		text  string
 		whole bool
 	}{
@@ -107,7 +114,8 @@ func TestHandler(t *testing.T) {
 		{"ready", "GET", "/readyz", []Readiness{reasons{}, reasons(nil)}, 200, "ok\n", true},
 		{"ready without checks", "GET", "/readyz", nil, 200, "ok\n", true},
 		{"starting", "GET", "/readyz", []Readiness{reasons{"starting"}}, 503, "starting\n", true},
-		{"several reasons", "GET", "/readyz", []Readiness{reasons{"draining"}, reasons{}, reasons{"no media port"}}, 503, "draining\nno media port\n", true},
+		{"several reasons", "GET", "/readyz", []Readiness{reasons{"draining"}, reasons{}, reasons{"no media port"}},
+			503, "draining\nno media port\n", true},
 		{"head", "HEAD", "/readyz", []Readiness{reasons{"starting"}}, 503, "", false},
 		{"post", "POST", "/healthz", nil, 405, "", false},
 		{"profiles", "GET", "/debug/pprof/", nil, 200, "goroutine", false},
@@ -152,7 +160,8 @@ func TestServer(t *testing.T) {
 	if status, body, err := get(t.Context(), url+"/healthz"); status != 200 || body != "ok\n" || err != nil {
 		t.Errorf("got %d, %q, %v", status, body, err)
 	}
-	if _, err := Start(s.Address().String(), http.NotFoundHandler()); err == nil || !strings.Contains(err.Error(), "listen for operators") {
+	if _, err := Start(s.Address().String(), http.NotFoundHandler()); err == nil ||
+		!strings.Contains(err.Error(), "listen for operators") {
 		t.Errorf("error is %v, expected that the port is taken", err)
 	}
 	for range 2 {
@@ -165,7 +174,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestStopLetsFinish: what is under way when the server stops is answered.
+// TestStopLetsFinish: requests in progress when the server stops are answered.
 func TestStopLetsFinish(t *testing.T) {
 	started, finish := make(chan struct{}), make(chan struct{})
 	s, err := Start("127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -187,7 +196,7 @@ func TestStopLetsFinish(t *testing.T) {
 	<-started
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Stop(context.Background()) }()
-	// The serving goroutine ends as soon as no new connections are taken, before the request has.
+	// The serving goroutine ends when no new connections are accepted, before the request has.
 	<-s.Ended()
 	close(finish)
 	if body := <-answered; body != "done" {
@@ -198,7 +207,7 @@ func TestStopLetsFinish(t *testing.T) {
 	}
 }
 
-// TestStopCutsOff: a request that does not end does not hold the process.
+// TestStopCutsOff: a request that does not end does not delay the process.
 func TestStopCutsOff(t *testing.T) {
 	started := make(chan struct{})
 	s, err := Start("127.0.0.1:0", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -224,7 +233,7 @@ func TestStopCutsOff(t *testing.T) {
 	}
 }
 
-// TestFailure: a listener that breaks ends the server with its error.
+// TestFailure: a broken listener ends the server with its error.
 func TestFailure(t *testing.T) {
 	s, err := Start("127.0.0.1:0", http.NotFoundHandler())
 	if err != nil {
@@ -243,12 +252,15 @@ func TestConfig(t *testing.T) {
 	if host, _, err := net.SplitHostPort(DefaultConfig().Listen); err != nil || !net.ParseIP(host).IsLoopback() {
 		t.Errorf("the default listens on %q, expected loopback", DefaultConfig().Listen)
 	}
-	for listen, valid := range map[string]bool{"": true, ":9090": true, "[::1]:9090": true, "localhost:http": true, "9090": false, "127.0.0.1": false, "127.0.0.1:": false} {
-		if err := (Config{Listen: listen}).Validate(); (err == nil) != valid || err != nil && !errors.Is(err, ErrConfig) {
+	for listen, valid := range map[string]bool{"": true, ":9090": true, "[::1]:9090": true, "localhost:http": true,
+		"9090": false, "127.0.0.1": false, "127.0.0.1:": false} {
+		if err := (Config{Listen: listen}).Validate(); (err == nil) != valid || err != nil &&
+			!errors.Is(err, ErrConfig) {
 			t.Errorf("%q: error is %v", listen, err)
 		}
 	}
-	for host, valid := range map[string]bool{"ops.example.org": true, "": false, "ops:9090": false, "http://ops": false} {
+	for host, valid := range map[string]bool{"ops.example.org": true, "": false, "ops:9090": false,
+		"http://ops": false} {
 		c := Config{Listen: ":9090", AllowedHosts: []string{host}}
 		if err := c.Validate(); (err == nil) != valid || err != nil && !errors.Is(err, ErrConfig) {
 			t.Errorf("host %q: error is %v", host, err)

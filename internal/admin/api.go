@@ -15,32 +15,32 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 )
 
-// APIPath is where the operators' interface stands, on the operators' listener and on that of the clients.
+// APIPath is the path of the operators' API, on the operators' listener and on that of the clients.
 const APIPath = "/admin/v1/"
 
 // Errors of a Gate.
 var (
-	// ErrUnauthorized: nobody is known to ask, or not by a valid token.
+	// ErrUnauthorized: the request is not authenticated.
 	ErrUnauthorized = errors.New("unauthorized")
-	// ErrForbidden: who asks is known, and not an operator.
+	// ErrForbidden: the request is authenticated, but not by an operator.
 	ErrForbidden = errors.New("forbidden")
 )
 
-// Gate decides who may use the interface.
+// Gate decides which requests may use the API.
 type Gate interface {
-	// Admit gives nil, or an error around ErrUnauthorized or ErrForbidden whose text may be told.
+	// Admit returns nil, or an error that wraps ErrUnauthorized or ErrForbidden and may be shown to the client.
 	Admit(r *http.Request) error
 }
 
-// Rooms is the control plane as operators see it.
+// Rooms is the control plane from the view of operators.
 type Rooms interface {
 	Describe(ctx context.Context, room string, past bool) ([]sfu.RoomState, error)
-	// Kick removes a participant, and keeps it from the room for a time if that is not 0.
+	// Kick removes a participant, and bans it from the room for a time if ban is not 0.
 	Kick(ctx context.Context, room, identity string, ban time.Duration) error
 	CloseRoom(ctx context.Context, room string) error
 	Bans() []admission.Ban
 	Unban(room, identity string) error
-	// Revoke has a token be refused by its id, for a time or, if that is 0, for the time that the server chooses.
+	// Revoke rejects a token by its ID, for a time, or for the server's default time if lasts is 0.
 	Revoke(id string, lasts time.Duration) error
 	Revocations() []admission.Revocation
 	Restore(id string) error
@@ -49,24 +49,24 @@ type Rooms interface {
 // Host is the server as a whole.
 type Host interface {
 	State() ServerState
-	// StartDrain has the server take nobody new and end when all have gone, as a signal to its process does.
+	// StartDrain makes the server refuse new participants and stop when all have left, as a signal to the process does.
 	StartDrain()
 }
 
 const (
-	// answerTimeout bounds how long rooms may take to say what goes on in them.
+	// answerTimeout bounds the time in which rooms return their state.
 	answerTimeout = 2 * time.Second
-	// eventInterval is how often a console hears what goes on.
+	// eventInterval is the interval of the events for a console.
 	eventInterval = time.Second
 )
 
-// description is the interface in OpenAPI 3.1.
+// description is the API's description in OpenAPI 3.1.
 //
 //go:embed openapi.yaml
 var description []byte
 
-// API is the operators' interface: what goes on, and what to do about it. It implements http.Handler for addresses below APIPath; docs/operations.md and openapi.yaml
-// describe it.
+// API is the operators' API: the state of rooms, and actions on them. It implements http.Handler for paths below
+// APIPath; docs/operations.md and openapi.yaml describe it.
 type API struct {
 	gate  Gate
 	rooms Rooms
@@ -78,11 +78,11 @@ type API struct {
 // Log is the log of an API.
 type Log interface {
 	Info(message string, fields ...zap.Field)
-	// Refused logs that a remote address was refused something. It bounds the lines per address.
+	// Refused logs the refusal of a request from a remote address. It limits the lines per address.
 	Refused(now time.Time, remote, what string, fields ...zap.Field)
 }
 
-// NewAPI makes the interface for those whom the gate admits.
+// NewAPI returns the API for requests that the gate admits.
 func NewAPI(gate Gate, rooms Rooms, host Host, log Log) *API {
 	a := &API{gate: gate, rooms: rooms, host: host, log: log, mux: http.NewServeMux()}
 	a.mux.HandleFunc("GET /admin/v1/openapi.yaml", a.describe)
@@ -173,7 +173,8 @@ func (a *API) bans(w http.ResponseWriter, _ *http.Request) {
 
 func (a *API) unban(w http.ResponseWriter, r *http.Request) {
 	room, identity := r.PathValue("room"), r.PathValue("identity")
-	a.act(w, r, a.rooms.Unban(room, identity), "ban ended", zap.String("room", room), zap.String("participant", identity))
+	a.act(w, r, a.rooms.Unban(room, identity), "ban ended", zap.String("room", room),
+		zap.String("participant", identity))
 }
 
 func (a *API) revocations(w http.ResponseWriter, _ *http.Request) {
@@ -194,7 +195,7 @@ func (a *API) restore(w http.ResponseWriter, r *http.Request) {
 	a.act(w, r, a.rooms.Restore(id), "token accepted again", zap.String("token_id", id))
 }
 
-// lasting reads the parameter of a request that says how long something lasts, 0 if the parameter is absent.
+// lasting parses a duration parameter of a request, 0 if it is absent.
 func lasting(r *http.Request, parameter string) (time.Duration, error) {
 	text := r.URL.Query().Get(parameter)
 	if text == "" {
@@ -202,7 +203,8 @@ func lasting(r *http.Request, parameter string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%w: %s is %.40q, expected a duration over 0 such as 90m or 24h", admission.ErrExclusion, parameter,
+		return 0, fmt.Errorf("%w: %s is %.40q, expected a duration over 0 such as 90m or 24h",
+			admission.ErrExclusion, parameter,
 			text)
 	}
 	return d, nil
@@ -213,7 +215,7 @@ func (a *API) drain(w http.ResponseWriter, r *http.Request) {
 	a.act(w, r, nil, "drain asked for")
 }
 
-// act answers for something that was done, or could not be, and logs it.
+// act answers a request for an action that succeeded or failed, and logs success.
 func (a *API) act(w http.ResponseWriter, r *http.Request, err error, what string, fields ...zap.Field) {
 	switch {
 	case errors.Is(err, sfu.ErrNotFound):
@@ -230,18 +232,19 @@ func (a *API) act(w http.ResponseWriter, r *http.Request, err error, what string
 	}
 }
 
-// Snapshot is one event of the stream: everything, once per second.
+// Snapshot is one event of the stream: the whole state, once per second.
 type Snapshot struct {
 	Server ServerState     `json:"server"`
 	Rooms  []sfu.RoomState `json:"rooms"`
 }
 
-// events tells what goes on as server-sent events of type "state", the first one with the history of receivers, until
-// who asked goes away, or the gate admits it no longer: its token has ended, or was revoked.
+// events sends the state as server-sent events of type "state", the first with the history of receivers. The stream
+// ends when the client disconnects, or when the gate no longer admits the request because its token has expired or was
+// revoked.
 func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	stream := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
-	// Proxies that gather what they pass on would hold events back.
+	// Buffering proxies would delay events.
 	w.Header().Set("X-Accel-Buffering", "no")
 	ticker := time.NewTicker(eventInterval)
 	defer ticker.Stop()
@@ -254,7 +257,7 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			panic("states are plain data: " + err.Error())
 		}
-		// A console that does not read is let go; listeners bound how long a whole answer may take, which this one has no end for.
+		// Disconnects a console that does not read. The write timeout of the listener would end the whole stream.
 		_ = stream.SetWriteDeadline(time.Now().Add(answerTimeout))
 		if _, err := fmt.Fprintf(w, "event: state\ndata: %s\n\n", data); err != nil || stream.Flush() != nil {
 			return
@@ -273,11 +276,11 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) {
 func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// Who asked has gone where this fails; there is nobody to tell.
+	// Fails if the client has disconnected.
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// refuse answers with an error that people can read.
+// refuse answers with a readable error.
 func refuse(w http.ResponseWriter, status int, message string) {
 	reply(w, status, map[string]string{"error": message})
 }

@@ -40,15 +40,18 @@ func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu
 	if room != "" && room != "lab" {
 		return nil, nil
 	}
-	reception := &subscriber.State{Known: true, Estimate: 5e6, Slots: []subscriber.SlotState{{MID: "3", Participant: "bob", Publication: "body", Reason: "auto"}}}
+	reception := &subscriber.State{Known: true, Estimate: 5e6,
+		Slots: []subscriber.SlotState{{MID: "3", Participant: "bob", Publication: "body", Reason: "auto"}}}
 	if past {
 		reception.History = []subscriber.Sample{{At: 7, Estimate: 4e6}}
 	}
 	publication := sfu.PublicationState{
-		Name: "body", Kind: "video", Mode: "alternatives", Codec: "video/volumetric", Tiles: 1, Qualities: []string{"low"}, Rates: [][]volumetric.Bitrate{{4}}, Paused: [][]bool{{false}},
+		Name: "body", Kind: "video", Mode: "alternatives", Codec: "video/volumetric", Tiles: 1,
+		Qualities: []string{"low"}, Rates: [][]volumetric.Bitrate{{4}}, Paused: [][]bool{{false}},
 	}
 	return []sfu.RoomState{{Name: "lab", Participants: []sfu.ParticipantState{
-		{Identity: "ada", Joined: time.Unix(9, 0).UTC(), Publications: []sfu.PublicationState{publication}, Reception: reception},
+		{Identity: "ada", Joined: time.Unix(9, 0).UTC(), Publications: []sfu.PublicationState{publication},
+			Reception: reception},
 	}}}, nil
 }
 
@@ -109,7 +112,7 @@ type gate struct{ err error }
 
 func (g gate) Admit(*http.Request) error { return g.err }
 
-// quiet is a log that logs nothing.
+// quiet is a log without output.
 type quiet struct{ *zap.Logger }
 
 func (quiet) Refused(time.Time, string, string, ...zap.Field) {}
@@ -156,8 +159,10 @@ func TestAPI(t *testing.T) {
 		{"GET", "/admin/v1/secrets", 404, ""},
 	} {
 		got := ask(a, test.method, test.path)
-		if got.Code != test.status || !strings.Contains(got.Body.String(), test.text) || got.Header().Get("Cache-Control") != "no-store" {
-			t.Errorf("%s %s: %d %s, expected %d with %s", test.method, test.path, got.Code, got.Body, test.status, test.text)
+		if got.Code != test.status || !strings.Contains(got.Body.String(), test.text) ||
+			got.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s %s: %d %s, expected %d with %s", test.method, test.path, got.Code, got.Body,
+				test.status, test.text)
 		}
 	}
 	if host.drained.Load() {
@@ -166,7 +171,8 @@ func TestAPI(t *testing.T) {
 	if got := ask(a, "POST", "/admin/v1/drain"); got.Code != http.StatusNoContent || !host.drained.Load() {
 		t.Errorf("drain: %d, drained %t", got.Code, host.drained.Load())
 	}
-	if got := ask(NewAPI(gate{}, &fakeRooms{silent: true}, host, quiet{zap.NewNop()}), "GET", "/admin/v1/rooms"); got.Code != http.StatusServiceUnavailable {
+	if got := ask(NewAPI(gate{}, &fakeRooms{silent: true}, host, quiet{zap.NewNop()}), "GET",
+		"/admin/v1/rooms"); got.Code != http.StatusServiceUnavailable {
 		t.Errorf("rooms that do not answer: %d", got.Code)
 	}
 }
@@ -248,7 +254,7 @@ func TestEvents(t *testing.T) {
 	server.Client().CloseIdleConnections()
 }
 
-// TestLasting: what a request says of the time reaches the rooms.
+// TestLasting: the duration of a request is passed to the rooms.
 func TestLasting(t *testing.T) {
 	rooms := &fakeRooms{}
 	a := NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()})
@@ -259,7 +265,7 @@ func TestLasting(t *testing.T) {
 	}
 }
 
-// closingGate admits so often.
+// closingGate admits a limited number of times.
 type closingGate struct{ left atomic.Int64 }
 
 func (g *closingGate) Admit(*http.Request) error {
@@ -269,13 +275,13 @@ func (g *closingGate) Admit(*http.Request) error {
 	return nil
 }
 
-// TestEventsEndWithTheToken: a stream of events does not outlive the token that it was opened with.
+// TestEventsEndWithTheToken: a stream of events ends with the token with which it was opened.
 func TestEventsEndWithTheToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &closingGate{}
 		g.left.Store(3)
 		recorder := httptest.NewRecorder()
-		// It returns only if the stream ends by itself.
+		// Returns only if the stream ends by itself.
 		NewAPI(g, &fakeRooms{}, &fakeHost{}, quiet{zap.NewNop()}).ServeHTTP(recorder,
 			httptest.NewRequest("GET", "/admin/v1/events", nil))
 		if events := strings.Count(recorder.Body.String(), "event: state"); events != 3 {
@@ -284,7 +290,8 @@ func TestEventsEndWithTheToken(t *testing.T) {
 	})
 }
 
-// TestDescription holds openapi.yaml against the API: every operation exists, and what it answers has the properties that are described, and no others.
+// TestDescription compares openapi.yaml with the API: every operation exists, and answers have exactly the described
+// properties.
 func TestDescription(t *testing.T) {
 	var d struct {
 		Paths      map[string]map[string]yaml.Node
@@ -322,7 +329,7 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// schema is as much of JSON Schema as the description uses.
+// schema is the part of JSON Schema that the description uses.
 type schema struct {
 	Ref        string `yaml:"$ref"`
 	Type       string

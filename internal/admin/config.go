@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// ErrConfig is wrapped with the setting that is wrong and what was expected.
+// ErrConfig is the sentinel of an invalid setting. The wrapping error has the setting and the expected value.
 var ErrConfig = errors.New("invalid admin configuration")
 
-// Config tunes the operators' listener.
+// Config configures the operators' listener.
 type Config struct {
-	Listen string `yaml:"listen" flag:"admin-listen" help:"address of the operators' listener (metrics, health, profiles), which asks for no token: keep it on loopback or a private network; empty turns it off"`
-	// AllowedHosts: programs may use every name. A page whose own name is resolved to this host must not.
-	AllowedHosts []string `yaml:"allowed_hosts" help:"names under which browsers may open the operators' listener, beside addresses, localhost and names without a dot; programs such as Prometheus may use every name"`
+	Listen string `yaml:"listen" flag:"admin-listen" help:"listener without tokens: keep it private; empty is off"`
+	// AllowedHosts applies to browsers; programs may use every name. A page whose own name resolves to this host is
+	// refused.
+	AllowedHosts []string `yaml:"allowed_hosts" help:"additional host names under which browsers may open the listener"`
 }
 
 // DefaultConfig listens on loopback.
@@ -22,14 +23,15 @@ func DefaultConfig() Config {
 	return Config{Listen: "127.0.0.1:9090"}
 }
 
-// Validate reports the first setting that is wrong.
+// Validate reports the first invalid setting.
 func (c Config) Validate() error {
 	if c.Listen == "" {
 		return nil
 	}
 	for _, host := range c.AllowedHosts {
 		if host == "" || strings.ContainsAny(host, ":/ ") {
-			return fmt.Errorf("%w: allowed_hosts has %q, expected a host name without a scheme and a port", ErrConfig, host)
+			return fmt.Errorf("%w: allowed_hosts has %q, expected a host name without a scheme and a port",
+				ErrConfig, host)
 		}
 	}
 	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// acted is a server that notes what operators have it do.
+// acted is a server that records the actions of operators.
 type acted struct {
 	fakeRooms
 	fakeHost
@@ -34,7 +34,7 @@ func (a *acted) Revoke(id string, _ time.Duration) error        { return a.note(
 func (a *acted) Restore(id string) error                        { return a.note("restore", id) }
 func (a *acted) StartDrain()                                    { _ = a.note("drain") }
 
-// meant is what a request asks for, by the segments of its path; nil for nothing that changes anything.
+// meant returns the action of a request, by the segments of its path; nil if it changes nothing.
 func meant(method string, u *url.URL) []string {
 	segments := strings.Split(strings.TrimPrefix(u.EscapedPath(), APIPath), "/")
 	for i, s := range segments {
@@ -61,8 +61,8 @@ func meant(method string, u *url.URL) []string {
 	return nil
 }
 
-// FuzzPath: a request does what its method and the segments of its path say, to the room and the participant that they
-// name, or nothing. A page of another server, and who is not admitted, has nothing done and reads nothing.
+// FuzzPath: a request has the effect of its method and the segments of its path, on the named room and participant, or
+// none. Requests from pages of other servers and requests that are not admitted have no effect and read nothing.
 func FuzzPath(f *testing.F) {
 	for _, path := range []string{
 		"/admin/v1/server", "/admin/v1/rooms", "/admin/v1/rooms/lab", "/admin/v1/rooms/lab?past=1", "/admin/v1/events",
@@ -83,7 +83,7 @@ func FuzzPath(f *testing.F) {
 		}
 		server := &acted{}
 		ask := func(h http.Handler, origin string) *httptest.ResponseRecorder {
-			// Who asks has gone, so that no answer is without end.
+			// The client has disconnected, so that every answer ends.
 			gone, cancel := context.WithCancel(context.Background())
 			cancel()
 			asked := *u
@@ -102,7 +102,8 @@ func FuzzPath(f *testing.F) {
 		refuses := NewAPI(gate{ErrForbidden}, server, server, quiet{zap.NewNop()})
 		listener := Handler(Endpoints{API: admits})
 		for what, recorder := range map[string]*httptest.ResponseRecorder{
-			"a page of another server": ask(listener, "https://evil.example.net"), "who is not admitted": ask(refuses, ""),
+			"a page of another server": ask(listener, "https://evil.example.net"),
+			"who is not admitted":      ask(refuses, ""),
 		} {
 			if recorder.Code != http.StatusForbidden || len(server.done) > 0 {
 				t.Fatalf("%s %q of %s: status %d and %q, expected 403 and nothing",

@@ -11,38 +11,39 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Readiness tells whether the process may be sent new clients.
+// Readiness reports whether the process accepts new clients.
 type Readiness interface {
-	// NotReady gives the reasons why not, such as "starting" or "draining"; none means ready. It may be called by several goroutines at once.
+	// NotReady returns the reasons against readiness, such as "starting" or "draining"; none means ready. It may be
+	// called by several goroutines at once.
 	NotReady() []string
 }
 
 const (
-	// scrapesAtOnce: one Prometheus scrapes at a time, a second one and a person may look in meanwhile.
+	// scrapesAtOnce permits one Prometheus, a second one and a person at the same time.
 	scrapesAtOnce = 4
-	// scrapeTimeout is Prometheus's own default; the answer to a later scrape would come to nobody.
+	// scrapeTimeout is Prometheus's default; after that the scraper has disconnected.
 	scrapeTimeout = 10 * time.Second
 )
 
-// Endpoints are what the operators' listener serves.
+// Endpoints configures the handler of the operators' listener.
 type Endpoints struct {
 	Metrics prometheus.Gatherer
-	// API serves the addresses below APIPath.
+	// API serves the paths below APIPath.
 	API http.Handler
-	// CommandLine is what /debug/pprof/cmdline shows. It must have no secrets.
+	// CommandLine is the content of /debug/pprof/cmdline. It must not contain secrets.
 	CommandLine []string
 	// AllowedHosts are names under which browsers may open the listener, as in Config.
 	AllowedHosts []string
-	// Checks are what /readyz asks: the process is ready if no check has a reason against that.
+	// Checks determine /readyz: the process is ready if no check has a reason against readiness.
 	Checks []Readiness
 }
 
-// Handler serves /metrics, /healthz, /readyz, /debug/pprof/, and the API. It refuses requests of pages of other
+// Handler serves /metrics, /healthz, /readyz, /debug/pprof/, and the API. It refuses requests from pages of other
 // servers.
 func Handler(e Endpoints) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.Metrics, promhttp.HandlerOpts{
-		// One broken collector must not take the others' metrics with it.
+		// A failing collector must not hide the metrics of others.
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: scrapesAtOnce,
 		Timeout:             scrapeTimeout,
@@ -64,7 +65,7 @@ func Handler(e Endpoints) http.Handler {
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	// go tool pprof posts the addresses that it wants names for.
+	// go tool pprof posts the addresses whose names it needs.
 	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
 	return browsers{e.AllowedHosts}.guard(mux)
 }
@@ -79,9 +80,9 @@ func reasonsAgainst(checks []Readiness) []string {
 
 func answer(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	// A load balancer's cache would tell of yesterday.
+	// A cached answer would be outdated.
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	// Who asked has gone where this fails; there is nobody to tell.
+	// Fails if the client has disconnected.
 	_, _ = io.WriteString(w, text+"\n")
 }

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// Timeouts of connections. The requests of this listener have no bodies worth naming.
+// Timeouts of connections. Requests to this listener have small bodies, if any.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 10 * time.Second
-	// writeTimeout is longer than the longest profile that anybody takes (/debug/pprof/profile?seconds=120), and bounds readers that stop.
+	// writeTimeout exceeds the duration of the longest usual profile (/debug/pprof/profile?seconds=120), and bounds
+	// clients that stop reading.
 	writeTimeout = 5 * time.Minute
 	idleTimeout  = time.Minute
 )
@@ -22,7 +23,7 @@ const (
 type Server struct {
 	http     *http.Server
 	listener net.Listener
-	// ended is closed when the serving goroutine has ended, with failure set before.
+	// ended is closed when the serving goroutine has ended; failure is set before.
 	ended   chan struct{}
 	failure error
 }
@@ -55,18 +56,18 @@ func (s *Server) serve() {
 	}
 }
 
-// Address is where the server listens; it tells the port where the configured one was 0.
+// Address returns the listening address, with the actual port.
 func (s *Server) Address() net.Addr { return s.listener.Addr() }
 
 // Ended is closed when the server has stopped, by Stop or by a failure that Stop returns.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
-// Stop takes no new requests, lets those under way finish until the context ends, and cuts off what is left then. It returns when nothing
-// is served any more. More calls do nothing but wait.
+// Stop accepts no new requests, waits for current ones until the context ends, and then closes their connections. It
+// returns when no request is served any more. Further calls only wait.
 func (s *Server) Stop(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		// Cutting off is what was asked for.
+		// Closing connections after the context has ended is intended.
 		err = s.http.Close()
 	}
 	<-s.ended

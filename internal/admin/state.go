@@ -2,27 +2,27 @@ package admin
 
 import "time"
 
-// ServerState is what goes on in the server as a whole. Counts are since it started.
+// ServerState is the state of the whole server. Counters start with the server.
 type ServerState struct {
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
-	// Now is the server's clock when it said so.
+	// Now is the server's time at this state.
 	Now time.Time `json:"now"`
-	// Draining says that the server takes nobody new and ends when all have gone.
+	// Draining is set if the server refuses new participants and stops when all have left.
 	Draining   bool `json:"draining"`
 	Goroutines int  `json:"goroutines"`
-	// Tracks are incoming streams, Slots outgoing ones, ActiveSlots those that carry something.
+	// Tracks counts incoming streams, Slots outgoing ones, ActiveSlots those that forward a track.
 	Tracks      int   `json:"tracks"`
 	Slots       int   `json:"slots"`
 	ActiveSlots int   `json:"active_slots"`
 	CacheBytes  int64 `json:"cache_bytes"`
-	// Received and Sent are packets by what they are.
+	// Received and Sent count packets by kind.
 	Received Traffic `json:"received"`
 	Sent     Traffic `json:"sent"`
 	Frames   Frames  `json:"frames"`
 	Switches uint64  `json:"switches"`
 	NACKs    NACKs   `json:"nacks"`
-	// Residence is how long packets stay in the server besides what pacing holds them, in milliseconds since the server started.
+	// Residence is the time of packets in the server without pacing delay, in milliseconds since the server started.
 	ResidenceP50 float64 `json:"residence_p50_ms"`
 	ResidenceP99 float64 `json:"residence_p99_ms"`
 }
@@ -37,7 +37,7 @@ type Traffic struct {
 	Probe          uint64 `json:"probe_bytes"`
 }
 
-// Frames counts frames forwarded to receivers, and those dropped whole, by reason.
+// Frames counts frames forwarded to receivers, and frames dropped whole, by reason.
 type Frames struct {
 	Forwarded uint64 `json:"forwarded"`
 	Late      uint64 `json:"dropped_late"`
@@ -45,9 +45,9 @@ type Frames struct {
 	Budget    uint64 `json:"dropped_budget"`
 }
 
-// NACKs counts lost packets and requests for them. Received are NACK messages of receivers, Answered packets sent
-// again to them. Requested counts requests to publishers, repeated ones included. Recovered, Delayed and Lost count
-// packets of publishers, each once: those retransmitted on request, those requested that came by themselves, and those
+// NACKs counts lost packets and requests for them. Received counts NACK messages from receivers, Answered packets
+// retransmitted to them. Requested counts requests to publishers, repeated ones included. Recovered, Delayed and Lost
+// count packets of publishers, each once: retransmitted on request, requested but arrived without retransmission, and
 // given up.
 type NACKs struct {
 	Received  uint64 `json:"received"`

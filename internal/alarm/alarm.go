@@ -1,19 +1,20 @@
-// Package alarm has timers that are on time. A process of Go that has nothing to do sleeps in whole milliseconds, so that package time's timers come up to 1.1 ms
-// late: as much as half of a pacer's tick. A Timer has no goroutine of its own.
+// Package alarm has precise timers. An idle Go process sleeps in whole milliseconds, so timers of package time are up
+// to 1.1 ms late: half of a pacer's tick. A Timer has no goroutine of its own.
 package alarm
 
 import "time"
 
-// Timer is a time.Timer that comes some 0.1 ms late at most while the process has nothing else to do, where the system allows for it (Linux), and is as others are elsewhere. One goroutine waits for it, and stops
-// it in the end; any may reset it until then.
+// Timer is a time.Timer that is at most about 0.1 ms late while the process is otherwise idle, on systems that support
+// this (Linux), and an ordinary timer elsewhere. One goroutine waits for the timer and finally stops it; any goroutine
+// may reset it until then.
 type Timer struct {
-	// C brings the time, as that of a time.Timer does.
+	// C receives the time, as that of a time.Timer does.
 	C     <-chan time.Time
 	timer *time.Timer
 	nudge nudge
 }
 
-// New makes a timer that goes off after d.
+// New returns a timer that fires after d.
 func New(d time.Duration) *Timer {
 	t := &Timer{timer: time.NewTimer(d), nudge: newNudge()}
 	t.C = t.timer.C
@@ -21,13 +22,13 @@ func New(d time.Duration) *Timer {
 	return t
 }
 
-// Reset makes it go off after d, instead of what was set before.
+// Reset makes the timer fire after d, instead of the previous setting.
 func (t *Timer) Reset(d time.Duration) {
 	t.timer.Reset(d)
 	t.nudge.after(d)
 }
 
-// Stop ends it. It is not used afterwards.
+// Stop ends the timer, which must not be used afterwards.
 func (t *Timer) Stop() {
 	t.timer.Stop()
 	t.nudge.close()

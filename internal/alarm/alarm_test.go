@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestNeverEarly sets a timer anew as soon as it has gone off.
+// TestNeverEarly resets a timer as soon as it has fired.
 func TestNeverEarly(t *testing.T) {
 	timer := New(time.Millisecond)
 	defer timer.Stop()
@@ -25,7 +25,7 @@ func TestNeverEarly(t *testing.T) {
 	}
 }
 
-// TestResetReplaces sets a timer for sooner and for later than it was.
+// TestResetReplaces sets a timer to earlier and to later times.
 func TestResetReplaces(t *testing.T) {
 	timer := New(time.Hour)
 	defer timer.Stop()
@@ -40,7 +40,8 @@ func TestResetReplaces(t *testing.T) {
 	}
 }
 
-// TestOnTime expects that of many sleeps of a process that does nothing else, some are late by less than what Go's poller rounds up to, however busy the machine is.
+// TestOnTime expects that of many sleeps of an idle process, some are late by less than the rounding of Go's poller, on
+// any machine.
 func TestOnTime(t *testing.T) {
 	if probe := newNudge(); !probe.works() {
 		t.Skip("this system has no timers that wake Go's poller")
@@ -65,7 +66,7 @@ func TestOnTime(t *testing.T) {
 	t.Errorf("%d of 5,000 sleeps of %v took less than %v, expected %d", quick, d, 2*d, enough)
 }
 
-// TestResetByAnother has one goroutine wait while another sets the timer, for sooner each time.
+// TestResetByAnother has one goroutine wait while another sets the timer, to an earlier time each time.
 func TestResetByAnother(t *testing.T) {
 	timer := New(time.Hour)
 	defer timer.Stop()
@@ -85,7 +86,7 @@ func TestResetByAnother(t *testing.T) {
 	<-rung
 }
 
-// TestManyTimers has timers of several goroutines go off.
+// TestManyTimers fires timers of several goroutines.
 func TestManyTimers(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 20 {

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nudge wakes Go's poller at an instant. A process that sleeps does so in the poller, which looks for timers that are due whenever it wakes; nobody waits for the descriptor itself. One
-// that does not sleep looks for them anyway.
+// nudge wakes Go's poller at a given time. An idle process sleeps in the poller, which checks for due timers whenever
+// it wakes; no goroutine waits for the descriptor itself. A busy process checks for due timers anyway.
 type nudge struct {
-	file *os.File // nil where there is none
+	file *os.File // nil if there is none
 	fd   uintptr
 }
 
@@ -22,7 +22,7 @@ func newNudge() nudge {
 		return nudge{}
 	}
 	file := os.NewFile(uintptr(fd), "timer")
-	// Fails where the poller does not take it.
+	// Fails if the poller does not accept the descriptor.
 	if file.SetReadDeadline(time.Time{}) != nil {
 		_ = file.Close()
 		return nudge{}
@@ -30,19 +30,20 @@ func newNudge() nudge {
 	return nudge{file: file, fd: uintptr(fd)}
 }
 
-// after wakes the poller after d, once, instead of what was set before. The poller hears of each time that it goes off, though nobody ever reads the descriptor: it is told of changes.
+// after wakes the poller after d, once, instead of the previous setting. The poller is edge-triggered: it is notified
+// of each expiration, although the descriptor is never read.
 //
-// The call does not wait, so Go's scheduler is not told of it, which would cost more than the call.
+// The call does not wait, so it is made without informing Go's scheduler, which would cost more than the call.
 func (n nudge) after(d time.Duration) {
 	if n.file == nil {
 		return
 	}
-	// 0 would mean never.
+	// 0 would disarm the timer.
 	setting := unix.ItimerSpec{Value: unix.NsecToTimespec(max(d, 1).Nanoseconds())}
 	_, _, _ = syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, n.fd, 0, uintptr(unsafe.Pointer(&setting)), 0, 0, 0)
 }
 
-// works tells whether there is one.
+// works reports whether there is a timer.
 func (n nudge) works() bool { return n.file != nil }
 
 func (n nudge) close() {

@@ -4,7 +4,7 @@ package alarm
 
 import "time"
 
-// nudge is nothing here.
+// nudge does nothing on this system.
 type nudge struct{}
 
 func newNudge() nudge { return nudge{} }

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Config says which keys sign tokens.
+// Config configures the keys that sign tokens.
 type Config struct {
-	Keys    []string `yaml:"keys" secret:"true" help:"keys that sign tokens, each KID:SECRET or KID:base64:DATA, with secrets of 32 bytes or more; the first one mints. Prefer key_file: flags and the environment can be read by other processes"`
-	KeyFile string   `yaml:"key_file" help:"file with one key per line in the same form; empty lines and lines that begin with # are passed over"`
-	// Leeway: the clocks of hosts that run NTP differ by less than a second; 10 s bears with one that has just started.
-	Leeway time.Duration `yaml:"leeway" help:"difference between the clocks of who mints and who verifies that is put up with"`
+	Keys    []string `yaml:"keys" secret:"true" help:"signing keys, KID:SECRET or KID:base64:DATA; prefer key_file"`
+	KeyFile string   `yaml:"key_file" help:"file with one key per line in the same form; empty lines and # are ignored"`
+	// Leeway: the clocks of hosts with NTP differ by less than a second; 10 s tolerates a host that has just started.
+	Leeway time.Duration `yaml:"leeway" help:"accepted clock difference between issuer and server"`
 }
 
 // DefaultConfig has no keys.
@@ -18,10 +18,10 @@ func DefaultConfig() Config {
 	return Config{Leeway: 10 * time.Second}
 }
 
-// maxLeeway: more than that is a broken clock, and prolongs every token.
+// maxLeeway bounds the leeway, which prolongs every token: a larger difference is a broken clock.
 const maxLeeway = 5 * time.Minute
 
-// Validate reports the first setting that is wrong. It does not read the key file.
+// Validate reports the first invalid setting. It does not read the key file.
 func (c Config) Validate() error {
 	if c.Leeway < 0 || c.Leeway > maxLeeway {
 		return fmt.Errorf("%w: leeway is %v, expected 0 to %v", ErrConfig, c.Leeway, maxLeeway)

@@ -28,10 +28,13 @@ func TestKeys(t *testing.T) {
 	}{
 		{name: "plain", keys: []string{"a:" + secret32}, ids: []string{"a"}, secret: secret32},
 		{name: "plain with colons", keys: []string{"a:b:" + secret32}, ids: []string{"a"}, secret: "b:" + secret32},
-		{name: "base64", keys: []string{"2026-11.a_b:base64:" + encoded}, ids: []string{"2026-11.a_b"}, secret: string(binary)},
+		{name: "base64", keys: []string{"2026-11.a_b:base64:" + encoded}, ids: []string{"2026-11.a_b"},
+			secret: string(binary)},
 		{name: "what looks like base64 is not", keys: []string{"a:" + encoded}, ids: []string{"a"}, secret: encoded},
-		{name: "file", file: "# keys\n\n  a:" + secret32 + "\r\nb:base64:" + encoded, ids: []string{"a", "b"}, secret: secret32},
-		{name: "both", keys: []string{"a:" + secret32}, file: "b:" + secret32, ids: []string{"a", "b"}, secret: secret32},
+		{name: "file", file: "# keys\n\n  a:" + secret32 + "\r\nb:base64:" + encoded, ids: []string{"a", "b"},
+			secret: secret32},
+		{name: "both", keys: []string{"a:" + secret32}, file: "b:" + secret32, ids: []string{"a", "b"},
+			secret: secret32},
 		{name: "none", err: ErrKey},
 		{name: "empty file", file: "# nothing\n", err: ErrKey},
 		{name: "no name", keys: []string{":" + secret32}, err: ErrKey},
@@ -63,7 +66,8 @@ func TestKeys(t *testing.T) {
 				return
 			}
 			if !slices.Equal(ring.KeyIDs(), test.ids) || string(ring.keys[0].secret) != test.secret {
-				t.Errorf("got %v, first secret %q, expected %v, %q", ring.KeyIDs(), ring.keys[0].secret, test.ids, test.secret)
+				t.Errorf("got %v, first secret %q, expected %v, %q", ring.KeyIDs(), ring.keys[0].secret, test.ids,
+					test.secret)
 			}
 		})
 	}

@@ -1,19 +1,19 @@
-// Package auth owns tokens: the keys that sign them, how they are verified and minted, where a request carries one, and how they are kept
-// out of logs. Tokens are JSON Web Tokens (RFC 7519) signed by HMAC-SHA-256 and nothing else. A Keyring never changes once it is made, so
-// that any goroutine may use it.
+// Package auth owns tokens: the keys that sign them, verification and minting, their place in a request, and their
+// redaction in logs. Tokens are JSON Web Tokens (RFC 7519) signed by HMAC-SHA-256; no other algorithm is accepted. A
+// Keyring is immutable, so any goroutine may use it.
 package auth
 
 import "errors"
 
 // Errors of keys.
 var (
-	// ErrKey is wrapped with what is wrong with a configured key. The text never has the secret.
+	// ErrKey is the sentinel of an invalid configured key. The wrapping error has the reason, never the secret.
 	ErrKey = errors.New("invalid key")
-	// ErrConfig is wrapped with the setting that is wrong and what was expected.
+	// ErrConfig is the sentinel of an invalid setting. The wrapping error has the setting and the expected value.
 	ErrConfig = errors.New("invalid auth configuration")
 )
 
-// Errors of tokens. None of their texts has any part of the token.
+// Errors of tokens. Their texts never contain a part of the token.
 var (
 	// ErrNoToken: the request carries no token.
 	ErrNoToken = errors.New("no token")

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// MinSecretBytes is the length in bytes of the shortest secret: a key of HS256 is no shorter than its hash (RFC 7518, section 3.2).
+// MinSecretBytes is the minimum length of a secret in bytes: a key of HS256 must be at least as long as its hash (RFC
+// 7518, section 3.2).
 const MinSecretBytes = 32
 
 // key is one secret and the name by which tokens refer to it.
@@ -25,7 +26,7 @@ type Keyring struct {
 	leeway time.Duration
 }
 
-// NewKeyring gathers the keys of the configuration and of its key file. It is an error to have none.
+// NewKeyring returns the keys of the configuration and of its key file. It is an error to have none.
 func NewKeyring(config Config) (*Keyring, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func NewKeyring(config Config) (*Keyring, error) {
 	return &Keyring{keys: keys, leeway: config.Leeway}, nil
 }
 
-// KeyIDs are the names of the keys, the minting one first.
+// KeyIDs returns the names of the keys, the minting one first.
 func (r *Keyring) KeyIDs() []string {
 	ids := make([]string, 0, len(r.keys))
 	for _, k := range r.keys {
@@ -57,7 +58,7 @@ func (r *Keyring) KeyIDs() []string {
 	return ids
 }
 
-// secret finds a key by its name; the empty name is that of no key.
+// secret returns the secret of a key; no key has an empty name.
 func (r *Keyring) secret(id string) ([]byte, bool) {
 	for _, k := range r.keys {
 		if k.id == id {
@@ -67,7 +68,7 @@ func (r *Keyring) secret(id string) ([]byte, bool) {
 	return nil, false
 }
 
-// maxKeyFileBytes: a thousand keys of a kilobyte each.
+// maxKeyFileBytes is a thousand keys of a kilobyte each.
 const maxKeyFileBytes = 1 << 20
 
 func readKeyFile(path string) ([]string, error) {
@@ -109,7 +110,7 @@ func parseKeys(lines []string) ([]key, error) {
 
 var keyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// base64Mark stands before a secret that is written in base64. Without the mark a secret is taken as it stands, whatever it looks like.
+// base64Mark is the prefix of a secret in base64. Without the prefix a secret is used literally.
 const base64Mark = "base64:"
 
 func parseKey(line string) (key, error) {
@@ -118,8 +119,9 @@ func parseKey(line string) (key, error) {
 		return key{}, fmt.Errorf("%w: expected KID:SECRET or KID:base64:DATA", ErrKey)
 	}
 	if !keyID.MatchString(id) {
-		// What stands before the colon may be a secret that was put there by mistake.
-		return key{}, fmt.Errorf("%w: the name before the colon has characters other than letters, digits, '.', '_' and '-', or more than 64", ErrKey)
+		// The part before the colon may be a misplaced secret and must not be shown.
+		return key{}, fmt.Errorf("%w: the name before the colon has characters other than letters, digits, '.', '_' "+
+			"and '-', or more than 64", ErrKey)
 	}
 	secret := []byte(text)
 	if data, ok := strings.CutPrefix(text, base64Mark); ok {
@@ -130,7 +132,8 @@ func parseKey(line string) (key, error) {
 		secret = decoded
 	}
 	if len(secret) < MinSecretBytes {
-		return key{}, fmt.Errorf("%w %q: the secret has %d bytes, expected %d or more", ErrKey, id, len(secret), MinSecretBytes)
+		return key{}, fmt.Errorf("%w %q: the secret has %d bytes, expected %d or more", ErrKey, id, len(secret),
+			MinSecretBytes)
 	}
 	return key{id: id, secret: secret}, nil
 }

@@ -7,14 +7,16 @@ import (
 	"strings"
 )
 
-// queryKey is the name of the query parameter that may carry a token (RFC 6750, section 2.3): browsers cannot set headers of a websocket.
+// queryKey is the query parameter that may carry a token (RFC 6750, section 2.3): browsers cannot set headers of a
+// websocket.
 const queryKey = "access_token"
 
-// redacted stands where a secret was.
+// redacted replaces a secret.
 const redacted = "REDACTED"
 
-// TokenFromRequest gives the one token of a request, from "Authorization: Bearer" or from the query parameter access_token. It fails with
-// ErrNoToken, ErrSeveralTokens, or around ErrMalformed where the header has another scheme or the query cannot be read.
+// TokenFromRequest returns the token of a request, from "Authorization: Bearer" or from the query parameter
+// access_token. The error is ErrNoToken or ErrSeveralTokens, or wraps ErrMalformed if the header has another scheme or
+// the query cannot be parsed.
 func TokenFromRequest(r *http.Request) (string, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -29,7 +31,7 @@ func TokenFromRequest(r *http.Request) (string, error) {
 	case len(parameters) == 1:
 		return nonEmpty(parameters[0])
 	}
-	// The scheme's letter case does not matter (RFC 9110, section 11.1).
+	// The scheme is case-insensitive (RFC 9110, section 11.1).
 	scheme, token, _ := strings.Cut(headers[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return "", fmt.Errorf("%w: expected the scheme Bearer in the header Authorization", ErrMalformed)
@@ -44,14 +46,14 @@ func nonEmpty(token string) (string, error) {
 	return token, nil
 }
 
-// RedactURL prints a URL for logs, without its password and without the token in its query.
+// RedactURL returns a URL for logs, without its password and without the token in its query.
 func RedactURL(u *url.URL) string {
 	clean := *u
 	clean.RawQuery = redactQuery(u.RawQuery)
 	return clean.Redacted()
 }
 
-// redactQuery replaces the values of the token's parameter, and whole pairs of which it cannot be told whether they are one.
+// redactQuery replaces the values of the token's parameter, and whole pairs that cannot be parsed.
 func redactQuery(raw string) string {
 	if raw == "" {
 		return ""

@@ -73,7 +73,7 @@ func TestRedactURL(t *testing.T) {
 	}
 }
 
-// FuzzToken: the token that a request is found to carry does not show in the redacted URL.
+// FuzzToken: the token found in a request does not appear in the redacted URL.
 func FuzzToken(f *testing.F) {
 	f.Add("", "a=1&access_token=abc.def")
 	f.Add("Bearer abc.def", "")
@@ -89,20 +89,21 @@ func FuzzToken(f *testing.F) {
 			t.Errorf("got %q, %v", token, err)
 		}
 		clean := redactQuery(query)
-		// Pairs that cannot be read are left out of the values; the others are there also with an error.
+		// Malformed pairs are not among the values; the others are, also with an error.
 		values, _ := url.ParseQuery(clean)
 		for _, value := range values[queryKey] {
 			if value != redacted {
 				t.Errorf("%q is redacted to %q", query, clean)
 			}
 		}
-		if header == "" && len(token) > len("access_token=REDACTED&") && !strings.Contains(removeToken(query), token) && strings.Contains(clean, token) {
+		if header == "" && len(token) > len("access_token=REDACTED&") && !strings.Contains(removeToken(query), token) &&
+			strings.Contains(clean, token) {
 			t.Errorf("%q is redacted to %q, which tells the token", query, clean)
 		}
 	})
 }
 
-// removeToken drops the parameter's own pairs, so that what is left shows whether the token stands elsewhere as well.
+// removeToken removes the parameter's own pairs, so that the rest shows whether the token appears elsewhere, too.
 func removeToken(query string) string {
 	var kept []string
 	for pair := range strings.SplitSeq(query, "&") {

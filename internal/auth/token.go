@@ -11,26 +11,26 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Claims are what a token says of its bearer.
+// Claims are the claims of a token.
 type Claims struct {
-	// Identity and Room bind the token to a participant's name and to a room; empty, they leave the choice to the bearer.
+	// Identity and Room bind the token to a participant's name and to a room; an empty value leaves the choice to the
+	// bearer.
 	Identity string
 	Room     string
-	// Publish, Subscribe and Admin grant publishing, receiving, and the console with its interface.
+	// Publish and Subscribe grant publishing and receiving, Admin the console and the operators' API.
 	Publish   bool
 	Subscribe bool
 	Admin     bool
-	// ID names the token (claim jti, RFC 7519 section 4.1.7), so that the token can be revoked; empty for a token
-	// without a name.
+	// ID is the ID of the token (claim jti, RFC 7519 section 4.1.7), by which the token can be revoked; may be empty.
 	ID string
-	// Expires is the time from which the token is not valid any more, in whole seconds.
+	// Expires is the time at which the token expires, in whole seconds.
 	Expires time.Time
 }
 
-// maxIDBytes is how long the id of a token may be: revocations keep ids. A UUID has 36 bytes.
+// maxIDBytes is the maximum length of a token ID: revocations store IDs. A UUID has 36 bytes.
 const maxIDBytes = 256
 
-// validate reports names that no room and no participant can have, and an id that is too long.
+// validate reports names that are not valid for a room or a participant, and an ID that is too long.
 func (c Claims) validate() error {
 	if len(c.ID) > maxIDBytes {
 		return fmt.Errorf("%w: jti has %d bytes, expected at most %d", ErrClaims, len(c.ID), maxIDBytes)
@@ -55,7 +55,7 @@ type payload struct {
 	jwt.RegisteredClaims
 }
 
-// Mint makes a token, signed by the key of that name, or by the first key where the name is empty.
+// Mint returns a token signed by the key of that name, or by the first key if the name is empty.
 func (r *Keyring) Mint(keyID string, claims Claims, now time.Time) (string, error) {
 	if keyID == "" {
 		keyID = r.keys[0].id
@@ -68,7 +68,8 @@ func (r *Keyring) Mint(keyID string, claims Claims, now time.Time) (string, erro
 		return "", fmt.Errorf("mint: %w", err)
 	}
 	if !claims.Expires.After(now) {
-		return "", fmt.Errorf("mint: %w: it would expire at %v, expected a time after %v", ErrClaims, claims.Expires, now)
+		return "", fmt.Errorf("mint: %w: it would expire at %v, expected a time after %v", ErrClaims,
+			claims.Expires, now)
 	}
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, payload{
 		Room:      claims.Room,
@@ -90,10 +91,10 @@ func (r *Keyring) Mint(keyID string, claims Claims, now time.Time) (string, erro
 	return signed, nil
 }
 
-// maxTokenBytes: the tokens that Mint makes have at most about 1 kB; what others add to theirs must fit into a header line.
+// maxTokenBytes: the tokens of Mint have at most about 1 kB; tokens of other issuers must fit a header line.
 const maxTokenBytes = 8 << 10
 
-// Verify checks the token at the time now and gives its claims. Signatures are compared in constant time.
+// Verify checks a token at the time now and returns its claims. Signatures are compared in constant time.
 func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 	if len(token) > maxTokenBytes {
 		return Claims{}, fmt.Errorf("%w: %d bytes, expected at most %d", ErrMalformed, len(token), maxTokenBytes)
@@ -121,9 +122,9 @@ func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 	return claims, claims.validate()
 }
 
-// keyOf gives the secret that a token's header names.
+// keyOf returns the secret for the key ID in a token's header.
 func (r *Keyring) keyOf(token *jwt.Token) (any, error) {
-	// Who does not know an extension that a token calls critical must refuse it (RFC 7515, section 4.1.11). None is known here.
+	// A critical extension that is not supported must be refused (RFC 7515, section 4.1.11). None is supported.
 	if _, critical := token.Header["crit"]; critical {
 		return nil, ErrMalformed
 	}
@@ -135,7 +136,7 @@ func (r *Keyring) keyOf(token *jwt.Token) (any, error) {
 	return secret, nil
 }
 
-// sentinelOf replaces an error of the library, whose text may quote the token, by one of ours.
+// sentinelOf replaces an error of the library, whose text may quote the token, by one of this package.
 func sentinelOf(err error) error {
 	if form := new(json.UnmarshalTypeError); errors.As(err, &form) {
 		return ErrClaims

@@ -28,7 +28,8 @@ func ring(t testing.TB, keys ...string) *Keyring {
 
 // forge signs any header and payload, independently of Mint.
 func forge(newHash func() hash.Hash, secret, header, payload string) string {
-	text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(payload))
+	text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(payload))
 	mac := hmac.New(newHash, []byte(secret))
 	mac.Write([]byte(text))
 	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
@@ -44,7 +45,8 @@ func TestMintAndVerify(t *testing.T) {
 			Expires: noon.Add(time.Hour)}},
 		{"the longest id", "", Claims{ID: strings.Repeat("x", maxIDBytes), Expires: noon.Add(time.Hour)}},
 		{"nothing", "new", Claims{Expires: noon.Add(time.Second)}},
-		{"another key", "old", Claims{Identity: "Ωmega", Room: "a room", Subscribe: true, Expires: noon.Add(time.Hour)}},
+		{"another key", "old", Claims{Identity: "Ωmega", Room: "a room", Subscribe: true,
+			Expires: noon.Add(time.Hour)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			token, err := r.Mint(test.key, test.claims, noon)
@@ -106,7 +108,8 @@ func TestVerify(t *testing.T) {
 		{"another secret", forge(sha256.New, secret32+"x", header, claims), noon, ErrSignature},
 		{"no signature", parts[0] + "." + parts[1] + ".", noon, ErrSignature},
 		{"cut signature", good[:len(good)-3], noon, ErrSignature},
-		{"changed claims", parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"admin":true,"exp":1795180000}`)) + "." + parts[2], noon, ErrSignature},
+		{"changed claims", parts[0] + "." + base64.RawURLEncoding.EncodeToString(
+			[]byte(`{"admin":true,"exp":1795180000}`)) + "." + parts[2], noon, ErrSignature},
 		{"algorithm none", sign(`{"alg":"none","kid":"a"}`, claims), noon, ErrSignature},
 		{"algorithm HS512", forge(sha512.New, secret32, `{"alg":"HS512","kid":"a"}`, claims), noon, ErrSignature},
 		{"algorithm RS256", sign(`{"alg":"RS256","kid":"a"}`, claims), noon, ErrSignature},
@@ -142,7 +145,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// FuzzVerify: whatever is accepted has a signature that crypto/hmac computes as well, and none of it shows in errors.
+// FuzzVerify: every accepted token has a signature that crypto/hmac confirms, and errors contain no part of the token.
 func FuzzVerify(f *testing.F) {
 	r := ring(f, "a:"+secret32)
 	token, err := r.Mint("", Claims{Identity: "ada", Room: "lab", Publish: true, Expires: noon.Add(time.Hour)}, noon)
@@ -196,7 +199,7 @@ func FuzzParseKey(f *testing.F) {
 	})
 }
 
-// TestIDTooLong: ids are kept when tokens are revoked, so that they have a limit.
+// TestIDTooLong: IDs of revoked tokens are stored, so their length is limited.
 func TestIDTooLong(t *testing.T) {
 	r := ring(t, "new:"+secret32)
 	id := strings.Repeat("x", maxIDBytes+1)

@@ -13,18 +13,18 @@ import (
 // Injected reports whether this build can have faults.
 const Injected = true
 
-// variable is the environment variable that names the fault.
+// variable is the environment variable that selects the fault.
 const variable = "SERVER_FAULT"
 
 const (
-	// lossInterval is of how many consecutive frames one is lost: 1 %. The first is frame lossFirst, so that a check of twenty
+	// One of lossInterval consecutive frames is lost: 1 %. The first is frame lossFirst, so that a check of twenty
 	// frames loses one.
 	lossInterval = 100
 	lossFirst    = 10
-	// delay is far more than a server takes for a packet, which is less than a millisecond, and less than the 150 ms after
-	// which a frame is too old to be forwarded (forward.Config.MaxLag).
+	// delay is far more than a server needs for a packet, which is less than a millisecond, and less than the 150 ms
+	// after which a frame is too old to be forwarded (forward.Config.MaxLag).
 	delay = 50 * time.Millisecond
-	// waiting bounds the functions that wait for their time: those of 50 ms at a million packets per second.
+	// waiting bounds the pending functions: those of 50 ms at a million packets per second.
 	waiting = 50_000
 )
 
@@ -36,14 +36,14 @@ const (
 	noSwitch = "no-switch"
 )
 
-// fault is what the environment names.
+// fault is the fault selected by the environment.
 type fault struct {
 	kind string
-	// after is when a server crashes.
+	// after is the time until a server crashes.
 	after time.Duration
 }
 
-// present is the fault of this process. The program ends if the environment names a fault that does not exist.
+// present is the fault of this process. The program ends if the environment selects an unknown fault.
 var present = sync.OnceValue(func() fault {
 	f, err := parse(os.Getenv(variable))
 	if err != nil {
@@ -52,7 +52,7 @@ var present = sync.OnceValue(func() fault {
 	return f
 })
 
-// parse reads the value of the environment variable.
+// parse parses the value of the environment variable.
 func parse(text string) (fault, error) {
 	kind, value, valued := strings.Cut(text, "=")
 	switch {
@@ -69,7 +69,7 @@ func parse(text string) (fault, error) {
 // begun makes a process crash once, however many servers it starts.
 var begun sync.Once
 
-// Start begins the fault of a process whose server starts.
+// Start starts the fault of a process whose server starts.
 func Start() {
 	if f := present(); f.kind == crash {
 		begun.Do(func() { time.AfterFunc(f.after, func() { panic("the crash that " + variable + " asks for") }) })
@@ -81,19 +81,19 @@ func LosesFrame(number int64) bool {
 	return present().kind == loss && uint32(number)%lossInterval == lossFirst
 }
 
-// Delays reports whether media packets are to be forwarded later than they come.
+// Delays reports whether media packets are to be delayed.
 func Delays() bool { return present().kind == late }
 
-// KeepsQuality reports whether slots are to keep the first quality that they carry.
+// KeepsQuality reports whether slots are to keep their first quality.
 func KeepsQuality() bool { return present().kind == noSwitch }
 
-// call is a function with the time at which it is due.
+// call is a function with its due time.
 type call struct {
 	due time.Time
 	f   func()
 }
 
-// calls are served by one goroutine for as long as the process lives, in their order.
+// calls are served by one goroutine in order, for the life of the process.
 var calls = sync.OnceValue(func() chan<- call {
 	queue := make(chan call, waiting)
 	go func() {
@@ -105,5 +105,5 @@ var calls = sync.OnceValue(func() chan<- call {
 	return queue
 })
 
-// Later calls a function after the delay, behind those of earlier calls. It waits if too many functions are pending.
+// Later calls a function after the delay, in the order of the calls. It waits if too many functions are pending.
 func Later(f func()) { calls() <- call{time.Now().Add(delay), f} }

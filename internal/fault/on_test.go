@@ -9,7 +9,8 @@ import (
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]fault{
-		"": {}, "loss": {kind: loss}, "delay": {kind: late}, "no-switch": {kind: noSwitch}, "crash=5s": {crash, 5 * time.Second},
+		"": {}, "loss": {kind: loss}, "delay": {kind: late}, "no-switch": {kind: noSwitch},
+		"crash=5s": {crash, 5 * time.Second},
 	} {
 		if got, err := parse(text); err != nil || got != want {
 			t.Errorf("%q is %+v, %v, expected %+v", text, got, err, want)

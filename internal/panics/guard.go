@@ -1,25 +1,26 @@
 // Package panics confines a panic in a goroutine that serves one client to that client: a Guard counts and reports the
-// panic and ends the client, and the process goes on for the others. A room counts as a client here: its goroutine
-// serves its participants alone, and all of them are ended.
+// panic and ends the client, and the process continues for the others. A room counts as a client here: its goroutine
+// serves only its participants, and all of them are ended.
 //
 // A goroutine may be guarded only if it meets all of these conditions. The guard cannot check them.
-//   - Only its client depends on it. Goroutines that many clients share (readers of sockets, writers) are not guarded:
-//     their half changed state is shared, and the server cannot go on without them. If a client's goroutine does some of
-//     their work, that work defers Shared.
-//   - Its state belongs to its client alone, or is changed with a mutex that is released by defer and in one step, so
+//
+//   - Only its client depends on the goroutine. Goroutines shared by many clients (readers of sockets, writers) are not
+//     guarded: their shared state may be inconsistent after a panic, and the server cannot continue without them. If a
+//     client's goroutine does some of their work, that work defers Shared.
+//   - Its state belongs to its client only, or is changed under a mutex that is released by defer and in one step, so
 //     that others find either the old state or the new one.
 //   - The client can be ended from outside without the goroutine.
 //
-// State that the goroutine shares with a reader of sockets counts as shared, too, even if it is one client's: the
-// reader must not go on with what is half changed. Such state says while it is being changed, and is left alone if that
-// has not ended (forward.Ingress).
+// State that the goroutine shares with a reader of sockets counts as shared, too, even if it belongs to one client: the
+// reader must not continue with an inconsistent state. Such state has a flag while it is being changed, and is not used
+// if the change has not ended (forward.Ingress).
 //
-// If Recover cannot end a client, the process ends after all, as it would have without a guard: most likely a mutex is
-// held that nobody releases, and whoever waits for that mutex would wait for ever.
+// If Recover cannot end a client, the process ends, as without a guard: probably a mutex is held and never released,
+// and every goroutine that waits for that mutex would wait for ever.
 //
-// Calls that a goroutine of a library makes are guarded by Try: the client ends, and the library gets an error where it
-// takes one. No guard helps against panics in the library itself: what it reads is validated before. Nor does one help
-// against what Go does not let recover (concurrent access to a map, an exhausted stack or memory).
+// Calls made by a goroutine of a library are guarded by Try: the client ends, and the library gets an error if its
+// interface has one. No guard helps against panics in the library itself: its input is validated before. A guard does
+// not help either against errors that Go does not recover (concurrent access to a map, an exhausted stack or memory).
 package panics
 
 import (
@@ -31,38 +32,38 @@ import (
 )
 
 const (
-	// endTime is how long it may take to end a client. To end a peer connection takes a message to its room and the end of its goroutines, which are
-	// milliseconds; a loaded machine may take a thousand times as long.
+	// endTime bounds the time for ending a client. Ending a peer connection takes a message to its room and the end of
+	// its goroutines, which are milliseconds; a loaded machine may take a thousand times as long.
 	endTime = 10 * time.Second
-	// reportInterval is the least time between two reports of one place: who can cause one panic can cause many, and each has a stack of some kB.
-	// At 16 kB and twelve places it is 192 kB of log per second at most.
+	// reportInterval is the minimum time between two reports of one place: a client that can cause one panic can cause
+	// many, and each has a stack of some kB. At 16 kB and twelve places the log is 192 kB per second at most.
 	reportInterval = time.Second
-	// maxStack bounds the stack in a report, in bytes: some 100 calls.
+	// maxStack bounds the stack in a report, in bytes: about 100 calls.
 	maxStack = 16 << 10
 )
 
-// Other is the place that panics of unknown places count for.
+// Other is the place of panics with an unknown place.
 const Other = "other"
 
 // Report is one panic.
 type Report struct {
 	// Where is the place.
 	Where string
-	// Value is what the goroutine panicked with.
+	// Value is the value of the panic.
 	Value any
-	// Stack is the goroutine's, cut to 16 kB.
+	// Stack is the stack of the goroutine, cut to 16 kB.
 	Stack []byte
-	// Unreported is how many panics of this place were counted and not reported since the last report.
+	// Unreported is the number of panics of this place that were counted and not reported since the last report.
 	Unreported uint64
 }
 
 // Guard recovers from panics. Its methods are safe for concurrent use. A nil Guard recovers nothing, so that a panic
-// ends the program: most tests have none.
+// ends the program, as in most tests.
 type Guard struct {
 	report func(Report)
 	places map[string]*place
 	names  []string
-	// clock and fatal are time.Now and a panic but in tests.
+	// clock and fatal are time.Now and a panic, except in tests.
 	clock func() time.Time
 	fatal func(string)
 }
@@ -76,8 +77,8 @@ type place struct {
 	unreported uint64
 }
 
-// NewGuard makes a guard for the places named, each of which is a kind of goroutine. Report takes each panic, but one per place and second at most;
-// it must not wait for the goroutine that panicked.
+// NewGuard returns a guard for the named places, each of which is a kind of goroutine. report is called for a panic at
+// most once per place and second; it must not wait for the goroutine that panicked.
 func NewGuard(report func(Report), places ...string) *Guard {
 	g := &Guard{
 		report: report,
@@ -94,7 +95,8 @@ func NewGuard(report func(Report), places ...string) *Guard {
 	return g
 }
 
-// shared is a panic in work on what many clients share. It is an error, so that the runtime prints its text as the program ends.
+// shared is a panic during a change of shared state. It is an error, so that the runtime prints its text when the
+// program ends.
 type shared struct {
 	value any
 	stack []byte
@@ -105,7 +107,8 @@ func (s shared) Error() string {
 	return fmt.Sprintf("while something was changed that many clients share: %v\n\n%s", s.value, s.stack)
 }
 
-// Shared is deferred by work on what many clients share. No Guard recovers from a panic in that work, whichever goroutine does it.
+// Shared is deferred by work on state shared by many clients. No Guard recovers from a panic in that work, in any
+// goroutine.
 func Shared() {
 	value := recover()
 	if value == nil {
@@ -117,10 +120,11 @@ func Shared() {
 	panic(value)
 }
 
-// Recover is deferred by a goroutine that serves one client. If the goroutine panics, Recover counts and reports the panic, and has another
-// goroutine call end, which ends the client. It does not wait for end, which may therefore wait for the goroutine that panicked.
+// Recover is deferred by a goroutine that serves one client. If the goroutine panics, Recover counts and reports the
+// panic, and another goroutine calls end, which ends the client. Recover does not wait for end, which may therefore
+// wait for the goroutine that panicked.
 //
-// Deferred calls run in the reverse order: those that release what end needs are deferred after Recover.
+// Deferred calls run in reverse order: calls that release resources needed by end are deferred after Recover.
 //
 //	defer guard.Recover("connection", func() { c.fail() })
 func (g *Guard) Recover(where string, end func()) {
@@ -135,7 +139,7 @@ func (g *Guard) Recover(where string, end func()) {
 	go g.finish(where, value, stack, end)
 }
 
-// confine counts and reports a panic that was recovered from, and returns the stack. A panic in shared work goes on.
+// confine counts and reports a recovered panic, and returns the stack. A panic in shared work continues.
 func (g *Guard) confine(where string, value any) (stack []byte) {
 	if _, is := value.(shared); is {
 		panic(value)
@@ -146,7 +150,7 @@ func (g *Guard) confine(where string, value any) (stack []byte) {
 }
 
 // Try calls f, and reports whether f returned. If f panics, Try counts and reports the panic. With a nil guard the
-// panic goes on.
+// panic continues.
 func (g *Guard) Try(where string, f func()) (returned bool) {
 	defer func() {
 		if g != nil && !returned {
@@ -160,7 +164,8 @@ func (g *Guard) Try(where string, f func()) (returned bool) {
 // finish ends a client, and the process if that takes too long.
 func (g *Guard) finish(where string, value any, stack []byte, end func()) {
 	late := time.AfterFunc(endTime, func() {
-		g.fatal(fmt.Sprintf("the client of %q was not ended within %v after a panic: %v\n\n%s", where, endTime, value, stack))
+		g.fatal(fmt.Sprintf("the client of %q was not ended within %v after a panic: %v\n\n%s", where, endTime,
+			value, stack))
 	})
 	defer late.Stop()
 	end()
@@ -181,7 +186,7 @@ func (g *Guard) Note(where string, value any, stack []byte) {
 	}
 }
 
-// due reports whether a panic is to be reported by now, and how many were not since the last one that was.
+// due reports whether a panic is to be reported now, and the number of unreported panics since the last report.
 func (p *place) due(now time.Time) (unreported uint64, due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,10 +198,10 @@ func (p *place) due(now time.Time) (unreported uint64, due bool) {
 	return unreported, true
 }
 
-// Places are all places, in the order in which they were named, and Other.
+// Places returns all places, in the order of NewGuard, and Other.
 func (g *Guard) Places() []string { return g.names }
 
-// Count is how many panics of a place there were. It is 0 for places that were not named.
+// Count returns the number of panics of a place, 0 for unknown places.
 func (g *Guard) Count(where string) uint64 {
 	if p := g.places[where]; p != nil {
 		return p.count.Load()

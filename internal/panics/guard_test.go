@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// recorder keeps reports.
+// recorder records reports.
 type recorder struct {
 	mu      sync.Mutex
 	reports []Report
@@ -39,7 +39,8 @@ func TestRecoverEndsTheClient(t *testing.T) {
 		t.Fatalf("%d panics and %+v, expected one of each", g.Count("connection"), r.reports)
 	}
 	report := r.reports[0]
-	if _, is := report.Value.(error); !is || report.Where != "connection" || !strings.Contains(string(report.Stack), "TestRecoverEndsTheClient") {
+	if _, is := report.Value.(error); !is || report.Where != "connection" ||
+		!strings.Contains(string(report.Stack), "TestRecoverEndsTheClient") {
 		t.Errorf("the report is %+v, with the stack\n%s", report, report.Stack)
 	}
 }
@@ -68,7 +69,7 @@ func TestNilGuardRecoversNothing(t *testing.T) {
 	panic(cause)
 }
 
-// TestSharedWorkIsNotRecovered has a client's goroutine panic in work for others, within other such work.
+// TestSharedWorkIsNotRecovered has a client's goroutine panic in shared work, nested in other shared work.
 func TestSharedWorkIsNotRecovered(t *testing.T) {
 	g := NewGuard(func(Report) {}, "connection")
 	defer func() {
@@ -76,7 +77,8 @@ func TestSharedWorkIsNotRecovered(t *testing.T) {
 		if !is || g.Count("connection") != 0 {
 			t.Fatalf("the panic is %v, counted %d times, expected it to go on uncounted", err, g.Count("connection"))
 		}
-		if text := err.Error(); strings.Count(text, "many clients share") != 1 || !strings.Contains(text, "cause") || !strings.Contains(text, "TestSharedWorkIsNotRecovered") {
+		if text := err.Error(); strings.Count(text, "many clients share") != 1 || !strings.Contains(text, "cause") ||
+			!strings.Contains(text, "TestSharedWorkIsNotRecovered") {
 			t.Errorf("the panic is %q, expected the cause and its stack, once", text)
 		}
 	}()
@@ -96,7 +98,8 @@ func TestSharedWithoutPanic(t *testing.T) {
 	}()
 }
 
-// TestClientThatCannotBeEnded has a goroutine panic with a lock that it does not release, and which the client's end needs.
+// TestClientThatCannotBeEnded has a goroutine panic with a lock that it does not release, and that the client's end
+// needs.
 func TestClientThatCannotBeEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r recorder
@@ -123,7 +126,7 @@ func TestClientThatCannotBeEnded(t *testing.T) {
 	})
 }
 
-// TestClientThatIsEndedInTime: the process outlives an end that takes almost as long as it may.
+// TestClientThatIsEndedInTime: the process survives an end that takes almost the maximum time.
 func TestClientThatIsEndedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGuard(func(Report) {}, "connection")
@@ -176,6 +179,7 @@ func TestPlacesAreBounded(t *testing.T) {
 		t.Errorf("places are %q, expected %q", g.Places(), want)
 	}
 	if g.Count(Other) != 2 || g.Count("request") != 1 || g.Count("no place") != 0 {
-		t.Errorf("counts are %d, %d and %d, expected 2, 1 and 0", g.Count(Other), g.Count("request"), g.Count("no place"))
+		t.Errorf("counts are %d, %d and %d, expected 2, 1 and 0", g.Count(Other), g.Count("request"),
+			g.Count("no place"))
 	}
 }

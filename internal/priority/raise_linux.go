@@ -9,10 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Raise gives every thread of this program that niceness, and so all that they will begin; a thread that has a lower one keeps it. Where the system does not allow that, which takes CAP_SYS_NICE or a
-// limit (RLIMIT_NICE), the error says so, and nothing has changed. It does so on Linux only.
+// Raise sets the niceness of every thread of this program, and thereby of all future threads; a thread with a lower
+// niceness keeps it. If the system does not permit this, which needs CAP_SYS_NICE or a limit (RLIMIT_NICE), Raise
+// returns an error and changes nothing. On other systems than Linux it does nothing.
 func Raise(nice int) error {
-	// A thread that begins meanwhile has its parent's niceness, which may be that of before.
+	// A thread that starts meanwhile has its parent's niceness, possibly the old one.
 	for done := make(map[int]bool); ; {
 		threads, err := os.ReadDir("/proc/self/task")
 		if err != nil {
@@ -36,7 +37,7 @@ func Raise(nice int) error {
 }
 
 func raiseThread(id, nice int) error {
-	// The system call gives 20 less the niceness.
+	// The system call returns 20 less the niceness.
 	inverse, err := unix.Getpriority(unix.PRIO_PROCESS, id)
 	if err == nil && 20-inverse > nice {
 		err = unix.Setpriority(unix.PRIO_PROCESS, id, nice)

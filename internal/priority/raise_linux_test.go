@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// raising has the test's program run once more as one that raises its priority, which cannot be undone without a privilege.
+// raising is the environment variable with which the test's program is run again to raise its priority, which cannot be
+// undone without a privilege.
 const raising = "VOLSFU_TEST_RAISING"
 
 func TestMain(m *testing.M) {
@@ -21,14 +22,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Statuses of the program that raises its priority.
+// Exit statuses of the program that raises its priority.
 const (
 	raised = iota
 	refused
 	otherwise
 )
 
-// raise raises the program's priority while it has several threads, and looks at all of them, and at one that begins later.
+// raise raises the program's priority while it has several threads, and checks all of them, and one that starts later.
 func raise(nice int) int {
 	begin := func() {
 		ready := make(chan struct{})
@@ -62,7 +63,7 @@ func raise(nice int) int {
 			return otherwise
 		}
 	}
-	// Nobody is made to wait longer than before.
+	// No thread may have a higher niceness than before.
 	if err := Raise(nice + 5); err != nil {
 		return otherwise
 	}

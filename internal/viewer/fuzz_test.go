@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 )
 
-// FuzzPath: each path is of one of the pages' files and answered with it, or not found.
+// FuzzPath: each path is answered with a file of the pages, or not found.
 func FuzzPath(f *testing.F) {
 	for _, text := range []string{
 		"", "/", "/console", "/console/", "/console/index.html", "/assets/main.js", "/assets", "//assets//main.js",

@@ -13,12 +13,14 @@ import (
 	"sync"
 )
 
-// policy is the content security policy of all pages: scripts, styles, workers and connections of this server alone, nothing inline, nothing from anywhere else.
-// WebAssembly is compiled (Draco); pictures are made by scripts (blob:). Nobody frames the pages.
-const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self' blob:; " +
-	"connect-src 'self'; media-src 'self' blob:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+// policy is the content security policy of all pages: scripts, styles, workers and connections of this server only,
+// nothing inline, nothing from other servers. WebAssembly is compiled (Draco); pictures are made by scripts (blob:).
+// The pages cannot be framed.
+const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; " +
+	"img-src 'self' blob:; connect-src 'self'; media-src 'self' blob:; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'"
 
-// hashed is the folder of files whose names change with what is in them, so that browsers may keep them for good.
+// hashed is the folder of files whose names depend on their content, so that browsers may cache them without limit.
 const hashed = "assets/"
 
 // Handler serves the pages of a file system: index.html at /, and NAME/index.html at /NAME.
@@ -33,11 +35,11 @@ type Handler struct {
 type file struct {
 	contentType string
 	plain       []byte
-	// compressed is nil where that saves nothing.
+	// compressed is nil if compression saves nothing.
 	compressed []byte
 }
 
-// New makes a handler of the files.
+// New returns a handler for the files.
 func New(files fs.FS) *Handler { return &Handler{files: files, loaded: make(map[string]*file)} }
 
 // ServeHTTP implements http.Handler.
@@ -80,7 +82,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// nameOf is the file of a path: the index of the folder where the path names one.
+// nameOf returns the file of a path; for a folder, its index.
 func nameOf(urlPath string) string {
 	name := strings.TrimPrefix(path.Clean("/"+urlPath), "/")
 	switch {
@@ -93,7 +95,7 @@ func nameOf(urlPath string) string {
 	}
 }
 
-// file gives a file, read and compressed once.
+// file returns a file, which is read and compressed once.
 func (h *Handler) file(name string) (*file, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,7 +111,7 @@ func (h *Handler) file(name string) (*file, error) {
 	return f, nil
 }
 
-// contentType is a file's, without asking the system, whose tables differ.
+// contentType returns the content type of a file, independently of the tables of the system.
 func contentType(name string) string {
 	switch ext := path.Ext(name); ext {
 	case ".js":
@@ -125,7 +127,7 @@ func contentType(name string) string {
 	}
 }
 
-// compress gives the compressed file, nil where that is not smaller.
+// compress returns the compressed file, nil if it is not smaller.
 func compress(plain []byte) []byte {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

@@ -61,7 +61,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestPolicy holds what pages may load: nothing inline, nothing evaluated, nothing of others.
+// TestPolicy checks the content security policy: nothing inline, no eval, nothing from other servers.
 func TestPolicy(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	New(fstest.MapFS{"index.html": {Data: []byte("x")}}).ServeHTTP(recorder, httptest.NewRequest("GET", "/", nil))
