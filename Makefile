@@ -1,4 +1,4 @@
-# The commands of the repository. Each installs what it needs and the machine lacks; `make help` lists them.
+# The targets of the repository. Each one installs its missing dependencies; `make help` lists them.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -6,10 +6,10 @@ SHELL := bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-# What the binaries call themselves.
+# The version that the binaries report.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS = -X main.version=$(VERSION)
-# The version is stamped by LDFLAGS; Go's own stamp would fail in a checkout that belongs to another user.
+# LDFLAGS sets the version; Go's version stamp would fail in a checkout that belongs to another user.
 GOBUILD = go build -trimpath -buildvcs=false
 
 # Every command that has sources. The lab is a module of its own, with its commands.
@@ -23,7 +23,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1 \t/' | expand -t 20
 
 .PHONY: deps
-deps: ## install what building, testing and linting need and the machine lacks
+deps: ## install the missing dependencies of building, testing and linting
 	@scripts/deps.sh
 
 .PHONY: deps-test
@@ -34,28 +34,29 @@ deps-test:
 deps-build:
 	@scripts/deps.sh build web
 
-# The pages for browsers, which the server carries.
+# The web pages, which the server embeds.
 WEB = clients/web/dist/site/index.html
-$(WEB): $(shell find clients/web/src clients/web/public clients/web/*.html clients/web/*.json clients/web/*.ts -type f 2>/dev/null)
+$(WEB): $(shell find clients/web/src clients/web/public clients/web/*.html clients/web/*.json clients/web/*.ts \
+		-type f 2>/dev/null)
 	@scripts/web.sh build
 
 .PHONY: web
-web: deps-build $(WEB) ## the viewer and the console, into the server at its next build
+web: deps-build $(WEB) ## build the viewer and the console, which the next build of the server embeds
 
 bin/volsfu: $(WEB)
 
 .PHONY: build
 build: $(COMMANDS:%=bin/%) ## build the commands into bin/ (volpeer and vollab without Draco where it is not installed)
 
-# The Go command knows better than make what is out of date.
+# The Go command decides which binaries are out of date.
 .PHONY: FORCE
 FORCE:
 
-# Static: the server runs wherever the kernel does.
+# Static, so that the server runs on any Linux system.
 bin/%: FORCE
 	@CGO_ENABLED=0 $(GOCOMMAND)
 
-# Draco is C++. Without it client and lab build all the same and say so where Draco is asked for.
+# Draco is C++. Without it client and lab are built, but report an error when Draco is requested.
 bin/volpeer bin/vollab: FORCE
 	@if command -v g++ >/dev/null && pkg-config --exists draco libjpeg opus speex 2>/dev/null; then \
 		CGO_ENABLED=1 $(GOCOMMAND); \
@@ -64,10 +65,10 @@ bin/volpeer bin/vollab: FORCE
 		CGO_ENABLED=0 $(GOCOMMAND); \
 	fi
 
-# How long each native fuzz test runs, 0 for not at all, and how long all of them together at most.
+# The duration of each native fuzz test (0 skips them), and the maximum duration of all together.
 FUZZTIME ?= 2s
 FUZZBUDGET ?= 3m
-# How many of the slowest tests are named.
+# The number of slowest tests to list.
 SLOWEST ?= 10
 # Packages to test and to measure: those of both modules.
 PKG ?= ./... ./lab/...
@@ -86,7 +87,7 @@ test-long: deps-test $(WEB) $(SUITE) ## run the long tests, then each fuzz test 
 	@$(SUITE) -long -slowest $(SLOWEST) -fuzztime $(FUZZTIME) -fuzzbudget $(FUZZBUDGET) $(PKG)
 
 .PHONY: fuzz
-fuzz: deps-build $(SUITE) ## run only the fuzz tests, each as long as it is told (make fuzz FUZZTIME=5m PKG=./pkg/payload)
+fuzz: deps-build $(SUITE) ## run only the fuzz tests, each for FUZZTIME (make fuzz FUZZTIME=5m PKG=./pkg/payload)
 	@$(SUITE) -tests=false -fuzztime $(FUZZTIME) -fuzzbudget 0 $(PKG)
 
 .PHONY: asan
@@ -94,11 +95,11 @@ asan: deps-build ## run the fuzz tests of decoders in C and C++ with AddressSani
 	@FUZZTIME='$(FUZZTIME)' scripts/asan.sh
 
 .PHONY: lint
-lint: deps ## gofmt, go vet, also for other systems, staticcheck, govulncheck, shellcheck, promtool, and words that must not be left over
+lint: deps ## run gofmt, go vet, staticcheck, govulncheck, shellcheck, promtool, and checks of words and line widths
 	@scripts/lint.sh
 
 .PHONY: bench
-bench: build ## measure a standard set of loads, and what is claimed of the hot path, into docs/performance.md; with BENCH=Forward PKG=./internal/forward run Go benchmarks instead
+bench: build ## measure standard loads into docs/performance.md, or run Go benchmarks (BENCH=Forward PKG=…)
 ifdef BENCH
 	@go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
 else
@@ -106,11 +107,11 @@ else
 endif
 
 .PHONY: clib
-clib: deps-build ## the SDK as a C library, libvolsfu.so and volsfu.h, into bin/
+clib: deps-build ## build the SDK as a C library, libvolsfu.so and volsfu.h, into bin/
 	@CGO_ENABLED=1 $(GOBUILD) -buildmode=c-shared -o bin/libvolsfu.so ./clients/c
 	@cp clients/c/volsfu.h bin/ && rm -f bin/libvolsfu.h
 
-# What make demo takes: how long it runs (without: until Ctrl-C), the source and how it is cut, the ports.
+# Parameters of make demo: SECONDS (if unset, until Ctrl-C), source, tiles, qualities, and ports.
 SOURCE ?= synthetic
 FPS ?= 30
 TILES ?= 4
@@ -120,16 +121,17 @@ ADMIN_PORT ?= 9090
 MEDIA_PORT ?= 7882
 
 .PHONY: demo
-demo: deps-build ## a conference on this machine: server, two publishers, a watcher (SECONDS=20 SOURCE=… TILES= POINTS= QUALITIES=)
+demo: deps-build ## run a conference on this machine (SECONDS=20 SOURCE=… TILES= POINTS= QUALITIES=)
 	@$(MAKE) build
 	@scripts/demo.sh --source '$(SOURCE)' --fps '$(FPS)' --tiles '$(TILES)' --points '$(POINTS)' \
 		--port '$(PORT)' --admin-port '$(ADMIN_PORT)' --media-port '$(MEDIA_PORT)' \
-		$(if $(QUALITIES),--qualities '$(QUALITIES)') $(if $(SECONDS),--seconds '$(SECONDS)') $(if $(LOGS),--logs '$(LOGS)')
+		$(if $(QUALITIES),--qualities '$(QUALITIES)') $(if $(SECONDS),--seconds '$(SECONDS)') \
+		$(if $(LOGS),--logs '$(LOGS)')
 
 .PHONY: release
-release: deps-build $(WEB) ## static servers for Linux, clients without Draco for Linux, Windows, macOS and Android, one with Draco for this machine, into dist/, with checksums
+release: deps-build $(WEB) ## build servers and clients for all supported systems into dist/, with checksums
 	@scripts/release.sh '$(VERSION)'
 
 .PHONY: clean
-clean: ## remove what was built (not the tools in .tools/)
+clean: ## remove built files (but not the tools in .tools/)
 	@rm -rf bin dist clients/web/dist/site

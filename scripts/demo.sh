@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A conference on this machine: the server, two publishers (alice and bob) and a watcher (carol) whose live statistics are shown.
-# Ctrl-C ends it, or the end of --seconds. The exit status is 0 if carol decoded frames and nobody failed.
+# A conference on this machine: the server, two publishers (alice and bob) and a watcher (carol) whose live statistics
+# are shown. It ends on Ctrl-C or after --seconds. The exit status is 0 if carol decoded frames and no process failed.
 #
 #   scripts/demo.sh [--seconds N] [--source SOURCE] [--fps N] [--tiles N] [--points N] [--qualities LIST]
 #                   [--port N] [--admin-port N] [--media-port N] [--logs DIR]
@@ -44,14 +44,16 @@ for program in volsfu volpeer; do
 	[ -x "bin/$program" ] || fail "bin/$program is missing; make demo builds it"
 done
 
-# listening PORT: whether something accepts connections there. The shell's own sockets do; a fresh Debian has no curl.
+# listening PORT: succeeds if a server accepts TCP connections at the port. It uses the shell's sockets, since a new
+# Debian has no curl.
 listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# bound PORT: whether a UDP socket has the port, in any address family.
+# bound PORT: succeeds if a UDP socket of any address family is bound to the port.
 bound() { grep -qi ":$(printf '%04X' "$1") " /proc/net/udp /proc/net/udp6 2>/dev/null; }
 
 ! listening "$port" || fail "port $port (signalling) is in use; choose another: make demo PORT=8081"
-! listening "$admin_port" || fail "port $admin_port (metrics and health) is in use; choose another: make demo ADMIN_PORT=9091"
+! listening "$admin_port" ||
+	fail "port $admin_port (metrics and health) is in use; choose another: make demo ADMIN_PORT=9091"
 if listening "$media_port" || bound "$media_port"; then
 	fail "port $media_port (media) is in use; choose another: make demo MEDIA_PORT=7883"
 fi
@@ -63,8 +65,8 @@ summary=$logs/watch.json
 
 declare -A pids=()
 
-# start NAME COMMAND…: in the background, the leader of a process group of its own (set -m), so that Ctrl-C reaches this script
-# alone, which ends the children in order.
+# start NAME COMMAND…: runs the command in the background as the leader of a separate process group (set -m), so that
+# Ctrl-C reaches only this script, which ends the children in order.
 start() {
 	local name=$1
 	shift
@@ -76,7 +78,7 @@ start() {
 
 alive() { [ -n "${pids[$1]:-}" ] && kill -0 "${pids[$1]}" 2>/dev/null; }
 
-# stop NAME SIGNAL: asks, waits up to ten seconds, then forces.
+# stop NAME SIGNAL: sends the signal, waits up to ten seconds, then kills the process.
 stop() {
 	alive "$1" || return 0
 	kill -s "$2" -- "-${pids[$1]}" 2>/dev/null || true
@@ -101,13 +103,13 @@ trap cleanup EXIT
 stopping=''
 trap 'stopping=yes' INT TERM HUP
 
-# failed NAME MESSAGE: shows the end of the log, and ends the demo.
+# failed NAME MESSAGE: prints the end of the log and ends the demo.
 failed() {
 	[ ! -s "$logs/$1.log" ] || tail -n 20 "$logs/$1.log" | sed "s/^/  $1: /" >&2
 	fail "$2"
 }
 
-# ready: asks the admin listener, by hand.
+# ready: succeeds if the admin listener reports that the server is ready.
 ready() {
 	(
 		exec 3<>"/dev/tcp/127.0.0.1/$admin_port" || exit 1
@@ -116,7 +118,8 @@ ready() {
 	) 2>/dev/null
 }
 
-start server bin/volsfu serve --dev --listen "127.0.0.1:$port" --admin-listen "127.0.0.1:$admin_port" --media-port "$media_port" &>"$logs/server.log"
+start server bin/volsfu serve --dev --listen "127.0.0.1:$port" --admin-listen "127.0.0.1:$admin_port" \
+	--media-port "$media_port" &>"$logs/server.log"
 for _ in {1..150}; do
 	[ -z "$stopping" ] || exit 130
 	alive server || failed server "the server did not start"
@@ -142,7 +145,7 @@ watch=(--server "$server_url" --room demo --identity carol --json)
 [ -z "$seconds" ] || watch+=(--seconds "$seconds")
 start carol bin/volpeer watch "${watch[@]}" >"$summary"
 
-# Waits for whoever ends first. Only carol may, unless the user stops the demo.
+# Waits for the first process to end. This has to be carol, unless the user stops the demo.
 status=0 ended=''
 wait -n -p ended "${pids[@]}" || status=$?
 if [ -n "$stopping" ]; then
@@ -156,7 +159,7 @@ elif [ "$ended" != "${pids[carol]}" ]; then
 	done
 fi
 
-# value KEY TEXT: the first number of that key in a JSON text.
+# value KEY TEXT: prints the first number with that key in a JSON text.
 value() {
 	if [[ $2 =~ \"$1\":[[:space:]]*(-?[0-9]+(\.[0-9])?) ]]; then
 		printf '%s' "${BASH_REMATCH[1]}"
@@ -167,12 +170,13 @@ value() {
 
 json=$(tr -d '\n' <"$summary")
 if [ -n "$json" ]; then
-	whole=${json%%\"publications\"*} # the publications, last, repeat the keys
+	whole=${json%%\"publications\"*} # the publications at the end have the same keys
 	latency=${whole#*\"latency_ms\"}
 	printf '\ncarol received %s of %s tile frames (%s undecodable, %s missing), %s a second of each tile\n' \
 		"$(value frames_decoded "$whole")" "$(value frames_expected "$whole")" \
 		"$(value frames_undecodable "$whole")" "$(value frames_missing "$whole")" "$(value fps "$whole")"
-	printf 'latency from capture to decoded: median %s ms, 95 %% within %s ms\n' "$(value p50 "$latency")" "$(value p95 "$latency")"
+	printf 'latency from capture to decoded: median %s ms, 95 %% within %s ms\n' \
+		"$(value p50 "$latency")" "$(value p95 "$latency")"
 fi
 [ -z "$kept" ] || say "logs and carol's summary are in $kept"
 [ "$status" -eq 0 ] || fail "carol decoded nothing or failed (status $status)"

@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
-# Installs what volsfu needs and the machine lacks, and nothing that is there already.
+# Installs the missing dependencies of volsfu.
 #
-#   scripts/deps.sh build    compiler, Draco, Opus and Speex, librealsense for tests: what building, testing and the demo need
+#   scripts/deps.sh build    compiler, Draco, Opus, Speex, librealsense: for building, testing and the demo
 #   scripts/deps.sh lint     shellcheck, promtool, staticcheck, govulncheck
 #   scripts/deps.sh web      Node and npm, for the pages for browsers
 #   scripts/deps.sh clients  Mono, for the tests of the Unity package; Chromium, for those of the pages
 #   scripts/deps.sh lab      iperf3 and an ffmpeg with VMAF, for experiments
-#   scripts/deps.sh          all of it
+#   scripts/deps.sh          all of these
 #
-# Works as root and as a user with sudo, on Debian 12. Programs that Debian does not carry, or carries only together with a
-# service, go to .tools/bin inside the checkout.
+# Works on Debian 12, as root and as a user with sudo. Programs that Debian does not package, or only together with a
+# service, are installed into .tools/bin inside the checkout.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 tools=$PWD/.tools/bin
 export PATH="$tools:$PATH"
 
-# v0.8.2 is the release that calls itself 2026.2.2.
+# v0.8.2 is the release 2026.2.2.
 staticcheck_module=honnef.co/go/tools
 staticcheck_version=v0.8.2
 govulncheck_module=golang.org/x/vuln
 govulncheck_version=v1.9.0
 
-# A Node that Vite runs on, of the last release with long support, and an npm of its own. Debian's are too old. Both come from the npm registry, as the pages'
-# packages do.
+# Node, of the latest long-term support release, and npm, both in versions that Vite supports; Debian's are too old.
+# Both come from the npm registry, like the packages of the pages.
 node_version=22.23.3
 node_x64=qHnz5tFsHoj/WM+uRENVjWONi5hVvmwrgq8A4V76KpuVNAc4+jwK8x4gwbobE9BtHNg/AKR2583eYorLF/c7ng==
 node_arm64=l3DAHZreylo+p9QXDtsOrjG2JXJqVzYXnAGmIQNOUNARcMppTO2cmewVQP+36tjJnSE+dzpMNtgW+c3oiDvXtA==
@@ -51,10 +51,12 @@ check_go() {
 	local want have
 	want=$(awk '$1 == "go" { print $2 }' go.mod)
 	if ! has go; then
-		[ -x /usr/local/go/bin/go ] && fail "Go is at /usr/local/go but not on the path: export PATH=\$PATH:/usr/local/go/bin"
+		[ -x /usr/local/go/bin/go ] &&
+			fail "Go is at /usr/local/go but not on the path: export PATH=\$PATH:/usr/local/go/bin"
 		fail "Go $want or newer is needed and there is no 'go' on the path; get it from https://go.dev/dl/"
 	fi
-	# Asked for inside the module, so that a Go that fetches newer toolchains by itself answers with the one that it will use.
+	# The version is read inside the module, so that a Go that downloads newer toolchains reports the one that it
+	# will use.
 	have=$(go env GOVERSION 2>/dev/null) || have=$(go version 2>/dev/null | awk '{ print $3 }') || true
 	have=${have#go}
 	have=${have%% *}
@@ -63,7 +65,7 @@ check_go() {
 		fail "Go $want or newer is needed, found $have at $(command -v go); get it from https://go.dev/dl/"
 }
 
-# need PROGRAM PACKAGE: notes the Debian package unless the program is there.
+# need PROGRAM PACKAGE: adds the Debian package to the missing ones unless the program is installed.
 missing=()
 need() { has "$1" || missing+=("$2"); }
 
@@ -83,8 +85,8 @@ install_packages() {
 		install --yes --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# The package prometheus would start a server on the port of volsfu's admin listener. Only promtool is wanted, a single program
-# that needs libc alone, so it is taken out of the package, which takes no root either.
+# The package prometheus would start a server on the port of volsfu's admin listener. Only promtool is needed, a single
+# program that depends only on libc, so it is extracted from the package, which needs no root.
 install_promtool() (
 	has apt-get || fail "promtool is missing; it comes with Prometheus"
 	say "taking promtool out of Debian's package prometheus"
@@ -92,14 +94,14 @@ install_promtool() (
 	scratch=$(mktemp -d)
 	trap 'rm -rf "$scratch"' EXIT
 	cd "$scratch"
-	# As root, apt would download as a user of its own, who may not write here.
+	# As root, apt would download as a separate user, who may not write here.
 	apt-get -qq -o APT::Sandbox::User=root download prometheus
 	dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool
 	install -D -m 755 usr/bin/promtool "$tools/promtool"
 )
 
-# has_checker PROGRAM MODULE VERSION. A checker that an older Go built refuses the packages of a newer one: the Go that built it counts as its
-# version, too.
+# has_checker PROGRAM MODULE VERSION: succeeds if the program has that version and was built by the current Go. A
+# checker built by an older Go rejects packages of a newer one.
 has_checker() {
 	[ -x "$tools/$1" ] || return 1
 	local built
@@ -107,7 +109,7 @@ has_checker() {
 	[[ $built == *": $(go env GOVERSION)"* && $built == *"$2"$'\t'"$3"* ]]
 }
 
-# install_checker PROGRAM MODULE VERSION, unless that version is there.
+# install_checker PROGRAM MODULE VERSION: installs the program unless it has that version.
 install_checker() {
 	! has_checker "$@" || return 0
 	say "building $1 $3"
@@ -116,15 +118,15 @@ install_checker() {
 
 deps_build() {
 	need git git
-	# Go fetches its modules over HTTPS.
+	# Go downloads modules over HTTPS.
 	[ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
 	need g++ g++
-	# AddressSanitizer's library, for make asan: Debian's g++ brings it, other compilers may not.
+	# AddressSanitizer's library, for make asan: it is part of Debian's g++, but not of every compiler.
 	if has g++ && [[ $(g++ -print-file-name=libasan.so) != /* ]]; then missing+=(libasan8); fi
-	# Tests of networks make namespaces.
+	# Network tests create namespaces.
 	need ip iproute2
 	need pkg-config pkg-config
-	# Before pkg-config is there it cannot be asked; the package is then installed, or found installed, by apt.
+	# Without pkg-config the libraries cannot be checked; apt then installs them, or finds them installed.
 	pkg-config --exists draco 2>/dev/null || missing+=(libdraco-dev)
 	pkg-config --exists libjpeg 2>/dev/null || missing+=(libjpeg-dev)
 	pkg-config --exists opus 2>/dev/null || missing+=(libopus-dev)
@@ -133,10 +135,12 @@ deps_build() {
 
 # Vite needs Node 20.19 or newer.
 has_node() {
-	has node && has npm && node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)'
+	has node && has npm && node -e '
+		const [a, b] = process.versions.node.split(".").map(Number)
+		process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)'
 }
 
-# fetch_package URL SUM FOLDER: unpacks a package of the registry whose SHA-512 is known.
+# fetch_package URL SUM FOLDER: downloads a package of the registry, checks its SHA-512 and unpacks it.
 fetch_package() {
 	local archive
 	archive=$(mktemp)
@@ -150,7 +154,7 @@ fetch_package() {
 	rm -f "$archive"
 }
 
-# Building goes on without Node: the server then says that it has no viewer.
+# The build continues without Node: the server then shows that it has no viewer.
 install_node() {
 	local registry=https://registry.npmjs.org home arch sum
 	home=$(dirname "$tools")/node
@@ -179,14 +183,15 @@ deps_web() {
 	has_node || need openssl openssl
 }
 
-# librealsense is in no package of Debian's. The one that RealSense makes for Python has the whole library in it; tests speak to its C API.
+# Debian has no package of librealsense. RealSense's package for Python contains the whole library; tests use its C API.
 realsense_version=2.59.1.11053
-realsense_sum=04593436a55be82f147a485a261a601e35b49b2a3b25c35e2ad6eb5a775bdde1 # SHA-256 of the wheel for Python 3.11 on x86-64
+# SHA-256 of the wheel for Python 3.11 on x86-64
+realsense_sum=04593436a55be82f147a485a261a601e35b49b2a3b25c35e2ad6eb5a775bdde1
 realsense_lib=$PWD/.tools/lib
 
 has_realsense() { [ "$(cat "$realsense_lib/librealsense2.version" 2>/dev/null)" = "$realsense_version" ]; }
 
-# The package is for these machines.
+# The package supports only these machines.
 takes_realsense() { [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ]; }
 
 deps_realsense() {
@@ -198,28 +203,31 @@ deps_realsense() {
 	has_realsense || python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 }
 
-# The wheel's library wants Python's functions, which nothing here calls. librealsense2.so is a library that has symbols of these names and
-# that needs the wheel's, so that a program that opens it finds everything.
+# The wheel's library refers to Python's functions, which nothing here calls. librealsense2.so is a library that defines
+# these symbols and depends on the wheel's, so that a program that opens it finds all symbols.
 install_realsense() (
-	say "taking librealsense $realsense_version out of its Python package"
+	say "extracting librealsense $realsense_version from its Python package"
 	scratch=$(mktemp -d)
 	trap 'rm -rf "$scratch"' EXIT
 	cd "$scratch"
 	echo "pyrealsense2==$realsense_version --hash=sha256:$realsense_sum" >wanted
-	python3 -m pip --quiet --disable-pip-version-check --retries 2 download --no-deps --require-hashes --only-binary=:all: \
-		--implementation cp --python-version 311 --platform manylinux1_x86_64 --requirement wanted >&2 || return 1
+	python3 -m pip --quiet --disable-pip-version-check --retries 2 download --no-deps --require-hashes \
+		--only-binary=:all: --implementation cp --python-version 311 --platform manylinux1_x86_64 \
+		--requirement wanted >&2 || return 1
 	python3 -m zipfile -e pyrealsense2-*.whl .
 	library=pyrealsense2/pyrealsense2.cpython-311-x86_64-linux-gnu.so
 	soname=$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }')
 	mkdir -p "$realsense_lib"
 	rm -f "$realsense_lib"/librealsense2.* "$realsense_lib"/pyrealsense2.*
 	mv "$library" "$realsense_lib/$soname" || return 1
-	nm -D --undefined-only "$realsense_lib/$soname" | awk '$NF ~ /^_?Py/ { sub(/@.*/, "", $NF); print "char " $NF "[512];" }' >python.c
-	gcc -shared -fPIC -o "$realsense_lib/librealsense2.so" python.c -Wl,--no-as-needed -L"$realsense_lib" -l:"$soname" -Wl,-rpath,"\$ORIGIN" &&
+	nm -D --undefined-only "$realsense_lib/$soname" |
+		awk '$NF ~ /^_?Py/ { sub(/@.*/, "", $NF); print "char " $NF "[512];" }' >python.c
+	gcc -shared -fPIC -o "$realsense_lib/librealsense2.so" python.c \
+		-Wl,--no-as-needed -L"$realsense_lib" -l:"$soname" -Wl,-rpath,"\$ORIGIN" &&
 		echo "$realsense_version" >"$realsense_lib/librealsense2.version"
 )
 
-# Debian's ffmpeg is built without libvmaf. A Python package carries one that has it, which needs nothing else.
+# Debian's ffmpeg is built without libvmaf. A Python package contains a static one with it.
 ffmpeg_version=0.8.1 # of the package
 ffmpeg_sum=050d6850601c3b3890bd2b28306f3b842b3daea390a561101174375a1c460bda # SHA-256 of the wheel for x86-64
 
@@ -237,13 +245,13 @@ deps_lab() {
 }
 
 install_ffmpeg() (
-	say "taking ffmpeg out of the Python package imageio-ffmpeg $ffmpeg_version"
+	say "extracting ffmpeg from the Python package imageio-ffmpeg $ffmpeg_version"
 	scratch=$(mktemp -d)
 	trap 'rm -rf "$scratch"' EXIT
 	cd "$scratch"
 	echo "imageio-ffmpeg==$ffmpeg_version --hash=sha256:$ffmpeg_sum" >wanted
-	python3 -m pip --quiet --disable-pip-version-check --retries 2 download --no-deps --require-hashes --only-binary=:all: \
-		--implementation py --platform manylinux_2_28_x86_64 --requirement wanted >&2 || return 1
+	python3 -m pip --quiet --disable-pip-version-check --retries 2 download --no-deps --require-hashes \
+		--only-binary=:all: --implementation py --platform manylinux_2_28_x86_64 --requirement wanted >&2 || return 1
 	python3 -m zipfile -e imageio_ffmpeg-*.whl .
 	install -D -m 755 imageio_ffmpeg/binaries/ffmpeg-linux-x86_64-* "$tools/ffmpeg"
 )
@@ -256,7 +264,7 @@ deps_clients() {
 	need mcs mono-mcs
 	need mono mono-runtime
 	need chromium chromium
-	# Without a font, pages have no letters.
+	# Without a font, pages show no text.
 	[ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || missing+=(fonts-dejavu-core)
 }
 

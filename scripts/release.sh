@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds what is handed out into dist/: the server and the lab, static, for linux/amd64 and linux/arm64; the client, without Draco, for all that it is built
-# for below; client and lab for this machine with Draco, too, which is C++. Every file has its line in SHA256SUMS.
+# Builds the released programs into dist/: the server and the lab, static, for linux/amd64 and linux/arm64; the client
+# without Draco for all systems below; client and lab with Draco, which is C++, for this machine. SHA256SUMS has a line
+# for each file.
 #
 #   scripts/release.sh VERSION
 set -euo pipefail
@@ -19,7 +20,8 @@ build() {
 	local out=dist/${5:-$1}-$version-$2-$3 flags="-s -w -X main.version=$version"
 	case $2 in
 		windows) out+=.exe ;;
-		# Android keeps apps from asking the kernel for network interfaces. The package that Pion asks in its place reaches into Go's own net.
+		# Android prevents apps from reading network interfaces from the kernel. The package that Pion uses instead
+		# accesses unexported names of Go's package net.
 		android) flags+=' -checklinkname=0' ;;
 	esac
 	echo "$out"
@@ -31,7 +33,7 @@ for architecture in amd64 arm64; do
 	build volsfu linux "$architecture" 0
 	build vollab linux "$architecture" 0
 done
-# Go links programs for Android without a compiler of C on arm64 only.
+# Go links programs for Android without a C compiler only on arm64.
 for target in linux/amd64 linux/arm64 windows/amd64 windows/arm64 darwin/amd64 darwin/arm64 android/arm64; do
 	build volpeer "${target%/*}" "${target#*/}" 0
 done

@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
-# Fails if a module that go.mod or lab/go.mod pins is older than the version that fixes a known vulnerability, or if govulncheck finds a vulnerability that the code
-# reaches.
+# Fails if a module that go.mod or lab/go.mod pins is older than the version that fixes a known vulnerability, or if
+# govulncheck finds a vulnerability that the code reaches.
 #
-#   scripts/vulnerabilities.sh floors              the first check, which needs no network
-#   scripts/vulnerabilities.sh scan [PACKAGE…]     the second one, of both modules by default
+#   scripts/vulnerabilities.sh floors              only the first check, which needs no network
+#   scripts/vulnerabilities.sh scan [PACKAGE…]     only the second check, by default of both modules
 #
-# govulncheck asks https://vuln.go.dev, or the database that GOVULNDB names, as file:///DIRECTORY or https://HOST. If https://vuln.go.dev is out of
-# reach, the scan prints a line that says so and ends with status 77, which is neither success nor failure. A database that GOVULNDB names has to be
-# there.
+# govulncheck uses https://vuln.go.dev, or the database that GOVULNDB names as file:///DIRECTORY or https://HOST. If
+# https://vuln.go.dev cannot be reached, the scan prints a message and exits with status 77, which means skipped. A
+# database named by GOVULNDB has to be reachable.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/.tools/bin:$PATH"
 
-# module, least version, and the reason. Add a line for each fix that matters here, whether or not it was announced as one of a vulnerability.
+# Module, minimum version, and the reason. Add a line for each relevant fix, including those not announced as
+# vulnerabilities.
 floors() {
 	cat <<'TABLE'
 github.com/golang-jwt/jwt/v5 v5.2.2 CVE-2025-30204, memory for a token of many dots
-github.com/pion/dtls/v3 v3.1.15 a handshake fragment of no bytes, or a plaintext alert, of anybody ends the process or the connection
+github.com/pion/dtls/v3 v3.1.15 an empty handshake fragment or a plaintext alert ends the process or connection
 github.com/pion/interceptor v0.1.39 CVE-2025-49140, a packet with bad padding ends the process
 golang.org/x/crypto v0.45.0 CVE-2025-47914 and CVE-2025-58181, in the SSH agent and server
 golang.org/x/net v0.38.0 CVE-2025-22872, tags that HTML's tokenizer takes for closed
@@ -28,7 +29,7 @@ check_floors() {
 	for file in go.mod lab/go.mod; do
 		[ -f "$file" ] || continue
 		while read -r module least reason; do
-			# A line of a block, or a directive of its own.
+			# A line of a block, or a single directive.
 			pinned=$(awk -v module="$module" '$1 == module { print $2 } $1 == "require" && $2 == module { print $3 }' "$file")
 			[ -n "$pinned" ] || continue
 			if [ "$(printf '%s\n' "$least" "$pinned" | sort -V | head -n 1)" != "$least" ]; then
@@ -40,15 +41,16 @@ check_floors() {
 	return $status
 }
 
-# How long the database may take to answer, in seconds. A host behind a firewall that drops packets would wait for minutes.
+# The timeout of the database in seconds. Behind a firewall that drops packets a host would otherwise wait for minutes.
 answer_time=30
 
 scan() {
 	local database=${GOVULNDB:-https://vuln.go.dev} output status=0
 	if [ -z "${GOVULNDB:-}" ]; then
-		# Looks the modules up alone, which takes a tenth of a second beside the answer of the database.
+		# A scan of only the modules, which takes a tenth of a second in addition to the database's response time.
 		output=$(timeout "$answer_time" govulncheck -db "$database" -C pkg/volumetric -scan module 2>&1) || status=$?
-		if [ $status -eq 124 ] || { [ $status -eq 1 ] && grep -qE '^(govulncheck: fetching vulnerabilities|creating client):' <<<"$output"; }; then
+		if [ $status -eq 124 ] || { [ $status -eq 1 ] &&
+			grep -qE '^(govulncheck: fetching vulnerabilities|creating client):' <<<"$output"; }; then
 			printf 'govulncheck: skipped, the vulnerability database %s is out of reach\n' "$database"
 			return 77
 		fi

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Works on the pages for browsers, in clients/web: fetches their packages where they have changed, and runs one of their scripts.
+# Runs a script of the web pages in clients/web, after installing their packages if these have changed.
 #
-#   scripts/web.sh build   the pages into clients/web/dist/site, from where the server's build takes them
-#   scripts/web.sh test    their unit tests
+#   scripts/web.sh build   builds the pages into clients/web/dist/site, which the server embeds
+#   scripts/web.sh test    runs their unit tests
 #
-# Without Node, building says so and does nothing: the server then has a page that says the same.
+# Without Node, the build only prints a message, and the server serves a page with the same message.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/.tools/bin:$PATH"
 
 if ! command -v npm >/dev/null; then
-	echo 'web: built without the viewer: there is no Node; make deps installs it' >&2
+	echo 'web: built without the viewer, since Node is missing; make deps installs it' >&2
 	[ "$1" = build ] && exit 0
 	exit 1
 fi
