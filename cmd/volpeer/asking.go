@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -16,15 +17,12 @@ type failure struct {
 	err     error
 }
 
-// replyTimeout is how long a reply is waited for.
-const replyTimeout = 10 * time.Second
-
 // ask sends requests in their order, each after the reply to the one before, until the context ends.
 func (v *viewer) ask(ctx context.Context) {
 	for {
 		select {
 		case choices := <-v.requests:
-			limited, cancel := context.WithTimeout(ctx, replyTimeout)
+			limited, cancel := context.WithTimeout(ctx, peer.ReplyTimeout)
 			err := v.session.SetQuality(limited, choices...)
 			cancel()
 			if err == nil || ctx.Err() != nil {

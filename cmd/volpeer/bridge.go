@@ -19,6 +19,7 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/transcode"
+	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -34,8 +35,8 @@ type bridging struct {
 	layout        bridge.Layout
 	debug         bool
 	level         int
-	room          room
-	most          bitrate
+	room          peer.Room
+	most          peer.Bitrate
 	seconds       float64
 	json          bool
 	// dialect is how the bridge and the server speak.
@@ -77,9 +78,9 @@ func newBridge() *cobra.Command {
 	f.BoolVar(&b.transcode, "transcode", false, "publish the connector's uncompressed points (cwi0) as Draco and its sound (VR2A) as Opus, and give it others' Draco as cwi0 and their Opus as VR2A")
 	f.BoolVarP(&b.debug, "debug", "d", false, "publish frames of 5,000 bytes that mean nothing, in place of the connector's; needs no connector")
 	f.IntVarP(&b.level, "log", "l", 0, "how much to log: 0 what happens, 1 also figures every second, 2 everything")
-	f.StringVar(&b.room.name, "room", "", "the room; without, the environment's VOLPEER_ROOM, or what the token names, or vr2gather")
-	f.StringVar(&b.room.identity, "identity", "", "this participant's name; without, what the token names, or the client's number")
-	f.StringVar(&b.room.token, "token", "", "access token; without, the environment's VOLPEER_TOKEN; a server in development mode needs none")
+	f.StringVar(&b.room.Name, "room", "", "the room; without, the environment's VOLPEER_ROOM, or what the token names, or vr2gather")
+	f.StringVar(&b.room.Identity, "identity", "", "this participant's name; without, what the token names, or the client's number")
+	f.StringVar(&b.room.Token, "token", "", "access token; without, the environment's VOLPEER_TOKEN; a server in development mode needs none")
 	f.Var(&b.most, "max-bitrate", "what is sent at most, such as 20Mbit; without, as much as the network carries")
 	f.Float64Var(&b.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
 	f.BoolVar(&b.untilInputCloses, "until-stdin-closes", false, "end when the standard input does, as it does with a program that started the bridge and holds it")
@@ -155,7 +156,7 @@ func (b *bridging) check() error {
 		return fmt.Errorf("--tiles %d, --qualities %d: %w", b.layout.Tiles, b.layout.Qualities, errLayout)
 	}
 	if b.seconds < 0 {
-		return fmt.Errorf("--seconds: %w", errDuration)
+		return fmt.Errorf("--seconds: %w", peer.ErrDuration)
 	}
 	if b.port == "" && !b.debug {
 		return errNoPort
@@ -212,12 +213,12 @@ func (b *bridging) checkTranscoding() error {
 
 // checkRoom fills in where to go, and as whom.
 func (b *bridging) checkRoom() error {
-	b.room.server = b.sfu
+	b.room.Server = b.sfu
 	if !strings.Contains(b.sfu, "://") {
-		b.room.server = "ws://" + b.sfu
+		b.room.Server = "ws://" + b.sfu
 	}
-	b.room.token = cmp.Or(b.room.token, os.Getenv(tokenVariable))
-	b.room.name = cmp.Or(b.room.name, os.Getenv(roomVariable))
+	b.room.Token = cmp.Or(b.room.Token, os.Getenv(tokenVariable))
+	b.room.Name = cmp.Or(b.room.Name, os.Getenv(roomVariable))
 	switch cmp.Or(b.dialect, dialectV1) {
 	case dialectV1:
 	case dialectVR2Gather:
@@ -225,26 +226,26 @@ func (b *bridging) checkRoom() error {
 	default:
 		return fmt.Errorf("--dialect %q: %w", b.dialect, errDialect)
 	}
-	if b.room.token == "" {
-		b.room.name = cmp.Or(b.room.name, defaultRoom)
-		b.room.identity = cmp.Or(b.room.identity, strconv.FormatUint(uint64(b.client), 10))
+	if b.room.Token == "" {
+		b.room.Name = cmp.Or(b.room.Name, defaultRoom)
+		b.room.Identity = cmp.Or(b.room.Identity, strconv.FormatUint(uint64(b.client), 10))
 	}
 	return nil
 }
 
 // checkDialectRoom fills in the address of the websocket of VR2Gather's dialect, which has a path for each room, and one for those who name none.
 func (b *bridging) checkDialectRoom() error {
-	if b.room.identity != "" {
-		return fmt.Errorf("--identity %q: %w", b.room.identity, errIdentity)
+	if b.room.Identity != "" {
+		return fmt.Errorf("--identity %q: %w", b.room.Identity, errIdentity)
 	}
-	u, err := url.Parse(b.room.server)
+	u, err := url.Parse(b.room.Server)
 	if err != nil {
 		return fmt.Errorf("--sfu: %w", err)
 	}
-	if b.room.name != "" {
-		u = u.JoinPath("r", url.PathEscape(b.room.name))
+	if b.room.Name != "" {
+		u = u.JoinPath("r", url.PathEscape(b.room.Name))
 	}
-	b.room.server = u.JoinPath(vr2gather.WebsocketPath).String()
+	b.room.Server = u.JoinPath(vr2gather.WebsocketPath).String()
 	return nil
 }
 
@@ -269,7 +270,7 @@ func (b *bridging) run(ctx context.Context, out io.Writer, log *slog.Logger) err
 	if err := b.check(); err != nil {
 		return err
 	}
-	ctx, cancel := limited(ctx, b.seconds)
+	ctx, cancel := peer.Limit(ctx, b.seconds)
 	defer cancel()
 	if b.untilInputCloses {
 		go func() {
@@ -283,8 +284,8 @@ func (b *bridging) run(ctx context.Context, out io.Writer, log *slog.Logger) err
 	summary := s.summary()
 	log.Info("ended", "dropped", summary.Dropped)
 	if t := summary.Transcoding; t != nil {
-		log.Info("transcoding has added", "up ms", percentiles(t.Up), "down ms", percentiles(t.Down), "sound up ms", percentiles(t.SoundUp),
-			"sound down ms", percentiles(t.SoundDown), "of", "median/95 %/99 %/largest")
+		log.Info("transcoding has added", "up ms", t.Up.Text(), "down ms", t.Down.Text(), "sound up ms", t.SoundUp.Text(),
+			"sound down ms", t.SoundDown.Text(), "of", "median/95 %/99 %/largest")
 	}
 	if b.json {
 		err = errors.Join(err, json.NewEncoder(out).Encode(summary))

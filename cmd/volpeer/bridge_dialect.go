@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/dialect"
+	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
@@ -91,9 +92,9 @@ func (l *listener) clients() map[uint32]int {
 func (s *span) attendDialect(ctx context.Context) error {
 	heard := newListener(s.settings.output, s.tally)
 	query := vr2gather.Query{Client: s.settings.client, Tiles: s.settings.layout.Tiles, Qualities: s.settings.layout.Qualities}
-	limited, cancel := context.WithTimeout(ctx, joinTimeout)
+	limited, cancel := context.WithTimeout(ctx, peer.JoinTimeout)
 	session, err := dialect.Join(limited, dialect.Config{
-		URL: s.settings.room.server, Token: s.settings.room.token, Query: query, Sink: heard, Log: s.log,
+		URL: s.settings.room.Server, Token: s.settings.room.Token, Query: query, Sink: heard, Log: s.log,
 	})
 	cancel()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -99,7 +100,7 @@ func (s *span) serve(ctx context.Context, session *client.Session, requests chan
 
 // event takes what happened in the room.
 func (m *meeting) event(e client.Event) {
-	tell(m.log, e)
+	peer.LogEvent(m.log, e)
 	switch e := e.(type) {
 	case client.ParticipantJoined:
 		m.came(e.Participant)

@@ -11,7 +11,8 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/dialect"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/distribution"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -156,7 +157,7 @@ func (s *span) attend(ctx context.Context) error {
 	config := client.Config{
 		Publications: s.upward.publications(), Receive: s.settings.output, MaxUplink: volumetric.Bitrate(s.settings.most), Log: s.log,
 	}
-	session, err := s.settings.room.join(ctx, config)
+	session, err := s.settings.room.Join(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -166,8 +167,8 @@ func (s *span) attend(ctx context.Context) error {
 	s.log.Info("joined", "room", session.Room(), "identity", session.Identity())
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	requests := make(chan []signal.Choice, requestBacklog)
-	refused := make(chan []signal.Choice, requestBacklog)
+	requests := make(chan []signal.Choice, peer.RequestBacklog)
+	refused := make(chan []signal.Choice, peer.RequestBacklog)
 	running.Go(func() { s.send(ctx, session) })
 	running.Go(func() { s.ask(ctx, session, requests, refused) })
 	s.serve(ctx, session, requests, refused)
@@ -220,7 +221,7 @@ func (s *span) ask(ctx context.Context, session *client.Session, requests <-chan
 	for {
 		select {
 		case choices := <-requests:
-			limited, cancel := context.WithTimeout(ctx, replyTimeout)
+			limited, cancel := context.WithTimeout(ctx, peer.ReplyTimeout)
 			err := session.SetQuality(limited, choices...)
 			cancel()
 			if err == nil || ctx.Err() != nil {

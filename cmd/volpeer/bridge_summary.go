@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
+	"github.com/volsfu/volsfu/internal/peer/distribution"
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
@@ -22,8 +22,8 @@ type bridged struct {
 	Received client.FrameCounts `json:"received"`
 	// Up is from the last datagram of a frame to when it was handed over to be sent to the server, Down from the last packet of a frame to when all its
 	// datagrams were sent to the connector.
-	Up   summary.Percentiles `json:"up_ms"`
-	Down summary.Percentiles `json:"down_ms"`
+	Up   distribution.Percentiles `json:"up_ms"`
+	Down distribution.Percentiles `json:"down_ms"`
 	// Transcoding is what transcoding adds to the two, and to sound, from when a frame comes to when it is turned into the other codec; null where nothing is transcoded.
 	Transcoding *bridgedTranscoding `json:"transcoding"`
 	// Dropped is what was dropped, by reason.
@@ -33,11 +33,11 @@ type bridged struct {
 }
 
 type bridgedTranscoding struct {
-	Up   summary.Percentiles `json:"up_ms"`
-	Down summary.Percentiles `json:"down_ms"`
+	Up   distribution.Percentiles `json:"up_ms"`
+	Down distribution.Percentiles `json:"down_ms"`
 	// SoundUp and SoundDown are the same of sound, with what the codecs take to look ahead.
-	SoundUp   summary.Percentiles `json:"sound_up_ms"`
-	SoundDown summary.Percentiles `json:"sound_down_ms"`
+	SoundUp   distribution.Percentiles `json:"sound_up_ms"`
+	SoundDown distribution.Percentiles `json:"sound_down_ms"`
 	// Concealed is how many frames of sound were lost and made up.
 	Concealed int64 `json:"sound_frames_concealed"`
 }
@@ -74,15 +74,15 @@ func (s *span) summary() bridged {
 		Sessions:    s.figures.sessions,
 		ToConnector: s.figures.outlet,
 		Received:    s.figures.received,
-		Up:          summary.PercentilesOf(&s.figures.up),
-		Down:        summary.PercentilesOf(&s.figures.down),
+		Up:          s.figures.up.Percentiles(),
+		Down:        s.figures.down.Percentiles(),
 		Dropped:     s.tally.Counts(),
 		Uplink:      bridgedUplink{Paused: s.figures.uplink.Paused, GivenUp: s.figures.uplink.GivenUp, Dropped: s.figures.uplink.Dropped},
 	}
 	if s.settings.transcode {
 		b.Transcoding = &bridgedTranscoding{
-			Up: summary.PercentilesOf(&s.figures.packed), Down: summary.PercentilesOf(&s.figures.unpacked),
-			SoundUp: summary.PercentilesOf(&s.figures.spoken), SoundDown: summary.PercentilesOf(&s.figures.heard), Concealed: s.figures.concealed,
+			Up: s.figures.packed.Percentiles(), Down: s.figures.unpacked.Percentiles(),
+			SoundUp: s.figures.spoken.Percentiles(), SoundDown: s.figures.heard.Percentiles(), Concealed: s.figures.concealed,
 		}
 	}
 	if s.local != nil {

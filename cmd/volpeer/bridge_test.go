@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -64,7 +65,7 @@ func TestBridgeFlags(t *testing.T) {
 	if err := b.check(); err != nil {
 		t.Fatal(err)
 	}
-	if !b.local.Addr().IsLoopback() || b.room.server != "ws://host:8094" || b.room.name != "lobby" || b.room.identity != "7" {
+	if !b.local.Addr().IsLoopback() || b.room.Server != "ws://host:8094" || b.room.Name != "lobby" || b.room.Identity != "7" {
 		t.Errorf("flags come to %v in %+v, expected loopback, and client 7 in the lobby", b.local, b.room)
 	}
 	t.Setenv(tokenVariable, "secret")
@@ -74,7 +75,7 @@ func TestBridgeFlags(t *testing.T) {
 	if err := b.check(); err != nil {
 		t.Fatal(err)
 	}
-	if !b.local.Addr().IsUnspecified() || b.room.server != "wss://host" || b.room != (room{server: "wss://host", token: "secret"}) {
+	if !b.local.Addr().IsUnspecified() || b.room.Server != "wss://host" || b.room != (peer.Room{Server: "wss://host", Token: "secret"}) {
 		t.Errorf("flags come to %v in %+v, expected all addresses, and what the token says", b.local, b.room)
 	}
 	for name, test := range map[string]struct {
@@ -89,12 +90,12 @@ func TestBridgeFlags(t *testing.T) {
 		"no tile":            {func(b *bridging) { b.layout.Tiles = 0 }, errLayout},
 		"too many tiles":     {func(b *bridging) { b.layout.Tiles = volumetric.MaxTiles + 1 }, errLayout},
 		"too many qualities": {func(b *bridging) { b.layout.Qualities = volumetric.MaxQualities + 1 }, errLayout},
-		"negative time":      {func(b *bridging) { b.seconds = -1 }, errDuration},
+		"negative time":      {func(b *bridging) { b.seconds = -1 }, peer.ErrDuration},
 		"dialect":            {func(b *bridging) { b.dialect = "v2" }, errDialect},
 		"beyond loopback":    {func(b *bridging) { b.port = "0.0.0.0:8000" }, errNoSecret},
 		"beyond, IPv6":       {func(b *bridging) { b.port = "[::]:8000" }, errNoSecret},
 		"short secret":       {func(b *bridging) { b.secret = "fifteen letters" }, bridge.ErrSecret},
-		"named client":       {func(b *bridging) { b.dialect, b.room.identity = dialectVR2Gather, "ada" }, errIdentity},
+		"named client":       {func(b *bridging) { b.dialect, b.room.Identity = dialectVR2Gather, "ada" }, errIdentity},
 	} {
 		b := good()
 		test.change(b)
@@ -143,9 +144,9 @@ func TestBridgeAddresses(t *testing.T) {
 		{"ws://host:80/below/", "a/b", "", "ws://host:80/below/r/a%2Fb/websocket"},
 	} {
 		t.Setenv(roomVariable, test.variable)
-		b := &bridging{sfu: test.sfu, port: ":8000", layout: bridge.Layout{Tiles: 1, Qualities: 1}, dialect: dialectVR2Gather, room: room{name: test.room}}
-		if err := b.check(); err != nil || b.room.server != test.want {
-			t.Errorf("%s, room %q: %q with %v, expected %q", test.sfu, cmp.Or(test.room, test.variable), b.room.server, err, test.want)
+		b := &bridging{sfu: test.sfu, port: ":8000", layout: bridge.Layout{Tiles: 1, Qualities: 1}, dialect: dialectVR2Gather, room: peer.Room{Name: test.room}}
+		if err := b.check(); err != nil || b.room.Server != test.want {
+			t.Errorf("%s, room %q: %q with %v, expected %q", test.sfu, cmp.Or(test.room, test.variable), b.room.Server, err, test.want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/transcode"
+	"github.com/volsfu/volsfu/internal/peer/codecs"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -197,7 +198,7 @@ func (m *meeting) deliverUnpacked(ctx context.Context, u unpacked) {
 	if u.err != nil {
 		m.tally.Add(bridge.DropReceivedCodec)
 		if errors.Is(u.err, codec.ErrUnknown) && m.transcoding.tells(u.frame.Codec) {
-			m.log.Warn("frames for the connector are not transcoded", "participant", u.frame.Track.Participant, "error", explained(u.frame.Codec, u.err))
+			m.log.Warn("frames for the connector are not transcoded", "participant", u.frame.Track.Participant, "error", codecs.Explain(u.frame.Codec, u.err))
 		}
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
@@ -132,7 +133,7 @@ func (u *upward) publisher(ctx context.Context, session *client.Session, f outgo
 		return nil
 	}
 	publication := u.describe(f)
-	limited, cancel := context.WithTimeout(ctx, replyTimeout)
+	limited, cancel := context.WithTimeout(ctx, peer.ReplyTimeout)
 	defer cancel()
 	publisher, err := session.Publish(limited, publication)
 	if err != nil {

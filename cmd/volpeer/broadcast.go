@@ -8,8 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/opus"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/opus"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -51,7 +52,7 @@ func (b *broadcast) run(ctx context.Context, session presence, seconds float64) 
 	if err := connected(ctx, session, b.log); err != nil || ctx.Err() != nil {
 		return err
 	}
-	ctx, cancel := limited(ctx, seconds)
+	ctx, cancel := peer.Limit(ctx, seconds)
 	defer cancel()
 	b.began = time.Now()
 	var running sync.WaitGroup
@@ -85,7 +86,7 @@ func connected(ctx context.Context, session presence, log *slog.Logger) error {
 			if !open {
 				return session.Err()
 			}
-			tell(log, e)
+			peer.LogEvent(log, e)
 			if _, ok := e.(client.Connected); ok {
 				return nil
 			}
@@ -109,7 +110,7 @@ func (b *broadcast) follow(ctx context.Context, session presence, failures <-cha
 				events = nil
 				continue
 			}
-			tell(b.log, e)
+			peer.LogEvent(b.log, e)
 		case now := <-ticker.C:
 			counts := b.take(now)
 			_, _ = fmt.Fprintln(b.console, producedLine(b.description.Name, &counts, session.Uplink().Estimate, now.Sub(last)))

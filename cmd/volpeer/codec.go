@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/codecbench"
+	"github.com/volsfu/volsfu/internal/peer/codecs"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
@@ -171,7 +172,7 @@ func (m *measuring) choose(ladder *codecbench.Ladder) error {
 			if threads > 1 {
 				on = fmt.Sprintf("parts:%s:%d", name, threads)
 			}
-			c, err := namedCodec(on)
+			c, err := codecs.Find(on)
 			if err != nil {
 				return fmt.Errorf("--codecs: %w", err)
 			}

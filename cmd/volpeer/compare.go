@@ -16,9 +16,10 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/likeness"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/render"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/sight"
 	"github.com/volsfu/volsfu/internal/lab/visual"
+	"github.com/volsfu/volsfu/internal/peer/codecs"
+	"github.com/volsfu/volsfu/internal/peer/render"
+	"github.com/volsfu/volsfu/internal/peer/sight"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -70,7 +71,7 @@ func newCompare() *cobra.Command {
 	f.Float64Var(&c.capture.FPS, "fps", 0, "frames per second; 0 takes the source's own rate, 30 where it has none")
 	f.IntVar(&c.capture.Points, "points", 125000, "points per frame at most; 0 takes all")
 	f.IntVar(&c.capture.Seed, "seed", 0, "looks and motion of the synthetic figure, and the order of points")
-	f.StringVar(&c.codec, "codec", "", codecGrammar+"; without, draco where it is built in")
+	f.StringVar(&c.codec, "codec", "", codecs.Grammar+"; without, draco where it is built in")
 	f.IntVar(&c.bits, "bits", 11, "bits per coordinate, 1 to 30")
 	f.IntVar(&c.speed, "speed", 7, "speed of the codec, 0 (smallest) to 10 (fastest)")
 	f.BoolVar(&c.colorless, "no-colors", false, "the colours were left out")
@@ -112,7 +113,7 @@ func (c *comparing) check(log *slog.Logger) (chosen codec.Codec, params codec.Pa
 	if c.capture.Background, err = depth.ParseBackground(c.background); err != nil {
 		return nil, params, fmt.Errorf("--background: %w", err)
 	}
-	if chosen, err = chooseCodec(c.codec, log); err != nil {
+	if chosen, err = codecs.Choose(c.codec, log); err != nil {
 		return nil, params, err
 	}
 	params = codec.Params{PositionBits: c.bits, Speed: c.speed, NoColors: c.colorless}
@@ -123,7 +124,7 @@ func (c *comparing) check(log *slog.Logger) (chosen codec.Codec, params codec.Pa
 func (c *comparing) views() (func(capture.Info, time.Duration) render.View, error) {
 	switch {
 	case c.view != "":
-		view, err := parseView(c.view)
+		view, err := render.ParseView(c.view)
 		if err != nil {
 			return nil, fmt.Errorf("--render-from: %w", err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/rendezvous"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
+	"github.com/volsfu/volsfu/internal/peer"
 )
 
 func newDirect() *cobra.Command {
@@ -59,7 +60,7 @@ func (d *direct) check() error {
 		return errMeeting
 	}
 	if d.seconds < 0 {
-		return fmt.Errorf("--seconds: %w", errDuration)
+		return fmt.Errorf("--seconds: %w", peer.ErrDuration)
 	}
 	return nil
 }

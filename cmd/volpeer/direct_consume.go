@@ -12,8 +12,8 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/consumer"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/rendezvous"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/render"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/sight"
+	"github.com/volsfu/volsfu/internal/peer/render"
+	"github.com/volsfu/volsfu/internal/peer/sight"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -23,7 +23,7 @@ type consuming struct {
 	viewpoint string
 	person    string
 	sameClock bool
-	render    rendering
+	render    render.Flags
 }
 
 func newConsume() *cobra.Command { return newConsumeOf(&consuming{}) }
@@ -43,7 +43,7 @@ func newConsumeOf(c *consuming) *cobra.Command {
 	f.StringVar(&c.viewpoint, "viewpoint", "", "CSV file with recorded head movements to look around by, 30 per second, in a loop")
 	f.StringVar(&c.person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
 	f.BoolVar(&c.sameClock, "same-clock", false, "the producer has the clock of this host, as in another of its network namespaces: take no estimate for it")
-	c.render.flags(f)
+	c.render.Add(f)
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func (c *consuming) run(ctx context.Context, out, console io.Writer, log *slog.L
 			return fmt.Errorf("--viewpoint: %w", err)
 		}
 	}
-	easel, err := c.render.easel(log)
+	easel, err := newEasel(&c.render, log)
 	if err != nil {
 		return err
 	}
@@ -100,26 +100,26 @@ type easel struct {
 	layers     [1]render.Layer
 }
 
-// easel makes it, nil where nothing is to be drawn.
-func (r *rendering) easel(log *slog.Logger) (*easel, error) {
-	if !r.on && r.dir == "" {
+// newEasel makes an easel; nil if nothing is to be drawn.
+func newEasel(r *render.Flags, log *slog.Logger) (*easel, error) {
+	if !r.On && r.Dir == "" {
 		return nil, nil
 	}
-	if r.every < 1 {
-		return nil, fmt.Errorf("%w, got %d", errEvery, r.every)
+	if r.Every < 1 {
+		return nil, fmt.Errorf("%w, got %d", render.ErrEvery, r.Every)
 	}
-	e := &easel{every: int64(r.every), view: &view{}}
-	if r.from != "" {
-		from, err := parseView(r.from)
+	e := &easel{every: int64(r.Every), view: &view{}}
+	if r.From != "" {
+		from, err := render.ParseView(r.From)
 		if err != nil {
 			return nil, fmt.Errorf("--render-from: %w", err)
 		}
 		e.view.set(from)
 		e.view.fixed = true
 	}
-	if r.dir != "" {
+	if r.Dir != "" {
 		var err error
-		if e.gallery, err = render.OpenGallery(r.dir, log); err != nil {
+		if e.gallery, err = render.OpenGallery(r.Dir, log); err != nil {
 			return nil, fmt.Errorf("--render-dir: %w", err)
 		}
 	}

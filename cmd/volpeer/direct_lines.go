@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
+	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -26,11 +27,11 @@ func directReport(s *directSummary) string {
 	fmt.Fprintf(&b, "%d frames sent, %d intact, %d corrupt, %d lost; %d unsent; reliability %s\n", s.Sent, s.Intact, s.Corrupt, s.Lost, s.Unsent, share(s.Reliability))
 	fmt.Fprintf(&b, "%d decoded, %d superseded, %d undecodable\n", s.Decoded, s.Report.Superseded, s.Undecodable)
 	if s.Targeted > 0 {
-		fmt.Fprintf(&b, "%d of %d frames within 5 %% of their target, off by %s %%\n", s.WithinTarget, s.Targeted, percentiles(s.OffTarget))
+		fmt.Fprintf(&b, "%d of %d frames within 5 %% of their target, off by %s %%\n", s.WithinTarget, s.Targeted, s.OffTarget.Text())
 	}
 	for _, name := range stageOrder {
 		if p := s.Stages[name]; p.P50 != nil {
-			fmt.Fprintf(&b, "%-19s %s ms\n", strings.ReplaceAll(name, "_", " "), percentiles(p))
+			fmt.Fprintf(&b, "%-19s %s ms\n", strings.ReplaceAll(name, "_", " "), p.Text())
 		}
 	}
 	b.WriteString("(median/95 %/99 %/largest)\n")
@@ -49,9 +50,9 @@ func share(part *float64) string {
 func directLine(now, before *stages.Report, took time.Duration, estimate volumetric.Bitrate) string {
 	frames, per := now.Sent-before.Sent, func(sum int64, count int64) int64 { return sum / max(count, 1) }
 	line := fmt.Sprintf("%.1f fps decoded  %d points  %s", float64(now.Decoded-before.Decoded)/took.Seconds(), per(now.Points-before.Points, frames),
-		rate(now.Wire-before.Wire, took))
+		peer.RateText(now.Wire-before.Wire, took))
 	if estimate > 0 {
 		line += fmt.Sprintf("  of %v estimated", estimate)
 	}
-	return line + fmt.Sprintf("  lost %d  corrupt %d  unsent %d  capture to decoded %s ms", now.Lost, now.Corrupt, now.Unsent, percentiles(now.Stages["capture_to_decoded"]))
+	return line + fmt.Sprintf("  lost %d  corrupt %d  unsent %d  capture to decoded %s ms", now.Lost, now.Corrupt, now.Unsent, now.Stages["capture_to_decoded"].Text())
 }

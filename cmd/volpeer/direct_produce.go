@@ -16,9 +16,12 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/producer"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/rendezvous"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stream"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/worth"
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/cameras"
+	"github.com/volsfu/volsfu/internal/peer/codecs"
+	"github.com/volsfu/volsfu/internal/peer/worth"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -31,7 +34,7 @@ import (
 type producing struct {
 	direct
 	source     string
-	cameras    cameraFlags
+	cameras    cameras.Flags
 	background []string
 	capture    capture.Options
 	transport  string
@@ -40,14 +43,14 @@ type producing struct {
 	bits       int
 	speed      int
 	colorless  bool
-	rate       bitrate
-	least      bitrate
-	most       bitrate
+	rate       peer.Bitrate
+	least      peer.Bitrate
+	most       peer.Bitrate
 	pacing     string
 	regionBy   string
 	gap        time.Duration
 	count      int
-	seeing
+	seeing     worth.Flags
 }
 
 func newProduce() *cobra.Command {
@@ -65,14 +68,14 @@ func newProduce() *cobra.Command {
 	f.StringVar(&p.source, "source", "synthetic", "where the clouds come from: "+strings.Join(capture.Kinds(), ", "))
 	f.StringArrayVar(&p.background, "background", nil, "what of depth images is not the object, may be given several times: "+depth.BackgroundGrammar)
 	f.StringVar(&p.capture.Calibration, "calibration", "", "where several cameras stand, a file in YAML or JSON; without, all stand at the origin")
-	p.cameras.add(f)
+	p.cameras.Add(f)
 	f.Float64Var(&p.capture.FPS, "fps", 0, "frames per second; 0 takes the source's own rate, 30 where it has none")
 	f.IntVar(&p.capture.Points, "points", 125000, "points per frame at most; 0 takes all")
 	f.IntVar(&p.capture.Seed, "seed", 0, "looks and motion of the synthetic figure, and the order of points")
 	f.StringVar(&p.transport, "transport", rendezvous.TransportWebRTC, "webrtc: a peer connection, encrypted; udp: plain datagrams")
 	f.StringVar(&p.mode, "mode", rendezvous.ModeAdaptive,
 		"adaptive: each frame with as many points as the way and the view are worth, paced and repaired; paper002: as the tool of paper 002 sends, over udp")
-	f.StringVar(&p.codec, "codec", "", codecGrammar+"; without, draco where it is built in")
+	f.StringVar(&p.codec, "codec", "", codecs.Grammar+"; without, draco where it is built in")
 	f.IntVar(&p.bits, "bits", 11, "bits per coordinate, 1 to 30")
 	f.IntVar(&p.speed, "speed", 7, "speed of the codec, 0 (smallest) to 10 (fastest)")
 	f.BoolVar(&p.colorless, "no-colors", false, "leave the colours out")
@@ -80,7 +83,7 @@ func newProduce() *cobra.Command {
 	f.Var(&p.least, "min-bitrate", "mode adaptive: the least estimate, and the first one; without, 12.5Mbit")
 	f.Var(&p.most, "max-bitrate", "mode adaptive: the largest estimate; without, 90Mbit")
 	f.StringVar(&p.pacing, "pacing", string(pacing.Default), "mode adaptive: how frames are spread: spread:PART of the frame interval, spread:TIME, burst5ms or off")
-	p.seeing.add(f, list(pointcloud.DefaultFieldOfView().Maxima))
+	p.seeing.Add(f, worth.List(pointcloud.DefaultFieldOfView().Maxima))
 	f.StringVar(&p.regionBy, "region-by", regionByObject, "mode adaptive: what has a region of the view: object, by its middle, or point, each by its own place")
 	f.IntVar(&p.count, "count", 0, "end after so many frames; 0 sends until the time is over")
 	f.DurationVar(&p.gap, "gap", time.Microsecond, "mode paper002: time between two packets; 0 for none")
@@ -134,10 +137,10 @@ func (p *producing) check(log *slog.Logger) (d directProduction, err error) {
 	if p.capture.Background, err = depth.ParseBackground(p.background); err != nil {
 		return d, fmt.Errorf("--background: %w", err)
 	}
-	if err := p.cameras.set(&p.capture.RealSense, log); err != nil {
+	if err := p.cameras.Set(&p.capture.RealSense, log); err != nil {
 		return d, err
 	}
-	if d.codec, err = chooseCodec(p.codec, log); err != nil {
+	if d.codec, err = codecs.Choose(p.codec, log); err != nil {
 		return d, err
 	}
 	d.params = codec.Params{PositionBits: p.bits, Speed: p.speed, NoColors: p.colorless, Box: volumetric.BoundingBox{Max: [3]float32{1, 1, 1}}}
@@ -164,14 +167,14 @@ func (p *producing) view() (field pointcloud.FieldOfView, sampler *worth.Sampler
 	if by := cmp.Or(p.regionBy, regionByObject); by != regionByObject && by != regionByPoint {
 		return field, nil, fmt.Errorf("%w, got %.32q", errRegionBy, p.regionBy)
 	}
-	if field, err = p.field(); err != nil {
+	if field, err = p.seeing.Field(); err != nil {
 		return field, nil, err
 	}
 	var points pointcloud.FieldOfView
 	if p.regionBy == regionByPoint {
 		points, field = field, points
 	}
-	config, err := p.worth(points)
+	config, err := p.seeing.Config(points)
 	if err != nil || !config.Matters() {
 		return field, nil, err
 	}

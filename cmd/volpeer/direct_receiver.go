@@ -20,8 +20,9 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/rendezvous"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stream"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/render"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/sight"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/render"
+	"github.com/volsfu/volsfu/internal/peer/sight"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -231,7 +232,7 @@ func (r *directReceiver) hear() error {
 
 // consume decodes until the context ends or the time is over.
 func (r *directReceiver) consume(ctx context.Context, way receivingWay) {
-	ctx, stop := limited(ctx, r.flags.seconds)
+	ctx, stop := peer.Limit(ctx, r.flags.seconds)
 	defer stop()
 	var running sync.WaitGroup
 	running.Go(func() { r.consumer.Run(ctx) })
@@ -240,7 +241,7 @@ func (r *directReceiver) consume(ctx context.Context, way receivingWay) {
 		running.Go(func() { r.adaptive.Watch(ctx, way, r.clock) })
 	}
 	if r.trace != nil {
-		running.Go(func() { look(ctx, r, r.trace) })
+		running.Go(func() { r.trace.Look(ctx, r) })
 	}
 	running.Wait()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stream"
 	"github.com/volsfu/volsfu/internal/chunks"
+	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -195,7 +196,7 @@ func (s *directSender) produce(ctx context.Context, way directWay, running *sync
 	defer stopTelling()
 	var teller sync.WaitGroup
 	teller.Go(func() { s.tell(telling, outlet) })
-	capturing, stop := limited(ctx, s.flags.seconds)
+	capturing, stop := peer.Limit(ctx, s.flags.seconds)
 	defer stop()
 	if w, ok := way.(*carry.WebRTC); ok {
 		running.Go(func() {

@@ -3,7 +3,7 @@ package main
 import (
 	"sync"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/render"
+	"github.com/volsfu/volsfu/internal/peer/render"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 

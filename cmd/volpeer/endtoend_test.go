@@ -14,9 +14,10 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/distribution"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -54,7 +55,7 @@ func openVenue(t *testing.T) *venue {
 }
 
 // door is how somebody comes in, from a host of their own.
-func (v *venue) door(identity string) room {
+func (v *venue) door(identity string) peer.Room {
 	v.t.Helper()
 	link, err := netem.ParseProfile(accessLink)
 	if err != nil {
@@ -68,7 +69,7 @@ func (v *venue) door(identity string) room {
 		v.t.Fatal(err)
 	}
 	v.next = v.next.Next()
-	return room{server: v.conference.Server.URL(), name: "room", identity: identity, media: media}
+	return peer.Room{Server: v.conference.Server.URL(), Name: "room", Identity: identity, Media: media}
 }
 
 // punctuality measures how late timers fire until the context ends.
@@ -108,7 +109,7 @@ func (v *venue) spend() evening {
 	e := evening{truth: &truth{frames: make(map[uint32]time.Time), sound: make(map[string][]time.Time)}}
 	broadcasting := v.publish(ctx, e.truth)
 	door := v.door("carol")
-	listening, err := door.join(ctx, client.Config{Receive: true})
+	listening, err := door.Join(ctx, client.Config{Receive: true})
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ const maxMappingError = 3 * time.Millisecond
 func TestEndToEnd(t *testing.T) {
 	e := openVenue(t).spend()
 	e.check(t)
-	t.Logf("%s", report(&e.summary))
+	t.Logf("%s", e.summary.Text())
 	frames, sound, unmapped := e.truth.errors(t, &e.observed)
 	frameError, soundError := frames.Quantile(0.95), sound.Quantile(0.95)
 	t.Logf("capture times of %d frames are off by %v, of %d packets of sound by %v (95 %%); %d packets came before the first sender report",

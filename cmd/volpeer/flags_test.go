@@ -5,28 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/volsfu/volsfu/internal/quality/rates"
 	"github.com/volsfu/volsfu/pkg/client"
 )
-
-func TestBitrates(t *testing.T) {
-	for text, want := range map[string]bitrate{
-		"20Mbit": 20e6, "500kbit": 500e3, "1.5Gbit/s": 1.5e9, "9600bit": 9600, "2 Mbit": 2e6, "0.5kbit": 500,
-		"20": 0, "Mbit": 0, "-1Mbit": 0, "0Mbit": 0, "NaNbit": 0, "1e9Gbit": 0, "20MB": 0, "": 0, "20mbit": 0,
-	} {
-		var b bitrate
-		if err := b.Set(text); b != want || (want == 0) != errors.Is(err, rates.ErrSyntax) {
-			t.Errorf("%q: got %d, %v; want %d", text, b, err, want)
-		}
-	}
-	b := bitrate(20e6)
-	if b.String() != "20 Mbit/s" || (*new(bitrate)) != 0 || new(bitrate).String() != "" {
-		t.Errorf("20e6 bit/s are %q", b.String())
-	}
-	if err := b.Set(b.String()); err != nil || b != 20e6 {
-		t.Errorf("a rate as it is printed is read as %d, %v", b, err)
-	}
-}
 
 func TestPoses(t *testing.T) {
 	half := math.Sqrt(0.5)

@@ -1,79 +1,15 @@
 package main
 
 import (
-	"errors"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/decode"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/render"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
+	"github.com/volsfu/volsfu/internal/peer/render"
 	"github.com/volsfu/volsfu/pkg/client"
-	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
-
-func TestClockSettings(t *testing.T) {
-	for _, test := range []struct {
-		source, offset string
-		shift          time.Duration
-		fails          bool
-	}{
-		{"", "", 0, false},
-		{"ptp", "", 0, false},
-		{"estimated", "-1.5s", -1500 * time.Millisecond, false},
-		{"sundial", "", 0, true},
-		{"", "soon", 0, true},
-	} {
-		t.Setenv(clockOffsetVariable, test.offset)
-		source, shift, err := clockSettings(test.source)
-		if (err != nil) != test.fails || !test.fails && (string(source) != test.source || shift != test.shift) {
-			t.Errorf("%q moved by %q: got %q, %v, %v", test.source, test.offset, source, shift, err)
-		}
-	}
-	t.Setenv(clockOffsetVariable, "")
-	if _, _, err := clockSettings("sundial"); !errors.Is(err, errClock) {
-		t.Errorf("error is %v, expected errClock", err)
-	}
-}
-
-func TestLayersTable(t *testing.T) {
-	if text := layersTable(nil) + layersTable(&summary.Layers{}); text != "" {
-		t.Errorf("nothing measured gives %q", text)
-	}
-	var book summary.LayerBook
-	r := frametimes.Record{}
-	r.Clocks[frametimes.Sender] = frametimes.Clock{Source: frametimes.SourceEstimated, Offset: 50 * time.Millisecond, Bound: 300 * time.Microsecond, Uncertainty: 20 * time.Microsecond}
-	r.Clocks[frametimes.Receiver] = frametimes.Clock{
-		Source: frametimes.SourceSystem, Bound: 2 * time.Millisecond, Uncertainty: 1100 * time.Microsecond, Disagreement: time.Millisecond,
-	}
-	for s := range frametimes.Stamp(frametimes.Stamps) {
-		if s != frametimes.FirstSentHardware && s != frametimes.ServerFirstInHardware && s != frametimes.ServerFirstOutHardware && s != frametimes.FirstReceivedHardware {
-			r.Set(s, time.Unix(1_800_000_000, 0).Add(time.Duration(s)*time.Millisecond))
-		}
-	}
-	layers := r.Layers()
-	book.Add(&r, &layers)
-	text := layersTable(book.Sum())
-	for _, want := range []string{
-		"layers of 1 tile frames, 1 of them with every stage", "service                   28.000", "50000 µs added, ± 300 µs at most, ± 20 µs if the path is symmetric",
-		"± at most ± symmetric", "28.000     2.300       1.120\n", "7.000     0.300       0.020\n", "1.000     0.000       0.000\n",
-		"clock of the receiver: system, but the estimate finds it -1000 µs off, ± 1000 µs", "stamps of network cards: absent",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-	r.Times[frametimes.FirstSentKernel], r.Times[frametimes.ServerFirstInKernel], r.Times[frametimes.ServerFirstOutKernel], r.Times[frametimes.FirstReceivedKernel] = 0, 0, 0, 0
-	layers = r.Layers()
-	var bare summary.LayerBook
-	bare.Add(&r, &layers)
-	if text := layersTable(bare.Sum()); !strings.Contains(text, "stamps of kernels and network cards: absent") {
-		t.Errorf("no word of absent stamps in\n%s", text)
-	}
-}
 
 // stopwatch keeps what it is told.
 type stopwatch struct {

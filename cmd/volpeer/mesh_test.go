@@ -47,7 +47,7 @@ func TestMeshes(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	door := v.door("alice")
-	session, err := door.join(ctx, client.Config{Publications: []volumetric.Publication{{
+	session, err := door.Join(ctx, client.Config{Publications: []volumetric.Publication{{
 		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 30,
 		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, Format: "codec=drcm"},
 		Tiles:     []volumetric.Tile{{Box: vertices.Bounds()}},

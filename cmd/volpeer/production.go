@@ -8,13 +8,15 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/opus"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
-	"github.com/volsfu/volsfu/internal/quality"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/codecs"
+	"github.com/volsfu/volsfu/internal/peer/opus"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/ladder"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -27,15 +29,15 @@ func (p *publication) productionFlags(f *pflag.FlagSet, points int) {
 	f.Float64Var(&p.capture.FPS, "fps", 0, "frames per second; 0 takes the source's own rate, 30 where it has none")
 	f.IntVar(&p.capture.Points, "points", points, "points per frame at most; larger frames are sampled down evenly; 0 takes all")
 	f.IntVar(&p.capture.Seed, "seed", 0, "looks and motion of the synthetic figure, the order of points, and the clusters of kmeans")
-	p.cameras.add(f)
+	p.cameras.Add(f)
 	f.StringVar(&p.tiling, "tiling", "direction", "how the object is cut into tiles: "+tilingHelp)
 	f.IntVar(&p.tiles, "tiles", 0, fmt.Sprintf("number of tiles; 0 is what is usual: 4 by direction, which has %v", pointcloud.TileCounts()))
 	f.StringVar(&p.labels, "label-tiles", "", "tiles of --tiling labels as NAME=LABEL[+LABEL…],…; without, the body parts of the synthetic figure")
-	f.StringVar(&p.qualities, "qualities", defaultQualities, quality.Grammar)
+	f.StringVar(&p.qualities, "qualities", defaultQualities, ladder.Grammar)
 	f.StringVar(&p.split, "split", "", "qualities as descriptions that add up, by their shares of the points in %, as in 60,25,15[:BITS[:SPEED]]")
 	f.StringVar(&p.sampling, "sampling", samplingEven, "which points qualities with fewer than all keep: even; importance, which has more of them at edges of colours and shapes; or voxels, each the mean of what is within, as large as gives about so many")
 	f.StringVar(&p.weights, "label-weights", "", "with --sampling importance, how much more likely points are kept by label, as LABEL=FACTOR,…")
-	f.StringVar(&p.codec, "codec", "", codecGrammar+"; without, draco where it is built in")
+	f.StringVar(&p.codec, "codec", "", codecs.Grammar+"; without, draco where it is built in")
 	f.StringVar(&p.name, "publication", "body", "name of the publication")
 	f.StringVar(&p.mode, "mode", string(volumetric.ModeAlternatives),
 		"alternatives: receivers get one quality of each tile; descriptions: qualities complement each other, receivers get any of them")
@@ -58,7 +60,7 @@ type production struct {
 
 // check reads the flags.
 func (p *publication) check(log *slog.Logger) (production, error) {
-	if err := p.room.check(); err != nil {
+	if err := p.room.Check(); err != nil {
 		return production{}, err
 	}
 	return p.settings(log)
@@ -75,9 +77,9 @@ func (p *publication) settings(log *slog.Logger) (production, error) {
 	case p.audio != "" && p.name == soundName:
 		return production{}, errName
 	case p.seconds < 0:
-		return production{}, fmt.Errorf("--seconds: %w", errDuration)
+		return production{}, fmt.Errorf("--seconds: %w", peer.ErrDuration)
 	case p.within < 0:
-		return production{}, fmt.Errorf("--encode-within: %w", errDuration)
+		return production{}, fmt.Errorf("--encode-within: %w", peer.ErrDuration)
 	case p.colors < 0 || p.colors > 100:
 		return production{}, fmt.Errorf("--color-quality: expected 0 to 100, got %d", p.colors)
 	}
@@ -89,7 +91,7 @@ func (p *publication) settings(log *slog.Logger) (production, error) {
 		return production{}, fmt.Errorf("--background: %w", err)
 	}
 	p.capture.Background = background
-	if err := p.cameras.set(&p.capture.RealSense, log); err != nil {
+	if err := p.cameras.Set(&p.capture.RealSense, log); err != nil {
 		return production{}, err
 	}
 	tiling, err := p.cut()
@@ -104,7 +106,7 @@ func (p *publication) settings(log *slog.Logger) (production, error) {
 	if p.vr2gather {
 		name = codec.CWI0.Name()
 	}
-	c, err := chooseCodec(name, log)
+	c, err := codecs.Choose(name, log)
 	if err != nil {
 		return production{}, err
 	}

@@ -12,6 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/timing"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/cameras"
+	"github.com/volsfu/volsfu/internal/peer/worth"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -20,11 +24,11 @@ import (
 
 // publication is what the flags of volpeer publish say.
 type publication struct {
-	room       room
+	room       peer.Room
 	source     string
 	capture    capture.Options
 	background []string
-	cameras    cameraFlags
+	cameras    cameras.Flags
 	tiling     string
 	tiles      int
 	labels     string
@@ -37,15 +41,15 @@ type publication struct {
 	within     time.Duration
 	vr2gather  bool
 	audience   string
-	seeing     seeing
+	seeing     worth.Flags
 	name       string
 	mode       string
 	audio      string
-	most       bitrate
+	most       peer.Bitrate
 	pose       string
 	seconds    float64
 	json       bool
-	times      frameTimes
+	times      timing.Measurement
 }
 
 func newPublish() *cobra.Command {
@@ -58,7 +62,7 @@ func newPublish() *cobra.Command {
 			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), newLog(cmd))
 		},
 	}
-	p.room.flags(cmd)
+	p.room.Flags(cmd.Flags())
 	f := cmd.Flags()
 	p.productionFlags(f, 40000)
 	f.IntVar(&p.colors, "color-quality", 0, fmt.Sprintf("quality of colours that the codec keeps with loss, 1 to 100 as JPEG counts it; 0 is %d", codec.DefaultColorQuality))
@@ -67,11 +71,11 @@ func newPublish() *cobra.Command {
 	f.StringVar(&p.audio, "audio", "", "sound beside the video: tone, or an Ogg Opus file that is played in a loop")
 	f.Var(&p.most, "max-bitrate", "what is sent at most, such as 20Mbit; without, as much as the network carries")
 	f.StringVar(&p.audience, "audience", "", "where those stand who look at the object, X,Y,Z in metres in its own coordinates: what they see less of has fewer points, by --regions and --detail-distance")
-	p.seeing.add(f, "")
+	p.seeing.Add(f, "")
 	f.StringVar(&p.pose, "pose", "", "where the object stands in the room: X,Y,Z in metres, and YAW in degrees to the left if it is turned")
 	f.Float64Var(&p.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
 	f.BoolVar(&p.json, "json", false, "print one JSON object at the end")
-	p.times.flags(f)
+	p.times.Flags(f)
 	return cmd
 }
 
@@ -90,26 +94,26 @@ func (p *publication) run(ctx context.Context, out, console io.Writer, log *slog
 	}
 	defer b.producer.Close()
 	b.console, b.log = console, log
-	if err := p.times.open(log); err != nil {
+	if err := p.times.Open(log); err != nil {
 		return err
 	}
 	session, err := p.enter(ctx, b)
 	if err != nil {
-		return errors.Join(err, p.times.close())
+		return errors.Join(err, p.times.Close())
 	}
-	p.times.follow(session)
+	p.times.Follow(session)
 	log.Info("joined", "room", session.Room(), "identity", session.Identity(), "source", p.source, "tiles", len(b.description.Tiles), "qualities", len(b.description.Qualities))
 	err = b.run(ctx, session, p.seconds)
 	_ = session.Close()
 	if p.json {
 		sum := b.summary()
-		sum.Layers = p.times.sum()
+		sum.Layers = p.times.Sum()
 		err = errors.Join(err, json.NewEncoder(out).Encode(sum))
 	} else {
-		_, printed := fmt.Fprint(out, layersTable(p.times.sum()))
+		_, printed := fmt.Fprint(out, p.times.Sum().Table())
 		err = errors.Join(err, printed)
 	}
-	return errors.Join(err, p.times.close())
+	return errors.Join(err, p.times.Close())
 }
 
 // open opens the source and prepares what is made of it. Tiles that were encoded before are sent as they are.
@@ -184,7 +188,7 @@ func (p *publication) enter(ctx context.Context, b *broadcast) (*client.Session,
 	if b.sound != nil {
 		publications = append(publications, describeSound())
 	}
-	session, err := p.room.join(ctx, client.Config{Publications: publications, MaxUplink: volumetric.Bitrate(p.most), FrameTimes: p.times.wanted(), Log: b.log})
+	session, err := p.room.Join(ctx, client.Config{Publications: publications, MaxUplink: volumetric.Bitrate(p.most), FrameTimes: p.times.Wanted(), Log: b.log})
 	if err != nil {
 		return nil, err
 	}

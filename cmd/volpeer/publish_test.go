@@ -59,7 +59,7 @@ func (p *fakePublisher) enough() bool {
 func prepared(t *testing.T, sink *fakePublisher) *broadcast {
 	t.Helper()
 	p := &publication{tiles: 2, qualities: "low,mid,high", codec: "raw", name: "body", mode: "alternatives", audio: "tone"}
-	p.room.token = "some"
+	p.room.Token = "some"
 	log := slog.New(slog.DiscardHandler)
 	settings, err := p.check(log)
 	if err != nil {

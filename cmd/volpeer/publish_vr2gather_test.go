@@ -18,6 +18,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
+	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -103,7 +104,7 @@ func broadcastVR2Gather(ctx context.Context, t *testing.T, url string) (kept *ke
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	p := &publication{
-		room: room{server: url, name: "room", identity: "alice"}, source: "synthetic", capture: capture.Options{FPS: 30, Points: 2000}, tiles: 2, qualities: "low,high",
+		room: peer.Room{Server: url, Name: "room", Identity: "alice"}, source: "synthetic", capture: capture.Options{FPS: 30, Points: 2000}, tiles: 2, qualities: "low,high",
 		name: "body", mode: string(volumetric.ModeAlternatives), vr2gather: true,
 	}
 	settings, err := p.check(log)
@@ -154,7 +155,7 @@ func TestVR2GatherPublication(t *testing.T) {
 	defer stop()
 	url := conference.Server.URL()
 	kept, ended := broadcastVR2Gather(ctx, t, url)
-	w := &watching{room: room{server: url, name: "room", identity: "bob"}, seconds: 5, quality: "auto", deadline: signal.MaxDeadline, json: true}
+	w := &watching{room: peer.Room{Server: url, Name: "room", Identity: "bob"}, seconds: 5, quality: "auto", deadline: signal.MaxDeadline, json: true}
 	var out bytes.Buffer
 	watched := make(chan error, 1)
 	go func() { watched <- w.run(ctx, nil, &out, io.Discard, slog.New(slog.DiscardHandler)) }()
@@ -181,7 +182,7 @@ func TestVR2GatherPublication(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sum.Decoded == 0 || sum.Undecodable != 0 || sum.Latency.P50 == nil || *sum.Latency.P50 <= 0 || *sum.Latency.P50 > 1000 {
-		t.Errorf("the watcher decoded %d frames and could not decode %d, latency %s ms", sum.Decoded, sum.Undecodable, percentiles(sum.Latency))
+		t.Errorf("the watcher decoded %d frames and could not decode %d, latency %s ms", sum.Decoded, sum.Undecodable, sum.Latency.Text())
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/distribution"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -29,18 +31,18 @@ type published struct {
 	// not encoded since nobody took them, given up ones since the uplink could not carry them; what both would have taken is saved. Late ones were
 	// not encoded since they would not have been done in time. Dropped ones were handed over, and left out since they had waited for the uplink for
 	// too long.
-	TileFramesSent    int64               `json:"tile_frames_sent"`
-	TileFramesUnsent  int64               `json:"tile_frames_unsent"`
-	TileFramesPaused  int64               `json:"tile_frames_paused"`
-	TileFramesGivenUp int64               `json:"tile_frames_given_up"`
-	TileFramesLate    int64               `json:"tile_frames_late"`
-	TileFramesDropped int64               `json:"tile_frames_dropped"`
-	BitsSaved         int64               `json:"bits_saved"`
-	Uplink            publishedUplink     `json:"uplink"`
-	Encode            summary.Percentiles `json:"encode_ms"`
-	Bitrate           int64               `json:"bitrate_bps"`
-	Points            float64             `json:"points_per_frame"`
-	Audio             publishedSound      `json:"audio"`
+	TileFramesSent    int64                    `json:"tile_frames_sent"`
+	TileFramesUnsent  int64                    `json:"tile_frames_unsent"`
+	TileFramesPaused  int64                    `json:"tile_frames_paused"`
+	TileFramesGivenUp int64                    `json:"tile_frames_given_up"`
+	TileFramesLate    int64                    `json:"tile_frames_late"`
+	TileFramesDropped int64                    `json:"tile_frames_dropped"`
+	BitsSaved         int64                    `json:"bits_saved"`
+	Uplink            publishedUplink          `json:"uplink"`
+	Encode            distribution.Percentiles `json:"encode_ms"`
+	Bitrate           int64                    `json:"bitrate_bps"`
+	Points            float64                  `json:"points_per_frame"`
+	Audio             publishedSound           `json:"audio"`
 	// Tiles and Qualities are as they were announced.
 	Tiles     int                       `json:"tiles"`
 	Qualities []volumetric.QualityLevel `json:"qualities"`
@@ -85,7 +87,7 @@ func (b *broadcast) summary() published {
 		TileFramesDropped: b.uplink.Dropped,
 		BitsSaved:         8 * b.total.Saved,
 		Uplink:            publishedUplink{Estimate: b.uplink.Estimate, GaveUp: append([]signal.OwnTrack{}, b.uplink.GaveUp...), ProbeBytes: b.uplink.ProbeBytes},
-		Encode:            summary.PercentilesOf(&b.total.Encode),
+		Encode:            b.total.Encode.Percentiles(),
 		Audio:             publishedSound{b.heard.sent.Load(), b.heard.unsent.Load()},
 		Tiles:             len(b.description.Tiles),
 		Qualities:         b.description.Qualities,
@@ -106,7 +108,7 @@ func thousandths(v float64) float64 { return math.Round(v*1000) / 1000 }
 func producedLine(name string, c *produce.Counts, uplink volumetric.Bitrate, took time.Duration) string {
 	seconds := took.Seconds()
 	line := fmt.Sprintf("%s  captured %.1f fps  published %.1f fps  dropped %d  encoding %s ms  %s",
-		name, float64(c.Captured)/seconds, float64(c.Published)/seconds, c.Dropped.All(), halfAndMost(&c.Encode), rate(c.Bytes, took))
+		name, float64(c.Captured)/seconds, float64(c.Published)/seconds, c.Dropped.All(), c.Encode.Text(), peer.RateText(c.Bytes, took))
 	if c.Unsent > 0 {
 		line += fmt.Sprintf("  unsent %d", c.Unsent)
 	}
@@ -114,7 +116,7 @@ func producedLine(name string, c *produce.Counts, uplink volumetric.Bitrate, too
 		line += fmt.Sprintf("  too late %d frames and %d tiles", c.Dropped.Late, c.Late)
 	}
 	if c.Paused+c.GivenUp > 0 {
-		line += fmt.Sprintf("  paused %d  given up %d  saved %s", c.Paused, c.GivenUp, rate(c.Saved, took))
+		line += fmt.Sprintf("  paused %d  given up %d  saved %s", c.Paused, c.GivenUp, peer.RateText(c.Saved, took))
 	}
 	if uplink > 0 {
 		line += fmt.Sprintf("  uplink %v", uplink)

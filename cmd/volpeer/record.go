@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
+	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/journal"
 	"github.com/volsfu/volsfu/pkg/client"
@@ -72,7 +73,7 @@ func (r *recording) run(ctx context.Context, out, console io.Writer, log *slog.L
 	case r.output == "":
 		return errOutput
 	case r.seconds < 0:
-		return fmt.Errorf("--seconds: %w", errDuration)
+		return fmt.Errorf("--seconds: %w", peer.ErrDuration)
 	}
 	settings, err := r.settings(log)
 	if err != nil {
@@ -203,7 +204,7 @@ var _ produce.Sink = tileSink{}
 
 // run films, says every second how far it is, and makes that last.
 func (t *take) run(ctx context.Context, seconds float64, console io.Writer, log *slog.Logger) error {
-	ctx, cancel := limited(ctx, seconds)
+	ctx, cancel := peer.Limit(ctx, seconds)
 	defer cancel()
 	t.began = time.Now()
 	ended := make(chan error, 1)
@@ -214,7 +215,7 @@ func (t *take) run(ctx context.Context, seconds float64, console io.Writer, log 
 		select {
 		case now := <-ticker.C:
 			frames, bytes := t.writer.Written()
-			_, _ = fmt.Fprintf(console, "recorded %d frames  lost %d  %s\n", frames, t.losses(), rate(bytes, now.Sub(t.began)))
+			_, _ = fmt.Fprintf(console, "recorded %d frames  lost %d  %s\n", frames, t.losses(), peer.RateText(bytes, now.Sub(t.began)))
 			if err := t.writer.Sync(); err != nil {
 				cancel()
 				err = errors.Join(err, <-ended)

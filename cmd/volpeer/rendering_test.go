@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/render"
+	"github.com/volsfu/volsfu/internal/peer/render"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -23,7 +23,7 @@ func TestViews(t *testing.T) {
 		"0,1.6,3,-90,90":  {Position: [3]float64{0, 1.6, 3}, Orientation: [4]float64{0.5, -0.5, 0.5, 0.5}},
 		"0,1.6,3,360,0.0": {Position: [3]float64{0, 1.6, 3}, Orientation: [4]float64{0, 0, 0, -1}},
 	} {
-		got, err := parseView(text)
+		got, err := render.ParseView(text)
 		if err != nil || got.Position != want.Position {
 			t.Errorf("%q: got %+v, %v; want %+v", text, got, err, want)
 		}
@@ -35,8 +35,8 @@ func TestViews(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "1,2", "1,2,3,4,5,6", "1,two,3", "1,NaN,3", "1,2,1e9", "Inf,0,0"} {
-		if _, err := parseView(text); !errors.Is(err, errView) {
-			t.Errorf("%q: got %v, want an error around %v", text, err, errView)
+		if _, err := render.ParseView(text); !errors.Is(err, render.ErrView) {
+			t.Errorf("%q: got %v, want an error around %v", text, err, render.ErrView)
 		}
 	}
 }
@@ -45,10 +45,10 @@ func TestViews(t *testing.T) {
 func TestRendering(t *testing.T) {
 	dir := t.TempDir()
 	session := newFakeSession()
-	flags := rendering{dir: dir, every: 1, from: "0,0,2"}
+	flags := render.Flags{Dir: dir, Every: 1, From: "0,0,2"}
 	th := open(t, viewerConfig{wish: choice.Auto}, session, func(v *viewer) {
 		var err error
-		if v.screen, err = flags.open(v.now, slog.New(slog.DiscardHandler)); err != nil {
+		if v.screen, err = flags.Open(v.now, slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -75,20 +75,25 @@ func TestRendering(t *testing.T) {
 }
 
 func TestSpectator(t *testing.T) {
-	screen, err := (&rendering{on: true, every: 1}).open(time.Now, slog.New(slog.DiscardHandler))
+	screen, err := (&render.Flags{On: true, Every: 1}).Open(time.Now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer screen.Close()
-	seen := make(gaze, 1)
+	seen := make(viewpoints, 1)
 	spectator{seen, screen}.SetViewpoint(client.Viewpoint{Position: [3]float64{1, 2, 3}})
 	if v := <-seen; v.Position != [3]float64{1, 2, 3} {
 		t.Errorf("the server is told %v", v.Position)
 	}
-	if (&rendering{from: "1,2,3"}).follower(screen) != nil || (&rendering{}).follower(screen) != screen {
+	if (&render.Flags{From: "1,2,3"}).Follower(screen) != nil || (&render.Flags{}).Follower(screen) != screen {
 		t.Error("expected pictures to follow the recording unless they are taken from elsewhere")
 	}
-	if none, err := (&rendering{every: 1}).open(time.Now, nil); none != nil || err != nil {
+	if none, err := (&render.Flags{Every: 1}).Open(time.Now, nil); none != nil || err != nil {
 		t.Errorf("expected nothing to be drawn, got %v, %v", none, err)
 	}
 }
+
+// viewpoints takes viewpoints.
+type viewpoints chan client.Viewpoint
+
+func (v viewpoints) SetViewpoint(viewpoint client.Viewpoint) { v <- viewpoint }

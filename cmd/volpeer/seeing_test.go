@@ -19,11 +19,11 @@ func lookedAt(t *testing.T, line string) (*publication, production, error) {
 		t.Fatal(err)
 	}
 	p.audience, _ = cmd.Flags().GetString("audience")
-	p.seeing.regions, _ = cmd.Flags().GetString("regions")
-	p.seeing.angle, _ = cmd.Flags().GetFloat64("region-angle")
-	p.seeing.outside, _ = cmd.Flags().GetFloat64("region-outside")
-	p.seeing.detail, _ = cmd.Flags().GetFloat64("detail-distance")
-	p.seeing.least, _ = cmd.Flags().GetFloat64("detail-least")
+	p.seeing.Regions, _ = cmd.Flags().GetString("regions")
+	p.seeing.Angle, _ = cmd.Flags().GetFloat64("region-angle")
+	p.seeing.Outside, _ = cmd.Flags().GetFloat64("region-outside")
+	p.seeing.Detail, _ = cmd.Flags().GetFloat64("detail-distance")
+	p.seeing.Least, _ = cmd.Flags().GetFloat64("detail-least")
 	p.source, p.mode, p.name, p.qualities, p.tiling, p.codec = "synthetic", "alternatives", "body", "all=100%:9", "direction", "raw"
 	p.capture.Points, p.capture.FPS = 2000, 100
 	settings, err := p.settings(slog.New(slog.DiscardHandler))

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture/synthetic"
+	"github.com/volsfu/volsfu/pkg/codec/ladder"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -77,9 +77,9 @@ func parseParts(text string) ([]pointcloud.Part, error) {
 }
 
 // levels are the qualities.
-func (p *publication) levels(mode volumetric.Mode) ([]quality.Level, error) {
+func (p *publication) levels(mode volumetric.Mode) ([]ladder.Level, error) {
 	if p.split == "" {
-		levels, err := quality.Parse(p.qualities)
+		levels, err := ladder.ParseLevels(p.qualities)
 		if err != nil {
 			return nil, fmt.Errorf("--qualities: %w", err)
 		}
@@ -106,7 +106,7 @@ func (p *publication) levels(mode volumetric.Mode) ([]quality.Level, error) {
 	if math.Abs(sum-100) > 0.05 {
 		return nil, fmt.Errorf("%w: they add up to %g", errSplit, sum)
 	}
-	levels, err := quality.Parse(strings.Join(items, ","))
+	levels, err := ladder.ParseLevels(strings.Join(items, ","))
 	if err != nil {
 		return nil, fmt.Errorf("--split: %w", err)
 	}

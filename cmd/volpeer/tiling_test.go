@@ -249,7 +249,7 @@ func TestCut(t *testing.T) {
 func TestSplitLevels(t *testing.T) {
 	for _, split := range []string{"60,25,15", "33.33,33.33,33.33", "100", "60,25,15:9:0"} {
 		p := &publication{qualities: defaultQualities, split: split, mode: string(volumetric.ModeDescriptions), codec: "raw", name: "body"}
-		p.room.token = "some"
+		p.room.Token = "some"
 		settings, err := p.check(slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatalf("%s: %v", split, err)

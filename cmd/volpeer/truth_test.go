@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
+	"github.com/volsfu/volsfu/internal/peer/distribution"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )

@@ -10,11 +10,12 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/decode"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/opus"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/present"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/render"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/save"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/opus"
+	"github.com/volsfu/volsfu/internal/peer/render"
+	"github.com/volsfu/volsfu/internal/peer/save"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -90,9 +91,6 @@ type viewer struct {
 // longestDeadline is what a session takes at most where no deadline is given.
 const longestDeadline = 250 * time.Millisecond
 
-// requestBacklog is how many requests may wait for the replies to those before them.
-const requestBacklog = 64
-
 func newViewer(config viewerConfig, console io.Writer, log *slog.Logger) *viewer {
 	if config.deadline == 0 {
 		config.deadline = longestDeadline
@@ -110,8 +108,8 @@ func newViewer(config viewerConfig, console io.Writer, log *slog.Logger) *viewer
 		tracker:      choice.NewTracker(),
 		random:       rand.New(rand.NewPCG(config.seed, 0)),
 		asked:        make(map[volumetric.TileRef]signal.Selection),
-		requests:     make(chan []signal.Choice, requestBacklog),
-		failed:       make(chan failure, requestBacklog),
+		requests:     make(chan []signal.Choice, peer.RequestBacklog),
+		failed:       make(chan failure, peer.RequestBacklog),
 	}
 }
 
@@ -258,7 +256,7 @@ func (v *viewer) command(line string) (quit bool) {
 		v.say(choice.Help)
 	case choice.VerbStats:
 		s := v.book.Sum(v.volumetricStats(v.session.Stats()), v.now())
-		v.say(report(&s))
+		v.say(s.Text())
 	case choice.VerbQuality:
 		choices, err := choice.Resolve(command.Target, command.Wish, v.session.Participants())
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/decode"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/opus"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/save"
+	"github.com/volsfu/volsfu/internal/peer/opus"
+	"github.com/volsfu/volsfu/internal/peer/save"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -77,7 +77,7 @@ func TestViewer(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	if s.Latency.P50 == nil || *s.Latency.P50 < 40 || s.QualityChange.P50 == nil || s.Skew.P50 == nil || s.Audio.PacketsReceived != 5 {
-		t.Errorf("got latency %s, change %s, skew %s, audio %+v", percentiles(s.Latency), percentiles(s.QualityChange), percentiles(s.Skew), s.Audio)
+		t.Errorf("got latency %s, change %s, skew %s, audio %+v", s.Latency.Text(), s.QualityChange.Text(), s.Skew.Text(), s.Audio)
 	}
 	for _, want := range []string{`cannot read command "nonsense"`, `no quality "best"`, "together: 6 of 9 frames decoded"} {
 		if !strings.Contains(th.console.String(), want) {
@@ -191,7 +191,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := th.viewer.sum(); s.QualityChange.P50 != nil {
-		t.Errorf("expected no quality change, got %s ms", percentiles(s.QualityChange))
+		t.Errorf("expected no quality change, got %s ms", s.QualityChange.Text())
 	}
 }
 

@@ -7,8 +7,10 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/decode"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/opus"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/present"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/codecs"
+	"github.com/volsfu/volsfu/internal/peer/opus"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -16,7 +18,7 @@ import (
 
 // event takes what happened in the room.
 func (v *viewer) event(e client.Event) {
-	tell(v.log, e)
+	peer.LogEvent(v.log, e)
 	switch e := e.(type) {
 	case client.ParticipantJoined, client.ParticipantLeft, client.Published, client.Unpublished, client.Resumed:
 		v.compare()
@@ -215,7 +217,7 @@ func (v *viewer) undecodable(f *client.Frame, err error) {
 		return
 	}
 	v.refused[name] = true
-	v.log.Warn("frame cannot be decoded; further ones are only counted", "publication", name, "error", explained(f.Codec, err))
+	v.log.Warn("frame cannot be decoded; further ones are only counted", "publication", name, "error", codecs.Explain(f.Codec, err))
 }
 
 // packet takes a packet of sound.

@@ -17,30 +17,33 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/decode"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/save"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/sight"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/timing"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/render"
+	"github.com/volsfu/volsfu/internal/peer/save"
+	"github.com/volsfu/volsfu/internal/peer/sight"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // watching is what the flags of volpeer watch say.
 type watching struct {
-	room        room
+	room        peer.Room
 	seconds     float64
 	quality     string
 	switchEvery time.Duration
 	seed        uint64
 	deadline    time.Duration
-	most        bitrate
-	start       bitrate
+	most        peer.Bitrate
+	start       peer.Bitrate
 	viewpoint   string
 	person      string
 	save        string
-	render      rendering
+	render      render.Flags
 	audio       string
 	commands    bool
 	json        bool
-	times       frameTimes
+	times       timing.Measurement
 }
 
 func newWatch() *cobra.Command {
@@ -54,7 +57,7 @@ func newWatch() *cobra.Command {
 			return w.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), newLog(cmd))
 		},
 	}
-	w.room.flags(cmd)
+	w.room.Flags(cmd.Flags())
 	f := cmd.Flags()
 	f.Float64Var(&w.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
 	f.StringVar(&w.quality, "quality", "auto", "quality of everything: auto, off, a name, a number from 0, or a list of these with commas for descriptions")
@@ -66,24 +69,20 @@ func newWatch() *cobra.Command {
 	f.StringVar(&w.viewpoint, "viewpoint", "", "CSV file with recorded head movements to look around by, 30 per second, in a loop")
 	f.StringVar(&w.person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
 	f.StringVar(&w.save, "save", "", "folder for shown frames, as PLY")
-	w.render.flags(f)
+	w.render.Add(f)
 	f.StringVar(&w.audio, "audio", "", "Ogg file for the sound of the first participant who is heard")
 	f.BoolVar(&w.commands, "commands", false, "read commands from standard input even where it is no terminal")
 	f.BoolVar(&w.json, "json", false, "print one JSON object at the end")
-	w.times.flags(f)
+	w.times.Flags(f)
 	return cmd
 }
 
-// Errors of watching.
-var (
-	// errNothing is returned where nothing else went wrong, and never joined with another error.
-	errNothing  = errors.New("no frame was decoded")
-	errDuration = errors.New("expected 0 or more")
-)
+// errNothing is returned if nothing else went wrong. It is never joined with another error.
+var errNothing = errors.New("no frame was decoded")
 
 // run watches until the context ends, somebody types quit, or the session ends.
 func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer, log *slog.Logger) error {
-	if err := w.room.check(); err != nil {
+	if err := w.room.Check(); err != nil {
 		return err
 	}
 	wish, err := choice.ParseWish(w.quality)
@@ -91,7 +90,7 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 		return fmt.Errorf("--quality: %w", err)
 	}
 	if w.deadline < 0 || w.switchEvery < 0 || w.seconds < 0 {
-		return fmt.Errorf("--deadline, --switch-every, --seconds: %w", errDuration)
+		return fmt.Errorf("--deadline, --switch-every, --seconds: %w", peer.ErrDuration)
 	}
 	var trace *sight.Trace
 	if w.viewpoint != "" {
@@ -113,27 +112,27 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 		}
 		_ = file.Close()
 	}
-	if viewer.screen, err = w.render.open(viewer.now, log); err != nil {
+	if viewer.screen, err = w.render.Open(viewer.now, log); err != nil {
 		return err
 	}
 	viewer.pool = decode.NewPool(runtime.GOMAXPROCS(0), w.save != "" || viewer.screen != nil)
-	if err := w.times.open(log); err != nil {
+	if err := w.times.Open(log); err != nil {
 		viewer.close()
 		return err
 	}
-	session, err := w.room.join(ctx, client.Config{
-		Receive: true, Deadline: w.deadline, MaxBitrate: volumetric.Bitrate(w.most), StartBitrate: volumetric.Bitrate(w.start), FrameTimes: w.times.wanted(), Log: log,
+	session, err := w.room.Join(ctx, client.Config{
+		Receive: true, Deadline: w.deadline, MaxBitrate: volumetric.Bitrate(w.most), StartBitrate: volumetric.Bitrate(w.start), FrameTimes: w.times.Wanted(), Log: log,
 	})
 	if err != nil {
 		viewer.close()
-		return errors.Join(err, w.times.close())
+		return errors.Join(err, w.times.Close())
 	}
-	if w.times.wanted() {
+	if w.times.Wanted() {
 		viewer.timed = session
-		w.times.follow(session)
+		w.times.Follow(session)
 	}
 	log.Info("joined", "room", session.Room(), "identity", session.Identity())
-	ctx, cancel := limited(ctx, w.seconds)
+	ctx, cancel := peer.Limit(ctx, w.seconds)
 	defer cancel()
 	var lines <-chan string
 	if w.commands || terminal(in) {
@@ -141,7 +140,7 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 	}
 	var looking sync.WaitGroup
 	if trace != nil {
-		looking.Go(func() { look(ctx, spectator{session, w.render.follower(viewer.screen)}, trace) })
+		looking.Go(func() { trace.Look(ctx, spectator{session, w.render.Follower(viewer.screen)}) })
 	}
 	ended := viewer.run(ctx, session, lines)
 	cancel()
@@ -149,38 +148,17 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 	viewer.close()
 	sum := viewer.sum()
 	_ = session.Close()
-	sum.Layers = w.times.sum()
+	sum.Layers = w.times.Sum()
 	if w.json {
 		err = json.NewEncoder(out).Encode(sum)
 	} else {
-		_, err = fmt.Fprint(out, report(&sum))
+		_, err = fmt.Fprint(out, sum.Text())
 	}
-	err = errors.Join(ended, err, w.times.close())
+	err = errors.Join(ended, err, w.times.Close())
 	if err == nil && sum.Decoded == 0 {
 		err = errNothing
 	}
 	return err
-}
-
-// onlooker is what looking around needs of a session; *client.Session is one.
-type onlooker interface {
-	SetViewpoint(v client.Viewpoint)
-}
-
-// look moves the viewpoint along a recording until the context ends.
-func look(ctx context.Context, session onlooker, trace *sight.Trace) {
-	ticker := time.NewTicker(time.Second / sight.Rate)
-	defer ticker.Stop()
-	for begin := time.Now(); ; {
-		viewpoint := trace.At(time.Since(begin))
-		viewpoint.At = time.Now()
-		session.SetViewpoint(viewpoint)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // terminal tells whether somebody may type. Other character devices, as the null device, end at once and do no harm.

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/ladder"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -180,7 +180,7 @@ func (l *live) do(w *encoding, job Job) error {
 }
 
 // part is how many of a tile's points a quality has. Points come in random order, so the first of them are an even sample; a tile that has any keeps one.
-func part(level quality.Level, points, tile int) int {
+func part(level ladder.Level, points, tile int) int {
 	if tile == 0 {
 		return 0
 	}

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/ladder"
 	"github.com/volsfu/volsfu/pkg/codec/parts"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -37,7 +37,7 @@ func DefaultMaterial() Material {
 type recipe struct {
 	material Material
 	tiling   pointcloud.TilingSpec
-	levels   []quality.Level
+	levels   []ladder.Level
 	codec    codec.Codec
 }
 
@@ -47,7 +47,7 @@ func (m Material) read() (r recipe, err error) {
 	if err := r.tiling.Check(); err != nil {
 		return r, fmt.Errorf("%w: %w", ErrMaterial, err)
 	}
-	if r.levels, err = quality.Parse(m.Qualities); err != nil {
+	if r.levels, err = ladder.ParseLevels(m.Qualities); err != nil {
 		return r, fmt.Errorf("%w: %w", ErrMaterial, err)
 	}
 	for _, l := range r.levels {
@@ -81,6 +81,6 @@ func describe(fourCC codec.FourCC, fps float64, tiles []volumetric.Tile) volumet
 }
 
 // params are those of a quality.
-func (r *recipe) params(l quality.Level, box volumetric.BoundingBox) codec.Params {
+func (r *recipe) params(l ladder.Level, box volumetric.BoundingBox) codec.Params {
 	return codec.Params{PositionBits: l.Bits, Speed: l.Speed, Box: box, NoColors: r.material.NoColors}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/volsfu/volsfu/internal/quality/rates"
 	"github.com/volsfu/volsfu/lab/baseline"
 	"github.com/volsfu/volsfu/lab/carriage"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -24,7 +23,7 @@ type rate struct{ of *volumetric.Bitrate }
 
 // Set implements pflag.Value.
 func (r rate) Set(text string) (err error) {
-	*r.of, err = rates.Parse(text)
+	*r.of, err = volumetric.ParseBitrate(text)
 	return err
 }
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/volsfu/volsfu/internal/quality/rates"
 	"github.com/volsfu/volsfu/lab/baseline"
 	"github.com/volsfu/volsfu/lab/carriage"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // command runs a command and returns what it prints.
@@ -62,6 +62,6 @@ func TestPeerRefuses(t *testing.T) {
 		}
 	}
 	if _, err := command(t, Command(), "--min-bitrate", "fast"); err == nil {
-		t.Errorf("expected an error as of %v", rates.ErrSyntax)
+		t.Errorf("expected an error as of %v", volumetric.ErrBitrate)
 	}
 }

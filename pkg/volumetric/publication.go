@@ -52,21 +52,6 @@ type Quality int
 // QualityOff switches a tile off.
 const QualityOff Quality = -1
 
-// Bitrate is a bit rate in bits per second.
-type Bitrate int64
-
-// String returns the bit rate with a unit, as in "12.5 Mbit/s".
-func (b Bitrate) String() string {
-	switch {
-	case b >= 1e6 || b <= -1e6:
-		return fmt.Sprintf("%.4g Mbit/s", float64(b)/1e6)
-	case b >= 1e3 || b <= -1e3:
-		return fmt.Sprintf("%.4g kbit/s", float64(b)/1e3)
-	default:
-		return fmt.Sprintf("%d bit/s", int64(b))
-	}
-}
-
 // Codec describes the encoding of the frames of a publication.
 type Codec struct {
 	// MIMEType is the true media type, for example "video/volumetric", "video/H264", "audio/opus",

@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/render"
 	"github.com/volsfu/volsfu/internal/lab/visual"
+	"github.com/volsfu/volsfu/internal/peer/render"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/journal"
 	"github.com/volsfu/volsfu/pkg/codec"

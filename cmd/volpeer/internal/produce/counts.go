@@ -1,6 +1,6 @@
 package produce
 
-import "github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
+import "github.com/volsfu/volsfu/internal/peer/distribution"
 
 // Counts say what was produced.
 type Counts struct {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/volsfu/volsfu/internal/quality"
+	"github.com/volsfu/volsfu/pkg/codec/ladder"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -14,7 +14,7 @@ import (
 // Stretches that do not overlap are complementary and lie in between each other, which makes them descriptions.
 type cutter struct {
 	tiler  pointcloud.Tiler
-	levels []quality.Level
+	levels []ladder.Level
 	mode   volumetric.Mode
 	// importance is nil for even samples.
 	importance *pointcloud.ImportanceConfig

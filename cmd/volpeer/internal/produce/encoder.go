@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/ladder"
 	"github.com/volsfu/volsfu/pkg/codec/model"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -271,7 +271,7 @@ func (e *encoder) inTime(j job) bool {
 }
 
 // params are those of a level.
-func (e *encoder) params(l quality.Level) codec.Params {
+func (e *encoder) params(l ladder.Level) codec.Params {
 	return codec.Params{PositionBits: l.Bits, Speed: l.Speed, Box: e.config.Box, ColorQuality: e.config.ColorQuality}
 }
 

@@ -16,10 +16,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/ladder"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -55,7 +55,7 @@ type Config struct {
 	// Voxels has qualities with fewer points than all made of voxels, as large as gives about so many, in volumetric.ModeAlternatives.
 	Voxels bool
 	// Levels are the qualities, ascending.
-	Levels []quality.Level
+	Levels []ladder.Level
 	Mode   volumetric.Mode
 	Codec  codec.Codec
 	// ColorQuality is that of colours that are coded with loss: see codec.Params.

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/codec"
 	_ "github.com/volsfu/volsfu/pkg/codec/draco" // registers itself
+	"github.com/volsfu/volsfu/pkg/codec/ladder"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -46,7 +46,7 @@ func benchmark(b *testing.B, c codec.Codec, workers int, qualities string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	levels, err := quality.Parse(qualities)
+	levels, err := ladder.ParseLevels(qualities)
 	if err != nil {
 		b.Fatal(err)
 	}

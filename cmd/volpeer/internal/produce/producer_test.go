@@ -9,19 +9,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/ladder"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 var box = volumetric.BoundingBox{Min: [3]float32{-1, 0, -1}, Max: [3]float32{1, 2, 1}}
 
-func levels(t *testing.T, text string) []quality.Level {
+func levels(t *testing.T, text string) []ladder.Level {
 	t.Helper()
-	l, err := quality.Parse(text)
+	l, err := ladder.ParseLevels(text)
 	if err != nil {
 		t.Fatal(err)
 	}

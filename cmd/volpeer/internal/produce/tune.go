@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/ladder"
 	"github.com/volsfu/volsfu/pkg/codec/model"
@@ -105,7 +104,7 @@ func (e *encoder) try(source ladder.Source, trials []ladder.Rung) error {
 			continue
 		}
 		tried[r] = true
-		params := e.params(quality.Level{Bits: r.Bits, Speed: r.Speed})
+		params := e.params(ladder.Level{Bits: r.Bits, Speed: r.Speed})
 		for tile := range e.cutter.tiles {
 			cloud := &e.cutter.tiles[tile]
 			points := int(math.Round(float64(cloud.Len()) * float64(r.Points) / float64(source.Points)))

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
+	"github.com/volsfu/volsfu/internal/peer/distribution"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -193,7 +193,7 @@ func (b *Book) Sum(stats []client.TileStats, now time.Time) Summary {
 			change.Merge(&p.change)
 		}
 		if d := b.skew[ref.PublicationRef]; d != nil {
-			t.Skew = PercentilesOf(d)
+			t.Skew = d.Percentiles()
 		}
 		t.Expected = t.Decoded + t.Undecodable + t.Missing + t.Skipped + t.DroppedByServer
 		s.Add(&t.Figures)
@@ -210,7 +210,7 @@ func (b *Book) Sum(stats []client.TileStats, now time.Time) Summary {
 	if measured > 0 {
 		s.FPS = round(s.FPS/float64(measured), 3)
 	}
-	s.Latency, s.QualityChange, s.Skew = PercentilesOf(&latency), PercentilesOf(&change), PercentilesOf(&skew)
+	s.Latency, s.QualityChange, s.Skew = latency.Percentiles(), change.Percentiles(), skew.Percentiles()
 	for _, c := range b.sound {
 		counts := c.counts()
 		s.Audio.PacketsReceived += counts.received
@@ -250,7 +250,7 @@ func (t *Tile) shown(p *page, now time.Time) {
 	t.Skipped += p.skipped
 	t.Held = p.held
 	t.Switches = p.switches
-	t.Latency, t.QualityChange = PercentilesOf(&p.latency), PercentilesOf(&p.change)
+	t.Latency, t.QualityChange = p.latency.Percentiles(), p.change.Percentiles()
 	if on := p.onTime(now).Seconds(); on > 0 {
 		t.FPS = round(float64(p.shots.shots)/on, 3)
 	}

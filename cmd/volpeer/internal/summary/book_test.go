@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/peer/distribution"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -66,7 +67,7 @@ func TestGolden(t *testing.T) {
 	b, stats := evening()
 	sum := b.Sum(stats, at(10040))
 	ms := 12.5
-	drawing := Percentiles{P50: &ms, P95: &ms, P99: &ms, Max: &ms}
+	drawing := distribution.Percentiles{P50: &ms, P95: &ms, P99: &ms, Max: &ms}
 	sum.Render = &Render{Drawn: 300, Superseded: 1, Wait: drawing, Draw: drawing, Latency: drawing, Pictures: 10}
 	got, err := json.MarshalIndent(sum, "", "  ")
 	if err != nil {

@@ -3,7 +3,7 @@ package summary
 import (
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
+	"github.com/volsfu/volsfu/internal/peer/distribution"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
@@ -23,7 +23,7 @@ type Layer struct {
 	Name   string  `json:"layer"`
 	Frames int64   `json:"frames"`
 	Mean   float64 `json:"mean"`
-	Percentiles
+	distribution.Percentiles
 	// Bound is how far a single value may be off at most, because clocks are only known so well, and Uncertainty how far if paths take equally long in both directions; 0 within one host.
 	Bound       float64 `json:"bound"`
 	Uncertainty float64 `json:"uncertainty"`
@@ -83,7 +83,7 @@ func (b *LayerBook) Sum() *Layers {
 			continue
 		}
 		s.Layers = append(s.Layers, Layer{
-			Name: l.String(), Frames: n, Mean: round(float64(p.sum)/float64(n)/1e6, 3), Percentiles: PercentilesOf(&p.spread),
+			Name: l.String(), Frames: n, Mean: round(float64(p.sum)/float64(n)/1e6, 3), Percentiles: p.spread.Percentiles(),
 			Bound: round(float64(p.bound)/1e6, 3), Uncertainty: round(float64(p.uncertainty)/1e6, 3),
 		})
 	}

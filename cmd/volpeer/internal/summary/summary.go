@@ -4,9 +4,8 @@ package summary
 
 import (
 	"math"
-	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
+	"github.com/volsfu/volsfu/internal/peer/distribution"
 )
 
 // Summary is what a watching client prints at its end. Counts are of tile frames.
@@ -44,7 +43,7 @@ type Figures struct {
 	Held            int64 `json:"tiles_held"`
 	Switches        int64 `json:"switches"`
 	// Latency is from capture to decoded.
-	Latency Percentiles `json:"latency_ms"`
+	Latency distribution.Percentiles `json:"latency_ms"`
 	// FPS is frames decoded per second while the tile was on, the descriptions of one frame number together being one; of all tiles, the mean.
 	FPS float64 `json:"fps"`
 	// Bitrate is the payload received per second, from the first frame on.
@@ -55,9 +54,9 @@ type Figures struct {
 	// PacketsRecovered are those of the lost that came all the same.
 	PacketsRecovered uint64 `json:"packets_recovered"`
 	// QualityChange is from a request to the first frame of that quality decoded.
-	QualityChange Percentiles `json:"quality_change_latency_ms"`
+	QualityChange distribution.Percentiles `json:"quality_change_latency_ms"`
 	// Skew is how far apart sound and volume of the same capture time were heard and seen, whichever came first.
-	Skew Percentiles `json:"av_skew_ms"`
+	Skew distribution.Percentiles `json:"av_skew_ms"`
 }
 
 // Audio are the figures of received sound.
@@ -72,32 +71,12 @@ type Render struct {
 	// Superseded frames were due to be shown, and replaced by the next before they were drawn.
 	Superseded int64 `json:"frames_superseded"`
 	// Wait is from the last tile decoded to the beginning of drawing, playout included; Draw the drawing; Latency from capture to drawn.
-	Wait    Percentiles `json:"wait_ms"`
-	Draw    Percentiles `json:"draw_ms"`
-	Latency Percentiles `json:"latency_ms"`
+	Wait    distribution.Percentiles `json:"wait_ms"`
+	Draw    distribution.Percentiles `json:"draw_ms"`
+	Latency distribution.Percentiles `json:"latency_ms"`
 	// Pictures were written, PicturesDropped were not, since another was being written.
 	Pictures        int64 `json:"pictures_written"`
 	PicturesDropped int64 `json:"pictures_dropped"`
-}
-
-// Percentiles are those of a distribution in milliseconds; null where there is nothing to measure.
-type Percentiles struct {
-	P50 *float64 `json:"p50"`
-	P95 *float64 `json:"p95"`
-	P99 *float64 `json:"p99"`
-	Max *float64 `json:"max"`
-}
-
-// PercentilesOf takes the percentiles of a distribution.
-func PercentilesOf(d *distribution.Distribution) Percentiles {
-	if d.Count() == 0 {
-		return Percentiles{}
-	}
-	ms := func(v time.Duration) *float64 {
-		rounded := round(float64(v)/float64(time.Millisecond), 3)
-		return &rounded
-	}
-	return Percentiles{P50: ms(d.Quantile(0.5)), P95: ms(d.Quantile(0.95)), P99: ms(d.Quantile(0.99)), Max: ms(d.Max())}
 }
 
 // round keeps so many digits after the point.

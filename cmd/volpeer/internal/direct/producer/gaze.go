@@ -3,7 +3,7 @@ package producer
 import (
 	"sync"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/worth"
+	"github.com/volsfu/volsfu/internal/peer/worth"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"

@@ -4,8 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
+	"github.com/volsfu/volsfu/internal/peer/distribution"
 )
 
 // maxOpen is how many frames wait for the other side's word: more than five seconds at 30 per second on a path whose queue is that long.
@@ -228,23 +227,23 @@ type Report struct {
 	// Reliability is the part of the frames sent that came as they were sent, 0 to 1: null where none was sent.
 	Reliability *float64 `json:"reliability"`
 	// Stages are the milliseconds of each stage, by name.
-	Stages map[string]summary.Percentiles `json:"stages_ms"`
+	Stages map[string]distribution.Percentiles `json:"stages_ms"`
 	// OffTarget is by how much of their target frames were off it, in per cent, where the rate decided on their size.
-	OffTarget summary.Percentiles `json:"off_target_percent"`
+	OffTarget distribution.Percentiles `json:"off_target_percent"`
 }
 
 // Report sums up.
 func (l *Ledger) Report() Report {
-	r := Report{Totals: l.total, Stages: make(map[string]summary.Percentiles)}
+	r := Report{Totals: l.total, Stages: make(map[string]distribution.Percentiles)}
 	if l.total.Sent > 0 {
 		part := math.Round(float64(l.total.Intact)/float64(l.total.Sent)*1e6) / 1e6
 		r.Reliability = &part
 	}
 	for i := range table {
-		r.Stages[table[i].name] = summary.PercentilesOf(&l.stages[i])
+		r.Stages[table[i].name] = l.stages[i].Percentiles()
 	}
 	// A ten thousandth was counted as a microsecond, so that what is given in milliseconds is a tenth.
-	r.OffTarget = summary.PercentilesOf(&l.off)
+	r.OffTarget = l.off.Percentiles()
 	for _, v := range []*float64{r.OffTarget.P50, r.OffTarget.P95, r.OffTarget.P99, r.OffTarget.Max} {
 		if v != nil {
 			*v = math.Round(*v*1e4) / 1e3

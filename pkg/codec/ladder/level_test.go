@@ -1,4 +1,4 @@
-package quality
+package ladder
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 		{"low=12.5%:8:7,high", []Level{{Name: "low", Share: 0.125, Bits: 8, Speed: 7}, presets["high"]}},
 	}
 	for _, test := range tests {
-		got, err := Parse(test.text)
+		got, err := ParseLevels(test.text)
 		if err != nil || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%q: expected %v, got %v, %v", test.text, test.want, got, err)
 		}
@@ -68,7 +68,7 @@ func TestParseErrors(t *testing.T) {
 		{strings.Repeat("low,", 100), "expected at most 64"},
 	}
 	for _, test := range tests {
-		got, err := Parse(test.text)
+		got, err := ParseLevels(test.text)
 		if !errors.Is(err, ErrSyntax) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: expected an error with %q, got %v, %v", test.text, test.want, got, err)
 		}
@@ -99,7 +99,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		levels, err := Parse(text)
+		levels, err := ParseLevels(text)
 		if err != nil {
 			return
 		}
@@ -113,7 +113,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%q: portion of %v is %g", text, l, p)
 			}
 		}
-		again, err := Parse(strings.Join(written, ","))
+		again, err := ParseLevels(strings.Join(written, ","))
 		if err != nil || len(again) != len(levels) {
 			t.Fatalf("%q was written as %q, which reads %v, %v", text, written, again, err)
 		}

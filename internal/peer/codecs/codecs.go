@@ -1,4 +1,5 @@
-package main
+// Package codecs finds codecs by the names that people give them, and says what to do if a codec is missing from the program.
+package codecs
 
 import (
 	"errors"
@@ -14,8 +15,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// chooseCodec finds the codec to encode with. Without a name it is Draco, or raw in a program that was built without it.
-func chooseCodec(name string, log *slog.Logger) (codec.Codec, error) {
+// Choose finds the codec to encode with. Without a name it is Draco, or raw in a program that was built without Draco.
+func Choose(name string, log *slog.Logger) (codec.Codec, error) {
 	if name == "" {
 		name = "draco"
 		if !draco.Available() {
@@ -23,18 +24,18 @@ func chooseCodec(name string, log *slog.Logger) (codec.Codec, error) {
 			name = codec.Raw.Name()
 		}
 	}
-	c, err := namedCodec(name)
+	c, err := Find(name)
 	if err != nil {
 		return nil, fmt.Errorf("--codec: %w", err)
 	}
 	return c, nil
 }
 
-// codecGrammar says what namedCodec understands, for the help of a flag.
-const codecGrammar = `draco, draco+jpeg, zstd, raw or cwi0; parts:CODEC:K codes in K parts on as many threads, parts in one part per processor by draco; labels:CODEC keeps labels and cameras of points beside draco, draco+jpeg, zstd or raw`
+// Grammar says which names Find knows, for the help of a flag.
+const Grammar = `draco, draco+jpeg, zstd, raw or cwi0; parts:CODEC:K codes in K parts on as many threads, parts in one part per processor by draco; labels:CODEC keeps labels and cameras of points beside draco, draco+jpeg, zstd or raw`
 
-// namedCodec finds a codec that encodes by what people call it, as parts.Find does, and says what to do where Draco is missing.
-func namedCodec(name string) (codec.Codec, error) {
+// Find finds a codec that encodes, as parts.Find does, and says what to do if Draco is missing.
+func Find(name string) (codec.Codec, error) {
 	c, err := parts.Find(name)
 	if errors.Is(err, codec.ErrUnknown) && strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "parts:"), "labels:"), "draco") && !draco.Available() {
 		return nil, draco.ErrUnavailable
@@ -42,8 +43,8 @@ func namedCodec(name string) (codec.Codec, error) {
 	return c, err
 }
 
-// explained is why a frame cannot be decoded; where a codec is not available, what to do.
-func explained(fourCC codec.FourCC, err error) error {
+// Explain returns why a frame cannot be decoded. If a codec is not available, the error says what to do.
+func Explain(fourCC codec.FourCC, err error) error {
 	if !errors.Is(err, codec.ErrUnknown) {
 		return err
 	}

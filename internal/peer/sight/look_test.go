@@ -1,11 +1,10 @@
-package main
+package sight
 
 import (
 	"context"
 	"strings"
 	"testing"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/sight"
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
@@ -16,7 +15,7 @@ func (g gaze) SetViewpoint(v client.Viewpoint) { g <- v }
 
 func TestLookingAround(t *testing.T) {
 	text := "HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ\n1,1.6,-2,0,0,0\n2,1.6,-2,0,0,0\n3,1.6,-2,0,0,0\n"
-	trace, err := sight.Read(strings.NewReader(text), "")
+	trace, err := Read(strings.NewReader(text), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +24,7 @@ func TestLookingAround(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		look(ctx, seen, trace)
+		trace.Look(ctx, seen)
 	}()
 	first := <-seen
 	if first.Position != [3]float64{1, 1.6, 2} || first.At.IsZero() {

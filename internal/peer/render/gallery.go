@@ -11,7 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/save"
+	"github.com/volsfu/volsfu/internal/peer/save"
 )
 
 // Gallery writes pictures as PNG files. One goroutine writes one picture at a time; those that come meanwhile are dropped and counted, so that drawing is

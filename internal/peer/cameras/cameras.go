@@ -1,4 +1,5 @@
-package main
+// Package cameras is the flags that say how --source realsense captures.
+package cameras
 
 import (
 	"cmp"
@@ -10,13 +11,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense"
 )
 
-// cameraFlags say how --source realsense captures.
-type cameraFlags struct {
+// Flags say how --source realsense captures.
+type Flags struct {
 	serials, filters      []string
 	size, record, library string
 }
 
-func (c *cameraFlags) add(f *pflag.FlagSet) {
+// Add registers the flags.
+func (c *Flags) Add(f *pflag.FlagSet) {
 	f.StringSliceVar(&c.serials, "realsense-serials", nil, "serial numbers of the cameras that capture, with commas between them; without, all that are plugged in")
 	f.StringVar(&c.size, "realsense-size", usualSize(), "size of depth and colour images; recordings have their own")
 	f.StringSliceVar(&c.filters, "realsense-filters", nil, "librealsense's filters of depth, with commas between them: "+realsense.FilterGrammar)
@@ -29,8 +31,8 @@ func usualSize() string {
 	return fmt.Sprintf("%dx%d", usual.Width, usual.Height)
 }
 
-// set sets what the flags say.
-func (c *cameraFlags) set(config *realsense.Config, log *slog.Logger) error {
+// Set checks the flags and sets what they say in config.
+func (c *Flags) Set(config *realsense.Config, log *slog.Logger) error {
 	var err error
 	if config.Width, config.Height, err = realsense.ParseSize(cmp.Or(c.size, usualSize())); err != nil {
 		return fmt.Errorf("--realsense-size: %w", err)

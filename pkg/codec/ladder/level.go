@@ -1,6 +1,4 @@
-// Package quality reads the description of a publication's qualities: how many points of every tile each of them has, and how finely these
-// are coded. Its values are plain data.
-package quality
+package ladder
 
 import (
 	"errors"
@@ -8,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/volsfu/volsfu/internal/quality/rates"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -54,8 +51,8 @@ var presets = map[string]Level{
 	"high": {Name: "high", Share: 1, Bits: 11, Speed: DefaultSpeed},
 }
 
-// Parse reads qualities as Grammar says. Errors are around ErrSyntax and name the quality.
-func Parse(text string) ([]Level, error) {
+// ParseLevels reads qualities as Grammar says. Errors wrap ErrSyntax and name the quality.
+func ParseLevels(text string) ([]Level, error) {
 	items := strings.Split(text, ",")
 	if len(items) > volumetric.MaxQualities {
 		return nil, fmt.Errorf("%w: got %d, expected at most %d", ErrSyntax, len(items), volumetric.MaxQualities)
@@ -150,7 +147,7 @@ func (l *Level) parseSize(text string) error {
 		return nil
 	}
 	if strings.HasSuffix(strings.TrimSuffix(text, "/s"), "bit") {
-		bitrate, err := rates.Parse(text)
+		bitrate, err := volumetric.ParseBitrate(text)
 		if err != nil {
 			return fail("a bitrate as in 5Mbit")
 		}
@@ -186,7 +183,7 @@ func (l Level) Portion(points int) float64 {
 	}
 }
 
-// String writes the level as Parse reads it.
+// String writes the level as ParseLevels reads it.
 func (l Level) String() string {
 	var size string
 	switch {

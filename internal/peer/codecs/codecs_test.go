@@ -1,4 +1,4 @@
-package main
+package codecs
 
 import (
 	"errors"
@@ -10,12 +10,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec/draco"
 )
 
-func TestNamedCodec(t *testing.T) {
+func TestFind(t *testing.T) {
 	for name, want := range map[string]string{
 		"raw": "raw", "zstd": "zstd", "cwi0": "cwi0", "parts": "parts", "parts:zstd:3": "parts:zstd:3", "parts:raw:64": "parts:raw:64",
 		"labels": "labels", "labels:zstd": "labels:zstd",
 	} {
-		c, err := namedCodec(name)
+		c, err := Find(name)
 		if err != nil || c.Name() != want {
 			t.Errorf("%q: got %v, %v, want %q", name, c, err, want)
 		}
@@ -35,11 +35,11 @@ func TestNamedCodec(t *testing.T) {
 		"labels:cwi0":  "does not tell the order",
 		"parts:labels": "parts of labels",
 	} {
-		if c, err := namedCodec(name); !errors.Is(err, codec.ErrUnknown) || !strings.Contains(err.Error(), says) {
+		if c, err := Find(name); !errors.Is(err, codec.ErrUnknown) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: got %v, %v, want ErrUnknown that says %q", name, c, err, says)
 		}
 	}
-	one, err := namedCodec("parts:zstd")
+	one, err := Find("parts:zstd")
 	if err != nil || !strings.HasPrefix(one.Name(), "parts:zstd:") {
 		t.Errorf("got %v, %v, want zstd in one part per processor", one, err)
 	}
@@ -49,22 +49,22 @@ func TestNamedCodec(t *testing.T) {
 func TestCodecsOfDraco(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	for _, name := range []string{"draco", "parts:draco:2"} {
-		c, err := chooseCodec(name, log)
+		c, err := Choose(name, log)
 		if draco.Available() && (err != nil || c.Name() != name) || !draco.Available() && !errors.Is(err, draco.ErrUnavailable) {
 			t.Errorf("%q: got %v, %v, with Draco built in: %v", name, c, err, draco.Available())
 		}
 	}
-	c, err := chooseCodec("", log)
+	c, err := Choose("", log)
 	if err != nil || (c.Name() == "draco") != draco.Available() {
 		t.Errorf("without a name: got %v, %v, with Draco built in: %v", c, err, draco.Available())
 	}
 	unknown := errors.Join(codec.ErrUnknown)
 	for _, fourCC := range []string{"drco", "drcm", "drcj"} {
-		if err := explained(codec.FourCC([]byte(fourCC)), unknown); !errors.Is(err, draco.ErrUnavailable) {
+		if err := Explain(codec.FourCC([]byte(fourCC)), unknown); !errors.Is(err, draco.ErrUnavailable) {
 			t.Errorf("%s: got %v, want how to build with Draco", fourCC, err)
 		}
 	}
-	if err := explained(codec.FourCC([]byte("part")), unknown); errors.Is(err, draco.ErrUnavailable) == draco.Available() {
+	if err := Explain(codec.FourCC([]byte("part")), unknown); errors.Is(err, draco.ErrUnavailable) == draco.Available() {
 		t.Errorf("parts: got %v, with Draco built in: %v", err, draco.Available())
 	}
 }

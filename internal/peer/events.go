@@ -1,0 +1,32 @@
+package peer
+
+import (
+	"log/slog"
+
+	"github.com/volsfu/volsfu/pkg/client"
+)
+
+// LogEvent logs what happened in the room.
+func LogEvent(log *slog.Logger, e client.Event) {
+	switch e := e.(type) {
+	case client.Connected:
+		log.Info("connected")
+	case client.ParticipantJoined:
+		log.Info("participant joined", "participant", e.Participant.Identity)
+	case client.ParticipantLeft:
+		log.Info("participant left", "participant", e.Identity, "reason", e.Reason)
+	case client.Published:
+		log.Info("publication", "participant", e.Participant, "publication", e.Publication.Name,
+			"tiles", len(e.Publication.Tiles), "qualities", len(e.Publication.Qualities))
+	case client.Unpublished:
+		log.Info("publication ended", "participant", e.Publication.Participant, "publication", e.Publication.Publication)
+	case client.Uplink:
+		log.Info("uplink", "carries", e.Estimate, "tracks given up", len(e.GaveUp))
+	case client.Interrupted:
+		log.Warn("connection to the server broke, resuming", "error", e.Err)
+	case client.Resumed:
+		log.Info("resumed")
+	case client.Closing:
+		log.Warn("the server is closing", "code", e.Code, "message", e.Message, "grace", e.Grace)
+	}
+}

@@ -1,0 +1,92 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// Flags say what is drawn and written.
+type Flags struct {
+	On bool
+	// Dir is the folder for pictures. Every is which of the pictures are written: 1 is all of them.
+	Dir   string
+	Every int
+	// From is the fixed view, empty if the view follows a recording.
+	From string
+}
+
+// Add registers the flags.
+func (r *Flags) Add(f *pflag.FlagSet) {
+	f.BoolVar(&r.On, "render", false, fmt.Sprintf("draw what is shown, off the screen, in pictures of %dx%d", Width, Height))
+	f.StringVar(&r.Dir, "render-dir", "", "folder for pictures, as PNG; draws as --render does")
+	f.IntVar(&r.Every, "render-every", 30, "write every so many of the pictures")
+	f.StringVar(&r.From, "render-from", "", "where pictures are taken from: X,Y,Z in metres, and YAW to the left and PITCH upwards in degrees; without, along the recording of "+
+		"--viewpoint, or from the front")
+}
+
+// Errors of the flags.
+var (
+	ErrView  = errors.New("expected X,Y,Z or X,Y,Z,YAW or X,Y,Z,YAW,PITCH, in metres and degrees")
+	ErrEvery = errors.New("--render-every: expected 1 or more")
+)
+
+// Open makes the screen, nil where nothing is to be drawn. now is the clock of captures.
+func (r *Flags) Open(now func() time.Time, log *slog.Logger) (*Screen, error) {
+	if !r.On && r.Dir == "" {
+		return nil, nil
+	}
+	if r.Every < 1 {
+		return nil, fmt.Errorf("%w, got %d", ErrEvery, r.Every)
+	}
+	config := Config{Now: now, Dir: r.Dir, Every: r.Every, Log: log}
+	if r.From != "" {
+		view, err := ParseView(r.From)
+		if err != nil {
+			return nil, fmt.Errorf("--render-from: %w", err)
+		}
+		config.View = &view
+	}
+	screen, err := NewScreen(config)
+	if err != nil {
+		return nil, fmt.Errorf("--render-dir: %w", err)
+	}
+	return screen, nil
+}
+
+// Follower is the screen where its pictures follow a recording, else nil.
+func (r *Flags) Follower(screen *Screen) *Screen {
+	if r.From != "" {
+		return nil
+	}
+	return screen
+}
+
+// ParseView reads where a picture is taken from.
+func ParseView(text string) (View, error) {
+	words := strings.Split(text, ",")
+	if len(words) < 3 || len(words) > 5 {
+		return View{}, fmt.Errorf("%w, got %.32q", ErrView, text)
+	}
+	var numbers [5]float64
+	for i, word := range words {
+		var err error
+		if numbers[i], err = strconv.ParseFloat(strings.TrimSpace(word), 64); err != nil || !(math.Abs(numbers[i]) <= signal.MaxCoordinate) {
+			return View{}, fmt.Errorf("%w, got %.32q", ErrView, text)
+		}
+	}
+	// The eye is turned about the upright axis, and before that about the one to its right.
+	sinYaw, cosYaw := math.Sincos(numbers[3] * math.Pi / 360)
+	sinPitch, cosPitch := math.Sincos(numbers[4] * math.Pi / 360)
+	return View{
+		Position:    [3]float64(numbers[:3]),
+		Orientation: [4]float64{cosYaw * sinPitch, sinYaw * cosPitch, -sinYaw * sinPitch, cosYaw * cosPitch},
+	}, nil
+}

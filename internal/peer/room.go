@@ -1,0 +1,104 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/frametimes"
+)
+
+// Room says which room to join, and as whom.
+type Room struct {
+	Server, Name, Identity, Token string
+	// Clock is where this host has its time from, as the flag --clock says.
+	Clock string
+	// Media replaces the UDP socket if it is not nil, for emulated networks. No flag sets it.
+	Media net.PacketConn
+}
+
+// Flags registers the flags of a room.
+func (r *Room) Flags(f *pflag.FlagSet) {
+	f.StringVar(&r.Server, "server", "ws://127.0.0.1:8080", "the server, ws://HOST:PORT or wss://HOST:PORT")
+	f.StringVar(&r.Name, "room", "", "the room; may be left out where the token names it")
+	f.StringVar(&r.Identity, "identity", "", "this participant's name; may be left out where the token names it")
+	f.StringVar(&r.Token, "token", "", "access token; a server in development mode needs none")
+	f.StringVar(&r.Clock, "clock", "", "where this host has its time from: estimated by messages to the server, system for the "+
+		"system's clock, or ptp where the precision time protocol keeps it; without, system where the server is on this host, "+
+		"else estimated")
+}
+
+const (
+	// JoinTimeout bounds how long the server may take to admit a participant.
+	JoinTimeout = 15 * time.Second
+	// ReplyTimeout bounds how long the server may take to reply to a request.
+	ReplyTimeout = 10 * time.Second
+	// RequestBacklog is the number of requests that may wait for the replies to the requests before them.
+	RequestBacklog = 64
+)
+
+var errNotTold = errors.New("expected --room and --identity, or a --token that names them")
+
+// ErrDuration says that a time is negative. It is wrapped with the flag.
+var ErrDuration = errors.New("expected 0 or more")
+
+// Check reports which flags are missing.
+func (r *Room) Check() error {
+	if r.Token == "" && (r.Name == "" || r.Identity == "") {
+		return errNotTold
+	}
+	return nil
+}
+
+// Join joins the room within JoinTimeout.
+func (r *Room) Join(ctx context.Context, config client.Config) (*client.Session, error) {
+	config.URL, config.Room, config.Identity, config.Token = r.Server, r.Name, r.Identity, r.Token
+	config.PacketConn = r.Media
+	var err error
+	if config.ClockSource, config.ClockShift, err = clockSettings(r.Clock); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, JoinTimeout)
+	defer cancel()
+	session, err := client.Join(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Server, err)
+	}
+	return session, nil
+}
+
+// clockOffsetVariable moves the clock of a process, for trials with clocks that disagree.
+const clockOffsetVariable = "VOLSFU_CLOCK_OFFSET"
+
+// errClock is wrapped with what was given.
+var errClock = errors.New("expected estimated, system or ptp")
+
+// clockSettings returns the source of this host's time, and by how much the clock is moved.
+func clockSettings(source string) (frametimes.Source, time.Duration, error) {
+	if source != "" && !frametimes.Source(source).Valid() {
+		return "", 0, fmt.Errorf("--clock: %w, got %.32q", errClock, source)
+	}
+	text := os.Getenv(clockOffsetVariable)
+	if text == "" {
+		return frametimes.Source(source), 0, nil
+	}
+	shift, err := time.ParseDuration(text)
+	if err != nil {
+		return "", 0, fmt.Errorf("%s is %.32q, expected a time such as 50ms", clockOffsetVariable, text)
+	}
+	return frametimes.Source(source), shift, nil
+}
+
+// Limit ends the context after a number of seconds; 0 is no limit.
+func Limit(ctx context.Context, seconds float64) (context.Context, context.CancelFunc) {
+	if seconds <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Duration(seconds*float64(time.Second)))
+}

@@ -1,0 +1,31 @@
+package peer
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestClockSettings(t *testing.T) {
+	for _, test := range []struct {
+		source, offset string
+		shift          time.Duration
+		fails          bool
+	}{
+		{"", "", 0, false},
+		{"ptp", "", 0, false},
+		{"estimated", "-1.5s", -1500 * time.Millisecond, false},
+		{"sundial", "", 0, true},
+		{"", "soon", 0, true},
+	} {
+		t.Setenv(clockOffsetVariable, test.offset)
+		source, shift, err := clockSettings(test.source)
+		if (err != nil) != test.fails || !test.fails && (string(source) != test.source || shift != test.shift) {
+			t.Errorf("%q moved by %q: got %q, %v, %v", test.source, test.offset, source, shift, err)
+		}
+	}
+	t.Setenv(clockOffsetVariable, "")
+	if _, _, err := clockSettings("sundial"); !errors.Is(err, errClock) {
+		t.Errorf("error is %v, expected errClock", err)
+	}
+}
