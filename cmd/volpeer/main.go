@@ -49,7 +49,8 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newPublish(), newWatch(), newBridge(), newDirect(), newCompare(), newRecord(), newCodec(), newVersion())
+	root.AddCommand(newPublish(), newWatch(), newBridge(), newRecord(), newVersion())
+	root.AddCommand(movedCommands()...)
 	return root
 }
 
@@ -62,6 +63,25 @@ func newVersion() *cobra.Command {
 			fmt.Fprintln(cmd.OutOrStdout(), "volpeer", version)
 		},
 	}
+}
+
+// moved are commands that are in another program now, by their names here.
+var moved = []struct{ name, to string }{
+	{"direct", "vollab direct"}, {"compare", "vollab compare"}, {"codec", "vollab codec"},
+}
+
+// movedCommands return an error that names the command that took their place.
+func movedCommands() []*cobra.Command {
+	var commands []*cobra.Command
+	for _, m := range moved {
+		commands = append(commands, &cobra.Command{
+			Use: m.name, Short: "Moved to " + m.to, Hidden: true, DisableFlagParsing: true,
+			RunE: func(*cobra.Command, []string) error {
+				return fmt.Errorf("the command volpeer %s is now %s", m.name, m.to)
+			},
+		})
+	}
+	return commands
 }
 
 // newLog writes to the command's standard error.

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"io"
 	"log/slog"
 
 	"github.com/volsfu/volsfu/pkg/client"
@@ -30,3 +31,6 @@ func LogEvent(log *slog.Logger, e client.Event) {
 		log.Warn("the server is closing", "code", e.Code, "message", e.Message, "grace", e.Grace)
 	}
 }
+
+// NewLog returns the log of a command, which writes text to the command's standard error.
+func NewLog(to io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/queue"
+	"github.com/volsfu/volsfu/lab/queue"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/pointcloud"

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/queue"
+	"github.com/volsfu/volsfu/lab/queue"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )

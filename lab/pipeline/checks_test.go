@@ -137,11 +137,11 @@ func TestLacksDraco(t *testing.T) {
 	}
 	for _, test := range []struct{ text, why, failure string }{
 		{"echo table", "", ""},
-		{"echo 'volpeer: --codecs: codec not available: draco is not built in; build with CGO_ENABLED=1' >&2; exit 1",
-			"volpeer: draco is not built in; build with CGO_ENABLED=1", ""},
-		{"echo 'volpeer: out of memory' >&2; exit 1", "", "out of memory"},
+		{"echo 'vollab: --codecs: codec not available: draco is not built in; build with CGO_ENABLED=1' >&2; exit 1",
+			"vollab: draco is not built in; build with CGO_ENABLED=1", ""},
+		{"echo 'vollab: out of memory' >&2; exit 1", "", "out of memory"},
 	} {
-		why, err := programs{volpeer: script(t, "volpeer", test.text)}.lacksDraco(t.Context())
+		why, err := programs{vollab: script(t, "vollab", test.text)}.lacksDraco(t.Context())
 		if why != test.why || (err == nil) != (test.failure == "") || err != nil && !strings.Contains(err.Error(), test.failure) {
 			t.Errorf("%s: got %q, %v", test.text, why, err)
 		}

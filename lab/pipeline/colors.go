@@ -26,7 +26,7 @@ type colors struct {
 	repeats  int
 }
 
-// row is one of those that volpeer codec --json prints, as far as the check asks. Color is null where nothing is lost.
+// row is one of those that vollab codec --json prints, as far as the check asks. Color is null where nothing is lost.
 type row struct {
 	Codec        string   `json:"codec"`
 	Speed        int      `json:"speed"`
@@ -50,7 +50,7 @@ func (c *colors) run(ctx context.Context) ([]claim.Line, error) {
 		return skipped(name, why), err
 	}
 	c.progress.Say("  coding with colours of 3 to 8 bits, and as JPEG")
-	program, err := lab.StartProgram("volpeer codec", p.volpeer, nil, "codec", "--source", "ply:"+dir, "--codecs", "draco,draco+jpeg", "--speeds",
+	program, err := lab.StartProgram("vollab codec", p.vollab, nil, "codec", "--source", "ply:"+dir, "--codecs", "draco,draco+jpeg", "--speeds",
 		fmt.Sprintf("%d,%d", smallest, fastest), "--color-bits", "3,4,5,6,7,8", "--color-quality", "75,85,92", "--repeats", strconv.Itoa(c.repeats), "--json")
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (c *colors) run(ctx context.Context) ([]claim.Line, error) {
 		Rows []row `json:"rows"`
 	}
 	if err := json.Unmarshal(program.Output(), &report); err != nil {
-		return nil, fmt.Errorf("%w volpeer codec: its rows cannot be read: %w", lab.ErrProgram, err)
+		return nil, fmt.Errorf("%w vollab codec: its rows cannot be read: %w", lab.ErrProgram, err)
 	}
 	return colorLines(report.Rows), nil
 }

@@ -13,29 +13,33 @@ import (
 )
 
 // programs are those of the repository that stand beside this one.
-type programs struct{ volpeer, volsfu string }
+type programs struct{ volpeer, volsfu, vollab string }
 
 func findPrograms() (p programs, err error) {
 	if p.volpeer, err = lab.FindProgram("volpeer"); err != nil {
 		return p, err
 	}
-	p.volsfu, err = lab.FindProgram("volsfu")
+	if p.volsfu, err = lab.FindProgram("volsfu"); err != nil {
+		return p, err
+	}
+	p.vollab, err = lab.FindProgram("vollab")
 	return p, err
 }
 
-// notBuiltIn is how volpeer begins to say that it was built without Draco.
+// notBuiltIn is how a program begins to say that it was built without Draco.
 const notBuiltIn = "draco is not built in"
 
-// lacksDraco says why volpeer does not code with Draco, empty where it does: it has it code a few points.
+// lacksDraco returns why the programs do not code with Draco, empty if they do: vollab codes a few points. volpeer and vollab are
+// built in the same way.
 func (p programs) lacksDraco(ctx context.Context) (string, error) {
-	program, err := lab.StartProgram("volpeer codec", p.volpeer, nil, "codec", "--codecs", "draco", "--points", "100", "--repeats", "1", "--speeds", "10")
+	program, err := lab.StartProgram("vollab codec", p.vollab, nil, "codec", "--codecs", "draco", "--points", "100", "--repeats", "1", "--speeds", "10")
 	if err != nil {
 		return "", err
 	}
 	err = finish(ctx, program)
 	if said := program.Said(); err != nil && strings.Contains(said, notBuiltIn) {
 		_, why, _ := strings.Cut(said, notBuiltIn)
-		return "volpeer: " + notBuiltIn + why, nil
+		return "vollab: " + notBuiltIn + why, nil
 	}
 	return "", err
 }

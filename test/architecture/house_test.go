@@ -39,7 +39,7 @@ var house = []floor{
 	{server: []string{"internal/congestion/sender"}},
 	{server: []string{"internal/congestion", "internal/transport", "internal/metrics"}},
 	{server: []string{"internal/feedback"}},
-	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/chunks", "internal/queue", "internal/priority", "internal/alarm", "internal/panics", "internal/fault"}},
+	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/priority", "internal/alarm", "internal/panics", "internal/fault"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
 		client: []string{"pkg/pointcloud"},
@@ -75,7 +75,7 @@ var foreign = []struct{ packages, modules []string }{
 // cgoPackages may contain cgo, and of the commands and packages only cgoImporters may depend on them.
 var (
 	cgoPackages  = []string{"pkg/codec/draco", "pkg/codec/dracojpeg", "cmd/volpeer/internal/libopus", "cmd/volpeer/internal/libspeex", "clients/c"}
-	cgoImporters = []string{"internal/peer", "cmd/volpeer", "lab/cmd/vollab", "pkg/codec/draco", "pkg/codec/dracojpeg", "clients/c"}
+	cgoImporters = []string{"internal/peer", "lab", "cmd/volpeer", "pkg/codec/draco", "pkg/codec/dracojpeg", "clients/c"}
 )
 
 // place is where a package stands in the house.

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/chunks"
 	"github.com/volsfu/volsfu/internal/udp"
+	"github.com/volsfu/volsfu/lab/baseline/chunks"
 	"github.com/volsfu/volsfu/lab/carriage"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )

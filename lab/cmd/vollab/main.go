@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/lab/bench"
 	"github.com/volsfu/volsfu/lab/check"
 	"github.com/volsfu/volsfu/lab/control"
+	"github.com/volsfu/volsfu/lab/direct"
 	"github.com/volsfu/volsfu/lab/experiment/library"
 	"github.com/volsfu/volsfu/lab/link"
 	"github.com/volsfu/volsfu/lab/peer"
@@ -20,20 +21,34 @@ import (
 // version is stamped by the linker.
 var version = "dev"
 
-// statusIncomplete is the exit status of check.ErrIncomplete.
-const statusIncomplete = 2
+const (
+	// statusIncomplete is the exit status of check.ErrIncomplete.
+	statusIncomplete = 2
+	// statusNothing is the exit status of direct.ErrNothing.
+	statusNothing = 3
+)
 
 func main() {
 	if err := newRoot().Execute(); err != nil {
-		var status link.ExitStatus
-		if errors.As(err, &status) {
-			os.Exit(int(status))
+		if !errors.As(err, new(link.ExitStatus)) {
+			fmt.Fprintln(os.Stderr, "vollab:", err)
 		}
-		fmt.Fprintln(os.Stderr, "vollab:", err)
-		if errors.Is(err, check.ErrIncomplete) {
-			os.Exit(statusIncomplete)
-		}
-		os.Exit(1)
+		os.Exit(exitCode(err))
+	}
+}
+
+// exitCode returns the exit status of a command that returned an error.
+func exitCode(err error) int {
+	var status link.ExitStatus
+	switch {
+	case errors.As(err, &status):
+		return int(status)
+	case errors.Is(err, check.ErrIncomplete):
+		return statusIncomplete
+	case errors.Is(err, direct.ErrNothing):
+		return statusNothing
+	default:
+		return 1
 	}
 }
 
@@ -54,6 +69,7 @@ func newRoot() *cobra.Command {
 		probe.Command(),
 		newVersion(),
 	)
+	root.AddCommand(measuringCommands()...)
 	return root
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Source is where a producer has its clouds from.
 type Source struct {
-	// Spec is what volpeer takes for --source.
+	// Spec is what vollab direct takes for --source.
 	Spec string
 	// Points is the size of the largest frame.
 	Points int
@@ -49,7 +49,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// Flags are those of volpeer that open the source.
+// Flags are those of vollab direct that open the source.
 func (s *Source) Flags(fps float64, settings *experiment.Settings) []string {
 	return []string{
 		"--source", s.Spec, "--points", strconv.Itoa(s.Points), "--fps", strconv.FormatFloat(fps, 'g', -1, 64), "--seed", strconv.FormatUint(settings.Seed%1000, 10),

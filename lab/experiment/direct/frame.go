@@ -16,7 +16,7 @@ import (
 // ErrLog says what is wrong with a log of frames.
 var ErrLog = errors.New("invalid log of frames")
 
-// The outcomes of frames, as volpeer direct logs them.
+// The outcomes of frames, as vollab direct logs them.
 const (
 	Intact = "intact"
 	Unsent = "unsent"
@@ -28,7 +28,7 @@ type Instant int64
 // Since is how many seconds it is after a time.
 func (i Instant) Since(t time.Time) float64 { return float64(int64(i)-t.UnixMicro()) / 1e6 }
 
-// Frame is what the log of volpeer direct says of a frame; docs/direct.md has what its times mean.
+// Frame is what the log of vollab direct says of a frame; docs/direct.md has what its times mean.
 type Frame struct {
 	Number        uint32  `json:"frame"`
 	Capture       Instant `json:"capture_us"`

@@ -53,7 +53,7 @@ var waiting = regexp.MustCompile(`msg="waiting for the other side" address=(\S+)
 
 // Start starts both.
 func Start(ctx context.Context, c Config, s *experiment.Settings) (*Run, error) {
-	volpeer, err := s.Program("volpeer")
+	vollab, err := s.Program("vollab")
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func Start(ctx context.Context, c Config, s *experiment.Settings) (*Run, error) 
 	listening := make(chan string, 1)
 	go listen(reader, listening)
 	r := &Run{network: c.Network, log: s.File("frames.jsonl")}
-	if r.producer, err = lab.StartCommand("volpeer direct produce", c.Network.Command(ctx, c.Producer, volpeer, arguments...), writer); err != nil {
+	if r.producer, err = lab.StartCommand("vollab direct produce", c.Network.Command(ctx, c.Producer, vollab, arguments...), writer); err != nil {
 		_ = writer.Close()
 		return nil, err
 	}
@@ -76,13 +76,13 @@ func Start(ctx context.Context, c Config, s *experiment.Settings) (*Run, error) 
 	}
 	// Hosts of an emulated network have one clock.
 	arguments = append([]string{"direct", "consume", "--connect", address, "--same-clock", "--log", r.log, "--json"}, c.Consume...)
-	if r.consumer, err = lab.StartCommand("volpeer direct consume", c.Network.Command(ctx, c.Consumer, volpeer, arguments...), nil); err != nil {
+	if r.consumer, err = lab.StartCommand("vollab direct consume", c.Network.Command(ctx, c.Consumer, vollab, arguments...), nil); err != nil {
 		return nil, errors.Join(err, r.producer.Stop())
 	}
 	return r, nil
 }
 
-// seconds is a time as volpeer takes it.
+// seconds is a time as vollab direct takes it.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
 // listen looks for the address that the producer listens at, and reads on, so that the producer can write.
@@ -142,13 +142,13 @@ func (r *Run) Wait(ctx context.Context, length time.Duration) ([]Frame, Summary,
 		return nil, summary, errors.Join(err, r.Stop())
 	}
 	if err := json.Unmarshal(r.producer.Output(), &summary); err != nil {
-		return nil, summary, fmt.Errorf("summary of volpeer direct produce: %w", err)
+		return nil, summary, fmt.Errorf("summary of vollab direct produce: %w", err)
 	}
 	frames, err := ReadFrames(r.log)
 	return frames, summary, err
 }
 
-// statusNothing is the exit status of volpeer where nothing went wrong but that no frame was decoded.
+// statusNothing is the exit status of vollab direct consume if nothing went wrong but that no frame was decoded.
 const statusNothing = 3
 
 // foundNothing tells whether the consumer ended as it should, with nothing decoded of what came: its status says so, and to an experiment it is a finding. Where no

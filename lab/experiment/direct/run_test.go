@@ -15,12 +15,12 @@ import (
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
-// volpeer builds the program, without Draco, and returns its folder.
-func volpeer(t *testing.T) string {
+// vollab builds the program, without Draco, and returns its folder.
+func vollab(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(folder, "volpeer"), "./cmd/volpeer")
-	build.Dir = filepath.Join("..", "..", "..")
+	build := exec.Command("go", "build", "-o", filepath.Join(folder, "vollab"), "./cmd/vollab")
+	build.Dir = filepath.Join("..", "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
@@ -55,7 +55,7 @@ func begin(t *testing.T, profile string, points int, produce ...string) (*Metere
 		}
 	})
 	const length = time.Second
-	settings := &experiment.Settings{Duration: length, Folder: t.TempDir(), Programs: volpeer(t), Seed: 1}
+	settings := &experiment.Settings{Duration: length, Folder: t.TempDir(), Programs: vollab(t), Seed: 1}
 	source := SourceOf(Figure, points, "")
 	run, err := Start(t.Context(), Config{
 		Network: network.Network, Producer: "producer", Consumer: "consumer", Length: length,

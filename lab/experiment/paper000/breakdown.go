@@ -93,7 +93,7 @@ func (s *stages) set(o *experiment.Outcome) {
 // counts tells whether a frame that was captured so many seconds after the run began is one of the stable state.
 func (p *performance) counts(at float64) bool { return at >= p.stable && at < p.length }
 
-// stagesOfLog are those of the frames of volpeer direct that came whole in the stable state.
+// stagesOfLog are those of the frames of vollab direct that came whole in the stable state.
 func (p *performance) stagesOfLog(n *network) (s stages) {
 	var whole []direct.Frame
 	for i := range p.frames {

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment/direct"
 )
 
-// individual is a run of volpeer direct.
+// individual is a run of vollab direct.
 type individual struct {
 	network *network
 	run     *direct.Run
@@ -19,12 +19,12 @@ type individual struct {
 	source  direct.Source
 }
 
-// produce are the producer's flags; those of codec and source are what volpeer compare takes, too.
+// produce are the producer's flags; those of codec and source are what vollab compare takes, too.
 func (s *stage) produce(source *direct.Source, settings *experiment.Settings) []string {
 	return append(source.Flags(s.FPS, settings), "--codec", "draco", "--bits", strconv.Itoa(s.Bits), "--speed", strconv.Itoa(s.Speed))
 }
 
-// startIndividual starts volpeer direct; what the consumer does more is in its flags.
+// startIndividual starts vollab direct; what the consumer does more is in its flags.
 func (n *network) startIndividual(ctx context.Context, consume ...string) (*individual, error) {
 	i := &individual{network: n, length: n.settings.Duration, source: direct.SourceOf(direct.Figure, n.stage.Points, n.settings.Data)}
 	_, stable := n.stage.phases(i.length)

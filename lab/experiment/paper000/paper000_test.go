@@ -177,7 +177,7 @@ func TestConvergence(t *testing.T) {
 	}
 }
 
-// TestFlightsOfLog: what the log of volpeer direct says of frames.
+// TestFlightsOfLog: what the log of vollab direct says of frames.
 func TestFlightsOfLog(t *testing.T) {
 	frames := []direct.Frame{
 		{Capture: 1_000_000, Encoded: 1_010_000, FirstSent: 1_015_000, LastReceived: 1_030_000, Decoded: 1_040_000, Bytes: 10, Outcome: direct.Intact, Estimate: 20e6, Bound: "rate"},

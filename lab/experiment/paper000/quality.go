@@ -86,9 +86,9 @@ func runQuality(ctx context.Context, q quality, settings experiment.Settings) (*
 	return outcome, nil
 }
 
-// look has volpeer draw and compare the pictures of the stable state, and a program of VMAF's, where there is one.
+// look has vollab compare draw and compare the pictures of the stable state, and a program of VMAF's, where there is one.
 func (q *quality) look(ctx context.Context, o *experiment.Outcome, p *performance, settings *experiment.Settings) error {
-	volpeer, err := settings.Program("volpeer")
+	vollab, err := settings.Program("vollab")
 	if err != nil {
 		return err
 	}
@@ -96,16 +96,16 @@ func (q *quality) look(ctx context.Context, o *experiment.Outcome, p *performanc
 	if err != nil {
 		return err
 	}
-	vmaf, missing := visual.FindVMAF(ctx, tools(volpeer)...)
+	vmaf, missing := visual.FindVMAF(ctx, tools(vollab)...)
 	films := settings.File("films")
 	if missing == nil {
 		flags = append(flags, "--films", films)
 		// Two films of 10 s take 800 MB.
 		defer func() { _ = os.RemoveAll(films) }()
 	}
-	text, err := exec.CommandContext(ctx, volpeer, flags...).Output()
+	text, err := exec.CommandContext(ctx, vollab, flags...).Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
-		return fmt.Errorf("volpeer compare: %w: %s", err, strings.TrimSpace(string(failed.Stderr)))
+		return fmt.Errorf("vollab compare: %w: %s", err, strings.TrimSpace(string(failed.Stderr)))
 	}
 	if err != nil {
 		return err
@@ -129,13 +129,13 @@ func (q *quality) look(ctx context.Context, o *experiment.Outcome, p *performanc
 	return nil
 }
 
-// tools are the folders in which programs may be beside the path: that of volpeer, and what make deps fills.
+// tools are the folders in which programs may be beside the path: that of vollab, and what make deps fills.
 func tools(program string) []string {
 	folder := filepath.Dir(program)
 	return []string{folder, filepath.Join(folder, "..", ".tools", "bin")}
 }
 
-// compare are the flags of volpeer compare.
+// compare are the flags of vollab compare.
 func (q *quality) compare(p *performance, settings *experiment.Settings) ([]string, error) {
 	flags := append([]string{"compare"}, q.produce(&p.source, settings)...)
 	flags = append(flags, "--width", strconv.Itoa(q.Width), "--height", strconv.Itoa(q.Height), "--every", strconv.Itoa(q.Every))
@@ -157,7 +157,7 @@ func (q *quality) compare(p *performance, settings *experiment.Settings) ([]stri
 }
 
 // compared is when the stable state begins and ends, by the time since the source's first frame. It ends with the run and not with the last frame that came:
-// what is missing then counts as much as before. Of volpeer direct it ends with the last frame that the producer told of, since of those that it had not
+// what is missing then counts as much as before. Of vollab direct it ends with the last frame that the producer told of, since of those that it had not
 // encoded when its time was over nobody knows.
 func (p *performance) compared(fps float64) (from, until time.Duration) {
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -174,7 +174,7 @@ func (p *performance) compared(fps float64) (from, until time.Duration) {
 	return seconds(p.stable + p.since), seconds(min(p.length+p.since, (float64(last)+0.5)/fps))
 }
 
-// pictures are what volpeer compare prints.
+// pictures are what vollab compare prints.
 type pictures struct {
 	Repeated int `json:"repeated"`
 	Frames   []struct {
@@ -184,7 +184,7 @@ type pictures struct {
 	} `json:"frames"`
 }
 
-// errPictures says that volpeer compare did not print what it should.
+// errPictures says that vollab compare did not print what it should.
 var errPictures = errors.New("pictures compared")
 
 func parsePictures(text []byte) (*pictures, error) {
@@ -226,7 +226,7 @@ func overFrames(scores []float64) (points [][2]float64) {
 	return points
 }
 
-// shownFrame is a line of the list that volpeer compare takes: at which quality a captured frame was shown.
+// shownFrame is a line of the list that vollab compare takes: at which quality a captured frame was shown.
 type shownFrame struct {
 	Number  int64 `json:"number"`
 	Quality int   `json:"quality"`

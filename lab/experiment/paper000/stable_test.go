@@ -73,7 +73,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestOneInstant: frames of volpeer direct count from when the network's time began, as the competitors and the queue do, though they came later.
+// TestOneInstant: frames of vollab direct count from when the network's time began, as the competitors and the queue do, though they came later.
 func TestOneInstant(t *testing.T) {
 	began := time.Unix(1000, 0)
 	at := func(ms int) direct.Instant {

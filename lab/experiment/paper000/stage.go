@@ -18,7 +18,7 @@ import (
 
 // The senders.
 const (
-	// senderVolsfu is volpeer direct: each frame is encoded for its one viewer at what the estimate allows, as the paper's sender does it.
+	// senderVolsfu is vollab direct: each frame is encoded for its one viewer at what the estimate allows, as the paper's sender does it.
 	senderVolsfu = "volsfu"
 	// senderServer is volsfu's server between one that publishes a ladder of qualities and one that watches; the bottleneck is behind the server.
 	senderServer = "volsfu-server"
@@ -147,7 +147,7 @@ type flights struct {
 	// seconds, below 0 where that was after.
 	prepared *prepared
 	since    float64
-	// frames is the log of volpeer direct; sent and received are the records of other senders.
+	// frames is the log of vollab direct; sent and received are the records of other senders.
 	frames         []direct.Frame
 	sent, received []frametimes.Record
 	// relayed is what a server has passed on, nil where there is none.

@@ -89,7 +89,7 @@ func (s *streaming) links() (forth, back netem.Config, err error) {
 // warmUp is at the beginning of a run, and does not count: codecs and memory are cold, and the buffer of the link is empty.
 const warmUp = time.Second
 
-// codec is the codec's name for volpeer.
+// codec is the codec's name for vollab direct.
 func (s *streaming) codec() string {
 	if s.Threads == 1 {
 		return "draco"

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/lab/codecbench"
+	"github.com/volsfu/volsfu/lab/direct"
+	"github.com/volsfu/volsfu/lab/likeness"
+)
+
+// measuringCommands are the commands that their packages bring with them.
+func measuringCommands() []*cobra.Command {
+	commands := []*cobra.Command{direct.Command(), likeness.Command(), codecbench.Command()}
+	for _, cmd := range commands {
+		cmd.PersistentPreRun = func(cmd *cobra.Command, _ []string) { cmd.SetContext(untilSignal(cmd.Context())) }
+	}
+	return commands
+}
+
+// untilSignal ends a context at the first signal, so that a command ends in order. A second signal ends the program at once.
+func untilSignal(ctx context.Context) context.Context {
+	ctx, restore := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, restore)
+	return ctx
+}

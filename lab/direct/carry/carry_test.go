@@ -1,0 +1,202 @@
+package carry
+
+import (
+	"bytes"
+	"context"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+	"go.uber.org/goleak"
+
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/lab/direct/rendezvous"
+	"github.com/volsfu/volsfu/lab/direct/stream"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// taker keeps what comes.
+type taker struct {
+	transport.NoOpSink
+	mu        sync.Mutex
+	datagrams [][]byte
+	from      netip.AddrPort
+	come      chan struct{}
+}
+
+func newTaker() *taker { return &taker{come: make(chan struct{}, 1000)} }
+
+func (k *taker) Datagram(datagram []byte, from netip.AddrPort, _ time.Time) {
+	k.mu.Lock()
+	k.datagrams, k.from = append(k.datagrams, append([]byte(nil), datagram...)), from
+	k.mu.Unlock()
+	k.come <- struct{}{}
+}
+
+func (k *taker) RTP(_ uint32, packet []byte, info *transport.PacketInfo) {
+	k.Datagram(packet, netip.AddrPort{}, info.At)
+}
+func (k *taker) RTCP(packet []byte, now time.Time) { k.Datagram(packet, netip.AddrPort{}, now) }
+func (k *taker) Expect(stream.Wire)                {}
+
+// expect waits for so many datagrams.
+func (k *taker) expect(t *testing.T, n int) [][]byte {
+	t.Helper()
+	for range n {
+		select {
+		case <-k.come:
+		case <-time.After(30 * time.Second):
+			t.Fatal("waited in vain for a datagram")
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.datagrams
+}
+
+// packets are some of a stream, with payloads of these lengths.
+func packets(wire stream.Wire, lengths ...int) (list []stream.Packet) {
+	for i, length := range lengths {
+		list = append(list, stream.Packet{
+			Header:  rtp.Header{Version: 2, SSRC: wire.SSRC, PayloadType: wire.PayloadType, SequenceNumber: uint16(i)},
+			Payload: bytes.Repeat([]byte{byte(i + 1)}, length),
+		})
+	}
+	return list
+}
+
+func check(t *testing.T, got [][]byte, sent []stream.Packet) {
+	t.Helper()
+	for i := range sent {
+		var p rtp.Packet
+		if err := p.Unmarshal(got[i]); err != nil || p.SequenceNumber != sent[i].Header.SequenceNumber || !bytes.Equal(p.Payload, sent[i].Payload) {
+			t.Errorf("packet %d: got %d bytes with number %d, %v", i, len(p.Payload), p.SequenceNumber, err)
+		}
+	}
+}
+
+// TestUDP: packets of any lengths arrive as they were sent, also where they leave as a run.
+func TestUDP(t *testing.T) {
+	loopback := netip.MustParseAddr("127.0.0.1")
+	a, err := OpenUDP(loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := OpenUDP(loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taker := newTaker()
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := b.Run(taker); err != nil {
+			t.Error(err)
+		}
+	})
+	a.Send(packets(stream.Wire{}, 10)) // nowhere
+	a.SendOne([]byte("nowhere"))
+	if a.Aimed() {
+		t.Error("nothing was said of where to send")
+	}
+	a.Aim(netip.AddrPortFrom(loopback, b.Port()))
+	sent := packets(stream.Wire{SSRC: 7, PayloadType: 96}, 1100, 1100, 1100, 300, 1100, 1100, 200, 1160, 1160)
+	a.Send(sent)
+	got := taker.expect(t, len(sent))
+	check(t, got, sent)
+	taker.mu.Lock()
+	if taker.from.Port() != a.Port() {
+		t.Errorf("they came from %v", taker.from)
+	}
+	taker.mu.Unlock()
+	a.SendOne([]byte("report"))
+	if got := taker.expect(t, 1); string(got[len(got)-1]) != "report" {
+		t.Errorf("got %q", got[len(got)-1])
+	}
+	_ = b.Close()
+	running.Wait()
+	// Nobody reads any more, and nobody else allocates.
+	if n := testing.AllocsPerRun(20, func() { a.Send(sent) }); n > 1 {
+		t.Errorf("%g allocations per run of packets", n)
+	}
+	_ = a.Close()
+}
+
+// TestWebRTC: the two sides agree on streams, and packets pass in both directions.
+func TestWebRTC(t *testing.T) {
+	l, err := rendezvous.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dialled := make(chan *rendezvous.Conn, 1)
+	go func() {
+		c, err := rendezvous.Dial(t.Context(), l.Address())
+		if err != nil {
+			t.Error(err)
+		}
+		dialled <- c
+	}()
+	ours, err := l.Accept(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	theirs := <-dialled
+	defer theirs.Close()
+
+	reports, media := newTaker(), newTaker()
+	var consumer *WebRTC
+	answered := make(chan error, 1)
+	go func() {
+		var err error
+		consumer, err = Answer(t.Context(), theirs, theirs.Messages(), Route{Remote: theirs.Remote()}, media)
+		answered <- err
+	}()
+	producer, err := Offer(t.Context(), ours, ours.Messages(), Route{Remote: ours.Remote()}, reports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+	defer consumer.Close()
+	own, other := producer.Wire(), consumer.Wire()
+	if own.SSRC == 0 || own.SSRC != other.SSRC || own.RetransmissionSSRC != other.RetransmissionSSRC || own.Extension == 0 || own.Extension != other.Extension {
+		t.Errorf("they agreed on %+v and %+v", own, other)
+	}
+	sent := packets(own, 1160, 1160, 1160, 40)
+	producer.Send(sent)
+	check(t, media.expect(t, len(sent)), sent)
+	// A receiver report without blocks.
+	consumer.SendOne([]byte{0x80, 201, 0, 1, 0, 0, 0, 9})
+	if got := reports.expect(t, 1); len(got[0]) != 8 || got[0][1] != 201 {
+		t.Errorf("got %x", got[0])
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := producer.Watch(ctx, ours, nil); err != nil {
+		t.Errorf("the end of watching is no error, got %v", err)
+	}
+}
+
+// TestMisunderstandings: what comes instead of an offer, and an answer that is none.
+func TestMisunderstandings(t *testing.T) {
+	messages := make(chan rendezvous.Message, 1)
+	messages <- rendezvous.Message{Type: rendezvous.TypeAnswer, SDP: "v=0"}
+	if _, err := Answer(t.Context(), nil, messages, Route{Remote: netip.MustParseAddr("127.0.0.1")}, newTaker()); err == nil {
+		t.Error("expected an error of an answer without an offer")
+	}
+	messages <- rendezvous.Message{Type: rendezvous.TypeOffer, SDP: "nonsense"}
+	if _, err := Answer(t.Context(), nil, messages, Route{Remote: netip.MustParseAddr("127.0.0.1")}, newTaker()); err == nil {
+		t.Error("expected an error of an offer that is none")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Answer(ctx, nil, make(chan rendezvous.Message), Route{Remote: netip.MustParseAddr("127.0.0.1")}, newTaker()); err == nil {
+		t.Error("expected an error where nobody offers")
+	}
+}

@@ -1,0 +1,268 @@
+// Package producer captures, samples and encodes frames for one consumer, and sends them: in mode adaptive with as many points as the way and the view are
+// worth, the newest frame first; in the mode of paper 002 one frame after the other, whole, through a buffer of ten.
+//
+// A Producer has one goroutine that captures and one that encodes, which are the same in the mode of paper 002. An Outlet has one that sends.
+package producer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/volsfu/volsfu/lab/direct/individual"
+	"github.com/volsfu/volsfu/lab/direct/stages"
+	"github.com/volsfu/volsfu/lab/queue"
+	"github.com/volsfu/volsfu/pkg/capture"
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Outlet takes frames to send.
+type Outlet interface {
+	// Send takes a frame. Its data is not kept.
+	Send(f *Frame) error
+	// Estimate is what the way carries.
+	Estimate() volumetric.Bitrate
+	// Want says what would be sent if it carried anything.
+	Want(rate volumetric.Bitrate)
+}
+
+// Frame is an encoded frame.
+type Frame struct {
+	Sent    stages.Sent
+	Capture time.Time
+	// Data is what the codec made, behind the prefix of payload v1.
+	Data []byte
+}
+
+// Config says what is produced.
+type Config struct {
+	Source capture.Source
+	Codec  codec.Codec
+	Params codec.Params
+	// Control chooses the points of each frame; nil takes all.
+	Control *individual.Control
+	Gaze    *Gaze
+	Outlet  Outlet
+	// Sequential captures a frame only once the one before was encoded.
+	Sequential bool
+	// Limit ends it after so many encoded frames; 0 is none.
+	Limit int
+	Log   *slog.Logger
+}
+
+// Producer produces.
+type Producer struct {
+	config  Config
+	encoder codec.Encoder
+	sample  pointcloud.Cloud
+	buffer  []byte
+	number  uint32
+	warned  bool
+
+	captured, missed, superseded, failed atomic.Int64
+}
+
+// New makes a Producer.
+func New(config Config) *Producer {
+	return &Producer{config: config, encoder: config.Codec.NewEncoder()}
+}
+
+// Counts are what became of frames.
+type Counts struct {
+	// Captured were fetched from the source; Missed fell due after the first of them, and were not, because the one before was still in hand.
+	Captured, Missed int64
+	// Superseded are those captured that a newer one replaced before they were encoded, Failed those that the codec refused.
+	Superseded, Failed int64
+}
+
+// Counts are those so far.
+func (p *Producer) Counts() Counts {
+	return Counts{p.captured.Load(), p.missed.Load(), p.superseded.Load(), p.failed.Load()}
+}
+
+// shot is a frame in hand.
+type shot struct {
+	capture.Frame
+	captured time.Time
+}
+
+// inHand is how many frames there are: one that is being captured, one that waits, one that is being encoded.
+const inHand = 3
+
+// Run produces until the context ends or the limit is reached, which is no error, or the source or the outlet fails.
+func (p *Producer) Run(ctx context.Context) error {
+	if p.config.Control != nil {
+		if err := p.calibrate(ctx); err != nil {
+			return ending(ctx, err)
+		}
+	}
+	if p.config.Sequential {
+		var s shot
+		for !p.done() {
+			if err := p.read(ctx, &s); err != nil {
+				return ending(ctx, err)
+			}
+			if err := p.encode(&s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return p.overlap(ctx)
+}
+
+// overlap captures and encodes at the same time.
+func (p *Producer) overlap(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	waiting, free := queue.New[*shot](1), make(chan *shot, inHand)
+	for range inHand {
+		free <- &shot{}
+	}
+	var running sync.WaitGroup
+	var reading error
+	running.Go(func() {
+		defer cancel()
+		for {
+			s := <-free
+			if err := p.read(ctx, s); err != nil {
+				reading = ending(ctx, err)
+				return
+			}
+			if oldest, dropped := waiting.Push(s); dropped {
+				p.superseded.Add(1)
+				free <- oldest
+			}
+		}
+	})
+	var encoding error
+	for encoding == nil && !p.done() {
+		s, ok := waiting.Pop(ctx)
+		if !ok {
+			break
+		}
+		encoding = p.encode(s)
+		free <- s
+	}
+	cancel()
+	running.Wait()
+	return errors.Join(reading, encoding)
+}
+
+// done tells whether as many frames were encoded as there are to be. It belongs to the goroutine that encodes.
+func (p *Producer) done() bool { return p.config.Limit > 0 && int(p.number) >= p.config.Limit }
+
+// ending is the error of what ended with the context: none.
+func ending(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (p *Producer) read(ctx context.Context, s *shot) error {
+	if err := p.config.Source.Read(ctx, &s.Frame); err != nil {
+		return err
+	}
+	s.captured = time.Now()
+	if p.captured.Add(1) > 1 {
+		p.missed.Add(s.Skipped)
+	}
+	return nil
+}
+
+// calibrate encodes a frame at two sizes, so that something is known of what comes first.
+func (p *Producer) calibrate(ctx context.Context) error {
+	var s shot
+	if err := p.config.Source.Read(ctx, &s.Frame); err != nil {
+		return err
+	}
+	for _, share := range []int{8, 2} {
+		n := s.Cloud.Len() / share
+		pointcloud.Stride(&s.Cloud, &p.sample, n)
+		begun := time.Now()
+		data, err := p.encoder.Encode(p.buffer[:0], &p.sample, p.config.Params)
+		if err != nil {
+			return err
+		}
+		p.buffer = data
+		p.config.Control.Observe(n, len(data), time.Since(begun))
+	}
+	return nil
+}
+
+// encode samples and encodes a frame, and hands it over.
+func (p *Producer) encode(s *shot) error {
+	taken := time.Now()
+	sent := stages.Sent{
+		Capture: stages.At(s.Capture), Captured: stages.At(s.captured), Taken: stages.At(taken), SourceFrame: s.Number, SourcePoints: s.Cloud.Len(),
+		Bound: string(individual.BoundSource),
+	}
+	err := p.fit(s, &sent)
+	if err != nil {
+		// One frame that cannot be encoded is no reason to end: the next may be better.
+		p.failed.Add(1)
+		if !p.warned {
+			p.warned = true
+			p.config.Log.Warn("frame cannot be encoded; further ones are only counted", "error", err)
+		}
+		return nil
+	}
+	frame := p.buffer[payload.PrefixSize:]
+	p.number++
+	sent.Frame, sent.Bytes, sent.Hash = p.number, len(frame), stages.Hash(frame)
+	return p.config.Outlet.Send(&Frame{Sent: sent, Capture: s.Capture, Data: p.buffer})
+}
+
+// attempts is how often a frame is encoded that misses its target: what the first one teaches makes the second one right.
+const attempts = 2
+
+// fit encodes a frame into the buffer, with as many points as are chosen.
+func (p *Producer) fit(s *shot, sent *stages.Sent) error {
+	control := p.config.Control
+	if control == nil {
+		return p.try(s, &s.Cloud, sent, s.Cloud.Len())
+	}
+	cloud := p.config.Gaze.Thin(&s.Cloud)
+	view, estimate := p.config.Gaze.Limit(), p.config.Outlet.Estimate()
+	p.config.Outlet.Want(control.Wanted(cloud.Len(), view))
+	sent.Estimate = int64(estimate)
+	for attempt := 1; ; attempt++ {
+		choice := control.Choose(estimate, cloud.Len(), view)
+		if choice.Bound == individual.BoundSource && cloud.Len() < s.Cloud.Len() {
+			choice.Bound = individual.BoundView
+		}
+		sent.Target, sent.Bound = choice.Target, string(choice.Bound)
+		begun := time.Now()
+		if err := p.try(s, cloud, sent, choice.Points); err != nil {
+			return err
+		}
+		bytes := len(p.buffer) - payload.PrefixSize
+		control.Observe(choice.Points, bytes, time.Since(begun))
+		if attempt == attempts || !control.Misses(choice, bytes) {
+			return nil
+		}
+	}
+}
+
+// try encodes a frame with so many points of a cloud.
+func (p *Producer) try(s *shot, cloud *pointcloud.Cloud, sent *stages.Sent, points int) error {
+	if points < cloud.Len() {
+		pointcloud.Stride(cloud, &p.sample, points)
+		cloud = &p.sample
+	}
+	sent.Points, sent.Sampled = points, stages.At(time.Now())
+	p.buffer = payload.Prefix{FourCC: p.config.Codec.FourCC(), Capture: s.Capture}.AppendTo(p.buffer[:0])
+	data, err := p.encoder.Encode(p.buffer, cloud, p.config.Params)
+	if err != nil {
+		return err
+	}
+	p.buffer, sent.Encoded = data, stages.At(time.Now())
+	return nil
+}

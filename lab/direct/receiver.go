@@ -1,0 +1,291 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/render"
+	"github.com/volsfu/volsfu/internal/peer/sight"
+	"github.com/volsfu/volsfu/lab/direct/carry"
+	"github.com/volsfu/volsfu/lab/direct/consumer"
+	"github.com/volsfu/volsfu/lab/direct/rendezvous"
+	"github.com/volsfu/volsfu/lab/direct/stages"
+	"github.com/volsfu/volsfu/lab/direct/stream"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// receiver is the consumer's side of one rendezvous.
+type receiver struct {
+	flags   *consuming
+	trace   *sight.Trace // nil where nobody looks around
+	easel   *easel
+	books   *stages.Books
+	conn    *rendezvous.Conn
+	console io.Writer
+	log     *slog.Logger
+
+	// other is what the producer says of itself, ssrc that of our reports.
+	other       rendezvous.Hello
+	ssrc        uint32
+	clock       *rendezvous.Clock
+	negotiation chan rendezvous.Message
+	untold      outbox[rendezvous.Received]
+	consumer    *consumer.Consumer
+	// adaptive and paper002 are the inlet, whichever the producer's mode takes.
+	adaptive *consumer.Adaptive
+	paper002 *consumer.Paper002
+	heard    atomic.Bool
+}
+
+// Received implements consumer.Ledger.
+func (r *receiver) Received(received *stages.Received) {
+	r.books.Received(received)
+	r.untold.put(rendezvous.Received{Number: received.Frame, Received: *received})
+}
+
+// run consumes what the producer that was met sends.
+func (r *receiver) run(ctx context.Context) (summary *Summary, err error) {
+	summary = &Summary{Role: rendezvous.RoleConsumer}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var running sync.WaitGroup
+	way, err := r.connect(ctx, cancel, &running)
+	took := time.Duration(0)
+	if err == nil {
+		summary.Transport, summary.Mode = r.other.Transport, r.other.Mode
+		began := time.Now()
+		r.consume(ctx, way)
+		took = time.Since(began)
+		way.Close()
+	}
+	cause := context.Cause(ctx)
+	cancel(nil)
+	if err == nil && cause != nil && !errors.Is(cause, rendezvous.ErrEnded) && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	report, closing := r.books.End(stages.At(r.clock.Producer(time.Now())))
+	summary.rates(report, took)
+	r.counts(summary)
+	r.conn.Close()
+	running.Wait()
+	return summary, errors.Join(err, closing)
+}
+
+// counts adds what the inlet has seen.
+func (r *receiver) counts(s *Summary) {
+	switch {
+	case r.adaptive != nil:
+		stats := r.adaptive.Stats()
+		s.Packets, s.NACKs = stats.Packets, stats.NACKs.Asked
+		s.PacketsRecovered, s.PacketsLost = stats.NACKs.Recovered, stats.NACKs.Recovered+stats.NACKs.Lost
+	case r.paper002 != nil:
+		stats, holes := r.paper002.Stats()
+		s.Packets, s.PacketsLost = stats.Packets, uint64(holes)
+	}
+}
+
+// How many frames wait to be decoded: the newest wins, but with paper 002, whose threads hand over every frame.
+const (
+	newestWins   = 1
+	paper002Room = 10
+)
+
+// receivingWay is a way to the other side.
+type receivingWay interface {
+	consumer.Way
+	Close()
+}
+
+// connect greets the producer and finds the way to it.
+func (r *receiver) connect(ctx context.Context, cancel context.CancelCauseFunc, running *sync.WaitGroup) (way receivingWay, err error) {
+	within, done := context.WithTimeout(ctx, connectTimeout)
+	defer done()
+	r.ssrc = rand.Uint32()
+	if r.other, err = r.conn.Greet(within, rendezvous.Hello{Role: rendezvous.RoleConsumer, SSRC: r.ssrc}); err != nil {
+		return nil, err
+	}
+	r.log.Info("met", "producer", r.conn.Remote(), "source", r.other.SourceDescription, "transport", r.other.Transport, "mode", r.other.Mode)
+	if r.easel != nil {
+		r.easel.view.fit(r.other.Box)
+	}
+	room := newestWins
+	if r.other.Mode == rendezvous.ModePaper002 {
+		room = paper002Room
+	}
+	r.consumer = consumer.New(room, r, r.clock, r.easel.stage(), r.log)
+	running.Go(func() { cancel(r.hear()) })
+	config := stream.ReceiverConfig{Sender: r.ssrc}
+	if r.other.Transport == rendezvous.TransportWebRTC {
+		r.adaptive = consumer.NewAdaptive(r.consumer, config, netip.AddrPort{})
+		w, err := carry.Answer(within, r.conn, r.negotiation, carry.Route{Remote: r.conn.Remote(), STUN: r.flags.stun}, r.adaptive)
+		if err != nil {
+			return nil, err
+		}
+		running.Go(func() {
+			if err := w.Watch(ctx, r.conn, r.negotiation); err != nil {
+				// A producer that ends says so, perhaps a moment later.
+				select {
+				case <-time.After(lastFrames):
+					cancel(err)
+				case <-ctx.Done():
+				}
+			}
+		})
+		r.heard.Store(true)
+		return w, nil
+	}
+	return r.listen(ctx, config, cancel, running)
+}
+
+// listen opens a socket for plain datagrams, and greets the producer's until something comes.
+func (r *receiver) listen(ctx context.Context, config stream.ReceiverConfig, cancel context.CancelCauseFunc, running *sync.WaitGroup) (receivingWay, error) {
+	socket, err := carry.OpenUDP(localAddress(r.conn.Remote()))
+	if err != nil {
+		return nil, err
+	}
+	from := netip.AddrPortFrom(r.conn.Remote(), r.other.Port)
+	socket.Aim(from)
+	var taker carry.Taker
+	if r.other.Mode == rendezvous.ModePaper002 {
+		r.paper002 = consumer.NewPaper002(r.consumer, volumetric.FourCC([]byte(r.other.Codec)), payload.MaxFrameBytes, from)
+		taker = r.paper002
+	} else {
+		r.adaptive = consumer.NewAdaptive(r.consumer, config, from)
+		r.adaptive.Expect(plainWire(&r.other))
+		taker = r.adaptive
+	}
+	running.Go(func() {
+		if err := socket.Run(firstTaker{taker, &r.heard}); err != nil {
+			cancel(err)
+		}
+	})
+	running.Go(func() { r.greet(ctx, socket) })
+	return plainUDP{socket}, nil
+}
+
+// firstTaker notes that something has come.
+type firstTaker struct {
+	carry.Taker
+	heard *atomic.Bool
+}
+
+// Datagram implements carry.Taker.
+func (f firstTaker) Datagram(datagram []byte, from netip.AddrPort, now time.Time) {
+	f.heard.Store(true)
+	f.Taker.Datagram(datagram, from, now)
+}
+
+// greetInterval is how often a producer is greeted that has sent nothing yet.
+const greetInterval = 50 * time.Millisecond
+
+// greet sends receiver reports without blocks until something comes: they show the producer, and what translates addresses on the way, where to send.
+func (r *receiver) greet(ctx context.Context, socket *carry.UDP) {
+	greeting, err := (&rtcp.ReceiverReport{SSRC: r.ssrc}).Marshal()
+	if err != nil {
+		return // an empty report is always one
+	}
+	ticker := time.NewTicker(greetInterval)
+	defer ticker.Stop()
+	for !r.heard.Load() {
+		socket.SendOne(greeting)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// hear takes what the producer says until it ends, and returns why it did.
+func (r *receiver) hear() error {
+	for m := range r.conn.Messages() {
+		switch m.Type {
+		case rendezvous.TypeSent:
+			for i := range m.Sent {
+				r.books.Sent(&m.Sent[i])
+			}
+		case rendezvous.TypeTime:
+			r.clock.Answered(m.Time, time.Now())
+		case rendezvous.TypeOffer, rendezvous.TypeCandidate:
+			select {
+			case r.negotiation <- m:
+			default: // more than anybody needs
+			}
+		}
+	}
+	return r.conn.Err()
+}
+
+// consume decodes until the context ends or the time is over.
+func (r *receiver) consume(ctx context.Context, way receivingWay) {
+	ctx, stop := peer.Limit(ctx, r.flags.seconds)
+	defer stop()
+	var running sync.WaitGroup
+	running.Go(func() { r.consumer.Run(ctx) })
+	running.Go(func() { r.tell(ctx) })
+	if r.adaptive != nil {
+		running.Go(func() { r.adaptive.Watch(ctx, way, r.clock) })
+	}
+	if r.trace != nil {
+		running.Go(func() { r.trace.Look(ctx, r) })
+	}
+	running.Wait()
+}
+
+// SetViewpoint implements onlooker: the producer is told, and pictures follow.
+func (r *receiver) SetViewpoint(v client.Viewpoint) {
+	// Where this fails the connection is gone, which its reader tells.
+	_ = r.conn.Send(rendezvous.Message{Type: rendezvous.TypeViewpoint, Viewpoint: &signal.Viewpoint{
+		At: v.At.UnixMicro(), Position: v.Position, Orientation: v.Orientation, FOV: v.FOV * 180 / math.Pi, Aspect: v.Aspect,
+	}})
+	if r.easel != nil {
+		r.easel.view.follow(render.View{Position: v.Position, Orientation: v.Orientation, FOV: v.FOV})
+	}
+}
+
+// firstQuestions are how many questions about clocks are asked right away; then there is one per second.
+const firstQuestions = 5
+
+// tell tells the producer of the frames received and asks for its clock, and tells people what happens.
+func (r *receiver) tell(ctx context.Context) {
+	ticker := time.NewTicker(tellInterval)
+	defer ticker.Stop()
+	before, at := r.books.Report(), time.Now()
+	for count := 0; ; count++ {
+		if count < firstQuestions || count%int(lineInterval/tellInterval) == 0 {
+			_ = r.conn.Send(r.clock.Ask(time.Now()))
+		}
+		select {
+		case now := <-ticker.C:
+			r.tellReceived()
+			if now.Sub(at) >= lineInterval {
+				report := r.books.Report()
+				_, _ = fmt.Fprintln(r.console, progress(&report, &before, now.Sub(at), 0))
+				before, at = report, now
+			}
+		case <-ctx.Done():
+			r.tellReceived()
+			return
+		}
+	}
+}
+
+func (r *receiver) tellReceived() {
+	if list := r.untold.take(); len(list) > 0 {
+		_ = r.conn.Send(rendezvous.Message{Type: rendezvous.TypeReceived, Received: list})
+	}
+}

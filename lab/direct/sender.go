@@ -1,0 +1,329 @@
+package direct
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/lab/baseline/chunks"
+	"github.com/volsfu/volsfu/lab/direct/carry"
+	"github.com/volsfu/volsfu/lab/direct/individual"
+	"github.com/volsfu/volsfu/lab/direct/producer"
+	"github.com/volsfu/volsfu/lab/direct/rendezvous"
+	"github.com/volsfu/volsfu/lab/direct/stages"
+	"github.com/volsfu/volsfu/lab/direct/stream"
+	"github.com/volsfu/volsfu/pkg/capture"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// sender is the producer's side of one rendezvous.
+type sender struct {
+	flags    *producing
+	settings settings
+	source   capture.Source
+	control  *individual.Control
+	gaze     *producer.Gaze
+	books    *stages.Books
+	conn     *rendezvous.Conn
+	console  io.Writer
+	log      *slog.Logger
+
+	// other is what the consumer says of itself, own what we do.
+	other, own  rendezvous.Hello
+	negotiation chan rendezvous.Message
+	untold      outbox[stages.Sent]
+	// outlet takes what the consumer reports, once there is one; aimed is closed when its datagrams have shown where it is.
+	outlet atomic.Pointer[producer.Adaptive]
+	aimed  chan struct{}
+	udp    *carry.UDP
+	peer   *transport.Peer
+}
+
+const (
+	// negotiationBacklog is how many messages about a peer connection may wait: a description, and candidates of every interface.
+	negotiationBacklog = 64
+	// connectTimeout bounds how long the way to the other side may take to be found.
+	connectTimeout = 15 * time.Second
+	// lastFrames is how long the last frames may take to come, and what is known of them.
+	lastFrames = time.Second
+)
+
+// errUnreachable says that the consumer's datagrams do not come.
+var errUnreachable = errors.New("no datagram of the consumer's came")
+
+// Sent implements producer.Ledger.
+func (s *sender) Sent(sent *stages.Sent) {
+	s.books.Sent(sent)
+	s.untold.put(*sent)
+}
+
+// run produces for the consumer that was met.
+func (s *sender) run(ctx context.Context) (summary *Summary, err error) {
+	summary = &Summary{Role: rendezvous.RoleProducer, Transport: s.flags.transport, Mode: s.flags.mode}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel(nil)
+	// Goodbye is said before the way is closed, which the other side would take for a failure.
+	way, err := s.connect(ctx, cancel, &running)
+	if err != nil {
+		s.conn.Close()
+		_, closing := s.books.End(0)
+		return summary, errors.Join(err, closing)
+	}
+	defer way.Close()
+	defer s.conn.Close()
+	took, err := s.produce(ctx, way, &running, summary)
+	report, closing := s.books.End(stages.At(time.Now()))
+	summary.rates(report, took)
+	if outlet := s.outlet.Load(); outlet != nil {
+		summary.Estimate = int64(outlet.Estimate())
+	}
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, rendezvous.ErrEnded) && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return summary, errors.Join(err, closing)
+}
+
+// sendingWay is a way to the other side.
+type sendingWay interface {
+	producer.Way
+	chunks.Outlet
+	Close()
+}
+
+// connect greets the consumer and finds the way to it.
+func (s *sender) connect(ctx context.Context, cancel context.CancelCauseFunc, running *sync.WaitGroup) (way sendingWay, err error) {
+	info := s.source.Info()
+	s.own = rendezvous.Hello{
+		Role: rendezvous.RoleProducer, SSRC: rand.Uint32(), Transport: s.flags.transport, Mode: s.flags.mode, MediaSSRC: rand.Uint32(), RepeatSSRC: rand.Uint32(),
+		Codec: s.settings.codec.FourCC().String(), FrameRate: info.FrameRate, Box: info.Box, SourceDescription: info.Description,
+	}
+	ctx, done := context.WithTimeout(ctx, connectTimeout)
+	defer done()
+	if s.flags.transport == rendezvous.TransportUDP {
+		if s.udp, err = carry.OpenUDP(localAddress(s.conn.Remote())); err != nil {
+			return nil, err
+		}
+		s.own.Port, s.aimed = s.udp.Port(), make(chan struct{})
+	}
+	s.other, err = s.conn.Greet(ctx, s.own)
+	if err == nil {
+		running.Go(func() { cancel(s.hear()) })
+		if s.udp == nil {
+			var peer *carry.WebRTC
+			route := carry.Route{Remote: s.conn.Remote(), STUN: s.flags.stun}
+			if peer, err = carry.Offer(ctx, s.conn, s.negotiation, route, reports{sender: s}); err == nil {
+				s.peer = peer.Peer()
+				s.log.Info("connected", "consumer", s.conn.Remote())
+				return peer, nil
+			}
+			return nil, err
+		}
+		running.Go(func() {
+			if err := s.udp.Run(s); err != nil {
+				cancel(err)
+			}
+		})
+		select {
+		case <-s.aimed:
+			s.log.Info("connected", "consumer", s.conn.Remote())
+			return plainUDP{s.udp}, nil
+		case <-ctx.Done():
+			err = fmt.Errorf("%w: %w", errUnreachable, context.Cause(ctx))
+		}
+	}
+	if s.udp != nil {
+		_ = s.udp.Close()
+	}
+	return nil, err
+}
+
+// plainUDP is a socket whose closing cannot be helped where it fails.
+type plainUDP struct{ *carry.UDP }
+
+func (u plainUDP) Close() { _ = u.UDP.Close() }
+
+// hear takes what the consumer says until it ends, and returns why it did.
+func (s *sender) hear() error {
+	for m := range s.conn.Messages() {
+		received := time.Now()
+		switch m.Type {
+		case rendezvous.TypeViewpoint:
+			s.gaze.Look(m.Viewpoint)
+		case rendezvous.TypeTime:
+			if err := s.conn.Send(m.Time.Answer(received, time.Now())); err != nil {
+				return err
+			}
+		case rendezvous.TypeReceived:
+			for i := range m.Received {
+				s.books.Received(&m.Received[i].Received)
+			}
+		case rendezvous.TypeAnswer, rendezvous.TypeCandidate:
+			select {
+			case s.negotiation <- m:
+			default: // more than anybody needs
+			}
+		}
+	}
+	return s.conn.Err()
+}
+
+// produce produces and sends until the context ends or the time is over, and lets the last frames arrive. It returns for how long it captured.
+func (s *sender) produce(ctx context.Context, way sendingWay, running *sync.WaitGroup, summary *Summary) (time.Duration, error) {
+	outlet, send, err := s.open(way)
+	if err != nil {
+		return 0, err
+	}
+	p := producer.New(producer.Config{
+		Source: s.source, Codec: s.settings.codec, Params: s.settings.params, Control: s.control, Gaze: s.gaze, Outlet: outlet,
+		Sequential: s.flags.mode == rendezvous.ModePaper002, Limit: s.flags.count, Log: s.log,
+	})
+	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopSending()
+	var sender sync.WaitGroup
+	sender.Go(func() { send(sending) })
+	telling, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopTelling()
+	var teller sync.WaitGroup
+	teller.Go(func() { s.tell(telling, outlet) })
+	capturing, stop := peer.Limit(ctx, s.flags.seconds)
+	defer stop()
+	if w, ok := way.(*carry.WebRTC); ok {
+		running.Go(func() {
+			if w.Watch(capturing, s.conn, s.negotiation) != nil {
+				stop()
+			}
+		})
+	}
+	began := time.Now()
+	err = p.Run(capturing)
+	took := time.Since(began)
+	stop()
+	s.settle(ctx, outlet.Waiting)
+	stopSending()
+	sender.Wait()
+	s.settle(ctx, s.books.Waiting)
+	stopTelling()
+	teller.Wait()
+	counts := p.Counts()
+	summary.Captured, summary.Missed, summary.Superseded, summary.Refused = counts.Captured, counts.Missed, counts.Superseded, counts.Failed
+	return took, err
+}
+
+// settle waits while something is still to come, for as long as the last frames may take.
+func (s *sender) settle(ctx context.Context, waiting func() bool) {
+	for end := time.Now().Add(lastFrames); waiting() && ctx.Err() == nil && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// waitingOutlet is an outlet that reports whether frames still wait to be sent.
+type waitingOutlet interface {
+	producer.Outlet
+	Waiting() bool
+}
+
+// open makes the outlet, and what runs it.
+func (s *sender) open(way sendingWay) (waitingOutlet, func(context.Context), error) {
+	if s.flags.mode == rendezvous.ModePaper002 {
+		o := producer.NewPaper002(s.flags.gap, way, s)
+		return o, o.Run, nil
+	}
+	config := s.settings.sender
+	config.Budget = time.Duration(float64(time.Second) / s.source.Info().FrameRate)
+	if w, ok := way.(*carry.WebRTC); ok {
+		config.Wire = w.Wire()
+	} else {
+		config.Wire = plainWire(&s.own)
+	}
+	o, err := producer.NewAdaptive(config, volumetric.Bitrate(s.flags.rate), way, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.outlet.Store(o)
+	return o, o.Run, nil
+}
+
+// plainWire is what both sides take over plain datagrams: dynamic payload types, the first extension, and the SSRCs of the hello.
+func plainWire(h *rendezvous.Hello) stream.Wire {
+	return stream.Wire{SSRC: h.MediaSSRC, RetransmissionSSRC: h.RepeatSSRC, PayloadType: 96, RetransmissionPayloadType: 97, Extension: 1}
+}
+
+// tell tells the consumer of the frames sent, and people what happens.
+func (s *sender) tell(ctx context.Context, outlet producer.Outlet) {
+	ticker, lines := time.NewTicker(tellInterval), time.NewTicker(lineInterval)
+	defer ticker.Stop()
+	defer lines.Stop()
+	before, at := s.books.Report(), time.Now()
+	for {
+		select {
+		case <-ticker.C:
+			s.tellSent()
+		case now := <-lines.C:
+			report := s.books.Report()
+			_, _ = fmt.Fprintln(s.console, progress(&report, &before, now.Sub(at), outlet.Estimate()))
+			before, at = report, now
+		case <-ctx.Done():
+			s.tellSent()
+			return
+		}
+	}
+}
+
+func (s *sender) tellSent() {
+	if list := s.untold.take(); len(list) > 0 {
+		// Where this fails the connection is gone, which its reader tells.
+		_ = s.conn.Send(rendezvous.Message{Type: rendezvous.TypeSent, Sent: list})
+	}
+}
+
+// Datagram implements carry.Taker: greetings say where the consumer is, which must be where its websocket comes from; the rest are its reports.
+func (s *sender) Datagram(datagram []byte, from netip.AddrPort, now time.Time) {
+	if from.Addr().Unmap() != s.conn.Remote() || !stream.IsRTCP(datagram) {
+		return
+	}
+	if len(datagram) < 8 || binary.BigEndian.Uint32(datagram[4:]) != s.other.SSRC {
+		return
+	}
+	if !s.udp.Aimed() {
+		s.udp.Aim(from)
+		close(s.aimed)
+	}
+	for _, packet := range stream.Compound(datagram) {
+		s.RTCP(packet, now)
+	}
+}
+
+// RTCP takes one RTCP packet of the consumer.
+func (s *sender) RTCP(packet []byte, now time.Time) {
+	outlet := s.outlet.Load()
+	if outlet == nil {
+		return
+	}
+	rtt := time.Duration(0)
+	if s.peer != nil {
+		rtt = s.peer.RTT()
+	}
+	outlet.RTCP(packet, now, rtt)
+}
+
+// reports is the sink of the producer's peer connection. The consumer sends RTCP only.
+type reports struct {
+	transport.NoOpSink
+	sender *sender
+}
+
+// RTCP implements transport.Sink.
+func (r reports) RTCP(packet []byte, now time.Time) { r.sender.RTCP(packet, now) }
