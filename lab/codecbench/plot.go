@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/volsfu/volsfu/internal/lab/plot"
+	"github.com/volsfu/volsfu/lab/plot"
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab/plot"
+	"github.com/volsfu/volsfu/lab/plot"
 )
 
 // curve is one line of a panel. Steps are drawn where a value holds until the next.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/volsfu/volsfu/internal/lab/plot"
+	"github.com/volsfu/volsfu/lab/plot"
 )
 
 // paperName is what legends call the paper's figures.

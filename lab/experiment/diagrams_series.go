@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/volsfu/volsfu/internal/lab/plot"
+	"github.com/volsfu/volsfu/lab/plot"
 )
 
 // series make a panel per unit, of the first iteration of each cell that its figures are of.

@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/volsfu/volsfu/internal/lab/plot"
+	"github.com/volsfu/volsfu/lab/plot"
 )
 
 // The names of a report's files.

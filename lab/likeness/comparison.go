@@ -7,8 +7,8 @@ import (
 	"image"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab/visual"
 	"github.com/volsfu/volsfu/internal/peer/render"
+	"github.com/volsfu/volsfu/lab/visual"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/volsfu/volsfu/internal/lab/visual"
+	"github.com/volsfu/volsfu/lab/visual"
 )
 
 // films are both sequences of pictures.

@@ -14,9 +14,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/volsfu/volsfu/internal/lab/visual"
 	"github.com/volsfu/volsfu/internal/peer/render"
 	"github.com/volsfu/volsfu/lab/direct/stages"
+	"github.com/volsfu/volsfu/lab/visual"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/journal"
 	"github.com/volsfu/volsfu/pkg/codec"

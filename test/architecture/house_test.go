@@ -23,7 +23,6 @@ var house = []floor{
 		server: []string{"cmd/volsfu", "cmd/volpeer"},
 		client: []string{"clients/c"},
 	},
-	{server: []string{"internal/lab"}},
 	{server: []string{"internal/server"}},
 	{server: []string{"internal/config"}},
 	{server: []string{"internal/dialect"}},
@@ -52,7 +51,7 @@ var house = []floor{
 var roof = []string{"test"}
 
 // bothSides are the packages with server code that may import the client's, besides the commands: the lab measures both.
-var bothSides = []string{"lab", "internal/lab"}
+var bothSides = []string{"lab"}
 
 // sharedWithClient is what pkg may import of internal: a client estimates its uplink and receives bursts as a server does.
 var sharedWithClient = map[string][]string{

@@ -27,9 +27,15 @@ func requirements(t *testing.T, name string) map[string]string {
 	return versions
 }
 
-// TestModulesAgree: the lab measures what the product is built of, so both modules require the same versions.
+// TestModulesAgree: the lab measures what the product is built of, so both modules require the same versions. What draws
+// plots is required by the lab alone.
 func TestModulesAgree(t *testing.T) {
 	product := requirements(t, filepath.Join(checkout, "go.mod"))
+	for path := range product {
+		if strings.HasPrefix(path, "gonum.org/") {
+			t.Errorf("go.mod requires %s; only lab/go.mod may", path)
+		}
+	}
 	both := 0
 	for path, version := range requirements(t, filepath.Join(checkout, labFolder, "go.mod")) {
 		switch want, ok := product[path]; {

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab/visual"
 	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/visual"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 

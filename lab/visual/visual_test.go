@@ -240,7 +240,7 @@ func FuzzParseScores(f *testing.F) {
 
 // TestVMAF asks a program where there is one: a picture is as good as itself, and noise is not.
 func TestVMAF(t *testing.T) {
-	v, err := FindVMAF(t.Context(), "../../../.tools/bin")
+	v, err := FindVMAF(t.Context(), "../../.tools/bin")
 	if errors.Is(err, ErrNoVMAF) {
 		t.Skip(err)
 	}
