@@ -30,12 +30,13 @@ check_gofmt() {
 # The modules of the repository. Each has to build by its own go.mod, without go.work.
 modules=(. lab)
 
-# modulewise COMMAND…: runs a command in each module, without go.work.
+# modulewise COMMAND…: runs a command in each module, without go.work. It fails if the command fails in one of them.
 modulewise() {
-	local module
+	local module status=0
 	for module in "${modules[@]}"; do
-		(cd "$module" && GOWORK=off "$@") || return
+		(cd "$module" && GOWORK=off "$@") || status=1
 	done
+	return $status
 }
 
 check_vet() { modulewise go vet ./...; }
