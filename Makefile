@@ -46,7 +46,7 @@ web: deps-build $(WEB) ## build the viewer and the console, which the next build
 bin/volsfu: $(WEB)
 
 .PHONY: build
-build: $(COMMANDS:%=bin/%) ## build the commands into bin/ (volpeer and vollab without Draco where it is not installed)
+build: $(COMMANDS:%=bin/%) ## build the commands into bin/ (clients and vollab without Draco where it is not installed)
 
 # The Go command decides which binaries are out of date.
 .PHONY: FORCE
@@ -57,7 +57,7 @@ bin/%: FORCE
 	@CGO_ENABLED=0 $(GOCOMMAND)
 
 # Draco is C++. Without it client and lab are built, but report an error when Draco is requested.
-bin/volpeer bin/vollab: FORCE
+bin/volpeer bin/volbridge bin/vollab: FORCE
 	@if command -v g++ >/dev/null && pkg-config --exists draco libjpeg opus speex 2>/dev/null; then \
 		CGO_ENABLED=1 $(GOCOMMAND); \
 	else \

@@ -14,7 +14,7 @@ each=${FUZZTIME:-2s}
 limit=$((${each%s} + 60))
 packages=(
 	pkg/codec/draco pkg/codec/dracojpeg pkg/codec/parts
-	cmd/volpeer/internal/libopus cmd/volpeer/internal/libspeex
+	cmd/volbridge/internal/libopus cmd/volbridge/internal/libspeex
 )
 
 export CGO_ENABLED=1 CGO_CXXFLAGS='-g -O2 -fsanitize=address'

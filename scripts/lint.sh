@@ -57,7 +57,7 @@ check_product() {
 check_other_systems() {
 	local system packages
 	for system in windows darwin; do
-		packages=$(GOWORK=off GOOS=$system CGO_ENABLED=0 go list -deps -f '{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}' ./cmd/volpeer ./pkg/client) &&
+		packages=$(GOWORK=off GOOS=$system CGO_ENABLED=0 go list -deps -f '{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}' ./cmd/volpeer ./cmd/volbridge ./pkg/client) &&
 			xargs env GOWORK=off GOOS="$system" GOARCH=amd64 CGO_ENABLED=0 go vet <<<"$packages" || return
 	done
 }

@@ -35,9 +35,11 @@ for architecture in amd64 arm64; do
 done
 # Go links programs for Android without a C compiler only on arm64.
 for target in linux/amd64 linux/arm64 windows/amd64 windows/arm64 darwin/amd64 darwin/arm64 android/arm64; do
-	build volpeer "${target%/*}" "${target#*/}" 0
+	for command in volpeer volbridge; do
+		build "$command" "${target%/*}" "${target#*/}" 0
+	done
 done
-for command in volpeer vollab; do
+for command in volpeer volbridge vollab; do
 	build "$command" "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" 1 "$command-draco"
 done
 

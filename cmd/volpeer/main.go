@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,10 @@ func main() {
 	ctx, restore := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, restore)
 	root := newRoot()
-	root.SetArgs(arguments(os.Args))
+	if err := startedAsBridge(os.Args[0]); err != nil {
+		fmt.Fprintln(os.Stderr, "volpeer:", err)
+		os.Exit(statusFailed)
+	}
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "volpeer:", err)
 		os.Exit(statusOf(err))
@@ -49,7 +53,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newPublish(), newWatch(), newBridge(), newRecord(), newVersion())
+	root.AddCommand(newPublish(), newWatch(), newRecord(), newVersion())
 	root.AddCommand(movedCommands()...)
 	return root
 }
@@ -67,7 +71,7 @@ func newVersion() *cobra.Command {
 
 // moved are commands that are in another program now, by their names here.
 var moved = []struct{ name, to string }{
-	{"direct", "vollab direct"}, {"compare", "vollab compare"}, {"codec", "vollab codec"},
+	{"bridge", "volbridge"}, {"direct", "vollab direct"}, {"compare", "vollab compare"}, {"codec", "vollab codec"},
 }
 
 // movedCommands return an error that names the command that took their place.
@@ -82,6 +86,19 @@ func movedCommands() []*cobra.Command {
 		})
 	}
 	return commands
+}
+
+// peerProgram is the name under which VR2Gather starts its own peer.
+const peerProgram = "WebRTCSFU-peer"
+
+// startedAsBridge returns an error if the program was started in place of VR2Gather's own peer.
+func startedAsBridge(program string) error {
+	name := strings.TrimSuffix(strings.ToLower(program[strings.LastIndexAny(program, `/\`)+1:]), ".exe")
+	if name != strings.ToLower(peerProgram) {
+		return nil
+	}
+	return fmt.Errorf("%s is this program's name, but it is volpeer: the program that stands in place of VR2Gather's own peer is now volbridge",
+		peerProgram)
 }
 
 // newLog writes to the command's standard error.

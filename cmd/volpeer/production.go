@@ -165,15 +165,3 @@ func describe(name string, config produce.Config, rate float64, tiles []volumetr
 		Qualities: qualities,
 	}
 }
-
-// describeSound describes Opus as RFC 7587 section 7 wants it: always two channels, whatever is in the packets.
-func describeSound() volumetric.Publication {
-	return volumetric.Publication{
-		Name:      soundName,
-		Kind:      volumetric.KindAudio,
-		Mode:      volumetric.ModeAlternatives,
-		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEOpus, ClockRate: opus.ClockRate, Channels: 2},
-		Tiles:     make([]volumetric.Tile, 1),
-		Qualities: make([]volumetric.QualityLevel, 1),
-	}
-}

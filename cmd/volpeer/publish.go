@@ -15,6 +15,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/timing"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/cameras"
+	"github.com/volsfu/volsfu/internal/peer/opus"
 	"github.com/volsfu/volsfu/internal/peer/worth"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
@@ -186,7 +187,7 @@ func (p *publication) prepare(ctx context.Context, settings production, source c
 func (p *publication) enter(ctx context.Context, b *broadcast) (*client.Session, error) {
 	publications := []volumetric.Publication{b.description}
 	if b.sound != nil {
-		publications = append(publications, describeSound())
+		publications = append(publications, opus.Publication(soundName))
 	}
 	session, err := p.room.Join(ctx, client.Config{Publications: publications, MaxUplink: volumetric.Bitrate(p.most), FrameTimes: p.times.Wanted(), Log: b.log})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/decode"
+	"github.com/volsfu/volsfu/internal/peer/opus"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
@@ -78,7 +79,7 @@ func alice(mode volumetric.Mode) signal.Participant {
 			Tiles:     make([]volumetric.Tile, 2),
 			Qualities: []volumetric.QualityLevel{{Name: "low"}, {Name: "mid"}, {Name: "high"}},
 		},
-		describeSound(),
+		opus.Publication(soundName),
 	}}
 }
 

@@ -43,7 +43,7 @@ func TestViewer(t *testing.T) {
 	for i := range uint16(5) {
 		session.packets <- client.Packet{
 			Track: volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: soundName}}},
-			Codec: describeSound().Codec, Capture: time.Now().Add(-60 * time.Millisecond), Arrival: time.Now(),
+			Codec: opus.Publication(soundName).Codec, Capture: time.Now().Add(-60 * time.Millisecond), Arrival: time.Now(),
 			Packet: rtp.Packet{Header: rtp.Header{SequenceNumber: i}, Payload: opus.Tone().Packets[i].Data},
 		}
 	}

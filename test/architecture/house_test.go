@@ -20,7 +20,7 @@ type floor struct {
 var house = []floor{
 	{server: []string{"lab"}},
 	{
-		server: []string{"cmd/volsfu", "cmd/volpeer"},
+		server: []string{"cmd/volsfu", "cmd/volpeer", "cmd/volbridge"},
 		client: []string{"clients/c"},
 	},
 	{server: []string{"internal/server"}},
@@ -73,8 +73,8 @@ var foreign = []struct{ packages, modules []string }{
 
 // cgoPackages may contain cgo, and of the commands and packages only cgoImporters may depend on them.
 var (
-	cgoPackages  = []string{"pkg/codec/draco", "pkg/codec/dracojpeg", "cmd/volpeer/internal/libopus", "cmd/volpeer/internal/libspeex", "clients/c"}
-	cgoImporters = []string{"internal/peer", "lab", "cmd/volpeer", "pkg/codec/draco", "pkg/codec/dracojpeg", "clients/c"}
+	cgoPackages  = []string{"pkg/codec/draco", "pkg/codec/dracojpeg", "cmd/volbridge/internal/libopus", "cmd/volbridge/internal/libspeex", "clients/c"}
+	cgoImporters = []string{"internal/peer", "lab", "cmd/volpeer", "cmd/volbridge", "pkg/codec/draco", "pkg/codec/dracojpeg", "clients/c"}
 )
 
 // place is where a package stands in the house.

@@ -14,7 +14,7 @@ import (
 )
 
 // programs are built for the tests of shell examples.
-var programs = []string{"volsfu", "volpeer", "vollab"}
+var programs = []string{"volsfu", "volpeer", "volbridge", "vollab"}
 
 // helpTimeout is far longer than a help text takes.
 const helpTimeout = time.Minute
@@ -72,6 +72,11 @@ func hasFlag(help, flag string) bool {
 	return regexp.MustCompile(`(?m)^ +(-\w, )?` + regexp.QuoteMeta(flag) + `(\s|$)`).MatchString(help)
 }
 
+// runsAlone reports whether the command is a program that runs without the name of a command, as volbridge does.
+func runsAlone(command []string, help string) bool {
+	return len(command) == 1 && strings.Contains(help, "\nUsage:\n  "+command[0]+" [flags]\n")
+}
+
 // check tells what is wrong with one use of a program, given as its words. What stands after -- is another command, perhaps one of ours.
 func (h *helpers) check(words []string) []string {
 	h.t.Helper()
@@ -89,7 +94,7 @@ func (h *helpers) check(words []string) []string {
 	}
 	help := h.help(command)
 	var problems []string
-	if strings.Contains(help, "\nAvailable Commands:\n") {
+	if strings.Contains(help, "\nAvailable Commands:\n") && !runsAlone(command, help) {
 		problems = append(problems, fmt.Sprintf("%q names no command to run", strings.Join(words, " ")))
 	}
 	for _, word := range rest {

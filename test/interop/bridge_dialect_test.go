@@ -18,7 +18,7 @@ import (
 // oldDialect has a bridge speak VR2Gather's dialect.
 var oldDialect = []string{"--dialect", "vr2gather"}
 
-// TestBridgeDialect has volpeer bridge speak VR2Gather's dialect, to our server and to what stands in for the original.
+// TestBridgeDialect has volbridge speak VR2Gather's dialect, to our server and to what stands in for the original.
 func TestBridgeDialect(t *testing.T) {
 	long.Test(t)
 	tools := buildBridgeTools(t)

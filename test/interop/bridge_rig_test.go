@@ -17,7 +17,7 @@ import (
 )
 
 // bridgeTools are the programs that tests of the bridge run.
-type bridgeTools struct{ volpeer, connector string }
+type bridgeTools struct{ volbridge, connector string }
 
 // buildBridgeTools builds the bridge as it is handed out, without cgo, and the connector's stand-in.
 func buildBridgeTools(t *testing.T) bridgeTools {
@@ -30,10 +30,10 @@ func buildBridgeTools(t *testing.T) bridgeTools {
 		t.Skipf("skipped: the stand-in for VR2Gather's connector is written in C, and there is no compiler: %v", err)
 	}
 	dir := t.TempDir()
-	tools := bridgeTools{filepath.Join(dir, "volpeer"), filepath.Join(dir, "connector")}
+	tools := bridgeTools{filepath.Join(dir, "volbridge"), filepath.Join(dir, "connector")}
 	for _, build := range [][]string{
 		{cc, "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", tools.connector, filepath.Join("connector", "connector.c")},
-		{"go", "build", "-trimpath", "-buildvcs=false", "-o", tools.volpeer, "../../cmd/volpeer"},
+		{"go", "build", "-trimpath", "-buildvcs=false", "-o", tools.volbridge, "../../cmd/volbridge"},
 	} {
 		cmd := exec.Command(build[0], build[1:]...)
 		cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
@@ -92,7 +92,7 @@ func (s *bridgeSummary) lost() int64 {
 func startBridge(t *testing.T, tools bridgeTools, url string, port, client, tiles, qualities int, more ...string) *bridgeProcess {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "WebRTCSFU-peer")
-	if err := os.Symlink(tools.volpeer, name); err != nil {
+	if err := os.Symlink(tools.volbridge, name); err != nil {
 		t.Fatal(err)
 	}
 	b := &bridgeProcess{t: t, ended: make(chan error, 1)}

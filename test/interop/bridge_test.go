@@ -26,7 +26,7 @@ var (
 // bridgeFrameBytes is how long the frames are.
 const bridgeFrameBytes = 100_000
 
-// TestBridge has volpeer bridge stand between stand-ins for VR2Gather's connector and a server.
+// TestBridge has volbridge stand between stand-ins for VR2Gather's connector and a server.
 func TestBridge(t *testing.T) {
 	long.Test(t)
 	tools := buildBridgeTools(t)

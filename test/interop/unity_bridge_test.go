@@ -27,11 +27,11 @@ import (
 // unityRoom has a space in its name, which is a trap of command lines.
 const unityRoom = "the room"
 
-// unityBridge builds volpeer as the repository builds it where there is no C compiler.
+// unityBridge builds volbridge as the repository builds it where there is no C compiler.
 func unityBridge(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "volpeer")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/volpeer")
+	program := filepath.Join(t.TempDir(), "volbridge")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/volbridge")
 	build.Dir = filepath.Join("..", "..")
 	build.Env = append(build.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pion/webrtc/v4/pkg/media/oggreader"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // Errors of packets and files. They are wrapped with what was found.
@@ -21,6 +22,18 @@ var (
 
 // ClockRate is the RTP clock of Opus in Hz, whatever the sound was sampled at (RFC 7587 section 4.1).
 const ClockRate = 48000
+
+// Publication describes sound in Opus as RFC 7587 section 7 requires: always two channels, whatever the packets have.
+func Publication(name string) volumetric.Publication {
+	return volumetric.Publication{
+		Name:      name,
+		Kind:      volumetric.KindAudio,
+		Mode:      volumetric.ModeAlternatives,
+		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEOpus, ClockRate: ClockRate, Channels: 2},
+		Tiles:     make([]volumetric.Tile, 1),
+		Qualities: make([]volumetric.QualityLevel, 1),
+	}
+}
 
 // Recording is sound as a sequence of Opus packets.
 type Recording struct {

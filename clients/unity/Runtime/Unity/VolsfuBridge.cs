@@ -7,14 +7,14 @@ using Volsfu.Bridge;
 namespace Volsfu.Unity
 {
     /// <summary>
-    /// The scene's bridge to a volsfu server: it runs volpeer while it is enabled, and hands what comes to the VolsfuReceivers. One per program, or one per
+    /// The scene's bridge to a volsfu server: it runs volbridge while it is enabled, and hands what comes to the VolsfuReceivers. One per program, or one per
     /// pair of ports.
     /// </summary>
     [AddComponentMenu("Volsfu/Bridge")]
     public sealed class VolsfuBridge : MonoBehaviour
     {
-        [Tooltip("The program volpeer. A path that does not begin at the root is looked for in StreamingAssets; .exe is added on Windows. Empty: it is started by others.")]
-        public string executable = "volpeer";
+        [Tooltip("The program volbridge. A path that does not begin at the root is looked for in StreamingAssets; .exe is added on Windows. Empty: it is started by others.")]
+        public string executable = "volbridge";
         [Tooltip("host:port, ws://host:port or wss://host:port")]
         public string server = "localhost:8080";
         public string room = "lab";

@@ -6,7 +6,7 @@ using Volsfu.Signalling;
 namespace Volsfu.Bridge
 {
     /// <summary>
-    /// A program's end of volpeer bridge: it starts the executable and starts it again when it ends, gives it frames to publish, and takes those of others. All
+    /// A program's end of volbridge: it starts the executable and starts it again when it ends, gives it frames to publish, and takes those of others. All
     /// methods may be called from any thread and do not wait for the network. Two threads of its own work for it, one sends, one receives; what they bring is
     /// taken by TryReceive and TryTakeEvent, for instance once per drawn image.
     /// </summary>

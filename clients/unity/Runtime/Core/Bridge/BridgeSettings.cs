@@ -8,7 +8,7 @@ namespace Volsfu.Bridge
     /// <summary>How the bridge is started and reached.</summary>
     public sealed class BridgeSettings
     {
-        /// <summary>The program volpeer. Empty starts none: the bridge is started by others, and only reached.</summary>
+        /// <summary>The program volbridge. Empty starts none: the bridge is started by others, and only reached.</summary>
         public string Executable = "";
         /// <summary>The server, as host:port, ws://host:port or wss://host:port.</summary>
         public string Server = "localhost:8080";
@@ -54,7 +54,7 @@ namespace Volsfu.Bridge
         {
             var arguments = new List<string>
             {
-                "bridge", "--sfu", Server, "-p", ":" + Number(Port), "-c", Client.ToString(CultureInfo.InvariantCulture), "-t", Number(Tiles), "-q", Number(Qualities),
+                "--sfu", Server, "-p", ":" + Number(Port), "-c", Client.ToString(CultureInfo.InvariantCulture), "-t", Number(Tiles), "-q", Number(Qualities),
                 "-l", Number(LogLevel)
             };
             if (Publish)

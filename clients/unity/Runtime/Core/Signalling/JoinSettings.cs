@@ -15,7 +15,7 @@ namespace Volsfu.Signalling
         /// <summary>The own identity; may be empty where the token names it.</summary>
         public string Identity = "";
         /// <summary>
-        /// Whether media of others is wanted, which takes a peer connection of the program's own that answers offers. Where volpeer bridge carries the media, this
+        /// Whether media of others is wanted, which takes a peer connection of the program's own that answers offers. Where volbridge carries the media, this
         /// client is a second participant that only looks on: false, and no publications.
         /// </summary>
         public bool Receive;

@@ -1,95 +1,21 @@
-package main
+package relay
 
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/dialect"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/dialect"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// receivedQueue is how many frames of others may wait to be given to the connector: as many as of the connector's for the server.
-const receivedQueue = 64
-
-// listener takes what a session of VR2Gather's dialect brings, from as many goroutines as there are tracks, and has whole frames for the one that serves the
-// connector. It belongs to one session.
-type listener struct {
-	tally  *bridge.Tally
-	takes  bool
-	frames chan *bridge.Received
-	sounds chan *bridge.Received
-	// opened says that there is another track.
-	opened chan struct{}
-
-	mu        sync.Mutex
-	reception *bridge.Reception
-	// tiles is how many tiles each client has, as far as their tracks have come.
-	tiles map[uint32]int
-}
-
-func newListener(takes bool, tally *bridge.Tally) *listener {
-	return &listener{
-		tally: tally, takes: takes, frames: make(chan *bridge.Received, receivedQueue), sounds: make(chan *bridge.Received, receivedQueue),
-		opened: make(chan struct{}, 1), reception: bridge.NewReception(tally), tiles: make(map[uint32]int),
-	}
-}
-
-// Opened implements dialect.Sink.
-func (l *listener) Opened(track vr2gather.Track) {
-	if track.Kind == volumetric.KindAudio {
-		return
-	}
-	l.mu.Lock()
-	l.tiles[track.Client] = max(l.tiles[track.Client], track.Tile+1)
-	l.mu.Unlock()
-	select {
-	case l.opened <- struct{}{}:
-	default:
-	}
-}
-
-// Packet implements dialect.Sink. The server sends sound, and first tiles, whether the connector wants them or not.
-func (l *listener) Packet(kind volumetric.Kind, payload []byte, now time.Time) {
-	if !l.takes {
-		return
-	}
-	l.mu.Lock()
-	received := l.reception.Push(kind, payload, now)
-	l.mu.Unlock()
-	if received == nil {
-		return
-	}
-	if len(received.Data) < vr2gather.FrameHeaderSize {
-		l.tally.Add(bridge.DropHeader)
-		return
-	}
-	queue := l.frames
-	if kind == volumetric.KindAudio {
-		queue = l.sounds
-	}
-	select {
-	case queue <- received:
-	default:
-		l.tally.Add(bridge.DropOverrun)
-	}
-}
-
-// clients tells how many tiles each client has.
-func (l *listener) clients() map[uint32]int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return maps.Clone(l.tiles)
-}
-
 // attendDialect is one session with a server by VR2Gather's dialect, from joining to its end.
-func (s *span) attendDialect(ctx context.Context) error {
+func (s *Relay) attendDialect(ctx context.Context) error {
 	heard := newListener(s.settings.output, s.tally)
 	query := vr2gather.Query{Client: s.settings.client, Tiles: s.settings.layout.Tiles, Qualities: s.settings.layout.Qualities}
 	limited, cancel := context.WithTimeout(ctx, peer.JoinTimeout)
@@ -117,10 +43,10 @@ func (s *span) attendDialect(ctx context.Context) error {
 }
 
 // serveDialect serves the connector until the session ends. Sound goes first: it waits for nothing but a burst of datagrams.
-func (s *span) serveDialect(ctx context.Context, session *dialect.Session, heard *listener) {
+func (s *Relay) serveDialect(ctx context.Context, session *dialect.Session, heard *listener) {
 	var chosen <-chan string
 	if s.local != nil {
-		chosen = s.local.choices
+		chosen = s.local.Choices()
 	}
 	told := ""
 	choose := func() (ignored int) {
@@ -169,7 +95,7 @@ func (s *span) serveDialect(ctx context.Context, session *dialect.Session, heard
 }
 
 // hearFor lets sound pass for a while.
-func (s *span) hearFor(ctx context.Context, long time.Duration, sounds <-chan *bridge.Received) {
+func (s *Relay) hearFor(ctx context.Context, long time.Duration, sounds <-chan *bridge.Received) {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
 	for {
@@ -186,7 +112,7 @@ func (s *span) hearFor(ctx context.Context, long time.Duration, sounds <-chan *b
 
 // speaker sends the connector's frames to a server by VR2Gather's dialect. It belongs to one goroutine.
 type speaker struct {
-	*span
+	*Relay
 	session *dialect.Session
 	pace    bridge.Pace
 	// offset is what RTP timestamps begin with.
@@ -197,8 +123,8 @@ type speaker struct {
 const lateFrame = 100 * time.Millisecond
 
 // sendDialect sends the connector's frames to the server.
-func (s *span) sendDialect(ctx context.Context, session *dialect.Session) {
-	v := &speaker{span: s, session: session, pace: bridge.NewPace(volumetric.Bitrate(s.settings.most)), offset: rand.Uint32()}
+func (s *Relay) sendDialect(ctx context.Context, session *dialect.Session) {
+	v := &speaker{Relay: s, session: session, pace: bridge.NewPace(volumetric.Bitrate(s.settings.most)), offset: rand.Uint32()}
 	for {
 		select {
 		case f := <-s.frames:

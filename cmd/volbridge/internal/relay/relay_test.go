@@ -1,4 +1,4 @@
-package main
+package relay
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,9 +18,10 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
@@ -31,32 +31,9 @@ import (
 // patience is how long a busy machine may take.
 const patience = 60 * time.Second
 
-func TestArgumentsOfTheOriginalPeer(t *testing.T) {
-	launch := []string{"-p", ":8000", "-i", "-o", "-sfu", "host:8094", "-c", "2", "-t", "9", "-q", "3", "-l", "0"}
-	want := []string{"bridge", "-p", ":8000", "-i", "-o", "--sfu", "host:8094", "-c", "2", "-t", "9", "-q", "3", "-l", "0"}
-	for _, program := range []string{"WebRTCSFU-peer", "/opt/vr/WebRTCSFU-peer.exe", `C:\Program Files\VR\webrtcsfu-peer.EXE`} {
-		if got := arguments(append([]string{program}, launch...)); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, expected %q", program, got, want)
-		}
-	}
-	for _, test := range []struct{ started, want []string }{
-		{[]string{"volpeer"}, nil},
-		{[]string{"volpeer", "watch", "-sfu", "--p"}, []string{"watch", "-sfu", "--p"}},
-		{[]string{"volpeer", "bridge", "-sfu=a:1", "--p=:8000", "--i=false", "--tiles", "4"}, []string{"bridge", "--sfu=a:1", "-p=:8000", "-i=false", "--tiles", "4"}},
-	} {
-		if got := arguments(test.started); !slices.Equal(got, test.want) {
-			t.Errorf("%q: %q, expected %q", test.started, got, test.want)
-		}
-	}
-	cmd := newBridge()
-	if err := cmd.ParseFlags(want[1:]); err != nil {
-		t.Errorf("the launch line is not understood: %v", err)
-	}
-}
-
 func TestBridgeFlags(t *testing.T) {
-	good := func() *bridging {
-		return &bridging{sfu: "host:8094", port: ":8000", client: 7, layout: bridge.Layout{Tiles: 9, Qualities: 3}}
+	good := func() *Options {
+		return &Options{sfu: "host:8094", port: ":8000", client: 7, layout: bridge.Layout{Tiles: 9, Qualities: 3}}
 	}
 	t.Setenv(roomVariable, "lobby")
 	t.Setenv(tokenVariable, "")
@@ -79,23 +56,23 @@ func TestBridgeFlags(t *testing.T) {
 		t.Errorf("flags come to %v in %+v, expected all addresses, and what the token says", b.local, b.room)
 	}
 	for name, test := range map[string]struct {
-		change func(b *bridging)
+		change func(b *Options)
 		want   error
 	}{
-		"transcoding":        {func(b *bridging) { b.transcode, b.dialect = true, dialectVR2Gather }, transcodingRefused()},
-		"no port":            {func(b *bridging) { b.port = "" }, errNoPort},
-		"no colon":           {func(b *bridging) { b.port = "8000" }, errPort},
-		"last port":          {func(b *bridging) { b.port = ":65535" }, errPort},
-		"name":               {func(b *bridging) { b.port = "host:8000" }, errPort},
-		"no tile":            {func(b *bridging) { b.layout.Tiles = 0 }, errLayout},
-		"too many tiles":     {func(b *bridging) { b.layout.Tiles = volumetric.MaxTiles + 1 }, errLayout},
-		"too many qualities": {func(b *bridging) { b.layout.Qualities = volumetric.MaxQualities + 1 }, errLayout},
-		"negative time":      {func(b *bridging) { b.seconds = -1 }, peer.ErrDuration},
-		"dialect":            {func(b *bridging) { b.dialect = "v2" }, errDialect},
-		"beyond loopback":    {func(b *bridging) { b.port = "0.0.0.0:8000" }, errNoSecret},
-		"beyond, IPv6":       {func(b *bridging) { b.port = "[::]:8000" }, errNoSecret},
-		"short secret":       {func(b *bridging) { b.secret = "fifteen letters" }, bridge.ErrSecret},
-		"named client":       {func(b *bridging) { b.dialect, b.room.Identity = dialectVR2Gather, "ada" }, errIdentity},
+		"transcoding":        {func(b *Options) { b.transcode, b.dialect = true, dialectVR2Gather }, transcodingRefused()},
+		"no port":            {func(b *Options) { b.port = "" }, errNoPort},
+		"no colon":           {func(b *Options) { b.port = "8000" }, errPort},
+		"last port":          {func(b *Options) { b.port = ":65535" }, errPort},
+		"name":               {func(b *Options) { b.port = "host:8000" }, errPort},
+		"no tile":            {func(b *Options) { b.layout.Tiles = 0 }, errLayout},
+		"too many tiles":     {func(b *Options) { b.layout.Tiles = volumetric.MaxTiles + 1 }, errLayout},
+		"too many qualities": {func(b *Options) { b.layout.Qualities = volumetric.MaxQualities + 1 }, errLayout},
+		"negative time":      {func(b *Options) { b.seconds = -1 }, peer.ErrDuration},
+		"dialect":            {func(b *Options) { b.dialect = "v2" }, errDialect},
+		"beyond loopback":    {func(b *Options) { b.port = "0.0.0.0:8000" }, errNoSecret},
+		"beyond, IPv6":       {func(b *Options) { b.port = "[::]:8000" }, errNoSecret},
+		"short secret":       {func(b *Options) { b.secret = "fifteen letters" }, bridge.ErrSecret},
+		"named client":       {func(b *Options) { b.dialect, b.room.Identity = dialectVR2Gather, "ada" }, errIdentity},
 	} {
 		b := good()
 		test.change(b)
@@ -119,7 +96,7 @@ func TestBridgeTakesItsSecretFromTheEnvironment(t *testing.T) {
 		{"[::ffff:127.0.0.1]:8000", "", false},
 	} {
 		t.Setenv(secretVariable, test.variable)
-		b := &bridging{sfu: "host:8094", port: test.port, layout: bridge.Layout{Tiles: 1, Qualities: 1}}
+		b := &Options{sfu: "host:8094", port: test.port, layout: bridge.Layout{Tiles: 1, Qualities: 1}}
 		if err := b.check(); err != nil || (b.required != nil) != test.required {
 			t.Errorf("%s, %s=%q: a secret is required: %v, error %v; expected %v", test.port, secretVariable, test.variable, b.required != nil, err, test.required)
 		}
@@ -144,7 +121,7 @@ func TestBridgeAddresses(t *testing.T) {
 		{"ws://host:80/below/", "a/b", "", "ws://host:80/below/r/a%2Fb/websocket"},
 	} {
 		t.Setenv(roomVariable, test.variable)
-		b := &bridging{sfu: test.sfu, port: ":8000", layout: bridge.Layout{Tiles: 1, Qualities: 1}, dialect: dialectVR2Gather, room: peer.Room{Name: test.room}}
+		b := &Options{sfu: test.sfu, port: ":8000", layout: bridge.Layout{Tiles: 1, Qualities: 1}, dialect: dialectVR2Gather, room: peer.Room{Name: test.room}}
 		if err := b.check(); err != nil || b.room.Server != test.want {
 			t.Errorf("%s, room %q: %q with %v, expected %q", test.sfu, cmp.Or(test.room, test.variable), b.room.Server, err, test.want)
 		}
@@ -167,14 +144,14 @@ func openConference(t testing.TB) string {
 }
 
 // bridgeTo starts a bridge in this process. It returns a function that ends it and gives its summary.
-func bridgeTo(t testing.TB, b *bridging) func() bridged {
+func bridgeTo(t testing.TB, b *Options) func() Summary {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var out bytes.Buffer
 	b.json = true
 	ended := make(chan error, 1)
-	go func() { ended <- b.run(ctx, &out, slog.New(slog.DiscardHandler)) }()
-	return func() bridged {
+	go func() { ended <- b.Run(ctx, nil, &out, slog.New(slog.DiscardHandler)) }()
+	return func() Summary {
 		t.Helper()
 		cancel()
 		if err := <-ended; err != nil {
@@ -182,7 +159,7 @@ func bridgeTo(t testing.TB, b *bridging) func() bridged {
 		}
 		decoder := json.NewDecoder(&out)
 		decoder.DisallowUnknownFields()
-		var s bridged
+		var s Summary
 		if err := decoder.Decode(&s); err != nil {
 			t.Fatal(err)
 		}
@@ -297,6 +274,12 @@ func (n *neighbour) sendKind(t testing.TB, kind volumetric.Kind, number uint32, 
 	}
 }
 
+// rawFrame is a frame of the codec cwi0 as VR2Gather's clients exchange it, with the time of capture in the codec's data and in the header.
+func rawFrame(data []byte, capture time.Time) []byte {
+	header := vr2gather.NewFrameHeader(codec.CWI0.FourCC(), len(data), capture)
+	return codec.StampCWI0(header.Append(nil), data, capture)
+}
+
 // somePoints is a frame of so many bytes.
 func somePoints(size int) []byte {
 	data := vr2gather.NewFrameHeader(vr2gather.CodecRawPoints, size-vr2gather.FrameHeaderSize, time.Now()).Append(make([]byte, 0, size))
@@ -306,7 +289,7 @@ func somePoints(size int) []byte {
 // TestBridgeWithoutConnector has a bridge publish frames that mean nothing, which come to another client as they were made.
 func TestBridgeWithoutConnector(t *testing.T) {
 	url := openConference(t)
-	stop := bridgeTo(t, &bridging{sfu: url, client: 3, layout: bridge.Layout{Tiles: 2, Qualities: 1}, input: true, debug: true})
+	stop := bridgeTo(t, &Options{sfu: url, client: 3, layout: bridge.Layout{Tiles: 2, Qualities: 1}, input: true, debug: true})
 	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada", Receive: true})
 	if err != nil {
 		t.Fatal(err)
@@ -333,8 +316,8 @@ func TestBridgeWithoutConnector(t *testing.T) {
 func TestBridgeTakesWhatTheConnectorReads(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
-	stop := bridgeTo(t, &bridging{sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, output: true})
-	readable := (&upward{settings: &bridging{layout: bridge.Layout{Tiles: 1, Qualities: 1}}}).describeCloud(vr2gather.CodecRawPoints)
+	stop := bridgeTo(t, &Options{sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, output: true})
+	readable := (&upward{settings: &Options{layout: bridge.Layout{Tiles: 1, Qualities: 1}}}).describeCloud(vr2gather.CodecRawPoints)
 	foreign := readable
 	foreign.Name, foreign.VR2Gather = "other", false
 	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada-12", Publications: []volumetric.Publication{foreign, readable}})
@@ -385,11 +368,11 @@ func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
 	present := make([]byte, vr2gather.DatagramSize)
 	present[0], present[4] = 18, byte(len(secret)) // as docs/bridge.md has it
 	copy(present[8:], secret)
-	b := &bridging{sfu: url, port: n.bridge.String(), secret: secret, client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, output: true}
+	b := &Options{sfu: url, port: n.bridge.String(), secret: secret, client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, output: true}
 	if err := b.check(); err != nil {
 		t.Fatal(err)
 	}
-	s := newSpan(b, slog.New(slog.DiscardHandler))
+	s := New(b, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx) }()
@@ -399,7 +382,7 @@ func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	publication := (&upward{settings: &bridging{layout: bridge.Layout{Tiles: 1, Qualities: 1}}}).describeCloud(vr2gather.CodecRawPoints)
+	publication := (&upward{settings: &Options{layout: bridge.Layout{Tiles: 1, Qualities: 1}}}).describeCloud(vr2gather.CodecRawPoints)
 	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada-12", Publications: []volumetric.Publication{publication}})
 	if err != nil {
 		t.Fatal(err)
@@ -455,8 +438,8 @@ func BenchmarkBridge(b *testing.B) {
 	url := openConference(b)
 	from, to := openNeighbour(b), openNeighbour(b)
 	layout := bridge.Layout{Tiles: 1, Qualities: 1}
-	stopFrom := bridgeTo(b, &bridging{sfu: url, port: from.bridge.String(), client: 1, layout: layout, input: true})
-	stopTo := bridgeTo(b, &bridging{sfu: url, port: to.bridge.String(), client: 2, layout: layout, output: true})
+	stopFrom := bridgeTo(b, &Options{sfu: url, port: from.bridge.String(), client: 1, layout: layout, input: true})
+	stopTo := bridgeTo(b, &Options{sfu: url, port: to.bridge.String(), client: 2, layout: layout, output: true})
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	number, came := uint32(0), 0
@@ -487,7 +470,7 @@ func BenchmarkBridge(b *testing.B) {
 
 func TestBridgeLogsAsMuchAsIsWanted(t *testing.T) {
 	for level, want := range []slog.Level{slog.LevelInfo, slog.LevelInfo, slog.LevelDebug} {
-		log := (&bridging{level: level}).newLog(io.Discard)
+		log := (&Options{level: level}).NewLog(io.Discard)
 		if !log.Enabled(t.Context(), want) || log.Enabled(t.Context(), want-1) {
 			t.Errorf("level %d does not begin with %v", level, want)
 		}

@@ -1,10 +1,11 @@
-package main
+package relay
 
 import (
 	"context"
+	"math"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -28,7 +29,7 @@ type downward struct {
 
 // meeting is one session as the connector is told of it.
 type meeting struct {
-	*span
+	*Relay
 	session   *client.Session
 	directory *bridge.Directory
 	requests  chan<- []signal.Choice
@@ -37,8 +38,8 @@ type meeting struct {
 }
 
 // serve serves the connector until the session ends. Sound goes first: it waits for nothing but a burst of datagrams.
-func (s *span) serve(ctx context.Context, session *client.Session, requests chan<- []signal.Choice, refused <-chan []signal.Choice) {
-	m := &meeting{span: s, session: session, requests: requests, overdue: time.NewTimer(0)}
+func (s *Relay) serve(ctx context.Context, session *client.Session, requests chan<- []signal.Choice, refused <-chan []signal.Choice) {
+	m := &meeting{Relay: s, session: session, requests: requests, overdue: time.NewTimer(0)}
 	defer m.overdue.Stop()
 	m.meet()
 	m.look()
@@ -47,7 +48,7 @@ func (s *span) serve(ctx context.Context, session *client.Session, requests chan
 	var views <-chan *signal.Viewpoint
 	var poses <-chan *signal.Pose
 	if s.local != nil {
-		chosen, views, poses = s.local.choices, s.local.views, s.local.poses
+		chosen, views, poses = s.local.Choices(), s.local.Views(), s.local.Poses()
 	}
 	frames, packets, events := session.Frames(), session.Packets(), session.Events()
 	for {
@@ -263,4 +264,100 @@ func (m *meeting) wait(ctx context.Context, long time.Duration) {
 			return
 		}
 	}
+}
+
+// deliver gives the connector a tile frame as fast as that can read. Where it has to wait for that it pauses, for as long as it says.
+func (s *Relay) deliver(ctx context.Context, r *bridge.Received, pause func(time.Duration)) {
+	d := s.downward
+	if s.unheard() {
+		return
+	}
+	d.video = d.outlet.Cut(d.video[:0], r, time.Now())
+	for rest := d.video; len(rest) > 0; {
+		n, wait := d.pace.Take(time.Now(), len(rest)/vr2gather.DatagramSize)
+		if n == 0 {
+			pause(wait)
+			if ctx.Err() != nil {
+				return
+			}
+			continue
+		}
+		s.give(rest[:n*vr2gather.DatagramSize])
+		rest = rest[n*vr2gather.DatagramSize:]
+	}
+	s.count()
+}
+
+// speakTo gives the connector a frame of sound, which waits for nothing.
+func (s *Relay) speakTo(r *bridge.Received) {
+	d := s.downward
+	if s.unheard() {
+		return
+	}
+	d.audio = d.outlet.Cut(d.audio[:0], r, time.Now())
+	s.give(d.audio)
+	s.count()
+}
+
+// unheard reports whether the connector is silent, and counts a frame that is not sent to it therefore. Without a connector frames are cut and
+// counted as if they were sent.
+func (s *Relay) unheard() bool {
+	if s.local == nil {
+		return false
+	}
+	if _, ok := s.local.Receiver(time.Now()); ok {
+		return false
+	}
+	s.tally.Add(bridge.DropSilent)
+	return true
+}
+
+// give sends datagrams to the connector, if there is one.
+func (s *Relay) give(datagrams []byte) {
+	if s.local == nil {
+		return
+	}
+	if receiver, ok := s.local.Receiver(time.Now()); ok && len(datagrams) > 0 {
+		s.local.Send(datagrams, receiver)
+	}
+}
+
+// count makes the outlet's counts known.
+func (s *Relay) count() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.outlet = s.downward.outlet.Counts()
+}
+
+// passed books how long a frame took from its last packet to the connector.
+func (s *Relay) passed(took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.down.Add(took)
+}
+
+// look tells the server where the connector's program looks from, if it has said.
+func (m *meeting) look() {
+	if v := m.downward.view; v != nil {
+		m.session.SetViewpoint(client.Viewpoint{Position: v.Position, Orientation: v.Orientation, FOV: v.FOV * math.Pi / 180, Aspect: v.Aspect})
+	}
+}
+
+// show tells where the connector's object stands, if it has said and the object is published.
+func (s *Relay) show(session *client.Session) {
+	s.mu.Lock()
+	pose := s.pose
+	s.mu.Unlock()
+	publisher := session.Publisher(cloudName)
+	if pose == nil || publisher == nil {
+		return
+	}
+	publisher.SetPose(client.Pose{Position: pose.Position, Orientation: pose.Orientation, Scale: pose.Scale, Boxes: pose.Boxes})
+}
+
+// setPose takes where the connector's object stands.
+func (s *Relay) setPose(pose *signal.Pose) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pose = pose
 }

@@ -1,14 +1,14 @@
-package main
+package relay
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"log/slog"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
 	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/opus"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
@@ -16,7 +16,7 @@ import (
 
 // upward is what is known of the way to the server, over all sessions. It belongs to one goroutine at a time.
 type upward struct {
-	settings *bridging
+	settings *Options
 	tally    *bridge.Tally
 	log      *slog.Logger
 	instants *bridge.Instants
@@ -29,7 +29,7 @@ type upward struct {
 	refused *client.Session
 }
 
-func newUpward(b *bridging, tally *bridge.Tally, log *slog.Logger) *upward {
+func newUpward(b *Options, tally *bridge.Tally, log *slog.Logger) *upward {
 	u := &upward{settings: b, tally: tally, log: log, instants: bridge.NewInstants(b.layout.Tracks())}
 	if b.dialect == dialectVR2Gather {
 		now := time.Now()
@@ -162,7 +162,7 @@ func (u *upward) describe(f outgoing) volumetric.Publication {
 	case f.Kind == volumetric.KindVideo:
 		publication = u.describeCloud(f.codec)
 	case f.foreign:
-		publication = describeSound()
+		publication = opus.Publication(voiceName)
 		publication.Name = voiceName
 	default:
 		publication = describeVoice(f.codec)
@@ -193,44 +193,5 @@ func describeVoice(codec volumetric.FourCC) volumetric.Publication {
 		Tiles:     make([]volumetric.Tile, 1),
 		Qualities: make([]volumetric.QualityLevel, 1),
 		VR2Gather: true,
-	}
-}
-
-const (
-	// debugFrame is how long frames without meaning are, without their header, and debugRate how many come per second.
-	debugFrame = 5000
-	debugRate  = 30
-)
-
-// debugCodec names what nobody decodes.
-var debugCodec = volumetric.FourCC{'n', 'o', 'n', 'e'}
-
-// pretend makes frames without meaning until the context ends, as the connector would send them.
-func (s *span) pretend(ctx context.Context) {
-	ticker := time.NewTicker(time.Second / debugRate)
-	defer ticker.Stop()
-	layout := s.settings.layout
-	for count := uint32(0); ; count++ {
-		var now time.Time
-		select {
-		case now = <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-		header := vr2gather.NewFrameHeader(debugCodec, debugFrame, now)
-		for track := range layout.Tracks() {
-			data := header.Append(make([]byte, 0, vr2gather.FrameHeaderSize+debugFrame))
-			data = data[:cap(data)]
-			binary.LittleEndian.PutUint32(data[vr2gather.FrameHeaderSize:], count)
-			f := &bridge.Frame{
-				Kind: volumetric.KindVideo, Tile: track / layout.Qualities, Quality: volumetric.Quality(track % layout.Qualities), Track: track,
-				Header: header, Data: data, Arrival: now,
-			}
-			select {
-			case s.frames <- f:
-			default:
-				s.tally.Add(bridge.DropBehind)
-			}
-		}
 	}
 }

@@ -1,4 +1,10 @@
-package main
+// Package relay is the bridge between VR2Gather's native connector and a server: it joins the room, and joins again when the session
+// is lost, publishes what the connector sends, and gives the connector what others publish. It does so by signalling v1 or by
+// VR2Gather's dialect, and transcodes if that is wanted.
+//
+// Of each session one goroutine sends to the server and owns upward and the speaker of transcoding; another serves the connector and
+// owns downward and the listeners of transcoding. Figures are behind a mutex.
+package relay
 
 import (
 	"context"
@@ -9,8 +15,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/dialect"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/connector"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/dialect"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/distribution"
 	"github.com/volsfu/volsfu/pkg/client"
@@ -18,12 +25,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// span is a bridge under way, over one session with the server after the other.
-type span struct {
-	settings *bridging
+// Relay is a bridge under way, over one session with the server after the other.
+type Relay struct {
+	settings *Options
 	log      *slog.Logger
 	tally    *bridge.Tally
-	local    *connector // nil where there is none
+	local    *connector.Connector // nil where there is none
 	// frames are those that wait to be sent to the server.
 	frames chan *bridge.Frame
 	began  time.Time
@@ -59,9 +66,10 @@ type figures struct {
 // frameQueue is how many frames may wait to be sent to the server: two captures of 9 tiles in 3 qualities.
 const frameQueue = 64
 
-func newSpan(b *bridging, log *slog.Logger) *span {
+// New makes a relay. The options have been checked.
+func New(b *Options, log *slog.Logger) *Relay {
 	tally := &bridge.Tally{}
-	return &span{
+	return &Relay{
 		settings: b, log: log, tally: tally, began: time.Now(), frames: make(chan *bridge.Frame, frameQueue),
 		upward:   newUpward(b, tally, log),
 		downward: &downward{tally: tally, outlet: bridge.NewOutlet(tally), voices: bridge.NewVoices(tally)},
@@ -69,24 +77,27 @@ func newSpan(b *bridging, log *slog.Logger) *span {
 }
 
 // run bridges until the context ends, or the server refuses for good.
-func (s *span) run(ctx context.Context) error {
+func (s *Relay) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
 	if s.settings.local.IsValid() {
-		local, err := openConnector(s.settings, s.frames, s.tally, s.log)
+		local, err := connector.Open(connector.Config{
+			Address: s.settings.local, Layout: s.settings.layout, Input: s.settings.input, Secret: s.settings.required,
+			Frames: s.frames, Tally: s.tally, Log: s.log,
+		})
 		if err != nil {
 			return err
 		}
 		s.local = local
-		running.Go(local.read)
-		running.Go(func() { local.step(ctx) })
-		defer func() { _ = local.port.Close() }()
-		s.log.Info("waiting for the connector", "listening", local.port.Address(), "connector expected on", s.settings.local.Port()+1)
+		running.Go(local.Read)
+		running.Go(func() { local.Step(ctx) })
+		defer func() { _ = local.Close() }()
+		s.log.Info("waiting for the connector", "listening", local.Address(), "connector expected on", s.settings.local.Port()+1)
 		select {
-		case <-local.answered:
-			peer, _ := local.peer()
+		case <-local.Answered():
+			peer, _ := local.Peer()
 			s.log.Info("connector found", "address", peer)
 		case <-ctx.Done():
 			return nil
@@ -120,7 +131,7 @@ var lasting = []signal.Code{
 }
 
 // stay joins, and joins again whenever the session is lost, until the context ends.
-func (s *span) stay(ctx context.Context) error {
+func (s *Relay) stay(ctx context.Context) error {
 	wait := firstRejoin
 	attend := s.attend
 	if s.settings.dialect == dialectVR2Gather {
@@ -153,7 +164,7 @@ func (s *span) stay(ctx context.Context) error {
 var errEnded = errors.New("session ended")
 
 // attend is one session with the server, from joining to its end.
-func (s *span) attend(ctx context.Context) error {
+func (s *Relay) attend(ctx context.Context) error {
 	config := client.Config{
 		Publications: s.upward.publications(), Receive: s.settings.output, MaxUplink: volumetric.Bitrate(s.settings.most), Log: s.log,
 	}
@@ -183,7 +194,7 @@ func (s *span) attend(ctx context.Context) error {
 }
 
 // send sends the connector's frames to the server.
-func (s *span) send(ctx context.Context, session *client.Session) {
+func (s *Relay) send(ctx context.Context, session *client.Session) {
 	for {
 		select {
 		case f := <-s.frames:
@@ -199,7 +210,7 @@ func (s *span) send(ctx context.Context, session *client.Session) {
 }
 
 // publish sends one frame. Where the object stands is told with the first.
-func (s *span) publish(ctx context.Context, session *client.Session, f outgoing) {
+func (s *Relay) publish(ctx context.Context, session *client.Session, f outgoing) {
 	unknown := session.Publisher(cloudName) == nil
 	if s.upward.send(ctx, session, f) {
 		s.left(time.Since(f.Arrival))
@@ -210,14 +221,14 @@ func (s *span) publish(ctx context.Context, session *client.Session, f outgoing)
 }
 
 // left books how long a frame took from its last datagram to the server's side.
-func (s *span) left(took time.Duration) {
+func (s *Relay) left(took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.figures.up.Add(took)
 }
 
 // ask sends requests for qualities in their order, each after the reply to the one before, and hands back what was refused.
-func (s *span) ask(ctx context.Context, session *client.Session, requests <-chan []signal.Choice, refused chan<- []signal.Choice) {
+func (s *Relay) ask(ctx context.Context, session *client.Session, requests <-chan []signal.Choice, refused chan<- []signal.Choice) {
 	for {
 		select {
 		case choices := <-requests:

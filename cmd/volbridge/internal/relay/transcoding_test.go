@@ -1,4 +1,4 @@
-package main
+package relay
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
@@ -43,7 +43,7 @@ func encoded(t testing.TB, c codec.Codec, cloud *pointcloud.Cloud) []byte {
 // packedRaw is a cloud as connectors exchange it.
 func packedRaw(t testing.TB, cloud *pointcloud.Cloud, capture time.Time) []byte {
 	t.Helper()
-	return appendVR2Gather(nil, codec.CWI0.FourCC(), encoded(t, codec.CWI0, cloud), capture)
+	return rawFrame(encoded(t, codec.CWI0, cloud), capture)
 }
 
 // sameCloud fails where a frame does not decode to a cloud, in any order, with places that are off by so many metres at most.
@@ -93,10 +93,10 @@ func TestBridgeTranscodes(t *testing.T) {
 func bridgeTranscodes(t *testing.T, c codec.Codec) {
 	url := openConference(t)
 	n := openNeighbour(t)
-	stop := bridgeTo(t, &bridging{
+	stop := bridgeTo(t, &Options{
 		sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true, output: true, transcode: true, packs: c,
 	})
-	body := (&upward{settings: &bridging{layout: bridge.Layout{Tiles: 1, Qualities: 1}}}).describeCloud(c.FourCC())
+	body := (&upward{settings: &Options{layout: bridge.Layout{Tiles: 1, Qualities: 1}}}).describeCloud(c.FourCC())
 	body.VR2Gather = false
 	session, err := client.Join(t.Context(), client.Config{
 		URL: url, Room: defaultRoom, Identity: "ada-12", Publications: []volumetric.Publication{body}, Receive: true,
@@ -147,7 +147,7 @@ func bridgeTranscodes(t *testing.T, c codec.Codec) {
 func TestBridgePassesOnWhatItCannotTranscode(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
-	stop := bridgeTo(t, &bridging{
+	stop := bridgeTo(t, &Options{
 		sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true, transcode: true, packs: codec.Raw,
 	})
 	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada", Receive: true})
@@ -188,8 +188,8 @@ func BenchmarkBridgeTranscode(b *testing.B) {
 	url := openConference(b)
 	from, to := openNeighbour(b), openNeighbour(b)
 	layout := bridge.Layout{Tiles: 1, Qualities: 1}
-	stopFrom := bridgeTo(b, &bridging{sfu: url, port: from.bridge.String(), client: 1, layout: layout, input: true, transcode: true})
-	stopTo := bridgeTo(b, &bridging{sfu: url, port: to.bridge.String(), client: 2, layout: layout, output: true, transcode: true})
+	stopFrom := bridgeTo(b, &Options{sfu: url, port: from.bridge.String(), client: 1, layout: layout, input: true, transcode: true})
+	stopTo := bridgeTo(b, &Options{sfu: url, port: to.bridge.String(), client: 2, layout: layout, output: true, transcode: true})
 	points := encoded(b, codec.CWI0, someFigure(40_000))
 	ticker := time.NewTicker(time.Second / 30)
 	defer ticker.Stop()
@@ -197,7 +197,7 @@ func BenchmarkBridgeTranscode(b *testing.B) {
 	send := func() {
 		<-ticker.C
 		number++
-		from.send(b, number, appendVR2Gather(nil, codec.CWI0.FourCC(), points, time.Now()))
+		from.send(b, number, rawFrame(points, time.Now()))
 	}
 	came := false
 	for end := time.After(patience); !came; {

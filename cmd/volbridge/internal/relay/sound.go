@@ -1,4 +1,4 @@
-package main
+package relay
 
 import (
 	"bytes"
@@ -6,8 +6,8 @@ import (
 	"maps"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/transcode"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/transcode"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -24,7 +24,7 @@ type listening struct {
 
 // say publishes a frame of the connector's sound as Opus, and tells whether it is of a codec that can be: others are published as they are, if they are from the
 // beginning.
-func (s *span) say(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
+func (s *Relay) say(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
 	if !transcode.Speaks(f.Header.FourCC) {
 		if s.transcoding.tells(f.Header.FourCC) {
 			s.log.Warn("sound of the connector is not transcoded", "codec", f.Header.FourCC, "error", codec.ErrUnknown, "expected", vr2gather.CodecVoice)

@@ -1,4 +1,4 @@
-package main
+package relay
 
 import (
 	"math"
@@ -10,10 +10,10 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/libopus"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/libspeex"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/transcode"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/libopus"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/libspeex"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/transcode"
 	"github.com/volsfu/volsfu/internal/peer/opus"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -70,7 +70,7 @@ func TestBridgeTranscodesSound(t *testing.T) {
 		t.Skipf("skipped: %v", err)
 	}
 	s := openSoundTest(t)
-	stop := bridgeTo(t, &bridging{
+	stop := bridgeTo(t, &Options{
 		sfu: s.url, port: s.n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true, output: true, transcode: true, packs: codec.Raw,
 	})
 	tone := opus.Tone()
@@ -82,7 +82,7 @@ func TestBridgeTranscodesSound(t *testing.T) {
 		case now := <-ticker.C:
 			s.speak()
 			// Before the connection is there nothing is sent.
-			_, _ = s.session.Publisher(soundName).WritePackets(0, 0, now, [][]byte{tone.Packets[s.said%len(tone.Packets)].Data})
+			_, _ = s.session.Publisher(opusName).WritePackets(0, 0, now, [][]byte{tone.Packets[s.said%len(tone.Packets)].Data})
 		case p := <-s.session.Packets():
 			s.hearOpus(&p)
 		case p := <-s.n.sounds:
@@ -115,6 +115,9 @@ func TestBridgeTranscodesSound(t *testing.T) {
 	}
 }
 
+// opusName is what the other client calls its sound.
+const opusName = "audio"
+
 func openSoundTest(t *testing.T) *soundTest {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
@@ -130,7 +133,7 @@ func openSoundTest(t *testing.T) *soundTest {
 	})
 	s := &soundTest{t: t, url: c.Server.URL(), n: openNeighbour(t)}
 	s.session, err = client.Join(t.Context(), client.Config{
-		URL: c.Server.URL(), Room: defaultRoom, Identity: "ada-12", Publications: []volumetric.Publication{describeSound()}, Receive: true,
+		URL: c.Server.URL(), Room: defaultRoom, Identity: "ada-12", Publications: []volumetric.Publication{opus.Publication(opusName)}, Receive: true,
 	})
 	if err != nil {
 		t.Fatal(err)

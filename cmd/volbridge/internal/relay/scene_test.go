@@ -1,4 +1,4 @@
-package main
+package relay
 
 import (
 	"encoding/binary"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestBridgeTellsWhereThingsAre(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
-	stop := bridgeTo(t, &bridging{sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true})
+	stop := bridgeTo(t, &Options{sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true})
 	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada", Receive: true})
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/libopus"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/libspeex"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/libopus"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/libspeex"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )

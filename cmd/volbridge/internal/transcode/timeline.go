@@ -3,7 +3,7 @@ package transcode
 import (
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/libopus"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/libopus"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/libspeex"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/libspeex"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/libopus"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/libspeex"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/libopus"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/libspeex"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )

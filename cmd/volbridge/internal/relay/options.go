@@ -1,4 +1,4 @@
-package main
+package relay
 
 import (
 	"cmp"
@@ -15,10 +15,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/transcode"
+	"github.com/spf13/pflag"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/transcode"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
@@ -26,8 +25,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// bridging is what the flags of volpeer bridge say.
-type bridging struct {
+// Options is what the flags of volbridge say.
+type Options struct {
 	sfu           string
 	port          string
 	input, output bool
@@ -46,7 +45,6 @@ type bridging struct {
 	// transcode has points and sound turned into other codecs and back; packs is that of the points that are published then.
 	transcode bool
 	packs     codec.Codec
-	stdin     io.Reader
 	// local is what the port says, invalid where there is no connector.
 	local netip.AddrPort
 	// secret is what the connector has to present, as text, and required the same as the handshake takes it, nil if there is none.
@@ -54,18 +52,8 @@ type bridging struct {
 	required *bridge.Secret
 }
 
-func newBridge() *cobra.Command {
-	b := &bridging{}
-	cmd := &cobra.Command{
-		Use:   "bridge",
-		Short: "Connect VR2Gather's native connector to a server, in place of VR2Gather's own peer",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			b.stdin = cmd.InOrStdin()
-			return b.run(cmd.Context(), cmd.OutOrStdout(), b.newLog(cmd.ErrOrStderr()))
-		},
-	}
-	f := cmd.Flags()
+// Flags registers the flags of the bridge.
+func (b *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&b.sfu, "sfu", "localhost:8080", "the server, HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
 	f.StringVar(&b.dialect, "dialect", dialectV1, "how to speak to the server: v1, or vr2gather, as VR2Gather's own peer does")
 	f.StringVarP(&b.port, "port", "p", "", "UDP port for the connector, :PORT; with an address before it the bridge listens there and not on loopback only, and the connector has to present a secret")
@@ -85,7 +73,6 @@ func newBridge() *cobra.Command {
 	f.Float64Var(&b.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
 	f.BoolVar(&b.untilInputCloses, "until-stdin-closes", false, "end when the standard input does, as it does with a program that started the bridge and holds it")
 	f.BoolVar(&b.json, "json", false, "print one JSON object at the end")
-	return cmd
 }
 
 const (
@@ -95,8 +82,6 @@ const (
 	roomVariable, tokenVariable = "VOLPEER_ROOM", "VOLPEER_TOKEN"
 	// secretVariable keeps the secret off the command line, which other users of the host can read.
 	secretVariable = "VOLPEER_BRIDGE_SECRET"
-	// peerProgram is the name under which VR2Gather starts its own peer: a bridge with that name needs no word that says what it is.
-	peerProgram = "WebRTCSFU-peer"
 )
 
 // The dialects.
@@ -117,32 +102,8 @@ var (
 	errNoPort   = errors.New("expected --port, or --debug, which needs no connector")
 )
 
-// arguments are the program's arguments in the form of its flags, given all that it was started with: VR2Gather's launch line has a long flag behind one
-// hyphen, and no word for the bridge.
-func arguments(started []string) []string {
-	name := strings.TrimSuffix(strings.ToLower(started[0][strings.LastIndexAny(started[0], `/\`)+1:]), ".exe")
-	args := started[1:]
-	if name == strings.ToLower(peerProgram) {
-		args = append([]string{"bridge"}, args...)
-	}
-	if len(args) == 0 || args[0] != "bridge" {
-		return args
-	}
-	args = append([]string(nil), args...)
-	for i, arg := range args {
-		flag, _, _ := strings.Cut(arg, "=")
-		switch {
-		case flag == "-sfu":
-			args[i] = "-" + arg
-		case len(flag) == 3 && strings.HasPrefix(flag, "--"):
-			args[i] = arg[1:]
-		}
-	}
-	return args
-}
-
-// newLog writes as much as was asked for.
-func (b *bridging) newLog(to io.Writer) *slog.Logger {
+// NewLog writes as much as was asked for.
+func (b *Options) NewLog(to io.Writer) *slog.Logger {
 	level := slog.LevelInfo
 	if b.level >= 2 {
 		level = slog.LevelDebug
@@ -151,7 +112,7 @@ func (b *bridging) newLog(to io.Writer) *slog.Logger {
 }
 
 // check fills in what was left out and reports the first thing that is wrong.
-func (b *bridging) check() error {
+func (b *Options) check() error {
 	if b.layout.Tiles < 1 || b.layout.Tiles > volumetric.MaxTiles || b.layout.Qualities < 1 || b.layout.Qualities > volumetric.MaxQualities {
 		return fmt.Errorf("--tiles %d, --qualities %d: %w", b.layout.Tiles, b.layout.Qualities, errLayout)
 	}
@@ -179,7 +140,7 @@ func (b *bridging) check() error {
 
 // checkSecret takes the secret from the flag or the environment. A bridge that listens beyond loopback needs one: the
 // connector is sent the room's media, and without a secret the first sender is the connector.
-func (b *bridging) checkSecret() error {
+func (b *Options) checkSecret() error {
 	b.secret = cmp.Or(b.secret, os.Getenv(secretVariable))
 	if b.secret == "" {
 		if b.local.Addr().Unmap().IsLoopback() {
@@ -195,7 +156,7 @@ func (b *bridging) checkSecret() error {
 }
 
 // checkTranscoding finds the codec that is published where points are transcoded.
-func (b *bridging) checkTranscoding() error {
+func (b *Options) checkTranscoding() error {
 	switch {
 	case !b.transcode || b.packs != nil:
 		return nil
@@ -212,7 +173,7 @@ func (b *bridging) checkTranscoding() error {
 }
 
 // checkRoom fills in where to go, and as whom.
-func (b *bridging) checkRoom() error {
+func (b *Options) checkRoom() error {
 	b.room.Server = b.sfu
 	if !strings.Contains(b.sfu, "://") {
 		b.room.Server = "ws://" + b.sfu
@@ -234,7 +195,7 @@ func (b *bridging) checkRoom() error {
 }
 
 // checkDialectRoom fills in the address of the websocket of VR2Gather's dialect, which has a path for each room, and one for those who name none.
-func (b *bridging) checkDialectRoom() error {
+func (b *Options) checkDialectRoom() error {
 	if b.room.Identity != "" {
 		return fmt.Errorf("--identity %q: %w", b.room.Identity, errIdentity)
 	}
@@ -265,8 +226,8 @@ func listenAddress(text string) (netip.AddrPort, error) {
 	return address, nil
 }
 
-// run bridges until the context ends or the server refuses for good.
-func (b *bridging) run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+// Run relays until the context ends, in ends if that is wanted, or the server refuses for good.
+func (b *Options) Run(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) error {
 	if err := b.check(); err != nil {
 		return err
 	}
@@ -275,11 +236,11 @@ func (b *bridging) run(ctx context.Context, out io.Writer, log *slog.Logger) err
 	if b.untilInputCloses {
 		go func() {
 			// Nothing is expected to be written there.
-			_, _ = io.Copy(io.Discard, b.stdin)
+			_, _ = io.Copy(io.Discard, in)
 			cancel()
 		}()
 	}
-	s := newSpan(b, log)
+	s := New(b, log)
 	err := s.run(ctx)
 	summary := s.summary()
 	log.Info("ended", "dropped", summary.Dropped)

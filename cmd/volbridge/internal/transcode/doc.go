@@ -1,4 +1,4 @@
-// Package transcode turns what VR2Gather's clients exchange into what volsfu's others do and back, for volpeer bridge: the server never does. Uncompressed point clouds
+// Package transcode turns what VR2Gather's clients exchange into what volsfu's others do and back, for volbridge: the server never does. Uncompressed point clouds
 // (cwi0) become frames of another codec, sound (VR2A, which is Speex, and VR2a, which is samples) becomes Opus.
 //
 // A Pool has workers that live until it is closed, and of each stream of clouds works at one frame at a time, so that frames stay in order. Whoever submits never waits:

@@ -1,4 +1,8 @@
-package main
+// Package connector is the bridge's end of the datagrams between it and VR2Gather's native connector: the socket, the handshake,
+// and what the connector sends.
+//
+// One goroutine runs Read, another Step. The other methods are safe for concurrent use.
+package connector
 
 import (
 	"context"
@@ -10,14 +14,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
 	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// connector is the bridge's end of the datagrams between it and the connector. One goroutine reads; sending is safe for concurrent use.
-type connector struct {
+// Connector is the bridge's end of the datagrams between it and the connector. One goroutine reads; sending is safe for concurrent use.
+type Connector struct {
 	port  *udp.Port
 	tally *bridge.Tally
 	log   *slog.Logger
@@ -39,29 +43,59 @@ const receiveBuffer = 8 << 20
 // stepInterval is how often it is looked whether a ready datagram is due, or a frame past its time.
 const stepInterval = 20 * time.Millisecond
 
-// openConnector listens where the flags say.
-func openConnector(b *bridging, frames chan<- *bridge.Frame, tally *bridge.Tally, log *slog.Logger) (*connector, error) {
-	port, err := udp.Listen(udp.Config{Address: b.local, ReceiveBuffer: receiveBuffer})
+// Config says where the bridge listens, and what the connector sends.
+type Config struct {
+	// Address is where the bridge listens. The connector is expected on the next port.
+	Address netip.AddrPort
+	Layout  bridge.Layout
+	// Input says that the connector's media is taken.
+	Input bool
+	// Secret is what the connector has to present; nil if there is none.
+	Secret *bridge.Secret
+	// Frames takes the connector's frames. A frame that does not fit is dropped.
+	Frames chan<- *bridge.Frame
+	Tally  *bridge.Tally
+	Log    *slog.Logger
+}
+
+// Open listens for the connector.
+func Open(c Config) (*Connector, error) {
+	port, err := udp.Listen(udp.Config{Address: c.Address, ReceiveBuffer: receiveBuffer})
 	if err != nil {
 		return nil, fmt.Errorf("listen for the connector: %w", err)
 	}
-	home := b.local.Addr()
+	home := c.Address.Addr()
 	if home.IsUnspecified() {
 		home = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
-	c := &connector{
-		port: port, tally: tally, log: log, frames: frames, answered: make(chan struct{}),
+	connector := &Connector{
+		port: port, tally: c.Tally, log: c.Log, frames: c.Frames, answered: make(chan struct{}),
 		choices: make(chan string, 1), views: make(chan *signal.Viewpoint, 1), poses: make(chan *signal.Pose, 1),
-		inlet: bridge.NewInlet(netip.AddrPortFrom(home, b.local.Port()+1), b.layout, b.input, tally),
+		inlet: bridge.NewInlet(netip.AddrPortFrom(home, c.Address.Port()+1), c.Layout, c.Input, c.Tally),
 	}
-	if b.required != nil {
-		c.inlet.Handshake.Require(b.required)
+	if c.Secret != nil {
+		connector.inlet.Handshake.Require(c.Secret)
 	}
-	return c, nil
+	return connector, nil
 }
 
-// read takes datagrams until the socket is closed.
-func (c *connector) read() {
+// Close closes the socket, which ends Read.
+func (c *Connector) Close() error { return c.port.Close() }
+
+// Address is where the bridge listens.
+func (c *Connector) Address() netip.AddrPort { return c.port.Address() }
+
+// Answered is closed when the connector has answered.
+func (c *Connector) Answered() <-chan struct{} { return c.answered }
+
+// Choices, Views and Poses bring the newest quality message, viewpoint and pose of the connector. Older ones that were not taken
+// are dropped.
+func (c *Connector) Choices() <-chan string          { return c.choices }
+func (c *Connector) Views() <-chan *signal.Viewpoint { return c.views }
+func (c *Connector) Poses() <-chan *signal.Pose      { return c.poses }
+
+// Read takes datagrams until the socket is closed.
+func (c *Connector) Read() {
 	inbox := udp.NewInbox()
 	socket := c.port.Sockets()[0]
 	for {
@@ -84,7 +118,7 @@ func (c *connector) read() {
 }
 
 // take takes one datagram.
-func (c *connector) take(from netip.AddrPort, datagram []byte, now time.Time) {
+func (c *Connector) take(from netip.AddrPort, datagram []byte, now time.Time) {
 	c.mu.Lock()
 	arrival := c.inlet.Receive(from, datagram, now)
 	_, known := c.inlet.Handshake.Peer()
@@ -120,7 +154,7 @@ func replace[T any](channel chan T, newest T) {
 }
 
 // found says, once, that the connector has answered. It belongs to the reading goroutine.
-func (c *connector) found() {
+func (c *Connector) found() {
 	select {
 	case <-c.answered:
 	default:
@@ -128,8 +162,8 @@ func (c *connector) found() {
 	}
 }
 
-// step repeats the ready datagram and gives up frames until the context ends.
-func (c *connector) step(ctx context.Context) {
+// Step repeats the ready datagram and gives up frames until the context ends.
+func (c *Connector) Step(ctx context.Context) {
 	ready, err := vr2gather.Datagram{Type: vr2gather.DatagramReady}.Append(nil)
 	if err != nil {
 		c.log.Error("no ready datagram", "error", err)
@@ -145,7 +179,7 @@ func (c *connector) step(ctx context.Context) {
 		c.inlet.Expire(now)
 		c.mu.Unlock()
 		for _, address := range to {
-			c.send(ready, address)
+			c.Send(ready, address)
 		}
 		c.tell(&told, now)
 		select {
@@ -169,7 +203,7 @@ const refusedInterval = time.Second
 
 // tell logs when the connector falls silent and when it is back. Wrong secrets are logged as long as there is no connector: later they are among
 // the reasons for drops.
-func (c *connector) tell(t *told, now time.Time) {
+func (c *Connector) tell(t *told, now time.Time) {
 	c.mu.Lock()
 	peer, known := c.inlet.Handshake.Peer()
 	_, receives := c.inlet.Handshake.Receiver(now)
@@ -188,34 +222,34 @@ func (c *connector) tell(t *told, now time.Time) {
 	}
 }
 
-// send sends datagrams of vr2gather.DatagramSize bytes, one behind the other: to the system they are one run, which costs it little more than one datagram.
+// Send sends datagrams of vr2gather.DatagramSize bytes, one behind the other: to the system they are one run, which costs it little more than one datagram.
 // Those that it does not take are in its own count.
-func (c *connector) send(datagrams []byte, to netip.AddrPort) {
+func (c *Connector) Send(datagrams []byte, to netip.AddrPort) {
 	run := [1]udp.Message{{Peer: to, Data: datagrams, Segment: vr2gather.DatagramSize}}
 	if err := c.port.Sockets()[0].Send(run[:]); err != nil && !errors.Is(err, net.ErrClosed) {
 		c.log.Debug("datagrams not sent", "to", to, "error", err)
 	}
 }
 
-// unsent is how many datagrams the system did not take.
-func (c *connector) unsent() int64 { return int64(c.port.Stats().SendErrors) }
+// Unsent is how many datagrams the system did not take.
+func (c *Connector) Unsent() int64 { return int64(c.port.Stats().SendErrors) }
 
-// peer is where the connector is.
-func (c *connector) peer() (netip.AddrPort, bool) {
+// Peer is where the connector is.
+func (c *Connector) Peer() (netip.AddrPort, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.inlet.Handshake.Peer()
 }
 
-// receiver is the address that media for the connector is sent to, if it is to be sent any by now.
-func (c *connector) receiver(now time.Time) (netip.AddrPort, bool) {
+// Receiver is the address that media for the connector is sent to, if it is to be sent any by now.
+func (c *Connector) Receiver(now time.Time) (netip.AddrPort, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.inlet.Handshake.Receiver(now)
 }
 
-// counts are what came from the connector so far.
-func (c *connector) counts() bridge.InletCounts {
+// Counts are what came from the connector so far.
+func (c *Connector) Counts() bridge.InletCounts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.inlet.Counts()

@@ -1,4 +1,4 @@
-package main
+package relay
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/transcode"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/transcode"
 	"github.com/volsfu/volsfu/internal/peer/codecs"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -32,6 +32,9 @@ type transcoding struct {
 	mu   sync.Mutex
 	told map[codec.FourCC]bool
 }
+
+// wholeFrames is the memory of transcoded frames, from one frame to the next. A pointer goes in and out without an allocation.
+var wholeFrames = sync.Pool{New: func() any { return new([]byte) }}
 
 // packable is a frame of the connector's that came at a time; packed is what became of it, in memory that goes back to whole.
 type packable struct {
@@ -134,7 +137,7 @@ func (u unpacker) Do(in unpackable) unpacked {
 }
 
 // convert has a frame of the connector's transcoded, and tells whether it is.
-func (s *span) convert(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
+func (s *Relay) convert(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
 	if f.Kind == volumetric.KindAudio {
 		return s.say(ctx, session, f)
 	}
@@ -142,7 +145,7 @@ func (s *span) convert(ctx context.Context, session *client.Session, f *bridge.F
 }
 
 // pack has points transcoded, and tells whether they are: those of other codecs are published as they are, if they are from the beginning.
-func (s *span) pack(session *client.Session, f *bridge.Frame) bool {
+func (s *Relay) pack(session *client.Session, f *bridge.Frame) bool {
 	published := s.upward.cloud
 	switch {
 	case f.Header.FourCC != vr2gather.CodecRawPoints:
@@ -167,7 +170,7 @@ func (s *span) pack(session *client.Session, f *bridge.Frame) bool {
 }
 
 // publishPacked sends a frame of the connector's that was transcoded.
-func (s *span) publishPacked(ctx context.Context, session *client.Session, p packed) {
+func (s *Relay) publishPacked(ctx context.Context, session *client.Session, p packed) {
 	defer wholeFrames.Put(p.whole)
 	if p.err != nil {
 		s.tally.Add(bridge.DropCodec)

@@ -1,16 +1,17 @@
-package main
+package relay
 
 import (
 	"context"
+	"math"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
 	"github.com/volsfu/volsfu/internal/peer/distribution"
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// bridged is the object that volpeer bridge --json prints.
-type bridged struct {
+// Summary is the object that volbridge --json prints.
+type Summary struct {
 	Seconds float64 `json:"seconds"`
 	Client  uint32  `json:"client"`
 	// Sessions is how often the server took the bridge in.
@@ -25,14 +26,14 @@ type bridged struct {
 	Up   distribution.Percentiles `json:"up_ms"`
 	Down distribution.Percentiles `json:"down_ms"`
 	// Transcoding is what transcoding adds to the two, and to sound, from when a frame comes to when it is turned into the other codec; null where nothing is transcoded.
-	Transcoding *bridgedTranscoding `json:"transcoding"`
+	Transcoding *TranscodingSummary `json:"transcoding"`
 	// Dropped is what was dropped, by reason.
 	Dropped map[string]int64 `json:"dropped"`
 	// Uplink is what was handed over and not sent: since nobody takes it, since the uplink cannot carry it, and since it had waited for the uplink for too long.
-	Uplink bridgedUplink `json:"uplink"`
+	Uplink UplinkSummary `json:"uplink"`
 }
 
-type bridgedTranscoding struct {
+type TranscodingSummary struct {
 	Up   distribution.Percentiles `json:"up_ms"`
 	Down distribution.Percentiles `json:"down_ms"`
 	// SoundUp and SoundDown are the same of sound, with what the codecs take to look ahead.
@@ -42,7 +43,7 @@ type bridgedTranscoding struct {
 	Concealed int64 `json:"sound_frames_concealed"`
 }
 
-type bridgedUplink struct {
+type UplinkSummary struct {
 	Paused  int64 `json:"frames_paused"`
 	GivenUp int64 `json:"frames_given_up"`
 	Dropped int64 `json:"frames_dropped"`
@@ -65,11 +66,11 @@ func (f *figures) add(session *client.Session) {
 }
 
 // summary is what came of the bridge so far.
-func (s *span) summary() bridged {
+func (s *Relay) summary() Summary {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := bridged{
-		Seconds:     thousandths(time.Since(s.began).Seconds()),
+	b := Summary{
+		Seconds:     math.Round(time.Since(s.began).Seconds()*1000) / 1000,
 		Client:      s.settings.client,
 		Sessions:    s.figures.sessions,
 		ToConnector: s.figures.outlet,
@@ -77,17 +78,17 @@ func (s *span) summary() bridged {
 		Up:          s.figures.up.Percentiles(),
 		Down:        s.figures.down.Percentiles(),
 		Dropped:     s.tally.Counts(),
-		Uplink:      bridgedUplink{Paused: s.figures.uplink.Paused, GivenUp: s.figures.uplink.GivenUp, Dropped: s.figures.uplink.Dropped},
+		Uplink:      UplinkSummary{Paused: s.figures.uplink.Paused, GivenUp: s.figures.uplink.GivenUp, Dropped: s.figures.uplink.Dropped},
 	}
 	if s.settings.transcode {
-		b.Transcoding = &bridgedTranscoding{
+		b.Transcoding = &TranscodingSummary{
 			Up: s.figures.packed.Percentiles(), Down: s.figures.unpacked.Percentiles(),
 			SoundUp: s.figures.spoken.Percentiles(), SoundDown: s.figures.heard.Percentiles(), Concealed: s.figures.concealed,
 		}
 	}
 	if s.local != nil {
-		b.FromConnector = s.local.counts()
-		if n := s.local.unsent(); n > 0 {
+		b.FromConnector = s.local.Counts()
+		if n := s.local.Unsent(); n > 0 {
 			b.Dropped[bridge.DropSocket.String()] += n
 		}
 	}
@@ -95,7 +96,7 @@ func (s *span) summary() bridged {
 }
 
 // watch logs every second what was dropped since the last one, and figures where they are wanted, until the context ends.
-func (s *span) watch(ctx context.Context) {
+func (s *Relay) watch(ctx context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	last := s.summary()

@@ -1,0 +1,84 @@
+package relay
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// receivedQueue is how many frames of others may wait to be given to the connector: as many as of the connector's for the server.
+const receivedQueue = 64
+
+// listener takes what a session of VR2Gather's dialect brings, from as many goroutines as there are tracks, and has whole frames for the one that serves the
+// connector. It belongs to one session.
+type listener struct {
+	tally  *bridge.Tally
+	takes  bool
+	frames chan *bridge.Received
+	sounds chan *bridge.Received
+	// opened says that there is another track.
+	opened chan struct{}
+
+	mu        sync.Mutex
+	reception *bridge.Reception
+	// tiles is how many tiles each client has, as far as their tracks have come.
+	tiles map[uint32]int
+}
+
+func newListener(takes bool, tally *bridge.Tally) *listener {
+	return &listener{
+		tally: tally, takes: takes, frames: make(chan *bridge.Received, receivedQueue), sounds: make(chan *bridge.Received, receivedQueue),
+		opened: make(chan struct{}, 1), reception: bridge.NewReception(tally), tiles: make(map[uint32]int),
+	}
+}
+
+// Opened implements dialect.Sink.
+func (l *listener) Opened(track vr2gather.Track) {
+	if track.Kind == volumetric.KindAudio {
+		return
+	}
+	l.mu.Lock()
+	l.tiles[track.Client] = max(l.tiles[track.Client], track.Tile+1)
+	l.mu.Unlock()
+	select {
+	case l.opened <- struct{}{}:
+	default:
+	}
+}
+
+// Packet implements dialect.Sink. The server sends sound, and first tiles, whether the connector wants them or not.
+func (l *listener) Packet(kind volumetric.Kind, payload []byte, now time.Time) {
+	if !l.takes {
+		return
+	}
+	l.mu.Lock()
+	received := l.reception.Push(kind, payload, now)
+	l.mu.Unlock()
+	if received == nil {
+		return
+	}
+	if len(received.Data) < vr2gather.FrameHeaderSize {
+		l.tally.Add(bridge.DropHeader)
+		return
+	}
+	queue := l.frames
+	if kind == volumetric.KindAudio {
+		queue = l.sounds
+	}
+	select {
+	case queue <- received:
+	default:
+		l.tally.Add(bridge.DropOverrun)
+	}
+}
+
+// clients tells how many tiles each client has.
+func (l *listener) clients() map[uint32]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.tiles)
+}
