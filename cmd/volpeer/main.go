@@ -5,13 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/publish"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/record"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/watch"
 )
 
 // version is stamped by the linker.
@@ -40,7 +42,7 @@ const (
 
 // statusOf is the exit status of a command that returned an error.
 func statusOf(err error) int {
-	if errors.Is(err, errNothing) {
+	if errors.Is(err, watch.ErrNothing) {
 		return statusNothing
 	}
 	return statusFailed
@@ -53,7 +55,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newPublish(), newWatch(), newRecord(), newVersion())
+	root.AddCommand(publish.Command(), watch.Command(), record.Command(), newVersion())
 	root.AddCommand(movedCommands()...)
 	return root
 }
@@ -99,9 +101,4 @@ func startedAsBridge(program string) error {
 	}
 	return fmt.Errorf("%s is this program's name, but it is volpeer: the program that stands in place of VR2Gather's own peer is now volbridge",
 		peerProgram)
-}
-
-// newLog writes to the command's standard error.
-func newLog(cmd *cobra.Command) *slog.Logger {
-	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -22,7 +21,6 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
@@ -204,20 +202,8 @@ func TestEmptyTilesStallNothing(t *testing.T) {
 	}
 }
 
-// TestCut: what tiles are called, and what is wrong with flags.
-func TestCut(t *testing.T) {
-	spec, err := (&publication{source: "synthetic", tiling: "labels"}).cut()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tiler, err := spec.Open(volumetric.BoundingBox{})
-	if err != nil || tiler.Len() != 9 || tiler.Tiles()[0].Label != "head" {
-		t.Errorf("the figure's parts are %v, error %v", tiler.Tiles(), err)
-	}
-	spec, err = (&publication{source: "ply:faces", tiling: "labels", labels: "face=1+2,hair=7"}).cut()
-	if err != nil || len(spec.Parts) != 2 || spec.Parts[0].Name != "face" || len(spec.Parts[0].Labels) != 2 || spec.Parts[1].Labels[0] != 7 {
-		t.Errorf("got %+v, error %v", spec, err)
-	}
+// TestCutting: what is wrong with the flags that cut an object into tiles and qualities.
+func TestCutting(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"--tiling mood", `by "mood", expected direction, cameras`},
 		{"--tiling cameras --tiles 4", "4 tiles by cameras, expected 1, 3, 7, 15"},
@@ -245,24 +231,12 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestSplitLevels: shares add up to all points, also where they are written with few digits.
-func TestSplitLevels(t *testing.T) {
-	for _, split := range []string{"60,25,15", "33.33,33.33,33.33", "100", "60,25,15:9:0"} {
-		p := &publication{qualities: defaultQualities, split: split, mode: string(volumetric.ModeDescriptions), codec: "raw", name: "body"}
-		p.room.Token = "some"
-		settings, err := p.check(slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatalf("%s: %v", split, err)
-		}
-		sum := 0.0
-		for _, level := range settings.config.Levels {
-			sum += level.Share
-			if bits := level.Bits; strings.HasSuffix(split, ":9:0") != (bits == 9 && level.Speed == 0) {
-				t.Errorf("%s: %d bits, speed %d", split, bits, level.Speed)
-			}
-		}
-		if math.Abs(sum-1) > 1e-12 {
-			t.Errorf("%s: shares add up to %v, want 1", split, sum)
+// waitFor waits for a condition.
+func waitFor(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for start := time.Now(); !condition(); time.Sleep(time.Millisecond) {
+		if time.Since(start) > 20*time.Second {
+			t.Fatalf("waited in vain for %s", what)
 		}
 	}
 }

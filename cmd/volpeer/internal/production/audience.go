@@ -1,0 +1,72 @@
+package production
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/volsfu/volsfu/internal/peer/worth"
+	"github.com/volsfu/volsfu/pkg/capture"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// audience is who looks at an object that many are sent, all from one place.
+type audience struct {
+	worth worth.Config
+	place [3]float32
+}
+
+// errAudience says which flags go together.
+var errAudience = errors.New("expected --audience together with --regions, --detail-distance or both")
+
+// onlookers reads who looks at what is published; nil where all points count alike.
+func (o *Options) onlookers() (*audience, error) {
+	field, err := o.Worth.Field()
+	if err != nil {
+		return nil, err
+	}
+	config, err := o.Worth.Config(field)
+	switch {
+	case err != nil:
+		return nil, err
+	case config.Matters() != (o.Audience != ""):
+		return nil, errAudience
+	case o.Audience == "":
+		return nil, nil
+	}
+	place, err := parsePlace(o.Audience)
+	if err != nil {
+		return nil, fmt.Errorf("--audience: %w", err)
+	}
+	return &audience{config, place}, nil
+}
+
+// before is a source as it is worth sending to the audience. Where that fails the source is closed.
+func (a *audience) before(source capture.Source) (capture.Source, error) {
+	thinned, err := worth.NewSource(source, a.worth, a.place)
+	if err != nil {
+		return nil, errors.Join(err, source.Close())
+	}
+	return thinned, nil
+}
+
+// errPlace says how places are written.
+var errPlace = errors.New("expected X,Y,Z in metres")
+
+// parsePlace reads a place.
+func parsePlace(text string) (place [3]float32, err error) {
+	words := strings.Split(text, ",")
+	if len(words) != len(place) {
+		return place, fmt.Errorf("%w, got %.32q", errPlace, text)
+	}
+	for i, word := range words {
+		number, err := strconv.ParseFloat(strings.TrimSpace(word), 32)
+		if err != nil || !(math.Abs(number) <= signal.MaxCoordinate) {
+			return place, fmt.Errorf("%w, got %.32q", errPlace, text)
+		}
+		place[i] = float32(number)
+	}
+	return place, nil
+}

@@ -1,0 +1,199 @@
+// Package publish is volpeer publish: it joins a room, publishes what a source shows, and sound beside it, and sums up what was sent.
+//
+// A broadcast belongs to the goroutine that runs it. The feed and the sound each have a goroutine; what they count is behind a mutex
+// or atomic.
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/production"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/replay"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/timing"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/opus"
+	"github.com/volsfu/volsfu/pkg/capture"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// options is what the flags of volpeer publish say.
+type options struct {
+	production.Options
+	room    peer.Room
+	audio   string
+	most    peer.Bitrate
+	pose    string
+	seconds float64
+	json    bool
+	times   timing.Measurement
+}
+
+// errName says that sound and object would have one name.
+var errName = errors.New(`--publication: "audio" is the name of the sound beside it`)
+
+// Command is volpeer publish.
+func Command() *cobra.Command {
+	p := &options{Options: production.DefaultOptions()}
+	cmd := &cobra.Command{
+		Use:   "publish",
+		Short: "Publish point clouds, and sound beside them",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), peer.NewLog(cmd.ErrOrStderr()))
+		},
+	}
+	p.room.Flags(cmd.Flags())
+	f := cmd.Flags()
+	p.Flags(f, 40000)
+	p.PublishFlags(f)
+	f.StringVar(&p.audio, "audio", "", "sound beside the video: tone, or an Ogg Opus file that is played in a loop")
+	f.Var(&p.most, "max-bitrate", "what is sent at most, such as 20Mbit; without, as much as the network carries")
+	f.StringVar(&p.pose, "pose", "", "where the object stands in the room: X,Y,Z in metres, and YAW in degrees to the left if it is turned")
+	f.Float64Var(&p.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
+	f.BoolVar(&p.json, "json", false, "print one JSON object at the end")
+	p.times.Flags(f)
+	return cmd
+}
+
+// soundName is what the publication of sound is called.
+const soundName = "audio"
+
+// run publishes until the context ends or something fails for good.
+func (p *options) run(ctx context.Context, out, console io.Writer, log *slog.Logger) error {
+	settings, err := p.check(log)
+	if err != nil {
+		return err
+	}
+	b, err := p.open(ctx, settings)
+	if err != nil {
+		return err
+	}
+	defer b.producer.Close()
+	b.console, b.log = console, log
+	if err := p.times.Open(log); err != nil {
+		return err
+	}
+	session, err := p.enter(ctx, b)
+	if err != nil {
+		return errors.Join(err, p.times.Close())
+	}
+	p.times.Follow(session)
+	log.Info("joined", "room", session.Room(), "identity", session.Identity(), "source", p.Source, "tiles", len(b.description.Tiles), "qualities", len(b.description.Qualities))
+	err = b.run(ctx, session, p.seconds)
+	_ = session.Close()
+	if p.json {
+		sum := b.summary()
+		sum.Layers = p.times.Sum()
+		err = errors.Join(err, json.NewEncoder(out).Encode(sum))
+	} else {
+		_, printed := fmt.Fprint(out, p.times.Sum().Table())
+		err = errors.Join(err, printed)
+	}
+	return errors.Join(err, p.times.Close())
+}
+
+// settings is what the flags come to.
+type settings struct {
+	production.Settings
+	sound *opus.Recording // nil for none
+	pose  *client.Pose    // nil if the object was not placed
+}
+
+// check reads the flags.
+func (p *options) check(log *slog.Logger) (s settings, err error) {
+	if err := p.room.Check(); err != nil {
+		return s, err
+	}
+	switch {
+	case p.audio != "" && p.Name == soundName:
+		return s, errName
+	case p.seconds < 0:
+		return s, fmt.Errorf("--seconds: %w", peer.ErrDuration)
+	}
+	if s.Settings, err = p.Settings(log); err != nil {
+		return s, err
+	}
+	if s.sound, err = openSound(p.audio); err != nil {
+		return s, fmt.Errorf("--audio: %w", err)
+	}
+	if s.pose, err = placed(p.pose); err != nil {
+		return s, fmt.Errorf("--pose: %w", err)
+	}
+	return s, nil
+}
+
+// open opens the source and prepares what is made of it. Tiles that were encoded before are sent as they are.
+func (p *options) open(ctx context.Context, s settings) (*broadcast, error) {
+	replayed, err := replay.Open(p.Source)
+	if err != nil {
+		return nil, err
+	}
+	if replayed != nil {
+		description, err := replayed.Publication(p.Name, p.VR2Gather)
+		if err != nil {
+			replayed.Close()
+			return nil, err
+		}
+		return &broadcast{producer: replayed, description: description, sound: s.sound, pose: s.pose}, nil
+	}
+	source, err := p.Open(s.Settings)
+	if err != nil {
+		return nil, err
+	}
+	b, err := p.prepare(ctx, s, source)
+	if err != nil {
+		_ = source.Close()
+		return nil, err
+	}
+	b.producer = closing{b.producer, source}
+	return b, nil
+}
+
+// closing is a feed that closes its source.
+type closing struct {
+	feed
+	source io.Closer
+}
+
+// Close ends the feed before its source.
+func (c closing) Close() {
+	c.feed.Close()
+	_ = c.source.Close()
+}
+
+// prepare makes the producer and describes what it will publish. What remains is where to.
+func (p *options) prepare(ctx context.Context, s settings, source capture.Source) (*broadcast, error) {
+	producer, description, err := p.Prepare(ctx, s.Settings, source)
+	if err != nil {
+		return nil, err
+	}
+	return &broadcast{producer: producer, description: description, sound: s.sound, pose: s.pose}, nil
+}
+
+// enter joins the room with what was prepared, and says where to broadcast it.
+func (p *options) enter(ctx context.Context, b *broadcast) (*client.Session, error) {
+	publications := []volumetric.Publication{b.description}
+	if b.sound != nil {
+		publications = append(publications, opus.Publication(soundName))
+	}
+	session, err := p.room.Join(ctx, client.Config{Publications: publications, MaxUplink: volumetric.Bitrate(p.most), FrameTimes: p.times.Wanted(), Log: b.log})
+	if err != nil {
+		return nil, err
+	}
+	b.sink, b.voice = session.Publisher(p.Name), session.Publisher(soundName)
+	if p.VR2Gather {
+		b.sink = vr2gatherSink{b.sink, session}
+	}
+	if b.pose != nil {
+		session.Publisher(p.Name).SetPose(*b.pose)
+	}
+	return session, nil
+}

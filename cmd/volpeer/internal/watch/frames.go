@@ -1,0 +1,111 @@
+package watch
+
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/decode"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/present"
+	"github.com/volsfu/volsfu/internal/peer/codecs"
+	"github.com/volsfu/volsfu/internal/peer/opus"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// captured is when a frame was captured, or where the publisher does not say when its first packet came.
+func captured(f *client.Frame) time.Time {
+	if f.Capture.IsZero() {
+		return f.First
+	}
+	return f.Capture
+}
+
+// frame takes a complete frame. One that is shown to be superseded already is not decoded.
+func (v *viewer) frame(f *client.Frame) {
+	tile := f.Track.TileRef
+	if player := v.player(tile.PublicationRef); player != nil && player.Passed(tile.Tile, f.Number, captured(f)) {
+		v.book.Skipped(tile, 1)
+		return
+	}
+	v.book.Skipped(tile, v.pool.Submit(v.part(f.Track), *f))
+}
+
+// result takes a decoded frame.
+func (v *viewer) result(r *decode.Result) {
+	f := &r.Frame
+	tile := f.Track.TileRef
+	if r.Err != nil {
+		v.book.Failed(tile)
+		v.undecodable(f, r.Err)
+		return
+	}
+	v.time(r)
+	decoded := v.session.ServerTime(r.Decoded)
+	v.book.Decoded(tile, f.Number, f.Capture, decoded)
+	latency, fulfilled, switched := v.tracker.Decoded(v.part(f.Track), f.Track.Quality, f.Number, captured(f), decoded)
+	if fulfilled {
+		v.book.Changed(tile, latency)
+	}
+	if switched {
+		v.book.Switched(tile)
+	}
+	if stage := v.stages[tile.Participant]; stage != nil {
+		stage.Decoded(tile.Publication, present.Arrival{
+			Tile:    tile.Tile,
+			Quality: f.Track.Quality,
+			Number:  f.Number,
+			Capture: captured(f),
+			First:   f.First,
+			Decoded: decoded,
+			Cloud:   r.Cloud,
+		})
+	}
+}
+
+// undecodable logs the first frame of each publication that cannot be decoded.
+func (v *viewer) undecodable(f *client.Frame, err error) {
+	name := f.Track.PublicationRef.String()
+	if v.refused[name] {
+		return
+	}
+	v.refused[name] = true
+	v.log.Warn("frame cannot be decoded; further ones are only counted", "publication", name, "error", codecs.Explain(f.Codec, err))
+}
+
+// packet takes a packet of sound.
+func (v *viewer) packet(p *client.Packet) {
+	ref := p.Track.PublicationRef
+	if !p.Codec.Is(volumetric.MIMEOpus) {
+		return
+	}
+	v.book.Sound(ref, p.SequenceNumber)
+	if duration, err := opus.Duration(p.Payload); err == nil && !p.Capture.IsZero() {
+		if stage := v.stages[ref.Participant]; stage != nil {
+			stage.Heard(ref.Publication, p.Capture, duration, p.Arrival)
+		}
+	}
+	v.record(ref, p)
+}
+
+// record writes the sound that was heard first.
+func (v *viewer) record(ref volumetric.PublicationRef, p *client.Packet) {
+	if v.config.sound == "" {
+		return
+	}
+	if v.recorder == nil {
+		var err error
+		if v.recorder, err = opus.NewRecorder(v.config.sound, p.Codec.Channels); err != nil {
+			v.log.Warn("sound not saved", "error", err)
+			v.config.sound = ""
+			return
+		}
+		v.heard = ref
+		v.log.Info("saving sound", "participant", ref.Participant, "publication", ref.Publication)
+	}
+	if ref != v.heard {
+		return
+	}
+	if err := v.recorder.Write(&p.Packet); err != nil {
+		v.log.Warn("sound not saved any more", "error", err)
+		v.config.sound = ""
+	}
+}

@@ -1,0 +1,157 @@
+package watch
+
+import (
+	"maps"
+	"reflect"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/present"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// event takes what happened in the room.
+func (v *viewer) event(e client.Event) {
+	peer.LogEvent(v.log, e)
+	switch e := e.(type) {
+	case client.ParticipantJoined, client.ParticipantLeft, client.Published, client.Unpublished, client.Resumed:
+		v.compare()
+	case client.PoseChanged:
+		if v.screen != nil {
+			v.screen.Move(e.Publication.String(), placeOf(&e.Pose))
+		}
+	case client.Sending:
+		v.sending(&e)
+	case client.Bandwidth:
+		v.book.Bandwidth(e.Estimate, e.Allocated)
+	}
+}
+
+// compare takes over what the others publish now. Events say that something changed, the session says what is: whoever resumes, or loses an
+// event, is right again afterwards.
+func (v *viewer) compare() {
+	published := make(map[volumetric.PublicationRef]volumetric.Publication)
+	for _, participant := range v.session.Participants() {
+		for _, p := range participant.Publications {
+			published[volumetric.PublicationRef{Participant: participant.Identity, Publication: p.Name}] = p
+		}
+	}
+	for ref := range v.publications {
+		if _, ok := published[ref]; !ok {
+			v.removed(ref)
+		}
+	}
+	for ref, p := range published {
+		if known, ok := v.publications[ref]; !ok || !reflect.DeepEqual(known, p) {
+			v.added(ref, p)
+		}
+	}
+}
+
+// added takes a new publication, or one that is described anew.
+func (v *viewer) added(ref volumetric.PublicationRef, p volumetric.Publication) {
+	v.publications[ref] = p
+	framed := p.Codec.Is(volumetric.MIMEVolumetric)
+	if framed {
+		v.volumetric[ref] = true
+	}
+	if !framed && p.Kind != volumetric.KindAudio {
+		v.log.Warn("publication is not shown: it is not volumetric", "publication", ref, "codec", p.Codec.MIMEType)
+		return
+	}
+	stage := v.stages[ref.Participant]
+	if stage == nil {
+		stage = present.NewStage(v.config.deadline)
+		v.stages[ref.Participant] = stage
+	}
+	stage.Add(&p)
+	if !framed || v.config.wish.IsAuto() {
+		return
+	}
+	choices, err := choice.Resolve(choice.Everything, v.config.wish, []signal.Participant{{Identity: ref.Participant, Publications: []volumetric.Publication{p}}})
+	if err != nil {
+		v.log.Warn("the wanted quality does not exist", "publication", ref, "error", err)
+		return
+	}
+	v.request(choices)
+}
+
+// removed takes the end of a publication.
+func (v *viewer) removed(ref volumetric.PublicationRef) {
+	delete(v.publications, ref)
+	if v.screen != nil {
+		v.screen.Remove(ref.String())
+	}
+	v.book.Ended(ref, v.now())
+	maps.DeleteFunc(v.asked, func(tile volumetric.TileRef, _ signal.Selection) bool { return tile.PublicationRef == ref })
+	maps.DeleteFunc(v.sent, func(part volumetric.TrackRef, _ bool) bool { return part.PublicationRef == ref })
+	stage := v.stages[ref.Participant]
+	if stage == nil {
+		return
+	}
+	stage.Remove(ref.Publication)
+	if stage.Empty() {
+		delete(v.stages, ref.Participant)
+	}
+}
+
+// sending takes the server's word on what a tile, or a description of it, is sent at.
+func (v *viewer) sending(e *client.Sending) {
+	tile := e.Track.TileRef
+	p, ok := v.publications[tile.PublicationRef]
+	if !ok {
+		return
+	}
+	part, on := v.part(e.Track), e.Quality != volumetric.QualityOff
+	// Frames show when a tile changes between qualities. They do not show that a description is there no longer, or once more.
+	if p.Mode == volumetric.ModeDescriptions && v.sent[part] != on && v.book.Known(tile) {
+		v.book.Switched(tile)
+	}
+	if on {
+		v.sent[part] = true
+		return
+	}
+	now := v.now()
+	delete(v.sent, part)
+	v.tracker.Off(part, now)
+	if v.described(tile, &p) {
+		return
+	}
+	v.book.Off(tile, now)
+	if player := v.player(tile.PublicationRef); player != nil {
+		player.Off(tile.Tile, now)
+	}
+}
+
+// described tells whether any description of a tile is sent, or was asked for and is about to be: where one replaces another, the old one ends before
+// the new one begins.
+func (v *viewer) described(tile volumetric.TileRef, p *volumetric.Publication) bool {
+	if p.Mode != volumetric.ModeDescriptions {
+		return false
+	}
+	for q := range volumetric.Quality(len(p.Qualities)) {
+		part := volumetric.TrackRef{TileRef: tile, Quality: q}
+		if v.sent[part] || v.tracker.Pending(part) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *viewer) player(ref volumetric.PublicationRef) *present.Player {
+	stage := v.stages[ref.Participant]
+	if stage == nil {
+		return nil
+	}
+	return stage.Player(ref.Publication)
+}
+
+// part is what is tracked and decoded one after the other: a tile, or a description of one.
+func (v *viewer) part(track volumetric.TrackRef) volumetric.TrackRef {
+	if p := v.publications[track.PublicationRef]; p.Mode != volumetric.ModeDescriptions {
+		track.Quality = volumetric.QualityOff
+	}
+	return track
+}

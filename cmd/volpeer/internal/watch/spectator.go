@@ -1,0 +1,54 @@
+package watch
+
+import (
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
+	"github.com/volsfu/volsfu/internal/peer/render"
+	"github.com/volsfu/volsfu/internal/peer/sight"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// spectator looks around for the server and for the pictures.
+type spectator struct {
+	session sight.Onlooker
+	screen  *render.Screen // nil where nothing is drawn
+}
+
+// SetViewpoint implements sight.Onlooker.
+func (s spectator) SetViewpoint(v client.Viewpoint) {
+	s.session.SetViewpoint(v)
+	if s.screen != nil {
+		s.screen.Look(render.View{Position: v.Position, Orientation: v.Orientation, FOV: v.FOV})
+	}
+}
+
+// placeOf is where an object stands.
+func placeOf(p *client.Pose) render.Place {
+	return render.Place{Position: p.Position, Orientation: p.Orientation, Scale: p.Scale}
+}
+
+// boxOf is a box around a publication's tiles.
+func boxOf(p *volumetric.Publication) (all volumetric.BoundingBox) {
+	for i, tile := range p.Tiles {
+		if i == 0 {
+			all = tile.Box
+		}
+		for axis := range all.Min {
+			all.Min[axis], all.Max[axis] = min(all.Min[axis], tile.Box.Min[axis]), max(all.Max[axis], tile.Box.Max[axis])
+		}
+	}
+	return all
+}
+
+// rendered are the figures of a screen.
+func rendered(s render.Stats) *summary.Render {
+	return &summary.Render{
+		Drawn:           s.Drawn,
+		Superseded:      s.Superseded,
+		Wait:            s.Wait.Percentiles(),
+		Draw:            s.Draw.Percentiles(),
+		Latency:         s.Latency.Percentiles(),
+		Pictures:        s.Written,
+		PicturesDropped: s.Dropped,
+	}
+}

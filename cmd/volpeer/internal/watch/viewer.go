@@ -1,0 +1,316 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/decode"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/present"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/opus"
+	"github.com/volsfu/volsfu/internal/peer/render"
+	"github.com/volsfu/volsfu/internal/peer/save"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// reception is what a viewer needs of a session; *client.Session is one.
+type reception interface {
+	Events() <-chan client.Event
+	Frames() <-chan client.Frame
+	Packets() <-chan client.Packet
+	Participants() []signal.Participant
+	SetQuality(ctx context.Context, choices ...signal.Choice) error
+	ServerTime(t time.Time) time.Time
+	Stats() []client.TileStats
+	Done() <-chan struct{}
+	Err() error
+}
+
+// timed takes the last stamps of frames; *client.Session does.
+type timed interface {
+	FrameDecoded(f *client.Frame, began, done time.Time)
+	FrameShown(track volumetric.TrackRef, number int64, began, done time.Time)
+}
+
+// viewerConfig says how to watch.
+type viewerConfig struct {
+	wish        choice.Wish
+	switchEvery time.Duration
+	seed        uint64
+	deadline    time.Duration
+	sound       string
+}
+
+// viewer watches a room: it decodes frames, shows them, follows choices, and keeps the books. Its fields belong to the goroutine that runs
+// it. All times are by the server's clock.
+type viewer struct {
+	config  viewerConfig
+	console io.Writer
+	log     *slog.Logger
+	session reception
+
+	pool   *decode.Pool
+	book   *summary.Book
+	stages map[string]*present.Stage
+	// publications are those of the others now, volumetric those that ever were and are decoded here.
+	publications map[volumetric.PublicationRef]volumetric.Publication
+	volumetric   map[volumetric.PublicationRef]bool
+	board        board
+	refused      map[string]bool
+	// sent are the tiles, in volumetric.ModeDescriptions the descriptions of them, that the server says it sends.
+	sent map[volumetric.TrackRef]bool
+
+	tracker  *choice.Tracker
+	random   *rand.Rand
+	asked    map[volumetric.TileRef]signal.Selection
+	requests chan []signal.Choice
+	failed   chan failure
+
+	// timed is nil where frames are not traced; undrawn are the decoded ones that no picture has shown yet, and drawn room for those that one has.
+	timed   timed
+	undrawn map[volumetric.PublicationRef][]undrawn
+	drawn   []render.Drawn
+
+	writer   *save.Writer
+	screen   *render.Screen
+	recorder *opus.Recorder
+	heard    volumetric.PublicationRef
+	ended    time.Time
+	stats    []client.TileStats
+}
+
+// longestDeadline is what a session takes at most where no deadline is given.
+const longestDeadline = 250 * time.Millisecond
+
+func newViewer(config viewerConfig, console io.Writer, log *slog.Logger) *viewer {
+	if config.deadline == 0 {
+		config.deadline = longestDeadline
+	}
+	return &viewer{
+		config:       config,
+		console:      console,
+		log:          log,
+		book:         summary.NewBook(),
+		stages:       make(map[string]*present.Stage),
+		publications: make(map[volumetric.PublicationRef]volumetric.Publication),
+		volumetric:   make(map[volumetric.PublicationRef]bool),
+		refused:      make(map[string]bool),
+		sent:         make(map[volumetric.TrackRef]bool),
+		tracker:      choice.NewTracker(),
+		random:       rand.New(rand.NewPCG(config.seed, 0)),
+		asked:        make(map[volumetric.TileRef]signal.Selection),
+		requests:     make(chan []signal.Choice, peer.RequestBacklog),
+		failed:       make(chan failure, peer.RequestBacklog),
+	}
+}
+
+func (v *viewer) now() time.Time { return v.session.ServerTime(time.Now()) }
+
+// run watches until the context ends or somebody types quit, which is no error, or until the session ends.
+func (v *viewer) run(ctx context.Context, session reception, lines <-chan string) error {
+	v.session = session
+	ctx, cancel := context.WithCancel(ctx)
+	asking := make(chan struct{})
+	go func() {
+		defer close(asking)
+		v.ask(ctx)
+	}()
+	v.compare()
+	err := v.loop(ctx, lines)
+	cancel()
+	<-asking
+	v.ended, v.stats = v.now(), session.Stats()
+	return err
+}
+
+// loop takes what comes, one thing at a time.
+func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	var switching <-chan time.Time
+	if v.config.switchEvery > 0 {
+		ticker := time.NewTicker(v.config.switchEvery)
+		defer ticker.Stop()
+		switching = ticker.C
+	}
+	step := time.NewTimer(time.Hour)
+	defer step.Stop()
+	events, frames, packets := v.session.Events(), v.session.Frames(), v.session.Packets()
+	for {
+		select {
+		case e, open := <-events:
+			if !open {
+				events = nil
+				continue
+			}
+			v.event(e)
+		case f, open := <-frames:
+			if !open {
+				frames = nil
+				continue
+			}
+			f.Whole = nil // decoding needs Data only
+			v.frame(&f)
+			continue // nothing is shown before it is decoded
+		case r := <-v.pool.Results():
+			v.result(&r)
+		case p, open := <-packets:
+			if !open {
+				packets = nil
+				continue
+			}
+			v.unheard(&p)
+			v.packet(&p)
+			continue // sound is played along with what is shown
+		case line, open := <-lines:
+			if !open {
+				lines = nil
+				continue
+			}
+			if v.command(line) {
+				return nil
+			}
+		case f := <-v.failed:
+			v.requestFailed(f)
+		case <-switching:
+			v.switchAtRandom()
+		case <-second.C:
+			v.print()
+		case <-step.C:
+		case <-ctx.Done():
+			return nil
+		case <-v.session.Done():
+			return v.session.Err()
+		}
+		v.step(step)
+	}
+}
+
+// unheard logs the first packet of sound that is not Opus, of each publication. Foreign video was logged when it was published.
+func (v *viewer) unheard(p *client.Packet) {
+	ref := p.Track.PublicationRef
+	if name := ref.String(); !p.Codec.Is(volumetric.MIMEOpus) && v.publications[ref].Kind == volumetric.KindAudio && !v.refused[name] {
+		v.refused[name] = true
+		v.log.Warn("sound is not heard", "publication", name, "error", fmt.Errorf("%w: %s", codec.ErrUnknown, p.Codec.MIMEType))
+	}
+}
+
+// step shows what is due and sets the timer for what comes next.
+func (v *viewer) step(timer *time.Timer) {
+	if v.screen != nil {
+		v.takeDrawn()
+	}
+	now := v.now()
+	var next time.Time
+	for participant, stage := range v.stages {
+		for _, s := range stage.Step(now) {
+			v.show(participant, &s)
+		}
+		if at, ok := stage.Next(now); ok && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	if !next.IsZero() {
+		timer.Reset(next.Sub(now))
+	}
+}
+
+// show books and saves what a publication shows from now on.
+func (v *viewer) show(participant string, s *present.Showing) {
+	ref := volumetric.PublicationRef{Participant: participant, Publication: s.Publication}
+	for tile, frames := range s.Held {
+		v.book.Held(volumetric.TileRef{PublicationRef: ref, Tile: tile}, frames)
+	}
+	if s.Heard {
+		v.book.Skew(ref, s.Skew)
+	}
+	if v.screen != nil {
+		p := v.publications[ref]
+		v.screen.Show(ref.String(), render.Frame{Number: s.Number, Clouds: s.Clouds, Box: boxOf(&p), Capture: s.Capture, Decoded: s.Decoded})
+	}
+	if v.writer != nil {
+		v.writer.Write(save.Frame{Participant: participant, Publication: s.Publication, Number: s.Number, Clouds: s.Clouds})
+	}
+}
+
+// command does what a line says and tells whether it is to end.
+func (v *viewer) command(line string) (quit bool) {
+	command, err := choice.Parse(line)
+	if err != nil {
+		v.say(err.Error())
+		return false
+	}
+	switch command.Verb {
+	case choice.VerbQuit:
+		return true
+	case choice.VerbHelp:
+		v.say(choice.Help)
+	case choice.VerbStats:
+		s := v.book.Sum(v.volumetricStats(v.session.Stats()), v.now())
+		v.say(s.Text())
+	case choice.VerbQuality:
+		choices, err := choice.Resolve(command.Target, command.Wish, v.session.Participants())
+		if err != nil {
+			v.say(err.Error())
+			return false
+		}
+		v.request(choices)
+	}
+	return false
+}
+
+func (v *viewer) say(text string) { _, _ = fmt.Fprintln(v.console, text) }
+
+// close ends decoding, saving and recording, once run has returned or was never called.
+func (v *viewer) close() {
+	// What still waits came too late to be decoded, and counts as superseded by the end.
+	for tile, frames := range v.pool.Close() {
+		v.book.Skipped(tile.TileRef, frames)
+	}
+	for r := range v.pool.Results() {
+		v.result(&r)
+	}
+	if v.screen != nil {
+		v.screen.Close()
+		v.takeDrawn()
+	}
+	if v.writer != nil {
+		v.writer.Close()
+		written, dropped := v.writer.Counts()
+		v.log.Info("frames saved", "written", written, "dropped", dropped)
+	}
+	if v.recorder != nil {
+		if err := v.recorder.Close(); err != nil {
+			v.log.Warn("sound not saved", "error", err)
+		}
+	}
+}
+
+// sum sums up, once run has returned.
+func (v *viewer) sum() summary.Summary {
+	sum := v.book.Sum(v.volumetricStats(v.stats), v.ended)
+	if v.screen != nil {
+		sum.Render = rendered(v.screen.Stats())
+	}
+	return sum
+}
+
+// volumetricStats leaves out sound and foreign video, which are not decoded here.
+func (v *viewer) volumetricStats(stats []client.TileStats) []client.TileStats {
+	var list []client.TileStats
+	for _, s := range stats {
+		if v.volumetric[s.Track.PublicationRef] {
+			list = append(list, s)
+		}
+	}
+	return list
+}

@@ -1,0 +1,188 @@
+// Package watch is volpeer watch: it joins a room, decodes what others publish, shows, draws and saves it, and sums up what came.
+//
+// A viewer belongs to the goroutine that runs it. Beside it a goroutine sends requests for qualities, and one looks around.
+package watch
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/decode"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/timing"
+	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/render"
+	"github.com/volsfu/volsfu/internal/peer/save"
+	"github.com/volsfu/volsfu/internal/peer/sight"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Options is what the flags of volpeer watch say.
+type Options struct {
+	Room    peer.Room
+	Seconds float64
+	Quality string
+	// SwitchEvery is how often another quality is asked for at random, 0 for never; Seed chooses the qualities.
+	SwitchEvery time.Duration
+	Seed        uint64
+	Deadline    time.Duration
+	Max, Start  peer.Bitrate
+	// Viewpoint is a file of recorded head movements, Person whose of them.
+	Viewpoint, Person string
+	Save              string
+	Render            render.Flags
+	Audio             string
+	Commands, JSON    bool
+	Times             timing.Measurement
+}
+
+// Command is volpeer watch.
+func Command() *cobra.Command {
+	w := &Options{}
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "Receive and decode what others publish",
+		Long:  "Receive and decode what others publish, with a line per publication and second. At a terminal, and with --commands, it reads " + choice.Help,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return w.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), peer.NewLog(cmd.ErrOrStderr()))
+		},
+	}
+	w.Room.Flags(cmd.Flags())
+	f := cmd.Flags()
+	f.Float64Var(&w.Seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
+	f.StringVar(&w.Quality, "quality", "auto", "quality of everything: auto, off, a name, a number from 0, or a list of these with commas for descriptions")
+	f.DurationVar(&w.SwitchEvery, "switch-every", 0, "ask for another quality of every tile, at random, so often; 0 does not")
+	f.Uint64Var(&w.Seed, "seed", 0, "chooses the random qualities")
+	f.DurationVar(&w.Deadline, "deadline", 0, "how long after its first packet a frame is repaired; 0 is 150 ms, or 250 ms where the round trip exceeds 50 ms")
+	f.Var(&w.Max, "max-bitrate", "what is to be sent here at most, such as 20Mbit; without, as much as the network carries")
+	f.Var(&w.Start, "start-bitrate", "what the network is believed to carry to here until the server has measured it, such as 10Mbit; without, the server's own start rate")
+	f.StringVar(&w.Viewpoint, "viewpoint", "", "CSV file with recorded head movements to look around by, 30 per second, in a loop")
+	f.StringVar(&w.Person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
+	f.StringVar(&w.Save, "save", "", "folder for shown frames, as PLY")
+	w.Render.Add(f)
+	f.StringVar(&w.Audio, "audio", "", "Ogg file for the sound of the first participant who is heard")
+	f.BoolVar(&w.Commands, "commands", false, "read commands from standard input even where it is no terminal")
+	f.BoolVar(&w.JSON, "json", false, "print one JSON object at the end")
+	w.Times.Flags(f)
+	return cmd
+}
+
+// ErrNothing is returned if nothing else went wrong. It is never joined with another error.
+var ErrNothing = errors.New("no frame was decoded")
+
+// Run watches until the context ends, somebody types quit, or the session ends.
+func (w *Options) Run(ctx context.Context, in io.Reader, out, console io.Writer, log *slog.Logger) error {
+	if err := w.Room.Check(); err != nil {
+		return err
+	}
+	wish, err := choice.ParseWish(w.Quality)
+	if err != nil {
+		return fmt.Errorf("--quality: %w", err)
+	}
+	if w.Deadline < 0 || w.SwitchEvery < 0 || w.Seconds < 0 {
+		return fmt.Errorf("--deadline, --switch-every, --seconds: %w", peer.ErrDuration)
+	}
+	var trace *sight.Trace
+	if w.Viewpoint != "" {
+		if trace, err = sight.Open(w.Viewpoint, w.Person); err != nil {
+			return fmt.Errorf("--viewpoint: %w", err)
+		}
+	}
+	viewer := newViewer(viewerConfig{wish: wish, switchEvery: w.SwitchEvery, seed: w.Seed, deadline: w.Deadline, sound: w.Audio}, console, log)
+	if w.Save != "" {
+		if viewer.writer, err = save.NewWriter(w.Save, log); err != nil {
+			return fmt.Errorf("--save: %w", err)
+		}
+	}
+	if w.Audio != "" {
+		// Sound may begin late or never: find out now whether the file can be written.
+		file, err := os.Create(w.Audio)
+		if err != nil {
+			return fmt.Errorf("--audio: %w", err)
+		}
+		_ = file.Close()
+	}
+	if viewer.screen, err = w.Render.Open(viewer.now, log); err != nil {
+		return err
+	}
+	viewer.pool = decode.NewPool(runtime.GOMAXPROCS(0), w.Save != "" || viewer.screen != nil)
+	if err := w.Times.Open(log); err != nil {
+		viewer.close()
+		return err
+	}
+	session, err := w.Room.Join(ctx, client.Config{
+		Receive: true, Deadline: w.Deadline, MaxBitrate: volumetric.Bitrate(w.Max), StartBitrate: volumetric.Bitrate(w.Start), FrameTimes: w.Times.Wanted(), Log: log,
+	})
+	if err != nil {
+		viewer.close()
+		return errors.Join(err, w.Times.Close())
+	}
+	if w.Times.Wanted() {
+		viewer.timed = session
+		w.Times.Follow(session)
+	}
+	log.Info("joined", "room", session.Room(), "identity", session.Identity())
+	ctx, cancel := peer.Limit(ctx, w.Seconds)
+	defer cancel()
+	var lines <-chan string
+	if w.Commands || terminal(in) {
+		lines = read(in)
+	}
+	var looking sync.WaitGroup
+	if trace != nil {
+		looking.Go(func() { trace.Look(ctx, spectator{session, w.Render.Follower(viewer.screen)}) })
+	}
+	ended := viewer.run(ctx, session, lines)
+	cancel()
+	looking.Wait()
+	viewer.close()
+	sum := viewer.sum()
+	_ = session.Close()
+	sum.Layers = w.Times.Sum()
+	if w.JSON {
+		err = json.NewEncoder(out).Encode(sum)
+	} else {
+		_, err = fmt.Fprint(out, sum.Text())
+	}
+	err = errors.Join(ended, err, w.Times.Close())
+	if err == nil && sum.Decoded == 0 {
+		err = ErrNothing
+	}
+	return err
+}
+
+// terminal tells whether somebody may type. Other character devices, as the null device, end at once and do no harm.
+func terminal(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// read reads lines until the input ends. Nothing can end it earlier: it ends with the program.
+func read(in io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		scanner := bufio.NewScanner(in)
+		for scanner.Scan() {
+			lines <- scanner.Text()
+		}
+	}()
+	return lines
+}
