@@ -73,14 +73,14 @@ func (v *viewer) qualities(ref volumetric.PublicationRef, p *volumetric.Publicat
 		part := volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: ref, Tile: tile}, Quality: volumetric.QualityOff}
 		list[tile] = "-"
 		if p.Mode != volumetric.ModeDescriptions {
-			if q, ok := v.tracker.Current(part, since); ok {
+			if q, ok := v.requests.tracker.Current(part, since); ok {
 				list[tile] = fmt.Sprint(q)
 			}
 			continue
 		}
 		var present []string
 		for part.Quality = range volumetric.Quality(len(p.Qualities)) {
-			if _, ok := v.tracker.Current(part, since); ok {
+			if _, ok := v.requests.tracker.Current(part, since); ok {
 				present = append(present, fmt.Sprint(part.Quality))
 			}
 		}

@@ -41,7 +41,7 @@ func (v *viewer) result(r *decode.Result) {
 	v.time(r)
 	decoded := v.session.ServerTime(r.Decoded)
 	v.book.Decoded(tile, f.Number, f.Capture, decoded)
-	latency, fulfilled, switched := v.tracker.Decoded(v.part(f.Track), f.Track.Quality, f.Number, captured(f), decoded)
+	latency, fulfilled, switched := v.requests.tracker.Decoded(v.part(f.Track), f.Track.Quality, f.Number, captured(f), decoded)
 	if fulfilled {
 		v.book.Changed(tile, latency)
 	}

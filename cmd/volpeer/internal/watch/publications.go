@@ -75,7 +75,7 @@ func (v *viewer) added(ref volumetric.PublicationRef, p volumetric.Publication) 
 		v.log.Warn("the wanted quality does not exist", "publication", ref, "error", err)
 		return
 	}
-	v.request(choices)
+	v.requests.ask(choices)
 }
 
 // removed takes the end of a publication.
@@ -85,7 +85,7 @@ func (v *viewer) removed(ref volumetric.PublicationRef) {
 		v.screen.Remove(ref.String())
 	}
 	v.book.Ended(ref, v.now())
-	maps.DeleteFunc(v.asked, func(tile volumetric.TileRef, _ signal.Selection) bool { return tile.PublicationRef == ref })
+	v.requests.forget(ref)
 	maps.DeleteFunc(v.sent, func(part volumetric.TrackRef, _ bool) bool { return part.PublicationRef == ref })
 	stage := v.stages[ref.Participant]
 	if stage == nil {
@@ -115,7 +115,7 @@ func (v *viewer) sending(e *client.Sending) {
 	}
 	now := v.now()
 	delete(v.sent, part)
-	v.tracker.Off(part, now)
+	v.requests.tracker.Off(part, now)
 	if v.described(tile, &p) {
 		return
 	}
@@ -133,7 +133,7 @@ func (v *viewer) described(tile volumetric.TileRef, p *volumetric.Publication) b
 	}
 	for q := range volumetric.Quality(len(p.Qualities)) {
 		part := volumetric.TrackRef{TileRef: tile, Quality: q}
-		if v.sent[part] || v.tracker.Pending(part) {
+		if v.sent[part] || v.requests.tracker.Pending(part) {
 			return true
 		}
 	}

@@ -2,10 +2,13 @@ package watch
 
 import (
 	"context"
+	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -17,19 +20,50 @@ type failure struct {
 	err     error
 }
 
-// ask sends requests in their order, each after the reply to the one before, until the context ends.
-func (v *viewer) ask(ctx context.Context) {
+// requests are the viewer's requests for qualities. send belongs to a goroutine of its own; everything else belongs to the viewer's.
+type requests struct {
+	log *slog.Logger
+	// now is the time by the server's clock.
+	now func() time.Time
+	// publications and volumetric are the viewer's.
+	publications map[volumetric.PublicationRef]volumetric.Publication
+	volumetric   map[volumetric.PublicationRef]bool
+
+	tracker *choice.Tracker
+	random  *rand.Rand
+	// asked is what was asked for last.
+	asked  map[volumetric.TileRef]signal.Selection
+	queue  chan []signal.Choice
+	failed chan failure
+}
+
+func newRequests(v *viewer, seed uint64) *requests {
+	return &requests{
+		log:          v.log,
+		now:          v.now,
+		publications: v.publications,
+		volumetric:   v.volumetric,
+		tracker:      choice.NewTracker(),
+		random:       rand.New(rand.NewPCG(seed, 0)),
+		asked:        make(map[volumetric.TileRef]signal.Selection),
+		queue:        make(chan []signal.Choice, peer.RequestBacklog),
+		failed:       make(chan failure, peer.RequestBacklog),
+	}
+}
+
+// send sends requests in their order, each after the reply to the one before, until the context ends.
+func (r *requests) send(ctx context.Context, session reception) {
 	for {
 		select {
-		case choices := <-v.requests:
+		case choices := <-r.queue:
 			limited, cancel := context.WithTimeout(ctx, peer.ReplyTimeout)
-			err := v.session.SetQuality(limited, choices...)
+			err := session.SetQuality(limited, choices...)
 			cancel()
 			if err == nil || ctx.Err() != nil {
 				continue
 			}
 			select {
-			case v.failed <- failure{choices, err}:
+			case r.failed <- failure{choices, err}:
 			case <-ctx.Done():
 			}
 		case <-ctx.Done():
@@ -38,20 +72,20 @@ func (v *viewer) ask(ctx context.Context) {
 	}
 }
 
-// request asks the server for qualities and notes when.
-func (v *viewer) request(choices []signal.Choice) {
+// ask asks the server for qualities and notes when.
+func (r *requests) ask(choices []signal.Choice) {
 	select {
-	case v.requests <- choices:
+	case r.queue <- choices:
 	default:
-		v.log.Warn("too many requests wait for the server's reply; one is left out")
+		r.log.Warn("too many requests wait for the server's reply; one is left out")
 		return
 	}
-	now := v.now()
-	v.eachTile(choices, func(tile volumetric.TileRef, mode volumetric.Mode, qualities int, wanted signal.Selection) {
-		v.asked[tile] = wanted
+	now := r.now()
+	r.eachTile(choices, func(tile volumetric.TileRef, mode volumetric.Mode, qualities int, wanted signal.Selection) {
+		r.asked[tile] = wanted
 		if mode == volumetric.ModeDescriptions {
 			for q := range volumetric.Quality(qualities) {
-				v.note(volumetric.TrackRef{TileRef: tile, Quality: q}, wanted, wanted.Wants(q), q, now)
+				r.note(volumetric.TrackRef{TileRef: tile, Quality: q}, wanted, wanted.Wants(q), q, now)
 			}
 			return
 		}
@@ -59,38 +93,38 @@ func (v *viewer) request(choices []signal.Choice) {
 		if len(wanted.Qualities) > 0 {
 			quality = wanted.Qualities[0]
 		}
-		v.note(volumetric.TrackRef{TileRef: tile, Quality: volumetric.QualityOff}, wanted, quality != volumetric.QualityOff, quality, now)
+		r.note(volumetric.TrackRef{TileRef: tile, Quality: volumetric.QualityOff}, wanted, quality != volumetric.QualityOff, quality, now)
 	})
 }
 
-// note tells the tracker what was asked for.
-func (v *viewer) note(part volumetric.TrackRef, wanted signal.Selection, on bool, quality volumetric.Quality, now time.Time) {
+// note notes in the tracker what was asked for.
+func (r *requests) note(part volumetric.TrackRef, wanted signal.Selection, on bool, quality volumetric.Quality, now time.Time) {
 	switch {
 	case wanted.Auto:
-		v.tracker.Withdrawn(part)
+		r.tracker.Withdrawn(part)
 	case on:
-		v.tracker.Requested(part, quality, now)
+		r.tracker.Requested(part, quality, now)
 	default:
-		v.tracker.Requested(part, volumetric.QualityOff, now)
+		r.tracker.Requested(part, volumetric.QualityOff, now)
 	}
 }
 
-// requestFailed takes back what was noted of a request.
-func (v *viewer) requestFailed(f failure) {
-	v.log.Warn("the server refuses the choice of qualities", "error", f.err)
-	v.eachTile(f.choices, func(tile volumetric.TileRef, mode volumetric.Mode, qualities int, _ signal.Selection) {
-		delete(v.asked, tile)
-		v.tracker.Withdrawn(volumetric.TrackRef{TileRef: tile, Quality: volumetric.QualityOff})
+// withdraw takes back what was noted of a request that the server refused.
+func (r *requests) withdraw(f failure) {
+	r.log.Warn("the server refuses the choice of qualities", "error", f.err)
+	r.eachTile(f.choices, func(tile volumetric.TileRef, mode volumetric.Mode, qualities int, _ signal.Selection) {
+		delete(r.asked, tile)
+		r.tracker.Withdrawn(volumetric.TrackRef{TileRef: tile, Quality: volumetric.QualityOff})
 		for q := range volumetric.Quality(qualities) {
-			v.tracker.Withdrawn(volumetric.TrackRef{TileRef: tile, Quality: q})
+			r.tracker.Withdrawn(volumetric.TrackRef{TileRef: tile, Quality: q})
 		}
 	})
 }
 
 // eachTile goes through the tiles of choices.
-func (v *viewer) eachTile(choices []signal.Choice, do func(tile volumetric.TileRef, mode volumetric.Mode, qualities int, wanted signal.Selection)) {
+func (r *requests) eachTile(choices []signal.Choice, do func(tile volumetric.TileRef, mode volumetric.Mode, qualities int, wanted signal.Selection)) {
 	for _, c := range choices {
-		p, ok := v.publications[c.PublicationRef]
+		p, ok := r.publications[c.PublicationRef]
 		if !ok {
 			continue
 		}
@@ -103,38 +137,43 @@ func (v *viewer) eachTile(choices []signal.Choice, do func(tile volumetric.TileR
 }
 
 // switchAtRandom asks for another quality of every tile, in volumetric.ModeDescriptions for another set of them.
-func (v *viewer) switchAtRandom() {
+func (r *requests) switchAtRandom() {
 	var choices []signal.Choice
-	for _, ref := range slices.SortedFunc(maps.Keys(v.publications), comparePublications) {
-		p := v.publications[ref]
-		if !v.volumetric[ref] || len(p.Qualities) < 2 {
+	for _, ref := range slices.SortedFunc(maps.Keys(r.publications), comparePublications) {
+		p := r.publications[ref]
+		if !r.volumetric[ref] || len(p.Qualities) < 2 {
 			continue
 		}
 		for tile := range p.Tiles {
-			before := v.asked[volumetric.TileRef{PublicationRef: ref, Tile: tile}]
-			choices = append(choices, signal.Choice{PublicationRef: ref, Tile: &tile, Quality: v.another(&p, before)})
+			before := r.asked[volumetric.TileRef{PublicationRef: ref, Tile: tile}]
+			choices = append(choices, signal.Choice{PublicationRef: ref, Tile: &tile, Quality: r.another(&p, before)})
 		}
 	}
 	if len(choices) > 0 {
-		v.request(choices)
+		r.ask(choices)
 	}
 }
 
 // another is a selection that differs from the one before, each with the same probability, and never none.
-func (v *viewer) another(p *volumetric.Publication, before signal.Selection) signal.Selection {
+func (r *requests) another(p *volumetric.Publication, before signal.Selection) signal.Selection {
 	for {
 		var s signal.Selection
 		if p.Mode == volumetric.ModeDescriptions {
 			for q := range volumetric.Quality(len(p.Qualities)) {
-				if v.random.IntN(2) == 1 {
+				if r.random.IntN(2) == 1 {
 					s.Qualities = append(s.Qualities, q)
 				}
 			}
 		} else {
-			s = signal.Only(volumetric.Quality(v.random.IntN(len(p.Qualities))))
+			s = signal.Only(volumetric.Quality(r.random.IntN(len(p.Qualities))))
 		}
 		if len(s.Qualities) > 0 && !slices.Equal(s.Qualities, before.Qualities) {
 			return s
 		}
 	}
+}
+
+// forget removes what was asked for of a publication that has ended.
+func (r *requests) forget(ref volumetric.PublicationRef) {
+	maps.DeleteFunc(r.asked, func(tile volumetric.TileRef, _ signal.Selection) bool { return tile.PublicationRef == ref })
 }

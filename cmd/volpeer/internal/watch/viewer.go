@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/decode"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/present"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
-	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/opus"
 	"github.com/volsfu/volsfu/internal/peer/render"
 	"github.com/volsfu/volsfu/internal/peer/save"
@@ -69,11 +67,7 @@ type viewer struct {
 	// sent are the tiles, in volumetric.ModeDescriptions the descriptions of them, that the server says it sends.
 	sent map[volumetric.TrackRef]bool
 
-	tracker  *choice.Tracker
-	random   *rand.Rand
-	asked    map[volumetric.TileRef]signal.Selection
-	requests chan []signal.Choice
-	failed   chan failure
+	requests *requests
 
 	// timed is nil where frames are not traced; undrawn are the decoded ones that no picture has shown yet, and drawn room for those that one has.
 	timed   timed
@@ -95,7 +89,7 @@ func newViewer(config viewerConfig, console io.Writer, log *slog.Logger) *viewer
 	if config.deadline == 0 {
 		config.deadline = longestDeadline
 	}
-	return &viewer{
+	v := &viewer{
 		config:       config,
 		console:      console,
 		log:          log,
@@ -105,12 +99,9 @@ func newViewer(config viewerConfig, console io.Writer, log *slog.Logger) *viewer
 		volumetric:   make(map[volumetric.PublicationRef]bool),
 		refused:      make(map[string]bool),
 		sent:         make(map[volumetric.TrackRef]bool),
-		tracker:      choice.NewTracker(),
-		random:       rand.New(rand.NewPCG(config.seed, 0)),
-		asked:        make(map[volumetric.TileRef]signal.Selection),
-		requests:     make(chan []signal.Choice, peer.RequestBacklog),
-		failed:       make(chan failure, peer.RequestBacklog),
 	}
+	v.requests = newRequests(v, config.seed)
+	return v
 }
 
 func (v *viewer) now() time.Time { return v.session.ServerTime(time.Now()) }
@@ -122,7 +113,7 @@ func (v *viewer) run(ctx context.Context, session reception, lines <-chan string
 	asking := make(chan struct{})
 	go func() {
 		defer close(asking)
-		v.ask(ctx)
+		v.requests.send(ctx, session)
 	}()
 	v.compare()
 	err := v.loop(ctx, lines)
@@ -179,10 +170,10 @@ func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
 			if v.command(line) {
 				return nil
 			}
-		case f := <-v.failed:
-			v.requestFailed(f)
+		case f := <-v.requests.failed:
+			v.requests.withdraw(f)
 		case <-switching:
-			v.switchAtRandom()
+			v.requests.switchAtRandom()
 		case <-second.C:
 			v.print()
 		case <-step.C:
@@ -263,7 +254,7 @@ func (v *viewer) command(line string) (quit bool) {
 			v.say(err.Error())
 			return false
 		}
-		v.request(choices)
+		v.requests.ask(choices)
 	}
 	return false
 }

@@ -130,7 +130,7 @@ func TestDescriptionsComeAndGo(t *testing.T) {
 	}
 	ask := func(qualities ...volumetric.Quality) {
 		tile := 0
-		v.request([]signal.Choice{{PublicationRef: bodyTile(0).PublicationRef, Tile: &tile, Quality: signal.Selection{Qualities: qualities}}})
+		v.requests.ask([]signal.Choice{{PublicationRef: bodyTile(0).PublicationRef, Tile: &tile, Quality: signal.Selection{Qualities: qualities}}})
 	}
 	frame := func(description volumetric.Quality, number int64) {
 		now := time.Now()
@@ -166,13 +166,13 @@ func TestDescriptionsComeAndGo(t *testing.T) {
 	expect("none is sent", false, 4)
 	ask(2)
 	again := volumetric.TrackRef{TileRef: bodyTile(0), Quality: 2}
-	if !v.tracker.Pending(again) {
+	if !v.requests.tracker.Pending(again) {
 		t.Error("expected the request to be measured again, since the description was off")
 	}
 	sending(2, 2)
 	frame(2, 3)
 	expect("on again", true, 5)
-	if v.tracker.Pending(again) {
+	if v.requests.tracker.Pending(again) {
 		t.Error("expected the frame to fulfil the request")
 	}
 }
