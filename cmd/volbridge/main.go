@@ -1,4 +1,5 @@
-// Command volbridge connects VR2Gather's native connector, and Unity through it, to a server, in place of VR2Gather's own peer.
+// Command volbridge connects VR2Gather's native connector, and Unity through it, to a server, in place of VR2Gather's
+// own peer.
 package main
 
 import (
@@ -53,8 +54,8 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// arguments returns the program's arguments in the form of its flags. The line by which VR2Gather starts its own peer has a long flag
-// behind one hyphen, and may have short flags behind two.
+// arguments returns the program's arguments in the form of its flags. The line by which VR2Gather starts its own peer
+// has a long flag behind one hyphen, and may have short flags behind two.
 func arguments(started []string) []string {
 	args := append([]string(nil), started...)
 	for i, arg := range args {

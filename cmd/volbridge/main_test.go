@@ -12,7 +12,8 @@ func TestArgumentsOfTheOriginalPeer(t *testing.T) {
 	for _, test := range []struct{ started, want []string }{
 		{launch, want},
 		{nil, nil},
-		{[]string{"-sfu=a:1", "--p=:8000", "--i=false", "--tiles", "4"}, []string{"--sfu=a:1", "-p=:8000", "-i=false", "--tiles", "4"}},
+		{[]string{"-sfu=a:1", "--p=:8000", "--i=false", "--tiles", "4"},
+			[]string{"--sfu=a:1", "-p=:8000", "-i=false", "--tiles", "4"}},
 	} {
 		if got := arguments(test.started); !slices.Equal(got, test.want) {
 			t.Errorf("%q: %q, expected %q", test.started, got, test.want)

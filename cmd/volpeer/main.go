@@ -1,4 +1,5 @@
-// Command volpeer is the reference client: it publishes point clouds and sound to a room, and watches what others publish.
+// Command volpeer is the reference client: it publishes point clouds and sound to a room, and watches what others
+// publish.
 package main
 
 import (
@@ -34,7 +35,8 @@ func main() {
 	}
 }
 
-// Exit statuses beside 0. Programs that measure tell by them whether nothing came that could be decoded, which they may have wanted to know, or something failed.
+// Exit statuses beside 0. Programs that measure tell by them whether nothing came that could be decoded, which they may
+// have wanted to know, or something failed.
 const (
 	statusFailed  = 1
 	statusNothing = 3
@@ -99,6 +101,7 @@ func startedAsBridge(program string) error {
 	if name != strings.ToLower(peerProgram) {
 		return nil
 	}
-	return fmt.Errorf("%s is this program's name, but it is volpeer: the program that stands in place of VR2Gather's own peer is now volbridge",
+	return fmt.Errorf("%s is this program's name, but it is volpeer: the program that stands in place of VR2Gather's "+
+		"own peer is now volbridge",
 		peerProgram)
 }

@@ -26,9 +26,11 @@ func TestMovedCommands(t *testing.T) {
 
 func TestStartedAsBridge(t *testing.T) {
 	for program, bridge := range map[string]bool{
-		"volpeer": false, "/usr/bin/volpeer": false, "WebRTCSFU-peer": true, "/opt/vr/WebRTCSFU-peer.exe": true, `C:\Program Files\VR\webrtcsfu-peer.EXE`: true,
+		"volpeer": false, "/usr/bin/volpeer": false, "WebRTCSFU-peer": true, "/opt/vr/WebRTCSFU-peer.exe": true,
+		`C:\Program Files\VR\webrtcsfu-peer.EXE`: true,
 	} {
-		if err := startedAsBridge(program); (err != nil) != bridge || bridge && !strings.Contains(err.Error(), "volbridge") {
+		if err := startedAsBridge(program); (err != nil) != bridge || bridge &&
+			!strings.Contains(err.Error(), "volbridge") {
 			t.Errorf("%s: got %v, expected an error that names volbridge: %v", program, err, bridge)
 		}
 	}

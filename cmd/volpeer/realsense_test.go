@@ -70,8 +70,9 @@ func (s *onstage) watchFor(frames int) []pointcloud.Cloud {
 	return clouds
 }
 
-// TestRealSenseArrives records a person with a RealSense camera in software, publishes the recording, and holds what a watcher shows against the points that
-// librealsense makes of the recording by itself: depth aligned to colour, and projected. Of each frame's 65,000 points 6,000 are sent, at random, so that a busy machine keeps up.
+// TestRealSenseArrives records a person with a RealSense camera in software, publishes the recording, and holds what a
+// watcher shows against the points that librealsense makes of the recording by itself: depth aligned to colour, and
+// projected. Of each frame's 65,000 points 6,000 are sent, at random, so that a busy machine keeps up.
 func TestRealSenseArrives(t *testing.T) {
 	library := rstest.Library(t)
 	scene := rstest.Person(t, 3)
@@ -83,9 +84,11 @@ func TestRealSenseArrives(t *testing.T) {
 		places[i] = pixels(t, &scene.Camera, &expected[i])
 	}
 	// 16 bits for a box of some 4 m are steps of 0.06 mm; pixels are 2 mm apart.
-	s := perform(t, "--source realsense:"+path+" --realsense-library "+library.Path()+" --fps 5 --tiles 1 --points 6000 --qualities all=100%:16 --codec raw")
+	s := perform(t, "--source realsense:"+path+" --realsense-library "+library.Path()+" --fps 5 --tiles 1 --points "+
+		"6000 --qualities all=100%:16 --codec raw")
 	clouds := s.watchFor(6)
-	source, err := capture.Open("realsense:"+path, capture.Options{RealSense: realsense.Config{Library: library.Path()}})
+	source, err := capture.Open("realsense:"+path,
+		capture.Options{RealSense: realsense.Config{Library: library.Path()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,12 +102,14 @@ func TestRealSenseArrives(t *testing.T) {
 	for i := range clouds {
 		frame := -1
 		for number := range expected {
-			if off, ok := compare(&clouds[i], &expected[number], pixels(t, &scene.Camera, &clouds[i]), places[number]); ok && off <= step {
+			if off, ok := compare(&clouds[i], &expected[number], pixels(t, &scene.Camera, &clouds[i]),
+				places[number]); ok && off <= step {
 				frame = number
 			}
 		}
 		if frame < 0 || clouds[i].Len() != 6000 {
-			t.Errorf("frame %d of %d points is none that the library makes, within %.2g mm", i, clouds[i].Len(), 1000*step)
+			t.Errorf("frame %d of %d points is none that the library makes, within %.2g mm", i, clouds[i].Len(),
+				1000*step)
 			continue
 		}
 		shown[frame] = true
@@ -114,7 +119,8 @@ func TestRealSenseArrives(t *testing.T) {
 	}
 }
 
-// compare tells how far points of a cloud are from those of another in the same pixels, and whether there are such, of the same colours.
+// compare tells how far points of a cloud are from those of another in the same pixels, and whether there are such, of
+// the same colours.
 func compare(cloud, other *pointcloud.Cloud, at, places map[[2]int]int) (farthest float64, ok bool) {
 	for pixel, i := range at {
 		j, found := places[pixel]
@@ -142,7 +148,8 @@ func TestRealSenseFlags(t *testing.T) {
 	}
 	for _, test := range tests {
 		root := newRoot()
-		root.SetArgs(append(strings.Fields("publish --room room --identity alice --source realsense"), strings.Fields(test.line)...))
+		root.SetArgs(append(strings.Fields("publish --room room --identity alice --source realsense"),
+			strings.Fields(test.line)...))
 		if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: got %v, expected it to say %q", test.line, err, test.says)
 		}

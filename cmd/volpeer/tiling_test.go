@@ -127,7 +127,8 @@ func still(t *testing.T, points int) string {
 	var cloud pointcloud.Cloud
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range points {
-		cloud.Append([3]float32{random.Float32(), 2 * random.Float32(), random.Float32()}, [3]uint8{uint8(i), uint8(i >> 8), 7})
+		cloud.Append([3]float32{random.Float32(), 2 * random.Float32(), random.Float32()},
+			[3]uint8{uint8(i), uint8(i >> 8), 7})
 	}
 	dir := t.TempDir()
 	file, err := os.Create(filepath.Join(dir, "frame_0.ply"))
@@ -154,11 +155,13 @@ func seen(t *testing.T, c *pointcloud.Cloud) map[int]bool {
 	return set
 }
 
-// TestDescriptionsMerge: who takes some of the descriptions sees their points as one cloud, and all of them are the capture. A frame is shown in time,
-// if need be without a description that is late, hence they watch until they have seen one with all that they take.
+// TestDescriptionsMerge: who takes some of the descriptions sees their points as one cloud, and all of them are the
+// capture. A frame is shown in time, if need be without a description that is late, hence they watch until they have
+// seen one with all that they take.
 func TestDescriptionsMerge(t *testing.T) {
 	const points = 1000
-	s := perform(t, "--source ply:"+still(t, points)+" --fps 10 --tiles 2 --mode descriptions --split 60,25,15:11 --codec raw")
+	s := perform(t, "--source ply:"+still(t, points)+" --fps 10 --tiles 2 --mode descriptions --split 60,25,15:11 "+
+		"--codec raw")
 	// Of each of the two tiles a share is rounded, at both ends of it.
 	const tolerance = 4
 	whole := make(map[string]map[int]bool)
@@ -181,10 +184,12 @@ func TestDescriptionsMerge(t *testing.T) {
 	}
 }
 
-// TestEmptyTilesStallNothing: of the 15 sets of four cameras those with opposite cameras see nothing, and the figure is shown all the same.
+// TestEmptyTilesStallNothing: of the 15 sets of four cameras those with opposite cameras see nothing, and the figure is
+// shown all the same.
 func TestEmptyTilesStallNothing(t *testing.T) {
 	const points = 600
-	s := perform(t, fmt.Sprintf("--source synthetic --fps 10 --points %d --tiling cameras --qualities high --codec raw", points))
+	s := perform(t, fmt.Sprintf("--source synthetic --fps 10 --points %d --tiling cameras --qualities high --codec raw",
+		points))
 	complete := 0
 	sum := s.watch("--identity bob", func(frame *pointcloud.Cloud) bool {
 		if frame.Len() == points {
@@ -225,7 +230,8 @@ func TestCutting(t *testing.T) {
 		{"--sampling importance --label-weights 1=", `got "1="`},
 		{"--sampling importance --label-weights 1=0", "factor of label 1 is 0"},
 	} {
-		if err := (&onstage{t, "ws://127.0.0.1:1"}).command(t.Context(), "publish --identity i "+c.line, io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := (&onstage{t, "ws://127.0.0.1:1"}).command(t.Context(), "publish --identity i "+c.line,
+			io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error with %q", c.line, err, c.want)
 		}
 	}

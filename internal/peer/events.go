@@ -20,7 +20,8 @@ func LogEvent(log *slog.Logger, e client.Event) {
 		log.Info("publication", "participant", e.Participant, "publication", e.Publication.Name,
 			"tiles", len(e.Publication.Tiles), "qualities", len(e.Publication.Qualities))
 	case client.Unpublished:
-		log.Info("publication ended", "participant", e.Publication.Participant, "publication", e.Publication.Publication)
+		log.Info("publication ended", "participant", e.Publication.Participant, "publication",
+			e.Publication.Publication)
 	case client.Uplink:
 		log.Info("uplink", "carries", e.Estimate, "tracks given up", len(e.GaveUp))
 	case client.Interrupted:

@@ -29,8 +29,10 @@ func (r *Room) Flags(f *pflag.FlagSet) {
 	f.StringVar(&r.Name, "room", "", "the room; may be left out where the token names it")
 	f.StringVar(&r.Identity, "identity", "", "this participant's name; may be left out where the token names it")
 	f.StringVar(&r.Token, "token", "", "access token; a server in development mode needs none")
-	f.StringVar(&r.Clock, "clock", "", "where this host has its time from: estimated by messages to the server, system for the "+
-		"system's clock, or ptp where the precision time protocol keeps it; without, system where the server is on this host, "+
+	f.StringVar(&r.Clock, "clock", "", "where this host has its time from: estimated by messages to the server, "+
+		"system for the "+
+		"system's clock, or ptp where the precision time protocol keeps it; without, system where the server is on "+
+		"this host, "+
 		"else estimated")
 }
 

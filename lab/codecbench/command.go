@@ -60,19 +60,24 @@ func Command() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&m.source, "source", "synthetic", "where the clouds come from: "+strings.Join(capture.Kinds(), ", "))
-	f.IntVar(&m.capture.Points, "points", 0, "points per frame at most; larger frames are sampled down evenly; 0 takes all (synthetic: 40000)")
+	f.IntVar(&m.capture.Points, "points", 0, "points per frame at most; larger frames are sampled down evenly; 0 "+
+		"takes all (synthetic: 40000)")
 	f.IntVar(&m.capture.Seed, "seed", 0, "looks and motion of the synthetic figure, and the order of points")
 	f.IntVar(&m.frames, "frames", 1, "frames of the source to measure on")
-	f.IntVar(&m.repeats, "repeats", 5, "how often each frame is coded; times are the least, and with --json the median, too")
+	f.IntVar(&m.repeats, "repeats", 5, "how often each frame is coded; times are the least, and with --json the "+
+		"median, too")
 	f.StringSliceVar(&m.codecs, "codecs", usual, "codecs to measure, of "+strings.Join(codec.Names(), ", "))
-	f.IntSliceVar(&m.speeds, "speeds", nil, "speeds from 0 (smallest) to 10 (fastest); without, those that make a difference to the codec")
+	f.IntSliceVar(&m.speeds, "speeds", nil, "speeds from 0 (smallest) to 10 (fastest); without, those that make a "+
+		"difference to the codec")
 	f.IntSliceVar(&m.levels, "levels", nil, "the same as compression levels, as some count them: 10 - speed")
 	f.IntSliceVar(&m.bits, "bits", []int{11}, "bits per coordinate")
 	f.Float64SliceVar(&m.shares, "share", []float64{100}, "shares of the points to code, in %, evenly sampled")
 	f.IntSliceVar(&m.threads, "threads", []int{1}, "threads that a frame is coded on, in as many parts")
 	f.StringSliceVar(&m.colors, "colors", []string{"on"}, "with colours, without, or both: on, off")
-	f.IntSliceVar(&m.quality, "color-quality", []int{codec.DefaultColorQuality}, "qualities of codecs that keep colours with loss, 1 to 100")
-	f.IntSliceVar(&m.colored, "color-bits", []int{8}, "bits per channel that colours are cut to before codecs that keep them exactly")
+	f.IntSliceVar(&m.quality, "color-quality", []int{codec.DefaultColorQuality},
+		"qualities of codecs that keep colours with loss, 1 to 100")
+	f.IntSliceVar(&m.colored, "color-bits", []int{8},
+		"bits per channel that colours are cut to before codecs that keep them exactly")
 	f.StringVar(&m.plots, "plots", "", "folder to write plots to, as SVG")
 	f.BoolVar(&m.json, "json", false, "print one JSON object instead of the table")
 	return cmd
@@ -106,7 +111,8 @@ func (m *measuring) run(ctx context.Context, out, console io.Writer) error {
 	if err != nil {
 		return err
 	}
-	report := measured{Source: source.Info().Description, Frames: len(clouds), Peak: "longest edge of the frame's bounding box", Cores: runtime.NumCPU()}
+	report := measured{Source: source.Info().Description, Frames: len(clouds),
+		Peak: "longest edge of the frame's bounding box", Cores: runtime.NumCPU()}
 	settings := ladder.Settings()
 	last := time.Now()
 	for i, s := range settings {
@@ -140,12 +146,15 @@ func (m *measuring) check() (*Ladder, error) {
 		values      []int
 		least, most int
 	}{
-		{"--speeds, --levels", speeds, 0, 10}, {"--bits", m.bits, 1, 30}, {"--threads", m.threads, 1, 64}, {"--color-quality", m.quality, 1, 100},
-		{"--color-bits", m.colored, 1, 8}, {"--frames", []int{m.frames}, 1, 10000}, {"--repeats", []int{m.repeats}, 1, 10000},
+		{"--speeds, --levels", speeds, 0, 10}, {"--bits", m.bits, 1, 30}, {"--threads", m.threads, 1, 64},
+		{"--color-quality", m.quality, 1, 100},
+		{"--color-bits", m.colored, 1, 8}, {"--frames", []int{m.frames}, 1, 10000},
+		{"--repeats", []int{m.repeats}, 1, 10000},
 	} {
 		for _, v := range test.values {
 			if v < test.least || v > test.most {
-				return nil, fmt.Errorf("%w: %s is %d, expected %d to %d", errMeasuring, test.flag, v, test.least, test.most)
+				return nil, fmt.Errorf("%w: %s is %d, expected %d to %d", errMeasuring, test.flag, v, test.least,
+					test.most)
 			}
 		}
 	}

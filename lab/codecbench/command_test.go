@@ -29,7 +29,8 @@ func measure(t *testing.T, arguments ...string) (string, error) {
 
 func TestCodecCommand(t *testing.T) {
 	plots := filepath.Join(t.TempDir(), "plots")
-	out, err := measure(t, "--points", "500", "--codecs", "raw,zstd", "--share", "100,50", "--colors", "on,off", "--levels", "3,10", "--threads", "1,2", "--repeats", "1",
+	out, err := measure(t, "--points", "500", "--codecs", "raw,zstd", "--share", "100,50", "--colors", "on,off",
+		"--levels", "3,10", "--threads", "1,2", "--repeats", "1",
 		"--json", "--plots", plots)
 	if err != nil {
 		t.Fatal(err)
@@ -59,8 +60,10 @@ func TestCodecCommand(t *testing.T) {
 
 func TestCodecCommandErrors(t *testing.T) {
 	for arguments, want := range map[string]error{
-		"--levels 11": errMeasuring, "--speeds -1": errMeasuring, "--bits 0": errMeasuring, "--share 0": errMeasuring, "--share 101": errMeasuring,
-		"--threads 0": errMeasuring, "--colors some": errMeasuring, "--color-quality 0": errMeasuring, "--color-bits 9": errMeasuring, "--frames 0": errMeasuring,
+		"--levels 11": errMeasuring, "--speeds -1": errMeasuring, "--bits 0": errMeasuring, "--share 0": errMeasuring,
+		"--share 101": errMeasuring,
+		"--threads 0": errMeasuring, "--colors some": errMeasuring, "--color-quality 0": errMeasuring,
+		"--color-bits 9": errMeasuring, "--frames 0": errMeasuring,
 		"--repeats 0": errMeasuring, "--codecs nothing": codec.ErrUnknown, "--source nothing": capture.ErrUnknownSource,
 	} {
 		if _, err := measure(t, strings.Fields(arguments)...); !errors.Is(err, want) {

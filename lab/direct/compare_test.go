@@ -61,7 +61,8 @@ func TestCompare(t *testing.T) {
 	}
 	for _, name := range []string{"captured.y4m", "shown.y4m"} {
 		info, err := os.Stat(filepath.Join(films, name))
-		if want := int64(len(report.Frames)) * (128*72*3/2 + 6); err != nil || info.Size() < want || info.Size() > want+100 {
+		if want := int64(len(report.Frames)) * (128*72*3/2 + 6); err != nil || info.Size() < want ||
+			info.Size() > want+100 {
 			t.Errorf("%s: %v, %v, want %d bytes and a line", name, info, err, want)
 		}
 	}

@@ -39,9 +39,11 @@ func newConsumeOf(c *consuming) *cobra.Command {
 	}
 	f := cmd.Flags()
 	c.flags(f)
-	f.StringVar(&c.viewpoint, "viewpoint", "", "CSV file with recorded head movements to look around by, 30 per second, in a loop")
+	f.StringVar(&c.viewpoint, "viewpoint", "",
+		"CSV file with recorded head movements to look around by, 30 per second, in a loop")
 	f.StringVar(&c.person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
-	f.BoolVar(&c.sameClock, "same-clock", false, "the producer has the clock of this host, as in another of its network namespaces: take no estimate for it")
+	f.BoolVar(&c.sameClock, "same-clock", false,
+		"the producer has the clock of this host, as in another of its network namespaces: take no estimate for it")
 	c.render.Add(f)
 	return cmd
 }

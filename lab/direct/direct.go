@@ -1,9 +1,10 @@
-// Package direct is vollab direct: a producer and a consumer of point clouds without a server between them, for one viewer, and for
-// measuring every stage of the way of a frame. The packages below it are its parts: rendezvous is how both sides meet, carry the
-// ways between them, producer and consumer the two ends, stages what both know of each frame.
+// Package direct is vollab direct: a producer and a consumer of point clouds without a server between them, for one
+// viewer, and for measuring every stage of the way of a frame. The packages below it are its parts: rendezvous is how
+// both sides meet, carry the ways between them, producer and consumer the two ends, stages what both know of each
+// frame.
 //
-// A sender or a receiver belongs to the goroutine that runs it; what other goroutines touch of it is atomic, behind a mutex, or in
-// its books.
+// A sender or a receiver belongs to the goroutine that runs it; what other goroutines touch of it is atomic, behind a
+// mutex, or in its books.
 package direct
 
 import (
@@ -29,7 +30,8 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "direct",
 		Short: "Send point clouds to one consumer without a server",
-		Long: "Send point clouds to one consumer without a server: vollab direct produce on one host, vollab direct consume on another. One of them listens, " +
+		Long: "Send point clouds to one consumer without a server: vollab direct produce on one host, vollab direct " +
+			"consume on another. One of them listens, " +
 			"the other connects.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -53,9 +55,11 @@ type direct struct {
 func (d *direct) flags(f *pflag.FlagSet) {
 	f.StringVar(&d.listen, "listen", "", "wait for the other side at HOST:PORT")
 	f.StringVar(&d.connect, "connect", "", "connect to the other side, which listens at HOST:PORT")
-	f.StringSliceVar(&d.stun, "stun", nil, "STUN servers for transport webrtc, as stun:HOST:PORT, where there are addresses to be translated on the way")
+	f.StringSliceVar(&d.stun, "stun", nil, "STUN servers for transport webrtc, as stun:HOST:PORT, where there are "+
+		"addresses to be translated on the way")
 	f.StringVar(&d.log, "log", "", "file for what both sides know of each frame, one line each: NAME.jsonl or NAME.csv")
-	f.Float64Var(&d.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted, or until the other side ends")
+	f.Float64Var(&d.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted, or until the "+
+		"other side ends")
 	f.BoolVar(&d.json, "json", false, "print one JSON object at the end")
 }
 
@@ -104,7 +108,8 @@ func (d *direct) books() (*stages.Books, error) {
 	return stages.NewBooks(log), nil
 }
 
-// localAddress is the address of media sockets: the one that the other side is at where that is on this host, else all of IPv4 or IPv6.
+// localAddress is the address of media sockets: the one that the other side is at where that is on this host, else all
+// of IPv4 or IPv6.
 func localAddress(remote netip.Addr) netip.Addr {
 	switch {
 	case remote.IsLoopback():
@@ -155,8 +160,8 @@ type Summary struct {
 	FPS     float64 `json:"fps"`
 	Bitrate int64   `json:"bitrate_bps"`
 	stages.Report
-	// Captured, Missed, Superseded and Refused are the producer's: frames captured, those that fell due and were not fetched, those captured that a newer one
-	// replaced before they were encoded, those that could not be.
+	// Captured, Missed, Superseded and Refused are the producer's: frames captured, those that fell due and were not
+	// fetched, those captured that a newer one replaced before they were encoded, those that could not be.
 	Captured   int64 `json:"frames_captured"`
 	Missed     int64 `json:"frames_missed"`
 	Superseded int64 `json:"frames_superseded_before_encoding"`

@@ -97,11 +97,13 @@ func records(t *testing.T, name string) (list []stages.Record) {
 	}
 }
 
-// check holds what does not depend on how busy the machine is: what came is what was sent, and every stage of it follows the one before.
+// check holds what does not depend on how busy the machine is: what came is what was sent, and every stage of it
+// follows the one before.
 func (r *directRun) check(t *testing.T) {
 	t.Helper()
 	for _, s := range []*Summary{&r.produced, &r.consumed} {
-		if s.Intact == 0 || s.Corrupt != 0 || s.Unmatched != 0 || s.Undecodable != 0 || s.Decoded == 0 || s.Reliability == nil || s.Bitrate == 0 || s.FPS == 0 {
+		if s.Intact == 0 || s.Corrupt != 0 || s.Unmatched != 0 || s.Undecodable != 0 || s.Decoded == 0 ||
+			s.Reliability == nil || s.Bitrate == 0 || s.FPS == 0 {
 			t.Errorf("the %s: got %+v", s.Role, s)
 		}
 	}
@@ -120,15 +122,18 @@ func (r *directRun) check(t *testing.T) {
 			}
 			decoded++
 			instants := []stages.Instant{
-				f.Capture, f.Captured, f.Taken, f.Sampled, f.Encoded, f.FirstSent, f.LastSent, f.LastReceived, f.Reassembled, f.DecodeBegun, f.Decoded,
+				f.Capture, f.Captured, f.Taken, f.Sampled, f.Encoded, f.FirstSent, f.LastSent, f.LastReceived,
+				f.Reassembled, f.DecodeBegun, f.Decoded,
 			}
 			for k := 1; k < len(instants); k++ {
 				if instants[k] == 0 || instants[k] < instants[k-1] {
-					t.Errorf("the %s's frame %d: stage %d is at %d, the one before at %d", side, f.Sent.Frame, k, instants[k], instants[k-1])
+					t.Errorf("the %s's frame %d: stage %d is at %d, the one before at %d", side, f.Sent.Frame, k,
+						instants[k], instants[k-1])
 				}
 			}
 			if f.DecodedPoints != f.Points || f.ReceivedBytes != f.Bytes {
-				t.Errorf("the %s's frame %d: %d points of %d in %d bytes of %d", side, f.Sent.Frame, f.DecodedPoints, f.Points, f.ReceivedBytes, f.Bytes)
+				t.Errorf("the %s's frame %d: %d points of %d in %d bytes of %d", side, f.Sent.Frame, f.DecodedPoints,
+					f.Points, f.ReceivedBytes, f.Bytes)
 			}
 		}
 		if decoded == 0 {
@@ -146,7 +151,8 @@ func TestDirect(t *testing.T) {
 		{rendezvous.TransportUDP, rendezvous.ModePaper002},
 	} {
 		t.Run(way.transport+" "+way.mode, func(t *testing.T) {
-			p := &producing{transport: way.transport, mode: way.mode, seeing: worth.Flags{Regions: "1,0.5", Angle: 110}, gap: time.Microsecond}
+			p := &producing{transport: way.transport, mode: way.mode, seeing: worth.Flags{Regions: "1,0.5", Angle: 110},
+				gap: time.Microsecond}
 			r := p.meetConsumer(t, &consuming{})
 			r.check(t)
 			if r.consumed.Transport != way.transport || r.consumed.Mode != way.mode {
@@ -158,27 +164,33 @@ func TestDirect(t *testing.T) {
 
 // TestDirectSizes: frames have the size of a fixed rate, and no more points than the viewer's gaze is worth.
 func TestDirectSizes(t *testing.T) {
-	p := &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive, seeing: worth.Flags{Regions: "1,0.5", Angle: 110}, rate: 4_000_000}
+	p := &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive,
+		seeing: worth.Flags{Regions: "1,0.5", Angle: 110}, rate: 4_000_000}
 	r := p.meetConsumer(t, &consuming{})
 	r.check(t)
 	// 4 Mbit/s are 16,667 bytes per frame: some 1,700 of 3,000 points at 9 bytes.
 	if s := &r.produced; s.Targeted == 0 || s.WithinTarget != s.Targeted || s.Estimate != 4_000_000 {
-		t.Errorf("%d of %d frames were within 5 %% of their target, with %d bit/s", s.WithinTarget, s.Targeted, s.Estimate)
+		t.Errorf("%d of %d frames were within 5 %% of their target, with %d bit/s", s.WithinTarget, s.Targeted,
+			s.Estimate)
 	}
 
 	// Somebody who looks away for good.
 	recording := filepath.Join(t.TempDir(), "away.csv")
-	if err := os.WriteFile(recording, []byte("HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ\n0,1,-2,0,180,0\n"), 0o600); err != nil {
+	if err := os.WriteFile(recording, []byte("HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ\n0,1,-2,0,180,0\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "pictures")
-	p = &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive, seeing: worth.Flags{Regions: "1,0.5", Angle: 110, Outside: 0.1}}
+	p = &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive,
+		seeing: worth.Flags{Regions: "1,0.5", Angle: 110, Outside: 0.1}}
 	r = p.meetConsumer(t, &consuming{viewpoint: recording, render: render.Flags{Dir: dir, Every: 10, From: "0,1,3"}})
 	r.check(t)
-	// The first frames leave before anything is known of where the consumer looks. Where the machine is busy there may be fewer points still.
+	// The first frames leave before anything is known of where the consumer looks. If the machine is busy there may
+	// be fewer points still.
 	last := r.sent[len(r.sent)-1]
 	if last.Points > 300 || last.Bound != "view" && last.Bound != "time" {
-		t.Errorf("the last frame has %d of 3,000 points, bound by %s, expected a tenth, which is out of view", last.Points, last.Bound)
+		t.Errorf("the last frame has %d of 3,000 points, bound by %s, expected a tenth, which is out of view",
+			last.Points, last.Bound)
 	}
 	if pictures, err := filepath.Glob(filepath.Join(dir, "*.png")); err != nil || len(pictures) == 0 {
 		t.Errorf("no pictures: %v", err)
@@ -188,7 +200,8 @@ func TestDirectSizes(t *testing.T) {
 	}
 }
 
-// TestDirectDetail: somebody far away is sent fewer points, and somebody who looks past the object those that are in view.
+// TestDirectDetail: somebody far away is sent fewer points, and somebody who looks past the object those that are in
+// view.
 func TestDirectDetail(t *testing.T) {
 	for name, test := range map[string]struct {
 		from   string
@@ -199,15 +212,18 @@ func TestDirectDetail(t *testing.T) {
 		"over the shoulder":        {"0,1,-2,0,180,0", worth.Flags{Regions: "1", Angle: 110, Outside: 0.05}, 150},
 	} {
 		recording := filepath.Join(t.TempDir(), "there.csv")
-		if err := os.WriteFile(recording, []byte("HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ\n"+test.from+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(recording, []byte("HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ\n"+test.from+"\n"),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
-		p := &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive, regionBy: regionByPoint, seeing: test.seeing}
+		p := &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive, regionBy: regionByPoint,
+			seeing: test.seeing}
 		r := p.meetConsumer(t, &consuming{viewpoint: recording})
 		r.check(t)
 		last := r.sent[len(r.sent)-1]
 		if last.Points < 1 || last.Points > test.most || last.Bound != "view" && last.Bound != "time" {
-			t.Errorf("%s: the last frame has %d of 3,000 points, bound by %s, expected at most %d by the view", name, last.Points, last.Bound, test.most)
+			t.Errorf("%s: the last frame has %d of 3,000 points, bound by %s, expected at most %d by the view", name,
+				last.Points, last.Bound, test.most)
 		}
 	}
 }
@@ -269,7 +285,8 @@ func consumeNothing(t *testing.T, log string) (string, error) {
 	go func() {
 		conn, err := listener.Accept(t.Context())
 		if err == nil {
-			hello := rendezvous.Hello{Role: rendezvous.RoleProducer, Transport: rendezvous.TransportUDP, Mode: rendezvous.ModePaper002, Port: 9, Codec: "raw1", FrameRate: 30}
+			hello := rendezvous.Hello{Role: rendezvous.RoleProducer, Transport: rendezvous.TransportUDP,
+				Mode: rendezvous.ModePaper002, Port: 9, Codec: "raw1", FrameRate: 30}
 			_, err = conn.Greet(t.Context(), hello)
 			conn.Close()
 		}
@@ -300,12 +317,14 @@ func TestDirectNothing(t *testing.T) {
 		t.Skip(err)
 	}
 	summary, err = consumeNothing(t, full)
-	if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrNothing) || !strings.Contains(summary, `"frames_decoded":0`) {
+	if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrNothing) ||
+		!strings.Contains(summary, `"frames_decoded":0`) {
 		t.Errorf("with a log that cannot be written: got %v, with the summary %s", err, summary)
 	}
 }
 
-// TestDirectSameClock: with the flag the producer's clock is ours, however far away it seems to be; without, only where it is on the loopback interface.
+// TestDirectSameClock: with the flag the producer's clock is ours, however far away it seems to be; without, only where
+// it is on the loopback interface.
 func TestDirectSameClock(t *testing.T) {
 	for _, test := range []struct {
 		line, producer string
@@ -318,7 +337,8 @@ func TestDirectSameClock(t *testing.T) {
 		}
 		clock, now := c.clock(netip.MustParseAddr(test.producer)), time.Unix(1000, 0)
 		// An answer on whose way there a queue was: by it the producer is 50 ms ahead.
-		clock.Answered(&rendezvous.Time{Asked: now.UnixMicro(), Received: now.Add(100 * time.Millisecond).UnixMicro(), Answered: now.Add(100 * time.Millisecond).UnixMicro()}, now.Add(100*time.Millisecond))
+		clock.Answered(&rendezvous.Time{Asked: now.UnixMicro(), Received: now.Add(100 * time.Millisecond).UnixMicro(),
+			Answered: now.Add(100 * time.Millisecond).UnixMicro()}, now.Add(100*time.Millisecond))
 		if got := clock.Producer(now.Add(time.Second)).Equal(now.Add(time.Second)); got != test.same {
 			t.Errorf("%q, producer at %s: the same clock is %v, want %v", test.line, test.producer, got, test.same)
 		}

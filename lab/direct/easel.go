@@ -47,7 +47,7 @@ func (v *view) follow(now render.View) {
 // easel is where a consumer draws, in the goroutine that decodes; nil draws nothing.
 type easel struct {
 	rasteriser *render.Rasteriser
-	gallery    *render.Gallery // nil where no pictures are written
+	gallery    *render.Gallery // nil if no pictures are written
 	every      int64
 	pictures   int64
 	view       *view

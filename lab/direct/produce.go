@@ -66,15 +66,19 @@ func newProduce() *cobra.Command {
 	f := cmd.Flags()
 	p.flags(f)
 	f.StringVar(&p.source, "source", "synthetic", "where the clouds come from: "+strings.Join(capture.Kinds(), ", "))
-	f.StringArrayVar(&p.background, "background", nil, "what of depth images is not the object, may be given several times: "+depth.BackgroundGrammar)
-	f.StringVar(&p.capture.Calibration, "calibration", "", "where several cameras stand, a file in YAML or JSON; without, all stand at the origin")
+	f.StringArrayVar(&p.background, "background", nil,
+		"what of depth images is not the object, may be given several times: "+depth.BackgroundGrammar)
+	f.StringVar(&p.capture.Calibration, "calibration", "",
+		"where several cameras stand, a file in YAML or JSON; without, all stand at the origin")
 	p.cameras.Add(f)
 	f.Float64Var(&p.capture.FPS, "fps", 0, "frames per second; 0 takes the source's own rate, 30 where it has none")
 	f.IntVar(&p.capture.Points, "points", 125000, "points per frame at most; 0 takes all")
 	f.IntVar(&p.capture.Seed, "seed", 0, "looks and motion of the synthetic figure, and the order of points")
-	f.StringVar(&p.transport, "transport", rendezvous.TransportWebRTC, "webrtc: a peer connection, encrypted; udp: plain datagrams")
+	f.StringVar(&p.transport, "transport", rendezvous.TransportWebRTC,
+		"webrtc: a peer connection, encrypted; udp: plain datagrams")
 	f.StringVar(&p.mode, "mode", rendezvous.ModeAdaptive,
-		"adaptive: each frame with as many points as the way and the view are worth, paced and repaired; paper002: as the tool of paper 002 sends, over udp")
+		"adaptive: each frame with as many points as the way and the view are worth, paced and repaired; paper002: "+
+			"as the tool of paper 002 sends, over udp")
 	f.StringVar(&p.codec, "codec", "", codecs.Grammar+"; without, draco where it is built in")
 	f.IntVar(&p.bits, "bits", 11, "bits per coordinate, 1 to 30")
 	f.IntVar(&p.speed, "speed", 7, "speed of the codec, 0 (smallest) to 10 (fastest)")
@@ -82,9 +86,11 @@ func newProduce() *cobra.Command {
 	f.Var(&p.rate, "bitrate", "mode adaptive: send at this rate, such as 40Mbit, and estimate nothing")
 	f.Var(&p.least, "min-bitrate", "mode adaptive: the least estimate, and the first one; without, 12.5Mbit")
 	f.Var(&p.most, "max-bitrate", "mode adaptive: the largest estimate; without, 90Mbit")
-	f.StringVar(&p.pacing, "pacing", string(pacing.Default), "mode adaptive: how frames are spread: spread:PART of the frame interval, spread:TIME, burst5ms or off")
+	f.StringVar(&p.pacing, "pacing", string(pacing.Default),
+		"mode adaptive: how frames are spread: spread:PART of the frame interval, spread:TIME, burst5ms or off")
 	p.seeing.Add(f, worth.List(pointcloud.DefaultFieldOfView().Maxima))
-	f.StringVar(&p.regionBy, "region-by", regionByObject, "mode adaptive: what has a region of the view: object, by its middle, or point, each by its own place")
+	f.StringVar(&p.regionBy, "region-by", regionByObject,
+		"mode adaptive: what has a region of the view: object, by its middle, or point, each by its own place")
 	f.IntVar(&p.count, "count", 0, "end after so many frames; 0 sends until the time is over")
 	f.DurationVar(&p.gap, "gap", time.Microsecond, "mode paper002: time between two packets; 0 for none")
 	return cmd
@@ -143,7 +149,8 @@ func (p *producing) check(log *slog.Logger) (d settings, err error) {
 	if d.codec, err = codecs.Choose(p.codec, log); err != nil {
 		return d, err
 	}
-	d.params = codec.Params{PositionBits: p.bits, Speed: p.speed, NoColors: p.colorless, Box: volumetric.BoundingBox{Max: [3]float32{1, 1, 1}}}
+	d.params = codec.Params{PositionBits: p.bits, Speed: p.speed, NoColors: p.colorless,
+		Box: volumetric.BoundingBox{Max: [3]float32{1, 1, 1}}}
 	if err := d.params.Validate(); err != nil {
 		return d, fmt.Errorf("--bits, --speed: %w", err)
 	}
@@ -154,15 +161,16 @@ func (p *producing) check(log *slog.Logger) (d settings, err error) {
 		return d, err
 	}
 	d.sender = stream.SenderConfig{Congestion: congestion.DefaultConfig(), Pacing: pacing.Mode(p.pacing)}
-	d.sender.Congestion.Min, d.sender.Congestion.Start, d.sender.Congestion.Max = d.limits.Min, d.limits.Start, d.limits.Max
+	d.sender.Congestion.Min, d.sender.Congestion.Start, d.sender.Congestion.Max = d.limits.Min, d.limits.Start,
+		d.limits.Max
 	if err := d.sender.Pacing.Validate(); err != nil {
 		return d, fmt.Errorf("--pacing: %w", err)
 	}
 	return d, nil
 }
 
-// view reads what points are worth by where the viewer looks: the whole object by the region that its middle is in, or each point by its own; and each point by how far
-// away it is. The sampler is nil where single points do not matter.
+// view reads what points are worth by where the viewer looks: the whole object by the region that its middle is in, or
+// each point by its own; and each point by how far away it is. The sampler is nil if single points do not matter.
 func (p *producing) view() (field pointcloud.FieldOfView, sampler *worth.Sampler, err error) {
 	if by := cmp.Or(p.regionBy, regionByObject); by != regionByObject && by != regionByPoint {
 		return field, nil, fmt.Errorf("%w, got %.32q", errRegionBy, p.regionBy)
@@ -195,7 +203,8 @@ func (p *producing) limits() (congestion.Limits, error) {
 		limits.Max = volumetric.Bitrate(p.most)
 	}
 	if p.rate != 0 {
-		limits.Min, limits.Start, limits.Max = volumetric.Bitrate(p.rate), volumetric.Bitrate(p.rate), volumetric.Bitrate(p.rate)
+		limits.Min, limits.Start, limits.Max = volumetric.Bitrate(p.rate), volumetric.Bitrate(p.rate),
+			volumetric.Bitrate(p.rate)
 	}
 	if err := limits.Validate(); err != nil {
 		return limits, fmt.Errorf("--min-bitrate, --max-bitrate: %w", err)
@@ -204,7 +213,8 @@ func (p *producing) limits() (congestion.Limits, error) {
 }
 
 const (
-	// rateShare is the part of the estimate that frames take: what varies by the 5 % that sizes are met within stays below it.
+	// rateShare is the part of the estimate that frames take: what varies by the 5 % that sizes are met within stays
+	// below it.
 	rateShare = 0.95
 	// busyShare is the part of the frame interval that encoding may take: the rest is for what comes between.
 	busyShare = 0.9
@@ -217,7 +227,8 @@ func (p *producing) control(d *settings, rate float64) (*individual.Control, err
 	}
 	return individual.New(individual.Config{
 		FrameRate: rate, Min: d.limits.Min, Max: d.limits.Max, Share: rateShare,
-		FragmentBytes: payload.FragmentSize, PacketBytes: stream.PacketBytes, FrameBytes: producer.FrameBytes, BusyShare: busyShare,
+		FragmentBytes: payload.FragmentSize, PacketBytes: stream.PacketBytes, FrameBytes: producer.FrameBytes,
+		BusyShare: busyShare,
 	}, d.codec, d.params)
 }
 
@@ -249,7 +260,8 @@ func (p *producing) run(ctx context.Context, out, console io.Writer, log *slog.L
 	defer conn.Close()
 	s := &sender{
 		flags: p, settings: d, source: source, control: control, books: books, conn: conn, console: console, log: log,
-		gaze: producer.NewGaze(d.field, d.worth, source.Info().Box), negotiation: make(chan rendezvous.Message, negotiationBacklog),
+		gaze:        producer.NewGaze(d.field, d.worth, source.Info().Box),
+		negotiation: make(chan rendezvous.Message, negotiationBacklog),
 	}
 	summary, err := s.run(ctx)
 	return errors.Join(err, summary.print(out, p.json))

@@ -32,7 +32,7 @@ import (
 // receiver is the consumer's side of one rendezvous.
 type receiver struct {
 	flags   *consuming
-	trace   *sight.Trace // nil where nobody looks around
+	trace   *sight.Trace // nil if nobody looks around
 	easel   *easel
 	books   *stages.Books
 	conn    *rendezvous.Conn
@@ -111,14 +111,16 @@ type receivingWay interface {
 }
 
 // connect greets the producer and finds the way to it.
-func (r *receiver) connect(ctx context.Context, cancel context.CancelCauseFunc, running *sync.WaitGroup) (way receivingWay, err error) {
+func (r *receiver) connect(ctx context.Context, cancel context.CancelCauseFunc,
+	running *sync.WaitGroup) (way receivingWay, err error) {
 	within, done := context.WithTimeout(ctx, connectTimeout)
 	defer done()
 	r.ssrc = rand.Uint32()
 	if r.other, err = r.conn.Greet(within, rendezvous.Hello{Role: rendezvous.RoleConsumer, SSRC: r.ssrc}); err != nil {
 		return nil, err
 	}
-	r.log.Info("met", "producer", r.conn.Remote(), "source", r.other.SourceDescription, "transport", r.other.Transport, "mode", r.other.Mode)
+	r.log.Info("met", "producer", r.conn.Remote(), "source", r.other.SourceDescription, "transport", r.other.Transport,
+		"mode", r.other.Mode)
 	if r.easel != nil {
 		r.easel.view.fit(r.other.Box)
 	}
@@ -131,7 +133,8 @@ func (r *receiver) connect(ctx context.Context, cancel context.CancelCauseFunc, 
 	config := stream.ReceiverConfig{Sender: r.ssrc}
 	if r.other.Transport == rendezvous.TransportWebRTC {
 		r.adaptive = consumer.NewAdaptive(r.consumer, config, netip.AddrPort{})
-		w, err := carry.Answer(within, r.conn, r.negotiation, carry.Route{Remote: r.conn.Remote(), STUN: r.flags.stun}, r.adaptive)
+		w, err := carry.Answer(within, r.conn, r.negotiation, carry.Route{Remote: r.conn.Remote(), STUN: r.flags.stun},
+			r.adaptive)
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +155,8 @@ func (r *receiver) connect(ctx context.Context, cancel context.CancelCauseFunc, 
 }
 
 // listen opens a socket for plain datagrams, and greets the producer's until something comes.
-func (r *receiver) listen(ctx context.Context, config stream.ReceiverConfig, cancel context.CancelCauseFunc, running *sync.WaitGroup) (receivingWay, error) {
+func (r *receiver) listen(ctx context.Context, config stream.ReceiverConfig, cancel context.CancelCauseFunc,
+	running *sync.WaitGroup) (receivingWay, error) {
 	socket, err := carry.OpenUDP(localAddress(r.conn.Remote()))
 	if err != nil {
 		return nil, err
@@ -161,7 +165,8 @@ func (r *receiver) listen(ctx context.Context, config stream.ReceiverConfig, can
 	socket.Aim(from)
 	var taker carry.Taker
 	if r.other.Mode == rendezvous.ModePaper002 {
-		r.paper002 = consumer.NewPaper002(r.consumer, volumetric.FourCC([]byte(r.other.Codec)), payload.MaxFrameBytes, from)
+		r.paper002 = consumer.NewPaper002(r.consumer, volumetric.FourCC([]byte(r.other.Codec)), payload.MaxFrameBytes,
+			from)
 		taker = r.paper002
 	} else {
 		r.adaptive = consumer.NewAdaptive(r.consumer, config, from)
@@ -192,7 +197,8 @@ func (f firstTaker) Datagram(datagram []byte, from netip.AddrPort, now time.Time
 // greetInterval is how often a producer is greeted that has sent nothing yet.
 const greetInterval = 50 * time.Millisecond
 
-// greet sends receiver reports without blocks until something comes: they show the producer, and what translates addresses on the way, where to send.
+// greet sends receiver reports without blocks until something comes: they show the producer, and what translates
+// addresses on the way, where to send.
 func (r *receiver) greet(ctx context.Context, socket *carry.UDP) {
 	greeting, err := (&rtcp.ReceiverReport{SSRC: r.ssrc}).Marshal()
 	if err != nil {
@@ -248,9 +254,10 @@ func (r *receiver) consume(ctx context.Context, way receivingWay) {
 
 // SetViewpoint implements onlooker: the producer is told, and pictures follow.
 func (r *receiver) SetViewpoint(v client.Viewpoint) {
-	// Where this fails the connection is gone, which its reader tells.
+	// If this fails the connection is gone, which its reader tells.
 	_ = r.conn.Send(rendezvous.Message{Type: rendezvous.TypeViewpoint, Viewpoint: &signal.Viewpoint{
-		At: v.At.UnixMicro(), Position: v.Position, Orientation: v.Orientation, FOV: v.FOV * 180 / math.Pi, Aspect: v.Aspect,
+		At: v.At.UnixMicro(), Position: v.Position, Orientation: v.Orientation, FOV: v.FOV * 180 / math.Pi,
+		Aspect: v.Aspect,
 	}})
 	if r.easel != nil {
 		r.easel.view.follow(render.View{Position: v.Position, Orientation: v.Orientation, FOV: v.FOV})

@@ -42,7 +42,8 @@ type sender struct {
 	other, own  rendezvous.Hello
 	negotiation chan rendezvous.Message
 	untold      outbox[stages.Sent]
-	// outlet takes what the consumer reports, once there is one; aimed is closed when its datagrams have shown where it is.
+	// outlet takes what the consumer reports, once there is one; aimed is closed when its datagrams have shown where it
+	// is.
 	outlet atomic.Pointer[producer.Adaptive]
 	aimed  chan struct{}
 	udp    *carry.UDP
@@ -50,7 +51,8 @@ type sender struct {
 }
 
 const (
-	// negotiationBacklog is how many messages about a peer connection may wait: a description, and candidates of every interface.
+	// negotiationBacklog is how many messages about a peer connection may wait: a description, and candidates of every
+	// interface.
 	negotiationBacklog = 64
 	// connectTimeout bounds how long the way to the other side may take to be found.
 	connectTimeout = 15 * time.Second
@@ -90,7 +92,8 @@ func (s *sender) run(ctx context.Context) (summary *Summary, err error) {
 	if outlet := s.outlet.Load(); outlet != nil {
 		summary.Estimate = int64(outlet.Estimate())
 	}
-	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, rendezvous.ErrEnded) && !errors.Is(cause, context.Canceled) {
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, rendezvous.ErrEnded) &&
+		!errors.Is(cause, context.Canceled) {
 		err = cause
 	}
 	return summary, errors.Join(err, closing)
@@ -104,11 +107,14 @@ type sendingWay interface {
 }
 
 // connect greets the consumer and finds the way to it.
-func (s *sender) connect(ctx context.Context, cancel context.CancelCauseFunc, running *sync.WaitGroup) (way sendingWay, err error) {
+func (s *sender) connect(ctx context.Context, cancel context.CancelCauseFunc, running *sync.WaitGroup) (way sendingWay,
+	err error) {
 	info := s.source.Info()
 	s.own = rendezvous.Hello{
-		Role: rendezvous.RoleProducer, SSRC: rand.Uint32(), Transport: s.flags.transport, Mode: s.flags.mode, MediaSSRC: rand.Uint32(), RepeatSSRC: rand.Uint32(),
-		Codec: s.settings.codec.FourCC().String(), FrameRate: info.FrameRate, Box: info.Box, SourceDescription: info.Description,
+		Role: rendezvous.RoleProducer, SSRC: rand.Uint32(), Transport: s.flags.transport, Mode: s.flags.mode,
+		MediaSSRC: rand.Uint32(), RepeatSSRC: rand.Uint32(),
+		Codec: s.settings.codec.FourCC().String(), FrameRate: info.FrameRate, Box: info.Box,
+		SourceDescription: info.Description,
 	}
 	ctx, done := context.WithTimeout(ctx, connectTimeout)
 	defer done()
@@ -180,14 +186,17 @@ func (s *sender) hear() error {
 	return s.conn.Err()
 }
 
-// produce produces and sends until the context ends or the time is over, and lets the last frames arrive. It returns for how long it captured.
-func (s *sender) produce(ctx context.Context, way sendingWay, running *sync.WaitGroup, summary *Summary) (time.Duration, error) {
+// produce produces and sends until the context ends or the time is over, and lets the last frames arrive. It returns
+// for how long it captured.
+func (s *sender) produce(ctx context.Context, way sendingWay, running *sync.WaitGroup, summary *Summary) (time.Duration,
+	error) {
 	outlet, send, err := s.open(way)
 	if err != nil {
 		return 0, err
 	}
 	p := producer.New(producer.Config{
-		Source: s.source, Codec: s.settings.codec, Params: s.settings.params, Control: s.control, Gaze: s.gaze, Outlet: outlet,
+		Source: s.source, Codec: s.settings.codec, Params: s.settings.params, Control: s.control, Gaze: s.gaze,
+		Outlet:     outlet,
 		Sequential: s.flags.mode == rendezvous.ModePaper002, Limit: s.flags.count, Log: s.log,
 	})
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
@@ -218,7 +227,8 @@ func (s *sender) produce(ctx context.Context, way sendingWay, running *sync.Wait
 	stopTelling()
 	teller.Wait()
 	counts := p.Counts()
-	summary.Captured, summary.Missed, summary.Superseded, summary.Refused = counts.Captured, counts.Missed, counts.Superseded, counts.Failed
+	summary.Captured, summary.Missed, summary.Superseded, summary.Refused = counts.Captured, counts.Missed,
+		counts.Superseded, counts.Failed
 	return took, err
 }
 
@@ -256,9 +266,11 @@ func (s *sender) open(way sendingWay) (waitingOutlet, func(context.Context), err
 	return o, o.Run, nil
 }
 
-// plainWire is what both sides take over plain datagrams: dynamic payload types, the first extension, and the SSRCs of the hello.
+// plainWire is what both sides take over plain datagrams: dynamic payload types, the first extension, and the SSRCs of
+// the hello.
 func plainWire(h *rendezvous.Hello) stream.Wire {
-	return stream.Wire{SSRC: h.MediaSSRC, RetransmissionSSRC: h.RepeatSSRC, PayloadType: 96, RetransmissionPayloadType: 97, Extension: 1}
+	return stream.Wire{SSRC: h.MediaSSRC, RetransmissionSSRC: h.RepeatSSRC, PayloadType: 96,
+		RetransmissionPayloadType: 97, Extension: 1}
 }
 
 // tell tells the consumer of the frames sent, and people what happens.
@@ -284,12 +296,13 @@ func (s *sender) tell(ctx context.Context, outlet producer.Outlet) {
 
 func (s *sender) tellSent() {
 	if list := s.untold.take(); len(list) > 0 {
-		// Where this fails the connection is gone, which its reader tells.
+		// If this fails the connection is gone, which its reader tells.
 		_ = s.conn.Send(rendezvous.Message{Type: rendezvous.TypeSent, Sent: list})
 	}
 }
 
-// Datagram implements carry.Taker: greetings say where the consumer is, which must be where its websocket comes from; the rest are its reports.
+// Datagram implements carry.Taker: greetings say where the consumer is, which must be where its websocket comes from;
+// the rest are its reports.
 func (s *sender) Datagram(datagram []byte, from netip.AddrPort, now time.Time) {
 	if from.Addr().Unmap() != s.conn.Remote() || !stream.IsRTCP(datagram) {
 		return

@@ -52,8 +52,10 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare",
 		Short: "Draw what was captured and what was received of it, and measure how alike the pictures are",
-		Long: "Draw what was captured and what was received of it from the same place, and measure how alike the pictures are. What was received is made again from the log of " +
-			"vollab direct consume, with the source, the codec and the parameters of vollab direct produce, and checked by its hash; or it is in a file of prepared frames. The source " +
+		Long: "Draw what was captured and what was received of it from the same place, and measure how alike the " +
+			"pictures are. What was received is made again from the log of " +
+			"vollab direct consume, with the source, the codec and the parameters of vollab direct produce, and " +
+			"checked by its hash; or it is in a file of prepared frames. The source " +
 			"must show the same whenever it is opened. Prints one JSON object.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,11 +64,15 @@ func Command() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.log, "log", "", "the consumer's log of frames, as JSON")
-	f.StringVar(&c.frames, "frames", "", "instead of --log: a file of encoded frames that were published in a loop, as volpeer record --content encoded makes them")
-	f.StringVar(&c.shown, "shown", "", "which of --frames were shown: JSON lines with number, which counts captures from 0, and quality")
+	f.StringVar(&c.frames, "frames", "", "instead of --log: a file of encoded frames that were published in a loop, "+
+		"as volpeer record --content encoded makes them")
+	f.StringVar(&c.shown, "shown", "", "which of --frames were shown: JSON lines with number, which counts captures "+
+		"from 0, and quality")
 	f.StringVar(&c.source, "source", "synthetic", "where the clouds came from: "+strings.Join(capture.Kinds(), ", "))
-	f.StringArrayVar(&c.background, "background", nil, "what of depth images is not the object, may be given several times: "+depth.BackgroundGrammar)
-	f.StringVar(&c.capture.Calibration, "calibration", "", "where several cameras stood, a file in YAML or JSON; without, all stood at the origin")
+	f.StringArrayVar(&c.background, "background", nil,
+		"what of depth images is not the object, may be given several times: "+depth.BackgroundGrammar)
+	f.StringVar(&c.capture.Calibration, "calibration", "",
+		"where several cameras stood, a file in YAML or JSON; without, all stood at the origin")
 	f.Float64Var(&c.capture.FPS, "fps", 0, "frames per second; 0 takes the source's own rate, 30 where it has none")
 	f.IntVar(&c.capture.Points, "points", 125000, "points per frame at most; 0 takes all")
 	f.IntVar(&c.capture.Seed, "seed", 0, "looks and motion of the synthetic figure, and the order of points")
@@ -74,16 +80,20 @@ func Command() *cobra.Command {
 	f.IntVar(&c.bits, "bits", 11, "bits per coordinate, 1 to 30")
 	f.IntVar(&c.speed, "speed", 7, "speed of the codec, 0 (smallest) to 10 (fastest)")
 	f.BoolVar(&c.colorless, "no-colors", false, "the colours were left out")
-	f.StringVar(&c.viewpoint, "viewpoint", "", "CSV file with recorded head movements to look around by, 30 per second, in a loop")
+	f.StringVar(&c.viewpoint, "viewpoint", "",
+		"CSV file with recorded head movements to look around by, 30 per second, in a loop")
 	f.StringVar(&c.person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
-	f.StringVar(&c.view, "render-from", "", "where pictures are taken from: X,Y,Z in metres, and YAW to the left and PITCH upwards in degrees; without, along the recording of "+
+	f.StringVar(&c.view, "render-from", "", "where pictures are taken from: X,Y,Z in metres, and YAW to the left and "+
+		"PITCH upwards in degrees; without, along the recording of "+
 		"--viewpoint, or from the front")
 	f.DurationVar(&c.from, "from", 0, "leave out what was captured in so much time at the beginning")
-	f.DurationVar(&c.until, "until", 0, "compare what was captured up to this time, whatever came of it; 0 ends with the last frame that was decoded")
+	f.DurationVar(&c.until, "until", 0, "compare what was captured up to this time, whatever came of it; 0 ends with "+
+		"the last frame that was decoded")
 	f.IntVar(&c.every, "every", 1, "compare every so many of the frames captured")
 	f.IntVar(&c.width, "width", render.Width, "width of the pictures")
 	f.IntVar(&c.height, "height", render.Height, "height of the pictures")
-	f.StringVar(&c.films, "films", "", "folder to write both sequences of pictures to, without compression, as captured.y4m and shown.y4m")
+	f.StringVar(&c.films, "films", "", "folder to write both sequences of pictures to, without compression, as "+
+		"captured.y4m and shown.y4m")
 	return cmd
 }
 

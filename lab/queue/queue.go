@@ -1,5 +1,5 @@
-// Package queue holds what one goroutine makes until another takes it, a bounded number of the newest: with room for one the newest wins, with room for ten it
-// is the buffer of paper 002.
+// Package queue holds what one goroutine makes until another takes it, a bounded number of the newest: with room for
+// one the newest wins, with room for ten it is the buffer of paper 002.
 package queue
 
 import (
@@ -20,7 +20,7 @@ func New[T any](size int) *Queue[T] {
 	return &Queue[T]{size: max(1, size), wake: make(chan struct{}, 1)}
 }
 
-// Push puts an item in. Where that is one too many it takes out the oldest, and tells so.
+// Push puts an item in. If that is one too many it takes out the oldest, and tells so.
 func (q *Queue[T]) Push(item T) (oldest T, dropped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package architecture holds the imports of the module's packages against the floors of the house: an import points down, never
-// up or sideways. It reads the sources themselves, for every build constraint at once; files of tests may import what they like,
-// since a test may well drive a lower floor by an upper one.
+// Package architecture holds the imports of the module's packages against the floors of the house: an import points
+// down, never up or sideways. It reads the sources themselves, for every build constraint at once; files of tests may
+// import what they like, since a test may well drive a lower floor by an upper one.
 package architecture
 
 import (
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// floor is packages on one level that do not know each other. Each name stands for the packages below it, too, which may import
-// each other.
+// floor is packages on one level that do not know each other. Each name stands for the packages below it, too, which
+// may import each other.
 type floor struct {
 	server []string // what forwards
 	client []string // what captures, encodes and decodes; no server imports it
@@ -53,13 +53,14 @@ var roof = []string{"test"}
 // bothSides are the packages with server code that may import the client's, besides the commands: the lab measures both.
 var bothSides = []string{"lab"}
 
-// sharedWithClient is what pkg may import of internal: a client estimates its uplink and receives bursts as a server does.
+// sharedWithClient is what pkg may import of internal: a client estimates its uplink and receives bursts as a server
+// does.
 var sharedWithClient = map[string][]string{
 	"pkg/client": {"internal/feedback", "internal/congestion", "internal/transport", "internal/alarm"},
 }
 
-// foreign says which other modules a package must not import: the cores stay free of sockets, logs and metrics, and what other
-// programs import does not choose their logger or command line.
+// foreign says which other modules a package must not import: the cores stay free of sockets, logs and metrics, and
+// what other programs import does not choose their logger or command line.
 var foreign = []struct{ packages, modules []string }{
 	{
 		packages: []string{"internal/forward", "internal/congestion", "internal/allocate", "pkg/payload"},
@@ -131,7 +132,8 @@ func checkImport(from, to string) string {
 		return fmt.Sprintf("%s imports %s, which stands above it", from, to)
 	case imported.height == importer.height:
 		return fmt.Sprintf("%s imports %s, which stands beside it", from, to)
-	case within(from, []string{"pkg"}) && within(to, []string{"internal"}) && !within(to, sharedWithClient[importer.name]):
+	case within(from, []string{"pkg"}) && within(to, []string{"internal"}) &&
+		!within(to, sharedWithClient[importer.name]):
 		return fmt.Sprintf("%s imports %s: pkg does not import internal (but for %v)", from, to, sharedWithClient)
 	case imported.client && !importer.client && !within(from, []string{"cmd"}) && !within(from, bothSides):
 		return fmt.Sprintf("%s imports %s: no server package imports the client's", from, to)

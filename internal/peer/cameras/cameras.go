@@ -19,11 +19,16 @@ type Flags struct {
 
 // Add registers the flags.
 func (c *Flags) Add(f *pflag.FlagSet) {
-	f.StringSliceVar(&c.serials, "realsense-serials", nil, "serial numbers of the cameras that capture, with commas between them; without, all that are plugged in")
+	f.StringSliceVar(&c.serials, "realsense-serials", nil,
+		"serial numbers of the cameras that capture, with commas between them; without, all that are plugged in")
 	f.StringVar(&c.size, "realsense-size", usualSize(), "size of depth and colour images; recordings have their own")
-	f.StringSliceVar(&c.filters, "realsense-filters", nil, "librealsense's filters of depth, with commas between them: "+realsense.FilterGrammar)
-	f.StringVar(&c.record, "realsense-record", "", "file to record what the cameras see, .db3 or what the installed librealsense writes; of several, each has its serial number in the name")
-	f.StringVar(&c.library, "realsense-library", "", "file of librealsense2; without, VOLSFU_REALSENSE_LIBRARY, or where the system keeps libraries")
+	f.StringSliceVar(&c.filters, "realsense-filters", nil,
+		"librealsense's filters of depth, with commas between them: "+realsense.FilterGrammar)
+	f.StringVar(&c.record, "realsense-record", "",
+		"file to record what the cameras see, .db3 or what the installed librealsense writes; of several, each has "+
+			"its serial number in the name")
+	f.StringVar(&c.library, "realsense-library", "",
+		"file of librealsense2; without, VOLSFU_REALSENSE_LIBRARY, or where the system keeps libraries")
 }
 
 func usualSize() string {

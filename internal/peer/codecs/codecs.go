@@ -1,4 +1,5 @@
-// Package codecs finds codecs by the names that people give them, and says what to do if a codec is missing from the program.
+// Package codecs finds codecs by the names that people give them, and says what to do if a codec is missing from the
+// program.
 package codecs
 
 import (
@@ -32,12 +33,14 @@ func Choose(name string, log *slog.Logger) (codec.Codec, error) {
 }
 
 // Grammar says which names Find knows, for the help of a flag.
-const Grammar = `draco, draco+jpeg, zstd, raw or cwi0; parts:CODEC:K codes in K parts on as many threads, parts in one part per processor by draco; labels:CODEC keeps labels and cameras of points beside draco, draco+jpeg, zstd or raw`
+const Grammar = "draco, draco+jpeg, zstd, raw or cwi0; parts:CODEC:K codes in K parts on as many threads, parts in one part " +
+	"per processor by draco; labels:CODEC keeps labels and cameras of points beside draco, draco+jpeg, zstd or raw"
 
 // Find finds a codec that encodes, as parts.Find does, and says what to do if Draco is missing.
 func Find(name string) (codec.Codec, error) {
 	c, err := parts.Find(name)
-	if errors.Is(err, codec.ErrUnknown) && strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "parts:"), "labels:"), "draco") && !draco.Available() {
+	if errors.Is(err, codec.ErrUnknown) && strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "parts:"),
+		"labels:"), "draco") && !draco.Available() {
 		return nil, draco.ErrUnavailable
 	}
 	return c, err
@@ -57,7 +60,8 @@ func Explain(fourCC codec.FourCC, err error) error {
 			return fmt.Errorf("%w; %w", err, draco.ErrUnavailable)
 		}
 	case vr2gather.CodecOctree:
-		return fmt.Errorf("%w: cwi1, VR2Gather's compressed point clouds; its publisher can send cwi0", codec.ErrUnknown)
+		return fmt.Errorf("%w: cwi1, VR2Gather's compressed point clouds; its publisher can send cwi0",
+			codec.ErrUnknown)
 	case codec.FourCC{}:
 		return fmt.Errorf("%w: the frame does not name it", codec.ErrUnknown)
 	}

@@ -12,8 +12,9 @@ import (
 
 func TestFind(t *testing.T) {
 	for name, want := range map[string]string{
-		"raw": "raw", "zstd": "zstd", "cwi0": "cwi0", "parts": "parts", "parts:zstd:3": "parts:zstd:3", "parts:raw:64": "parts:raw:64",
-		"labels": "labels", "labels:zstd": "labels:zstd",
+		"raw": "raw", "zstd": "zstd", "cwi0": "cwi0", "parts": "parts", "parts:zstd:3": "parts:zstd:3",
+		"parts:raw:64": "parts:raw:64",
+		"labels":       "labels", "labels:zstd": "labels:zstd",
 	} {
 		c, err := Find(name)
 		if err != nil || c.Name() != want {
@@ -50,7 +51,8 @@ func TestCodecsOfDraco(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	for _, name := range []string{"draco", "parts:draco:2"} {
 		c, err := Choose(name, log)
-		if draco.Available() && (err != nil || c.Name() != name) || !draco.Available() && !errors.Is(err, draco.ErrUnavailable) {
+		if draco.Available() && (err != nil || c.Name() != name) || !draco.Available() &&
+			!errors.Is(err, draco.ErrUnavailable) {
 			t.Errorf("%q: got %v, %v, with Draco built in: %v", name, c, err, draco.Available())
 		}
 	}
@@ -64,7 +66,8 @@ func TestCodecsOfDraco(t *testing.T) {
 			t.Errorf("%s: got %v, want how to build with Draco", fourCC, err)
 		}
 	}
-	if err := Explain(codec.FourCC([]byte("part")), unknown); errors.Is(err, draco.ErrUnavailable) == draco.Available() {
+	if err := Explain(codec.FourCC([]byte("part")), unknown); errors.Is(err,
+		draco.ErrUnavailable) == draco.Available() {
 		t.Errorf("parts: got %v, with Draco built in: %v", err, draco.Available())
 	}
 }

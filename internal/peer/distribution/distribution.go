@@ -1,5 +1,5 @@
-// Package distribution collects durations in memory that does not grow with their number, and gives percentiles of them. A Distribution
-// belongs to one goroutine at a time.
+// Package distribution collects durations in memory that does not grow with their number, and gives percentiles of
+// them. A Distribution belongs to one goroutine at a time.
 package distribution
 
 import (
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// classBits sets the precision. Durations are counted in microseconds: each below 2^(classBits+1) on its own, larger ones in 2^classBits
-// classes per power of two. The middle of a class is then within 1/256 = 0.4 % of what is in it.
+// classBits sets the precision. Durations are counted in microseconds: each below 2^(classBits+1) on its own, larger
+// ones in 2^classBits classes per power of two. The middle of a class is then within 1/256 = 0.4 % of what is in it.
 const classBits = 7
 
 // Distribution is a set of durations. The zero value is the empty one.
@@ -60,7 +60,8 @@ func (d *Distribution) Count() uint64 { return d.count }
 // Max is the largest duration, exactly; 0 of none.
 func (d *Distribution) Max() time.Duration { return d.largest }
 
-// Quantile is the smallest duration that at least the fraction q of all do not exceed (nearest rank), within 0.4 %; 0 of none.
+// Quantile is the smallest duration that at least the fraction q of all do not exceed (nearest rank), within 0.4 %; 0
+// of none.
 func (d *Distribution) Quantile(q float64) time.Duration {
 	rank := max(1, uint64(q*float64(d.count)+0.999999))
 	for c, n := range d.classes {

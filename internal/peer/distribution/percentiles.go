@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Percentiles are percentiles of a distribution in milliseconds, rounded to microseconds; null if the distribution is empty.
+// Percentiles are percentiles of a distribution in milliseconds, rounded to microseconds; null if the distribution is
+// empty.
 type Percentiles struct {
 	P50 *float64 `json:"p50"`
 	P95 *float64 `json:"p95"`

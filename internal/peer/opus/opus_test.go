@@ -53,7 +53,8 @@ func TestDuration(t *testing.T) {
 }
 
 func TestPlayback(t *testing.T) {
-	recording := &Recording{Packets: []Packet{{Data: []byte{1}, Duration: 20 * time.Millisecond}, {Data: []byte{2}, Duration: 40 * time.Millisecond}}}
+	recording := &Recording{Packets: []Packet{{Data: []byte{1}, Duration: 20 * time.Millisecond},
+		{Data: []byte{2}, Duration: 40 * time.Millisecond}}}
 	start := time.Unix(100, 0)
 	p := NewPlayback(recording, start)
 	var got []int64
@@ -104,7 +105,8 @@ func TestRecorder(t *testing.T) {
 	const lost = 50
 	order[lost] = 40 // a second time
 	for _, i := range order {
-		packet := &rtp.Packet{Header: rtp.Header{SequenceNumber: uint16(65500 + i), Timestamp: uint32(960 * i)}, Payload: tone.Packets[i].Data}
+		packet := &rtp.Packet{Header: rtp.Header{SequenceNumber: uint16(65500 + i), Timestamp: uint32(960 * i)},
+			Payload: tone.Packets[i].Data}
 		if err := recorder.Write(packet); err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/pion/webrtc/v4/pkg/media/oggwriter"
 )
 
-// Recorder writes one received track of Opus as an Ogg file. Packets are put into order; for each lost one it writes a packet without
-// sound, which decoders conceal, so that what follows keeps its time. It belongs to one goroutine.
+// Recorder writes one received track of Opus as an Ogg file. Packets are put into order; for each lost one it writes a
+// packet without sound, which decoders conceal, so that what follows keeps its time. It belongs to one goroutine.
 type Recorder struct {
 	writer *oggwriter.OggWriter
 	// waiting are packets behind a gap, by extended sequence number; next is the number to be written.
@@ -18,10 +18,12 @@ type Recorder struct {
 	toc     byte
 }
 
-// reorderPackets is how many packets may wait behind a missing one: 400 ms of 20 ms packets, more than any repair takes.
+// reorderPackets is how many packets may wait behind a missing one: 400 ms of 20 ms packets, more than any repair
+// takes.
 const reorderPackets = 20
 
-// maxConcealed is the longest gap that is filled: ten seconds of 20 ms packets. A longer one is a pause or another track.
+// maxConcealed is the longest gap that is filled: ten seconds of 20 ms packets. A longer one is a pause or another
+// track.
 const maxConcealed = 500
 
 // NewRecorder creates the file.
@@ -66,7 +68,8 @@ func (r *Recorder) release(keep int) error {
 				r.next = first
 				continue
 			}
-			// Code 0 with nothing after the first byte is one frame without data (RFC 6716 section 3.2.1, RFC 7845 section 4.1).
+			// Code 0 with nothing after the first byte is one frame without data (RFC 6716 section 3.2.1, RFC 7845
+			// section 4.1).
 			packet = &rtp.Packet{Payload: []byte{r.toc &^ 3}}
 		}
 		r.next++

@@ -1,4 +1,5 @@
-// Package opus takes Opus packets out of Ogg files, and puts received ones into such files. It neither encodes nor decodes sound.
+// Package opus takes Opus packets out of Ogg files, and puts received ones into such files. It neither encodes nor
+// decodes sound.
 package opus
 
 import (
@@ -48,7 +49,8 @@ type Packet struct {
 	Duration time.Duration
 }
 
-// toneFile is two seconds of 440 Hz by sox and `opusenc --bitrate 24 --framesize 20`: 101 packets, in pages of a second.
+// toneFile is two seconds of 440 Hz by sox and `opusenc --bitrate 24 --framesize 20`: 101 packets, in pages of a
+// second.
 //
 //go:embed tone.ogg
 var toneFile []byte
@@ -79,10 +81,11 @@ func Open(name string) (*Recording, error) {
 // maxFileBytes is an hour at 128 kbit/s; a recording is held in memory.
 const maxFileBytes = 64 << 20
 
-// Read reads the first logical stream of an Ogg file, which must be Opus in one or two channels (RFC 7845). Errors are around ErrFile or the
-// reader's own.
+// Read reads the first logical stream of an Ogg file, which must be Opus in one or two channels (RFC 7845). Errors are
+// around ErrFile or the reader's own.
 func Read(r io.Reader) (*Recording, error) {
-	// oggreader checks pages and their sums, but does not tell where packets begin: that stands in the page's header, which it passes over.
+	// oggreader checks pages and their sums, but does not tell where packets begin: that stands in the page's header,
+	// which it passes over.
 	var page bytes.Buffer
 	limited := &io.LimitedReader{R: r, N: maxFileBytes}
 	reader, header, err := oggreader.NewWith(io.TeeReader(limited, &page))
@@ -90,7 +93,8 @@ func Read(r io.Reader) (*Recording, error) {
 		return nil, fmt.Errorf("%w: %w", ErrFile, err)
 	}
 	if header.Channels < 1 || header.Channels > 2 || header.ChannelMap != 0 {
-		return nil, fmt.Errorf("%w: %d channels in mapping family %d, expected 1 or 2 in family 0", ErrFile, header.Channels, header.ChannelMap)
+		return nil, fmt.Errorf("%w: %d channels in mapping family %d, expected 1 or 2 in family 0", ErrFile,
+			header.Channels, header.ChannelMap)
 	}
 	d := demuxer{recording: &Recording{Channels: int(header.Channels)}, serial: serial(page.Bytes())}
 	for !d.ended {

@@ -25,10 +25,12 @@ type Flags struct {
 
 // Add registers the flags.
 func (r *Flags) Add(f *pflag.FlagSet) {
-	f.BoolVar(&r.On, "render", false, fmt.Sprintf("draw what is shown, off the screen, in pictures of %dx%d", Width, Height))
+	f.BoolVar(&r.On, "render", false, fmt.Sprintf("draw what is shown, off the screen, in pictures of %dx%d", Width,
+		Height))
 	f.StringVar(&r.Dir, "render-dir", "", "folder for pictures, as PNG; draws as --render does")
 	f.IntVar(&r.Every, "render-every", 30, "write every so many of the pictures")
-	f.StringVar(&r.From, "render-from", "", "where pictures are taken from: X,Y,Z in metres, and YAW to the left and PITCH upwards in degrees; without, along the recording of "+
+	f.StringVar(&r.From, "render-from", "", "where pictures are taken from: X,Y,Z in metres, and YAW to the left and "+
+		"PITCH upwards in degrees; without, along the recording of "+
 		"--viewpoint, or from the front")
 }
 
@@ -38,7 +40,7 @@ var (
 	ErrEvery = errors.New("--render-every: expected 1 or more")
 )
 
-// Open makes the screen, nil where nothing is to be drawn. now is the clock of captures.
+// Open makes the screen, nil if nothing is to be drawn. now is the clock of captures.
 func (r *Flags) Open(now func() time.Time, log *slog.Logger) (*Screen, error) {
 	if !r.On && r.Dir == "" {
 		return nil, nil
@@ -78,7 +80,8 @@ func ParseView(text string) (View, error) {
 	var numbers [5]float64
 	for i, word := range words {
 		var err error
-		if numbers[i], err = strconv.ParseFloat(strings.TrimSpace(word), 64); err != nil || !(math.Abs(numbers[i]) <= signal.MaxCoordinate) {
+		if numbers[i], err = strconv.ParseFloat(strings.TrimSpace(word), 64); err != nil ||
+			!(math.Abs(numbers[i]) <= signal.MaxCoordinate) {
 			return View{}, fmt.Errorf("%w, got %.32q", ErrView, text)
 		}
 	}

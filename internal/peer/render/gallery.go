@@ -14,8 +14,8 @@ import (
 	"github.com/volsfu/volsfu/internal/peer/save"
 )
 
-// Gallery writes pictures as PNG files. One goroutine writes one picture at a time; those that come meanwhile are dropped and counted, so that drawing is
-// never delayed.
+// Gallery writes pictures as PNG files. One goroutine writes one picture at a time; those that come meanwhile are
+// dropped and counted, so that drawing is never delayed.
 type Gallery struct {
 	dir      string
 	log      *slog.Logger

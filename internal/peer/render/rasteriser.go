@@ -19,7 +19,8 @@ const (
 const (
 	// near is the distance in metres below which points are not drawn: they would fill the picture.
 	near = 0.05
-	// bandRows is how many rows one worker draws at a time: 45 rows of 1,280 pixels are 460 kB, which fit into a core's own cache.
+	// bandRows is how many rows one worker draws at a time: 45 rows of 1,280 pixels are 460 kB, which fit into a core's
+	// own cache.
 	bandRows = 45
 	// maxSize bounds a point's size in pixels: what is so large is too near to be looked at.
 	maxSize = 48
@@ -37,11 +38,12 @@ type Layer struct {
 
 // Rasteriser draws points as squares that are as large as they are near, the nearest in front.
 //
-// It draws in three rounds, each shared by all workers: how wide each cloud's points are, where each point is and in which bands of the picture, and the
-// bands.
+// It draws in three rounds, each shared by all workers: how wide each cloud's points are, where each point is and in
+// which bands of the picture, and the bands.
 type Rasteriser struct {
 	width, height int
-	// pixels have the depth, as the bits of a positive float32, in the high half, and the colour in the low one: the smallest word is in front.
+	// pixels have the depth, as the bits of a positive float32, in the high half, and the colour in the low one: the
+	// smallest word is in front.
 	pixels []uint64
 
 	view    View
@@ -70,12 +72,14 @@ type mark struct {
 	word                     uint64
 }
 
-// NewRasteriser makes one for pictures of a size, both of 1 to 16,384 pixels, with so many workers (0: one per core). Close ends them.
+// NewRasteriser makes one for pictures of a size, both of 1 to 16,384 pixels, with so many workers (0: one per core).
+// Close ends them.
 func NewRasteriser(width, height, workers int) *Rasteriser {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	r := &Rasteriser{width: width, height: height, pixels: make([]uint64, width*height), workers: make([]worker, workers)}
+	r := &Rasteriser{width: width, height: height, pixels: make([]uint64, width*height),
+		workers: make([]worker, workers)}
 	for i := range r.workers {
 		w := &r.workers[i]
 		w.tasks, w.index = make(chan func(*Rasteriser, *worker)), i
@@ -231,7 +235,8 @@ func (r *Rasteriser) Image(into *image.RGBA) *image.RGBA {
 		into = image.NewRGBA(bounds)
 	}
 	for i, word := range r.pixels {
-		into.Pix[4*i], into.Pix[4*i+1], into.Pix[4*i+2], into.Pix[4*i+3] = uint8(word>>16), uint8(word>>8), uint8(word), 0xff
+		into.Pix[4*i], into.Pix[4*i+1], into.Pix[4*i+2], into.Pix[4*i+3] = uint8(word>>16), uint8(word>>8), uint8(word),
+			0xff
 	}
 	return into
 }

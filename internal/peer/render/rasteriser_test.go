@@ -84,11 +84,14 @@ func TestDirections(t *testing.T) {
 		{"above", View{}, Place{}, [3]float32{0, 0.5, -2}, 50, 28},
 		{"from the side", View{Position: [3]float64{0.5, 0, 0}}, Place{}, [3]float32{0.5, 0, -2}, 50, 50},
 		{"turned to the left", View{Orientation: [4]float64{0, half, 0, half}}, Place{}, [3]float32{-2, 0, 0}, 50, 50},
-		{"turned, something ahead and to the right", View{Orientation: [4]float64{0, half, 0, half}}, Place{}, [3]float32{-2, 0, -0.5}, 71, 50},
+		{"turned, something ahead and to the right", View{Orientation: [4]float64{0, half, 0, half}}, Place{},
+			[3]float32{-2, 0, -0.5}, 71, 50},
 		{"looking up", View{Orientation: [4]float64{half, 0, 0, half}}, Place{}, [3]float32{0, 2, 0}, 50, 50},
 		{"an object that was moved", View{}, Place{Position: [3]float64{0.5, 0, -2}}, [3]float32{}, 71, 50},
-		{"an object that was turned", View{}, Place{Position: [3]float64{0, 0, -2}, Orientation: [4]float64{0, half, 0, half}}, [3]float32{0, 0, 0.5}, 71, 50},
-		{"an object that was enlarged", View{}, Place{Position: [3]float64{0, 0, -2}, Scale: 5}, [3]float32{0.1, 0, 0}, 71, 50},
+		{"an object that was turned", View{}, Place{Position: [3]float64{0, 0, -2},
+			Orientation: [4]float64{0, half, 0, half}}, [3]float32{0, 0, 0.5}, 71, 50},
+		{"an object that was enlarged", View{}, Place{Position: [3]float64{0, 0, -2}, Scale: 5}, [3]float32{0.1, 0, 0},
+			71, 50},
 		{"narrow view", View{FOV: math.Pi / 6}, Place{}, [3]float32{0.1, 0, -2}, 59, 50},
 	}
 	r := open(t, 100, 100, 1)
@@ -124,7 +127,8 @@ func TestStrayPoints(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	cloud := &pointcloud.Cloud{}
 	for _, p := range [][3]float32{
-		{0, 0, 1}, {0, 0, 0}, {9, 0, -1}, {0, -9, -1}, {nan, 0, -1}, {0, 0, nan}, {inf, 0, -1}, {0, 0, -inf}, {0, inf, -inf}, {3e38, 3e38, -3e38}, {-3e38, 0, -1},
+		{0, 0, 1}, {0, 0, 0}, {9, 0, -1}, {0, -9, -1}, {nan, 0, -1}, {0, 0, nan}, {inf, 0, -1}, {0, 0, -inf},
+		{0, inf, -inf}, {3e38, 3e38, -3e38}, {-3e38, 0, -1},
 	} {
 		cloud.Append(p, [3]uint8{})
 	}
@@ -157,8 +161,8 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestHoles: a wall of points at random has no holes at usual distances, whatever its quality and however it is turned; tiles of different qualities lie
-// side by side.
+// TestHoles: a wall of points at random has no holes at usual distances, whatever its quality and however it is turned;
+// tiles of different qualities lie side by side.
 func TestHoles(t *testing.T) {
 	r := open(t, 640, 360, 0)
 	for _, points := range []int{2500, 20000} {
@@ -178,7 +182,8 @@ func TestHoles(t *testing.T) {
 					}
 				}
 				if part := float64(holes) / float64(looked); part > 0.04 {
-					t.Errorf("%d points at %g m, turned %v: %.1f %% of the wall are holes", points, distance, turned, 100*part)
+					t.Errorf("%d points at %g m, turned %v: %.1f %% of the wall are holes", points, distance, turned,
+						100*part)
 				}
 			}
 		}

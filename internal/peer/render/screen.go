@@ -18,9 +18,11 @@ type Frame struct {
 	Number int64
 	// Clouds must not change any more.
 	Clouds []*pointcloud.Cloud
-	// Box is where the object is, in its own coordinates; a screen without a view looks at all such boxes from the front.
+	// Box is where the object is, in its own coordinates; a screen without a view looks at all such boxes from the
+	// front.
 	Box volumetric.BoundingBox
-	// Capture is when the frame was captured, and Decoded when the last of it was decoded, by Config.Now's clock. A capture time of zero is not known.
+	// Capture is when the frame was captured, and Decoded when the last of it was decoded, by Config.Now's clock. A
+	// capture time of zero is not known.
 	Capture, Decoded time.Time
 }
 
@@ -40,7 +42,8 @@ type Config struct {
 type Stats struct {
 	// Drawn frames were in a picture; superseded ones were replaced before one was drawn.
 	Drawn, Superseded int64
-	// Wait is from decoded to the beginning of drawing, playout included; Draw the drawing itself; Latency from capture to drawn.
+	// Wait is from decoded to the beginning of drawing, playout included; Draw the drawing itself; Latency from capture
+	// to drawn.
 	Wait, Draw, Latency distribution.Distribution
 	// Written and Dropped are pictures: those of the second kind came while another was being written, or could not be.
 	Written, Dropped int64
@@ -190,7 +193,7 @@ func (s *Screen) run() {
 	}
 }
 
-// next waits for something new. It tells false where the screen is closed and all was drawn.
+// next waits for something new. It tells false if the screen is closed and all was drawn.
 func (s *Screen) next(scene *scene) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

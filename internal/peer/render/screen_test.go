@@ -47,12 +47,15 @@ func TestScreen(t *testing.T) {
 	cloud := wall(1000, 1, 0, [3]uint8{10, 200, 30})
 	box := volumetric.BoundingBox{Min: [3]float32{-0.5, -0.5, 0}, Max: [3]float32{0.5, 0.5, 0}}
 	s.Move("alice/body", Place{Position: [3]float64{0, 1, 0}})
-	s.Show("alice/body", Frame{Clouds: []*pointcloud.Cloud{cloud}, Box: box, Capture: begin.Add(-40 * time.Millisecond), Decoded: begin.Add(-10 * time.Millisecond)})
+	s.Show("alice/body", Frame{Clouds: []*pointcloud.Cloud{cloud}, Box: box, Capture: begin.Add(-40 * time.Millisecond),
+		Decoded: begin.Add(-10 * time.Millisecond)})
 	wait(t, "the first picture", func() bool { return s.Stats().Written == 1 })
 	stats := s.Stats()
 	// The clock shows 1 ms at the beginning and 2 ms at the end.
-	if stats.Drawn != 1 || stats.Wait.Max() != 11*time.Millisecond || stats.Draw.Max() != time.Millisecond || stats.Latency.Max() != 42*time.Millisecond {
-		t.Errorf("got %+v: wait %v, draw %v, latency %v", stats, stats.Wait.Max(), stats.Draw.Max(), stats.Latency.Max())
+	if stats.Drawn != 1 || stats.Wait.Max() != 11*time.Millisecond || stats.Draw.Max() != time.Millisecond ||
+		stats.Latency.Max() != 42*time.Millisecond {
+		t.Errorf("got %+v: wait %v, draw %v, latency %v", stats, stats.Wait.Max(), stats.Draw.Max(),
+			stats.Latency.Max())
 	}
 	// Of another object nothing is known of when it was captured, and it stands elsewhere.
 	s.Look(View{Position: [3]float64{0, 0, -10}})

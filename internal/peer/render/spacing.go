@@ -8,14 +8,16 @@ import (
 )
 
 const (
-	// pointsPerCell is how many points the cells that hold any should hold on average, so that cells of the surface are rarely empty by chance: e^-4.
+	// pointsPerCell is how many points the cells that hold any should hold on average, so that cells of the surface are
+	// rarely empty by chance: e^-4.
 	pointsPerCell = 4
 	// minCells and maxCells bound the cells along the longest edge, in powers of two.
 	minCells, maxCells = 4, 64
-	// slant is how many cells a surface of many directions cuts per cell's area: the mean of |x|+|y|+|z| over unit vectors.
+	// slant is how many cells a surface of many directions cuts per cell's area: the mean of |x|+|y|+|z| over unit
+	// vectors.
 	slant = 1.5
-	// overlap is how much wider than the mean distance points are drawn: 2.4²/1.5 points cover a place of an upright wall, and of those that were chosen at random
-	// none does at e^-3.8 of all places.
+	// overlap is how much wider than the mean distance points are drawn: 2.4²/1.5 points cover a place of an upright
+	// wall, and of those that were chosen at random none does at e^-3.8 of all places.
 	overlap = 2.4
 )
 
@@ -24,11 +26,11 @@ type gauge struct {
 	seen [maxCells * maxCells * maxCells / 64]uint64
 }
 
-// width is how wide the points of a cloud have to be drawn, in the cloud's own metres, so that they cover the surface that they lie on. Each cloud has a
-// width of its own, so that tiles of different qualities look alike.
+// width is how wide the points of a cloud have to be drawn, in the cloud's own metres, so that they cover the surface
+// that they lie on. Each cloud has a width of its own, so that tiles of different qualities look alike.
 //
-// The surface's area is that of the cells of a grid that hold points. The finest grid counts whose cells hold enough of them: a coarser one would add what is
-// empty around a surface's edges.
+// The surface's area is that of the cells of a grid that hold points. The finest grid counts whose cells hold enough of
+// them: a coarser one would add what is empty around a surface's edges.
 func (g *gauge) width(cloud *pointcloud.Cloud) float32 {
 	points := cloud.Len()
 	if points < 2 {

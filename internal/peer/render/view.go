@@ -15,7 +15,8 @@ type View struct {
 	FOV float64
 }
 
-// Place is where an object stands in the room: its points are scaled, turned and moved, in this order. The zero Place leaves them where they are.
+// Place is where an object stands in the room: its points are scaled, turned and moved, in this order. The zero Place
+// leaves them where they are.
 type Place struct {
 	Position [3]float64
 	// Orientation is a unit quaternion x, y, z, w; the zero one counts as 0, 0, 0, 1.
@@ -30,7 +31,8 @@ const defaultFOV = math.Pi / 3
 // margin is how much larger than an object a picture is that is to show all of it.
 const margin = 1.15
 
-// Fit is a view of a box from the front, from so far away that all of it fits into a picture of the given width over height.
+// Fit is a view of a box from the front, from so far away that all of it fits into a picture of the given width over
+// height.
 func Fit(box volumetric.BoundingBox, aspect float64) View {
 	var centre, half [3]float64
 	for axis := range centre {
@@ -39,10 +41,12 @@ func Fit(box volumetric.BoundingBox, aspect float64) View {
 	}
 	// What is nearest is seen largest: the front of the box has to fit.
 	distance := max(half[1], half[0]/aspect) * margin / math.Tan(defaultFOV/2)
-	return View{Position: [3]float64{centre[0], centre[1], centre[2] + half[2] + max(distance, 2*near)}, FOV: defaultFOV}
+	return View{Position: [3]float64{centre[0], centre[1], centre[2] + half[2] + max(distance, 2*near)},
+		FOV: defaultFOV}
 }
 
-// rotation is the matrix of a quaternion, by rows. A quaternion that is not of length 1 is taken for the one of its direction.
+// rotation is the matrix of a quaternion, by rows. A quaternion that is not of length 1 is taken for the one of its
+// direction.
 func rotation(q [4]float64) [3][3]float64 {
 	square := q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3]
 	if !(square > 0) {
@@ -59,7 +63,8 @@ func rotation(q [4]float64) [3][3]float64 {
 // camera turns an object's points into a picture: rows are right, up and away from the viewer, each with what is added.
 type camera struct {
 	rows [3][4]float32
-	// focal is the distance in pixels at which a pixel is as large as it is seen, and grown how much larger than published the object stands.
+	// focal is the distance in pixels at which a pixel is as large as it is seen, and grown how much larger than
+	// published the object stands.
 	focal, grown float32
 }
 

@@ -1,5 +1,5 @@
-// Package save writes shown frames as PLY files. One goroutine writes; where it is behind, frames are dropped and counted, so that showing is
-// never delayed.
+// Package save writes shown frames as PLY files. One goroutine writes; where it is behind, frames are dropped and
+// counted, so that showing is never delayed.
 package save
 
 import (
@@ -22,8 +22,8 @@ type Frame struct {
 	Clouds                   []*pointcloud.Cloud
 }
 
-// Name is the name of the frame's file. Participants and publications may be called anything that is printable, so what file systems or
-// shells may object to is written as %XX.
+// Name is the name of the frame's file. Participants and publications may be called anything that is printable, so what
+// file systems or shells may object to is written as %XX.
 func (f *Frame) Name() string {
 	return fmt.Sprintf("%s.%s.%08d.ply", escape(f.Participant), escape(f.Publication), f.Number)
 }
@@ -89,7 +89,8 @@ func (w *Writer) run() {
 		for _, c := range f.Clouds {
 			merged.AppendCloud(c)
 		}
-		err := File(filepath.Join(w.dir, f.Name()), func(to io.Writer) error { return pointcloud.WritePLY(to, &merged, pointcloud.BinaryLittleEndian) })
+		err := File(filepath.Join(w.dir, f.Name()),
+			func(to io.Writer) error { return pointcloud.WritePLY(to, &merged, pointcloud.BinaryLittleEndian) })
 		if err == nil {
 			w.written.Add(1)
 			failed = false

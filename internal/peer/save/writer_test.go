@@ -38,7 +38,8 @@ func TestWriter(t *testing.T) {
 	}
 	defer func() { _ = file.Close() }()
 	var got pointcloud.Cloud
-	if err := pointcloud.ReadPLY(file, &got); err != nil || got.Len() != 3 || got.Positions[2] != [3]float32{3, 3, 3} || got.Colors[1] != [3]uint8{2, 0, 0} {
+	if err := pointcloud.ReadPLY(file, &got); err != nil || got.Len() != 3 || got.Positions[2] != [3]float32{3, 3, 3} ||
+		got.Colors[1] != [3]uint8{2, 0, 0} {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if !slices.Equal(got.Labels, []uint16{0, 0, 9}) || !slices.Equal(got.Sources, []uint16{0, 0, 5}) {

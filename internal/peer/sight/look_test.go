@@ -30,7 +30,7 @@ func TestLookingAround(t *testing.T) {
 	if first.Position != [3]float64{1, 1.6, 2} || first.At.IsZero() {
 		t.Errorf("begins at %+v", first)
 	}
-	// However late the ticks come, it moves on, and begins anew.
+	// However late the ticks come, it moves on, and begins again.
 	moved := false
 	for range 10 {
 		v := <-seen

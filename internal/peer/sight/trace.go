@@ -1,4 +1,5 @@
-// Package sight reads recorded head movements, so that a watching client can look around without anybody in front of it. Its values are plain data.
+// Package sight reads recorded head movements, so that a watching client can look around without anybody in front of
+// it. Its values are plain data.
 package sight
 
 import (
@@ -60,8 +61,8 @@ func Open(path, participant string) (*Trace, error) {
 
 // Read reads the recording of one person, as Open does. Errors are around ErrTrace and name the line.
 //
-// Recordings are in Unity's coordinates: left-handed, z ahead, rotated about z, then x, then y. The room's are right-handed, z towards the viewer: z
-// is mirrored.
+// Recordings are in Unity's coordinates: left-handed, z ahead, rotated about z, then x, then y. The room's are
+// right-handed, z towards the viewer: z is mirrored.
 func Read(from io.Reader, participant string) (*Trace, error) {
 	rows := csv.NewReader(from)
 	rows.ReuseRecord = true
@@ -98,9 +99,11 @@ func Read(from io.Reader, participant string) (*Trace, error) {
 		}
 		var values [len(columns)]float64
 		for i, name := range columns {
-			if values[i], err = strconv.ParseFloat(row[places[name]], 64); err != nil || !(math.Abs(values[i]) <= largest) {
+			if values[i], err = strconv.ParseFloat(row[places[name]], 64); err != nil ||
+				!(math.Abs(values[i]) <= largest) {
 				line, _ := rows.FieldPos(places[name])
-				return nil, fmt.Errorf("%w: line %d: %s is %.32q, expected a number up to %g", ErrTrace, line, name, row[places[name]], float64(largest))
+				return nil, fmt.Errorf("%w: line %d: %s is %.32q, expected a number up to %g", ErrTrace, line, name,
+					row[places[name]], float64(largest))
 			}
 		}
 		if len(trace.viewpoints) == maxViewpoints {
@@ -125,7 +128,8 @@ func (t *Trace) At(elapsed time.Duration) client.Viewpoint {
 	return t.viewpoints[max(i, 0)]
 }
 
-// orientation turns Unity's angles in degrees into a quaternion of the room's coordinates. Mirroring z turns rotations about x and y around.
+// orientation turns Unity's angles in degrees into a quaternion of the room's coordinates. Mirroring z turns rotations
+// about x and y around.
 func orientation(x, y, z float64) [4]float64 {
 	q := product(about(1, -y), product(about(0, -x), about(2, z)))
 	length := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])

@@ -28,8 +28,8 @@ func near(a, b [3]float64) bool {
 	return true
 }
 
-// TestUnitysRotations compares with what Unity does: rotating about y by 90 degrees looks right, about x looks down, about z tilts the head to the left. Ahead
-// is +z there and -z here.
+// TestUnitysRotations compares with what Unity does: rotating about y by 90 degrees looks right, about x looks down,
+// about z tilts the head to the left. Ahead is +z there and -z here.
 func TestUnitysRotations(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -44,7 +44,8 @@ func TestUnitysRotations(t *testing.T) {
 		{"right and down", 90, 90, 0, [3]float64{0, -1, 0}, [3]float64{1, 0, 0}},
 	} {
 		q := orientation(test.x, test.y, test.z)
-		if look, above := turned(q, [3]float64{0, 0, -1}), turned(q, [3]float64{0, 1, 0}); !near(look, test.look) || !near(above, test.above) {
+		if look, above := turned(q, [3]float64{0, 0, -1}), turned(q, [3]float64{0, 1, 0}); !near(look, test.look) ||
+			!near(above, test.above) {
 			t.Errorf("%s: looks along %v with %v above, want %v and %v", test.name, look, above, test.look, test.above)
 		}
 	}
@@ -77,7 +78,8 @@ func TestTracesThatCannotBeRead(t *testing.T) {
 		{"not a number", header + "1,0,0,0,0,0,NaN,P01,loot,1\n", "", `HMDRZ is "NaN"`},
 		{"a short line", header + "1,0,0\n", "", "line 2"},
 	} {
-		if _, err := Read(strings.NewReader(test.text), test.participant); !errors.Is(err, ErrTrace) || !strings.Contains(err.Error(), test.want) {
+		if _, err := Read(strings.NewReader(test.text), test.participant); !errors.Is(err, ErrTrace) ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want an error with %q", test.name, err, test.want)
 		}
 	}
@@ -125,7 +127,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, at := range []time.Duration{0, time.Second, time.Duration(len(trace.viewpoints)) * time.Second / Rate, 100 * time.Hour} {
+		for _, at := range []time.Duration{0, time.Second, time.Duration(len(trace.viewpoints)) * time.Second / Rate,
+			100 * time.Hour} {
 			q := trace.At(at).Orientation
 			if square := q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3]; !(math.Abs(square-1) < 1e-6) {
 				t.Errorf("%v is no rotation", q)

@@ -13,8 +13,8 @@ import (
 
 // Flags say what points are worth to a viewer.
 type Flags struct {
-	// Regions lists the largest part of the points in each region of the view, Angle is the width of the view in degrees, and
-	// Outside the largest part of the points out of view.
+	// Regions lists the largest part of the points in each region of the view, Angle is the width of the view in
+	// degrees, and Outside the largest part of the points out of view.
 	Regions        string
 	Angle, Outside float64
 	// Detail is Config.Distance, Least is Config.Least.
@@ -24,12 +24,16 @@ type Flags struct {
 // Add registers the flags. regions is the default of --regions.
 func (s *Flags) Add(f *pflag.FlagSet, regions string) {
 	field := pointcloud.DefaultFieldOfView()
-	f.StringVar(&s.Regions, "regions", regions, "largest part of the points in each of as many equal regions of the view, from its middle, as in "+
-		List(field.Maxima)+"; empty: the gaze does not matter")
+	f.StringVar(&s.Regions, "regions", regions,
+		"largest part of the points in each of as many equal regions of the view, from its middle, as in "+
+			List(field.Maxima)+"; empty: the gaze does not matter")
 	f.Float64Var(&s.Angle, "region-angle", math.Round(field.Angle*180/math.Pi), "width of the view in degrees")
 	f.Float64Var(&s.Outside, "region-outside", field.Outside, "largest part of the points out of view")
-	f.Float64Var(&s.Detail, "detail-distance", 0, "distance in metres up to which all points are worth sending; of those farther away the share falls with the square; 0: the distance does not matter")
-	f.Float64Var(&s.Least, "detail-least", 0.05, "with --detail-distance, least part of the points at any distance, 0 to 1")
+	f.Float64Var(&s.Detail, "detail-distance", 0,
+		"distance in metres up to which all points are worth sending; of those farther away the share falls with the "+
+			"square; 0: the distance does not matter")
+	f.Float64Var(&s.Least, "detail-least", 0.05,
+		"with --detail-distance, least part of the points at any distance, 0 to 1")
 }
 
 // Field returns the regions of the view; none if the gaze does not matter.

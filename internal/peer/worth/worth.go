@@ -1,7 +1,8 @@
-// Package worth thins out clouds to the points that are worth sending to somebody who looks at them from a place: fewer of what is far away, and of what is seen from
-// the corner of the eye.
+// Package worth thins out clouds to the points that are worth sending to somebody who looks at them from a place: fewer
+// of what is far away, and of what is seen from the corner of the eye.
 //
-// A Sampler belongs to one goroutine, and so does a Source, which thins out what another one captures for an audience in one place.
+// A Sampler belongs to one goroutine, and so does a Source, which thins out what another one captures for an audience
+// in one place.
 package worth
 
 import (
@@ -15,13 +16,14 @@ import (
 
 // Config says what is worth how much. Without Regions and Distance everything is.
 type Config struct {
-	// Regions are those of the view, of which each point is in one; nil where the gaze does not matter.
+	// Regions are those of the view, of which each point is in one; nil if the gaze does not matter.
 	Regions *pointcloud.FieldOfView
-	// Distance is how far away in metres all points are worth sending; of those farther away the share falls with the square, to Least. 0 is any distance.
+	// Distance is how far away in metres all points are worth sending; of those farther away the share falls with the
+	// square, to Least. 0 is any distance.
 	Distance, Least float64
 }
 
-// Matters tells whether anything is thinned out.
+// Matters reports whether anything is thinned out.
 func (c Config) Matters() bool { return c.Regions != nil || c.Distance != 0 }
 
 // Sampler thins out clouds. It keeps its memory.
@@ -49,8 +51,8 @@ func New(c Config) (*Sampler, error) {
 	return s, nil
 }
 
-// Sample gives the points that are worth sending, in an order that says nothing about places if theirs does not. They are the cloud itself, or are valid until the next
-// call.
+// Sample gives the points that are worth sending, in an order that says nothing about places if theirs does not. They
+// are the cloud itself, or are valid until the next call.
 func (s *Sampler) Sample(cloud *pointcloud.Cloud, from pointcloud.Viewpoint) *pointcloud.Cloud {
 	if s.detail != nil {
 		s.detail.Sample(cloud, &s.near, from.Position)
@@ -83,7 +85,8 @@ type Source struct {
 	from    pointcloud.Viewpoint
 }
 
-// NewSource thins out what a source captures, which it closes, for somebody who looks from a place at the middle of what there may be. Errors are those of New.
+// NewSource thins out what a source captures, which it closes, for somebody who looks from a place at the middle of
+// what there may be. Errors are those of New.
 func NewSource(source capture.Source, c Config, place [3]float32) (*Source, error) {
 	sampler, err := New(c)
 	if err != nil {

@@ -72,7 +72,8 @@ func TestWhatIsNotLookedAtIsLess(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	if (Config{}).Matters() || !(Config{Distance: 1}).Matters() || !(Config{Regions: &pointcloud.FieldOfView{}}).Matters() {
+	if (Config{}).Matters() || !(Config{Distance: 1}).Matters() ||
+		!(Config{Regions: &pointcloud.FieldOfView{}}).Matters() {
 		t.Error("regions and distances matter, and nothing else")
 	}
 	if _, err := New(Config{Distance: -1}); !errors.Is(err, pointcloud.ErrDetail) {

@@ -21,7 +21,8 @@ func measuringCommands() []*cobra.Command {
 	return commands
 }
 
-// untilSignal ends a context at the first signal, so that a command ends in order. A second signal ends the program at once.
+// untilSignal ends a context at the first signal, so that a command ends in order. A second signal ends the program at
+// once.
 func untilSignal(ctx context.Context) context.Context {
 	ctx, restore := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, restore)

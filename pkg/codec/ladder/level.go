@@ -13,14 +13,16 @@ import (
 var ErrSyntax = errors.New("invalid qualities")
 
 // Grammar is how qualities are written, for the help of a flag.
-const Grammar = `NAME=SIZE[:BITS[:SPEED]],… from lowest to highest; SIZE is a number of points per frame (40000), a share of them (25%), ` +
-	`the edge of voxels (v8mm) or a bitrate of all tiles (5Mbit), by which points and what is not given are found and follow the uplink; BITS 1 to 30 per coordinate, SPEED 0 (smallest) to 10 (fastest); low, mid and high alone are 25%:9, 50%:10 and 100%:11`
+const Grammar = "NAME=SIZE[:BITS[:SPEED]],… from lowest to highest; SIZE is a number of points per frame (40000), a share " +
+	"of them (25%), the edge of voxels (v8mm) or a bitrate of all tiles (5Mbit), by which points and what is " +
+	"not given are found and follow the uplink; BITS 1 to 30 per coordinate, SPEED 0 (smallest) to 10 " +
+	"(fastest); low, mid and high alone are 25%:9, 50%:10 and 100%:11"
 
-// Level says how one quality is made of a captured cloud. Exactly one of Points, Share and Voxel is above zero, but for those with a Rate, which have none of them
-// until it is found.
+// Level says how one quality is made of a captured cloud. Exactly one of Points, Share and Voxel is above zero, but for
+// those with a Rate, which have none of them until it is found.
 type Level struct {
 	Name string
-	// Rate is what all tiles of the quality take together at most, 0 where the following are given.
+	// Rate is what all tiles of the quality take together at most, 0 if the following are given.
 	Rate volumetric.Bitrate
 	// Points is the number of points per frame, all tiles together.
 	Points int
@@ -28,7 +30,8 @@ type Level struct {
 	Share float64
 	// Voxel is the edge in metres of the voxels that are left.
 	Voxel float32
-	// Bits is the number of bits per coordinate, Speed the codec's: see codec.Params. They are -1 where they are to be found.
+	// Bits is the number of bits per coordinate, Speed the codec's: see codec.Params. They are -1 where they are to be
+	// found.
 	Bits, Speed int
 }
 
@@ -38,8 +41,8 @@ func (l Level) At(points, bits, speed int) Level {
 	return l
 }
 
-// DefaultSpeed is the codec's fastest: Draco then takes 40 % of the time of its smallest, for frames that are a fifth larger, and what
-// limits how many people fit into a conference is time to encode far sooner than bit/s.
+// DefaultSpeed is the codec's fastest: Draco then takes 40 % of the time of its smallest, for frames that are a fifth
+// larger, and what limits how many people fit into a conference is time to encode far sooner than bit/s.
 const DefaultSpeed = 10
 
 // defaultBits is 0.9 mm in a box of 1.8 m, finer than the 2 mm between the points of a person captured with 40,000.
@@ -78,7 +81,8 @@ func parseLevel(item string) (Level, error) {
 	if !given {
 		level, ok := presets[name]
 		if !ok {
-			return Level{}, fmt.Errorf("%w: got %.32q, expected low, mid, high or NAME=SIZE[:BITS[:SPEED]]", ErrSyntax, item)
+			return Level{}, fmt.Errorf("%w: got %.32q, expected low, mid, high or NAME=SIZE[:BITS[:SPEED]]", ErrSyntax,
+				item)
 		}
 		return level, nil
 	}
@@ -120,7 +124,8 @@ func checkName(name string) error {
 		}
 	}
 	if !letter || len(name) > 32 || name == "auto" || name == "off" {
-		return fmt.Errorf("%w: name %.40q, expected at most 32 characters with a letter among them, and neither auto nor off", ErrSyntax, name)
+		return fmt.Errorf("%w: name %.40q, expected at most 32 characters with a letter among them, and neither auto "+
+			"nor off", ErrSyntax, name)
 	}
 	return nil
 }
@@ -170,8 +175,8 @@ func parseNumber(name, what, text string, least, most int) (int, error) {
 	return n, nil
 }
 
-// Portion is the part of a frame's points that the quality has, up to 1, where the frame has so many. It is 1 for voxels, which thin out
-// all points.
+// Portion is the part of a frame's points that the quality has, up to 1, where the frame has so many. It is 1 for
+// voxels, which thin out all points.
 func (l Level) Portion(points int) float64 {
 	switch {
 	case l.Voxel > 0 || l.Points > points:

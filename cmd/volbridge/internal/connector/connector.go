@@ -1,5 +1,5 @@
-// Package connector is the bridge's end of the datagrams between it and VR2Gather's native connector: the socket, the handshake,
-// and what the connector sends.
+// Package connector is the bridge's end of the datagrams between it and VR2Gather's native connector: the socket, the
+// handshake, and what the connector sends.
 //
 // One goroutine runs Read, another Step. The other methods are safe for concurrent use.
 package connector
@@ -20,7 +20,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Connector is the bridge's end of the datagrams between it and the connector. One goroutine reads; sending is safe for concurrent use.
+// Connector is the bridge's end of the datagrams between it and the connector. One goroutine reads; sending is safe for
+// concurrent use.
 type Connector struct {
 	port  *udp.Port
 	tally *bridge.Tally
@@ -37,7 +38,8 @@ type Connector struct {
 	inlet *bridge.Inlet
 }
 
-// receiveBuffer is asked for, for bursts of frames that come while this process does not run: 27 tile frames of 100 kB. Systems give less where they have a limit.
+// receiveBuffer is asked for, for bursts of frames that come while this process does not run: 27 tile frames of 100 kB.
+// Systems give less where they have a limit.
 const receiveBuffer = 8 << 20
 
 // stepInterval is how often it is looked whether a ready datagram is due, or a frame past its time.
@@ -88,11 +90,14 @@ func (c *Connector) Address() netip.AddrPort { return c.port.Address() }
 // Answered is closed when the connector has answered.
 func (c *Connector) Answered() <-chan struct{} { return c.answered }
 
-// Choices, Views and Poses bring the newest quality message, viewpoint and pose of the connector. Older ones that were not taken
-// are dropped.
-func (c *Connector) Choices() <-chan string          { return c.choices }
+// Choices brings the newest quality message of the connector. A message that was not taken is replaced.
+func (c *Connector) Choices() <-chan string { return c.choices }
+
+// Views brings the newest viewpoint of the connector.
 func (c *Connector) Views() <-chan *signal.Viewpoint { return c.views }
-func (c *Connector) Poses() <-chan *signal.Pose      { return c.poses }
+
+// Poses brings the newest pose of the connector's object.
+func (c *Connector) Poses() <-chan *signal.Pose { return c.poses }
 
 // Read takes datagrams until the socket is closed.
 func (c *Connector) Read() {
@@ -104,7 +109,8 @@ func (c *Connector) Read() {
 			return
 		}
 		if err != nil {
-			// Systems differ in what they report here of datagrams that were sent and found nobody. No more often than that.
+			// Systems differ in what they report here of datagrams that were sent and found nobody. No more often than
+			// that.
 			time.Sleep(time.Millisecond)
 			continue
 		}
@@ -144,7 +150,8 @@ func (c *Connector) take(from netip.AddrPort, datagram []byte, now time.Time) {
 	}
 }
 
-// replace leaves something in a channel that holds one thing, in place of what nobody has taken. One goroutine at a time may do so.
+// replace leaves something in a channel that holds one thing, in place of what nobody has taken. One goroutine at a
+// time may do so.
 func replace[T any](channel chan T, newest T) {
 	select {
 	case <-channel:
@@ -192,7 +199,8 @@ func (c *Connector) Step(ctx context.Context) {
 
 // told is what the log has of the connector.
 type told struct {
-	// silent is whether the connector was silent, and wrong how many wrong secrets had come, of which the log had at refusedAt.
+	// silent is whether the connector was silent, and wrong how many wrong secrets had come, of which the log had at
+	// refusedAt.
 	silent    bool
 	wrong     int64
 	refusedAt time.Time
@@ -201,8 +209,8 @@ type told struct {
 // refusedInterval is the least time between two log lines about wrong secrets.
 const refusedInterval = time.Second
 
-// tell logs when the connector falls silent and when it is back. Wrong secrets are logged as long as there is no connector: later they are among
-// the reasons for drops.
+// tell logs when the connector falls silent and when it is back. Wrong secrets are logged as long as there is no
+// connector: later they are among the reasons for drops.
 func (c *Connector) tell(t *told, now time.Time) {
 	c.mu.Lock()
 	peer, known := c.inlet.Handshake.Peer()
@@ -217,13 +225,14 @@ func (c *Connector) tell(t *told, now time.Time) {
 	}
 	t.silent = silent
 	if wrong := c.tally.Count(bridge.DropSecret); !known && wrong > t.wrong && now.Sub(t.refusedAt) >= refusedInterval {
-		c.log.Warn("a connector presents another secret than this bridge has, and is not listened to", "datagrams", wrong-t.wrong)
+		c.log.Warn("a connector presents another secret than this bridge has, and is not listened to", "datagrams",
+			wrong-t.wrong)
 		t.wrong, t.refusedAt = wrong, now
 	}
 }
 
-// Send sends datagrams of vr2gather.DatagramSize bytes, one behind the other: to the system they are one run, which costs it little more than one datagram.
-// Those that it does not take are in its own count.
+// Send sends datagrams of vr2gather.DatagramSize bytes, one behind the other: to the system they are one run, which
+// costs it little more than one datagram. Those that it does not take are in its own count.
 func (c *Connector) Send(datagrams []byte, to netip.AddrPort) {
 	run := [1]udp.Message{{Peer: to, Data: datagrams, Segment: vr2gather.DatagramSize}}
 	if err := c.port.Sockets()[0].Send(run[:]); err != nil && !errors.Is(err, net.ErrClosed) {

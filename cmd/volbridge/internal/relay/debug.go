@@ -37,7 +37,8 @@ func (s *Relay) pretend(ctx context.Context) {
 			data = data[:cap(data)]
 			binary.LittleEndian.PutUint32(data[vr2gather.FrameHeaderSize:], count)
 			f := &bridge.Frame{
-				Kind: volumetric.KindVideo, Tile: track / layout.Qualities, Quality: volumetric.Quality(track % layout.Qualities), Track: track,
+				Kind: volumetric.KindVideo, Tile: track / layout.Qualities,
+				Quality: volumetric.Quality(track % layout.Qualities), Track: track,
 				Header: header, Data: data, Arrival: now,
 			}
 			select {

@@ -17,7 +17,8 @@ import (
 // attendDialect is one session with a server by VR2Gather's dialect, from joining to its end.
 func (s *Relay) attendDialect(ctx context.Context) error {
 	heard := newListener(s.settings.output, s.tally)
-	query := vr2gather.Query{Client: s.settings.client, Tiles: s.settings.layout.Tiles, Qualities: s.settings.layout.Qualities}
+	query := vr2gather.Query{Client: s.settings.client, Tiles: s.settings.layout.Tiles,
+		Qualities: s.settings.layout.Qualities}
 	limited, cancel := context.WithTimeout(ctx, peer.JoinTimeout)
 	session, err := dialect.Join(limited, dialect.Config{
 		URL: s.settings.room.Server, Token: s.settings.room.Token, Query: query, Sink: heard, Log: s.log,
@@ -29,7 +30,8 @@ func (s *Relay) attendDialect(ctx context.Context) error {
 	s.mu.Lock()
 	s.figures.sessions++
 	s.mu.Unlock()
-	s.log.Info("joined", "dialect", dialectVR2Gather, "client", query.Client, "tiles", query.Tiles, "qualities", query.Qualities)
+	s.log.Info("joined", "dialect", dialectVR2Gather, "client", query.Client, "tiles", query.Tiles, "qualities",
+		query.Qualities)
 	s.downward.outlet.Restart()
 	ctx, cancel = context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -42,7 +44,8 @@ func (s *Relay) attendDialect(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", errEnded, ended)
 }
 
-// serveDialect serves the connector until the session ends. Sound goes first: it waits for nothing but a burst of datagrams.
+// serveDialect serves the connector until the session ends. Sound goes first: it waits for nothing but a burst of
+// datagrams.
 func (s *Relay) serveDialect(ctx context.Context, session *dialect.Session, heard *listener) {
 	var chosen <-chan string
 	if s.local != nil {
@@ -124,7 +127,8 @@ const lateFrame = 100 * time.Millisecond
 
 // sendDialect sends the connector's frames to the server.
 func (s *Relay) sendDialect(ctx context.Context, session *dialect.Session) {
-	v := &speaker{Relay: s, session: session, pace: bridge.NewPace(volumetric.Bitrate(s.settings.most)), offset: rand.Uint32()}
+	v := &speaker{Relay: s, session: session, pace: bridge.NewPace(volumetric.Bitrate(s.settings.most)),
+		offset: rand.Uint32()}
 	for {
 		select {
 		case f := <-s.frames:

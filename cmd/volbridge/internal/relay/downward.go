@@ -23,7 +23,7 @@ type downward struct {
 	video, audio []byte
 	// chosen is the newest quality message. It holds for publishers that come later, too.
 	chosen string
-	// view is where the connector's program looks from, nil where it has not said.
+	// view is where the connector's program looks from, nil if it has not said.
 	view *signal.Viewpoint
 }
 
@@ -38,7 +38,8 @@ type meeting struct {
 }
 
 // serve serves the connector until the session ends. Sound goes first: it waits for nothing but a burst of datagrams.
-func (s *Relay) serve(ctx context.Context, session *client.Session, requests chan<- []signal.Choice, refused <-chan []signal.Choice) {
+func (s *Relay) serve(ctx context.Context, session *client.Session, requests chan<- []signal.Choice,
+	refused <-chan []signal.Choice) {
 	m := &meeting{Relay: s, session: session, requests: requests, overdue: time.NewTimer(0)}
 	defer m.overdue.Stop()
 	m.meet()
@@ -150,7 +151,8 @@ func (m *meeting) published(participant string, publication volumetric.Publicati
 	admission := m.directory.Published(participant, publication)
 	if admission.Carried {
 		m.downward.outlet.Anew(admission.Client)
-		m.log.Info("for the connector", "participant", participant, "publication", publication.Name, "client", admission.Client)
+		m.log.Info("for the connector", "participant", participant, "publication", publication.Name, "client",
+			admission.Client)
 		if choices, _ := m.directory.Choices(m.downward.chosen); len(choices) > 0 {
 			m.request(choices)
 		}
@@ -159,7 +161,8 @@ func (m *meeting) published(participant string, publication volumetric.Publicati
 	if !m.settings.output {
 		return
 	}
-	m.log.Info("not for the connector", "participant", participant, "publication", publication.Name, "reason", admission.Reason)
+	m.log.Info("not for the connector", "participant", participant, "publication", publication.Name, "reason",
+		admission.Reason)
 	if publication.Kind == volumetric.KindVideo {
 		ref := volumetric.PublicationRef{Participant: participant, Publication: publication.Name}
 		m.request([]signal.Choice{{PublicationRef: ref, Quality: signal.Only(volumetric.QualityOff)}})
@@ -240,7 +243,8 @@ func (m *meeting) frame(ctx context.Context, f *client.Frame) {
 		return
 	}
 	m.deliver(ctx, &bridge.Received{
-		Kind: volumetric.KindVideo, Client: number, Tile: f.Track.Tile, Quality: f.Track.Quality, Number: uint32(f.Number), Data: f.Whole,
+		Kind: volumetric.KindVideo, Client: number, Tile: f.Track.Tile, Quality: f.Track.Quality,
+		Number: uint32(f.Number), Data: f.Whole,
 	}, func(long time.Duration) { m.wait(ctx, long) })
 	m.passed(m.session.ServerTime(time.Now()).Sub(f.Complete))
 }
@@ -266,7 +270,8 @@ func (m *meeting) wait(ctx context.Context, long time.Duration) {
 	}
 }
 
-// deliver gives the connector a tile frame as fast as that can read. Where it has to wait for that it pauses, for as long as it says.
+// deliver sends a tile frame to the connector as fast as the connector can read. While the connector is busy, deliver
+// calls pause with the time to wait.
 func (s *Relay) deliver(ctx context.Context, r *bridge.Received, pause func(time.Duration)) {
 	d := s.downward
 	if s.unheard() {
@@ -299,8 +304,8 @@ func (s *Relay) speakTo(r *bridge.Received) {
 	s.count()
 }
 
-// unheard reports whether the connector is silent, and counts a frame that is not sent to it therefore. Without a connector frames are cut and
-// counted as if they were sent.
+// unheard reports whether the connector is silent, and counts a frame that is not sent to it therefore. Without a
+// connector frames are cut and counted as if they were sent.
 func (s *Relay) unheard() bool {
 	if s.local == nil {
 		return false
@@ -339,7 +344,8 @@ func (s *Relay) passed(took time.Duration) {
 // look tells the server where the connector's program looks from, if it has said.
 func (m *meeting) look() {
 	if v := m.downward.view; v != nil {
-		m.session.SetViewpoint(client.Viewpoint{Position: v.Position, Orientation: v.Orientation, FOV: v.FOV * math.Pi / 180, Aspect: v.Aspect})
+		m.session.SetViewpoint(client.Viewpoint{Position: v.Position, Orientation: v.Orientation,
+			FOV: v.FOV * math.Pi / 180, Aspect: v.Aspect})
 	}
 }
 
@@ -352,7 +358,8 @@ func (s *Relay) show(session *client.Session) {
 	if pose == nil || publisher == nil {
 		return
 	}
-	publisher.SetPose(client.Pose{Position: pose.Position, Orientation: pose.Orientation, Scale: pose.Scale, Boxes: pose.Boxes})
+	publisher.SetPose(client.Pose{Position: pose.Position, Orientation: pose.Orientation, Scale: pose.Scale,
+		Boxes: pose.Boxes})
 }
 
 // setPose takes where the connector's object stands.

@@ -10,11 +10,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// receivedQueue is how many frames of others may wait to be given to the connector: as many as of the connector's for the server.
+// receivedQueue is how many frames of others may wait to be given to the connector: as many as of the connector's for
+// the server.
 const receivedQueue = 64
 
-// listener takes what a session of VR2Gather's dialect brings, from as many goroutines as there are tracks, and has whole frames for the one that serves the
-// connector. It belongs to one session.
+// listener takes what a session of VR2Gather's dialect brings, from as many goroutines as there are tracks, and has
+// whole frames for the one that serves the connector. It belongs to one session.
 type listener struct {
 	tally  *bridge.Tally
 	takes  bool
@@ -31,7 +32,8 @@ type listener struct {
 
 func newListener(takes bool, tally *bridge.Tally) *listener {
 	return &listener{
-		tally: tally, takes: takes, frames: make(chan *bridge.Received, receivedQueue), sounds: make(chan *bridge.Received, receivedQueue),
+		tally: tally, takes: takes, frames: make(chan *bridge.Received, receivedQueue),
+		sounds: make(chan *bridge.Received, receivedQueue),
 		opened: make(chan struct{}, 1), reception: bridge.NewReception(tally), tiles: make(map[uint32]int),
 	}
 }

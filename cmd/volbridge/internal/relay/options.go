@@ -42,12 +42,14 @@ type Options struct {
 	dialect string
 	// untilInputCloses has the bridge end with whoever holds the other end of input, which is its standard input.
 	untilInputCloses bool
-	// transcode has points and sound turned into other codecs and back; packs is that of the points that are published then.
+	// transcode has points and sound turned into other codecs and back; packs is that of the points that are published
+	// then.
 	transcode bool
 	packs     codec.Codec
-	// local is what the port says, invalid where there is no connector.
+	// local is what the port says, invalid if there is no connector.
 	local netip.AddrPort
-	// secret is what the connector has to present, as text, and required the same as the handshake takes it, nil if there is none.
+	// secret is what the connector has to present, as text, and required the same as the handshake takes it, nil if
+	// there is none.
 	secret   string
 	required *bridge.Secret
 }
@@ -55,23 +57,33 @@ type Options struct {
 // Flags registers the flags of the bridge.
 func (b *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&b.sfu, "sfu", "localhost:8080", "the server, HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
-	f.StringVar(&b.dialect, "dialect", dialectV1, "how to speak to the server: v1, or vr2gather, as VR2Gather's own peer does")
-	f.StringVarP(&b.port, "port", "p", "", "UDP port for the connector, :PORT; with an address before it the bridge listens there and not on loopback only, and the connector has to present a secret")
-	f.StringVar(&b.secret, "secret", "", "what the connector has to present, 16 to 128 bytes; without, the environment's VOLPEER_BRIDGE_SECRET, which other users of this host cannot read; needed beyond loopback")
+	f.StringVar(&b.dialect, "dialect", dialectV1,
+		"how to speak to the server: v1, or vr2gather, as VR2Gather's own peer does")
+	f.StringVarP(&b.port, "port", "p", "", "UDP port for the connector, :PORT; with an address before it the bridge "+
+		"listens there and not on loopback only, and the connector has to present a secret")
+	f.StringVar(&b.secret, "secret", "", "what the connector has to present, 16 to 128 bytes; without, the "+
+		"environment's VOLPEER_BRIDGE_SECRET, which other users of this host cannot read; needed beyond loopback")
 	f.BoolVarP(&b.input, "input", "i", false, "publish what the connector sends")
 	f.BoolVarP(&b.output, "output", "o", false, "give the connector what others publish")
 	f.Uint32VarP(&b.client, "client", "c", 0, "this client's number, by which the others' connectors know it")
 	f.IntVarP(&b.layout.Tiles, "tiles", "t", 1, "number of tiles that the connector sends")
 	f.IntVarP(&b.layout.Qualities, "qualities", "q", 1, "number of qualities of each tile that the connector sends")
-	f.BoolVar(&b.transcode, "transcode", false, "publish the connector's uncompressed points (cwi0) as Draco and its sound (VR2A) as Opus, and give it others' Draco as cwi0 and their Opus as VR2A")
-	f.BoolVarP(&b.debug, "debug", "d", false, "publish frames of 5,000 bytes that mean nothing, in place of the connector's; needs no connector")
+	f.BoolVar(&b.transcode, "transcode", false,
+		"publish the connector's uncompressed points (cwi0) as Draco and its sound (VR2A) as Opus, and give it "+
+			"others' Draco as cwi0 and their Opus as VR2A")
+	f.BoolVarP(&b.debug, "debug", "d", false,
+		"publish frames of 5,000 bytes that mean nothing, in place of the connector's; needs no connector")
 	f.IntVarP(&b.level, "log", "l", 0, "how much to log: 0 what happens, 1 also figures every second, 2 everything")
-	f.StringVar(&b.room.Name, "room", "", "the room; without, the environment's VOLPEER_ROOM, or what the token names, or vr2gather")
-	f.StringVar(&b.room.Identity, "identity", "", "this participant's name; without, what the token names, or the client's number")
-	f.StringVar(&b.room.Token, "token", "", "access token; without, the environment's VOLPEER_TOKEN; a server in development mode needs none")
+	f.StringVar(&b.room.Name, "room", "", "the room; without, the environment's VOLPEER_ROOM, or what the token "+
+		"names, or vr2gather")
+	f.StringVar(&b.room.Identity, "identity", "",
+		"this participant's name; without, what the token names, or the client's number")
+	f.StringVar(&b.room.Token, "token", "", "access token; without, the environment's VOLPEER_TOKEN; a server in "+
+		"development mode needs none")
 	f.Var(&b.most, "max-bitrate", "what is sent at most, such as 20Mbit; without, as much as the network carries")
 	f.Float64Var(&b.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
-	f.BoolVar(&b.untilInputCloses, "until-stdin-closes", false, "end when the standard input does, as it does with a program that started the bridge and holds it")
+	f.BoolVar(&b.untilInputCloses, "until-stdin-closes", false,
+		"end when the standard input does, as it does with a program that started the bridge and holds it")
 	f.BoolVar(&b.json, "json", false, "print one JSON object at the end")
 }
 
@@ -97,9 +109,11 @@ var (
 	errDialect  = errors.New("expected v1 or vr2gather")
 	errIdentity = errors.New("clients are numbers in VR2Gather's dialect, expected --client")
 	errPort     = errors.New("expected :PORT or ADDRESS:PORT, with a port of 1 to 65534: the connector has the next one")
-	errLayout   = fmt.Errorf("expected 1 to %d tiles and 1 to %d qualities", volumetric.MaxTiles, volumetric.MaxQualities)
-	errNoSecret = errors.New("listening beyond loopback, where anybody may send, takes a secret: expected --secret, or VOLPEER_BRIDGE_SECRET in the environment")
-	errNoPort   = errors.New("expected --port, or --debug, which needs no connector")
+	errLayout   = fmt.Errorf("expected 1 to %d tiles and 1 to %d qualities", volumetric.MaxTiles,
+		volumetric.MaxQualities)
+	errNoSecret = errors.New("listening beyond loopback, where anybody may send, takes a secret: expected --secret, " +
+		"or VOLPEER_BRIDGE_SECRET in the environment")
+	errNoPort = errors.New("expected --port, or --debug, which needs no connector")
 )
 
 // NewLog writes as much as was asked for.
@@ -113,7 +127,8 @@ func (b *Options) NewLog(to io.Writer) *slog.Logger {
 
 // check fills in what was left out and reports the first thing that is wrong.
 func (b *Options) check() error {
-	if b.layout.Tiles < 1 || b.layout.Tiles > volumetric.MaxTiles || b.layout.Qualities < 1 || b.layout.Qualities > volumetric.MaxQualities {
+	if b.layout.Tiles < 1 || b.layout.Tiles > volumetric.MaxTiles || b.layout.Qualities < 1 ||
+		b.layout.Qualities > volumetric.MaxQualities {
 		return fmt.Errorf("--tiles %d, --qualities %d: %w", b.layout.Tiles, b.layout.Qualities, errLayout)
 	}
 	if b.seconds < 0 {
@@ -194,7 +209,8 @@ func (b *Options) checkRoom() error {
 	return nil
 }
 
-// checkDialectRoom fills in the address of the websocket of VR2Gather's dialect, which has a path for each room, and one for those who name none.
+// checkDialectRoom fills in the address of the websocket of VR2Gather's dialect, which has a path for each room, and
+// one for those who name none.
 func (b *Options) checkDialectRoom() error {
 	if b.room.Identity != "" {
 		return fmt.Errorf("--identity %q: %w", b.room.Identity, errIdentity)
@@ -245,7 +261,8 @@ func (b *Options) Run(ctx context.Context, in io.Reader, out io.Writer, log *slo
 	summary := s.summary()
 	log.Info("ended", "dropped", summary.Dropped)
 	if t := summary.Transcoding; t != nil {
-		log.Info("transcoding has added", "up ms", t.Up.Text(), "down ms", t.Down.Text(), "sound up ms", t.SoundUp.Text(),
+		log.Info("transcoding has added", "up ms", t.Up.Text(), "down ms", t.Down.Text(), "sound up ms",
+			t.SoundUp.Text(),
 			"sound down ms", t.SoundDown.Text(), "of", "median/95 %/99 %/largest")
 	}
 	if b.json {

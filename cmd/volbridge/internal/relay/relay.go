@@ -1,9 +1,9 @@
-// Package relay is the bridge between VR2Gather's native connector and a server: it joins the room, and joins again when the session
-// is lost, publishes what the connector sends, and gives the connector what others publish. It does so by signalling v1 or by
-// VR2Gather's dialect, and transcodes if that is wanted.
+// Package relay is the bridge between VR2Gather's native connector and a server: it joins the room, and joins again
+// when the session is lost, publishes what the connector sends, and gives the connector what others publish. It does so
+// by signalling v1 or by VR2Gather's dialect, and transcodes if that is wanted.
 //
-// Of each session one goroutine sends to the server and owns upward and the speaker of transcoding; another serves the connector and
-// owns downward and the listeners of transcoding. Figures are behind a mutex.
+// Of each session one goroutine sends to the server and owns upward and the speaker of transcoding; another serves the
+// connector and owns downward and the listeners of transcoding. Figures are behind a mutex.
 package relay
 
 import (
@@ -30,19 +30,20 @@ type Relay struct {
 	settings *Options
 	log      *slog.Logger
 	tally    *bridge.Tally
-	local    *connector.Connector // nil where there is none
+	local    *connector.Connector // nil if there is none
 	// frames are those that wait to be sent to the server.
 	frames chan *bridge.Frame
 	began  time.Time
 
-	// upward belongs to the goroutine that sends to the server, of which there is one at a time; downward to the one that serves the connector.
+	// upward belongs to the goroutine that sends to the server, of which there is one at a time; downward to the one
+	// that serves the connector.
 	upward   *upward
 	downward *downward
-	// transcoding is nil where nothing is transcoded.
+	// transcoding is nil if nothing is transcoded.
 	transcoding *transcoding
 
-	// mu guards what follows. pose is where the connector's object stands, nil where it has not said; speaksRaw says that its sound is not compressed, and that it
-	// expects as much of others'.
+	// mu guards what follows. pose is where the connector's object stands, nil if it has not said; speaksRaw says
+	// that its sound is not compressed, and that it expects as much of others'.
 	mu        sync.Mutex
 	figures   figures
 	pose      *signal.Pose
@@ -55,9 +56,11 @@ type figures struct {
 	outlet   bridge.OutletCounts
 	uplink   client.UplinkCounts
 	received client.FrameCounts
-	// up is from the last datagram of a frame to when the SDK has it, down from the last packet of a frame to when the connector was sent all of it.
+	// up is from the last datagram of a frame to when the SDK has it, down from the last packet of a frame to when the
+	// connector was sent all of it.
 	up, down distribution.Distribution
-	// packed and unpacked are what transcoding adds to each, waiting included; spoken and heard what it adds to sound, of which so many frames were made up.
+	// packed and unpacked are what transcoding adds to each, waiting included; spoken and heard what it adds to sound,
+	// of which so many frames were made up.
 	packed, unpacked distribution.Distribution
 	spoken, heard    distribution.Distribution
 	concealed        int64
@@ -94,7 +97,8 @@ func (s *Relay) run(ctx context.Context) error {
 		running.Go(local.Read)
 		running.Go(func() { local.Step(ctx) })
 		defer func() { _ = local.Close() }()
-		s.log.Info("waiting for the connector", "listening", local.Address(), "connector expected on", s.settings.local.Port()+1)
+		s.log.Info("waiting for the connector", "listening", local.Address(), "connector expected on",
+			s.settings.local.Port()+1)
 		select {
 		case <-local.Answered():
 			peer, _ := local.Peer()
@@ -166,7 +170,8 @@ var errEnded = errors.New("session ended")
 // attend is one session with the server, from joining to its end.
 func (s *Relay) attend(ctx context.Context) error {
 	config := client.Config{
-		Publications: s.upward.publications(), Receive: s.settings.output, MaxUplink: volumetric.Bitrate(s.settings.most), Log: s.log,
+		Publications: s.upward.publications(), Receive: s.settings.output,
+		MaxUplink: volumetric.Bitrate(s.settings.most), Log: s.log,
 	}
 	session, err := s.settings.room.Join(ctx, config)
 	if err != nil {
@@ -209,7 +214,7 @@ func (s *Relay) send(ctx context.Context, session *client.Session) {
 	}
 }
 
-// publish sends one frame. Where the object stands is told with the first.
+// publish sends one frame. After the first frame of the object it sends the object's pose.
 func (s *Relay) publish(ctx context.Context, session *client.Session, f outgoing) {
 	unknown := session.Publisher(cloudName) == nil
 	if s.upward.send(ctx, session, f) {
@@ -227,8 +232,10 @@ func (s *Relay) left(took time.Duration) {
 	s.figures.up.Add(took)
 }
 
-// ask sends requests for qualities in their order, each after the reply to the one before, and hands back what was refused.
-func (s *Relay) ask(ctx context.Context, session *client.Session, requests <-chan []signal.Choice, refused chan<- []signal.Choice) {
+// ask sends requests for qualities in their order, each after the reply to the one before, and hands back what was
+// refused.
+func (s *Relay) ask(ctx context.Context, session *client.Session, requests <-chan []signal.Choice,
+	refused chan<- []signal.Choice) {
 	for {
 		select {
 		case choices := <-requests:

@@ -42,7 +42,8 @@ func TestBridgeFlags(t *testing.T) {
 	if err := b.check(); err != nil {
 		t.Fatal(err)
 	}
-	if !b.local.Addr().IsLoopback() || b.room.Server != "ws://host:8094" || b.room.Name != "lobby" || b.room.Identity != "7" {
+	if !b.local.Addr().IsLoopback() || b.room.Server != "ws://host:8094" || b.room.Name != "lobby" ||
+		b.room.Identity != "7" {
 		t.Errorf("flags come to %v in %+v, expected loopback, and client 7 in the lobby", b.local, b.room)
 	}
 	t.Setenv(tokenVariable, "secret")
@@ -52,14 +53,16 @@ func TestBridgeFlags(t *testing.T) {
 	if err := b.check(); err != nil {
 		t.Fatal(err)
 	}
-	if !b.local.Addr().IsUnspecified() || b.room.Server != "wss://host" || b.room != (peer.Room{Server: "wss://host", Token: "secret"}) {
+	if !b.local.Addr().IsUnspecified() || b.room.Server != "wss://host" ||
+		b.room != (peer.Room{Server: "wss://host", Token: "secret"}) {
 		t.Errorf("flags come to %v in %+v, expected all addresses, and what the token says", b.local, b.room)
 	}
 	for name, test := range map[string]struct {
 		change func(b *Options)
 		want   error
 	}{
-		"transcoding":        {func(b *Options) { b.transcode, b.dialect = true, dialectVR2Gather }, transcodingRefused()},
+		"transcoding": {func(b *Options) { b.transcode, b.dialect = true, dialectVR2Gather },
+			transcodingRefused()},
 		"no port":            {func(b *Options) { b.port = "" }, errNoPort},
 		"no colon":           {func(b *Options) { b.port = "8000" }, errPort},
 		"last port":          {func(b *Options) { b.port = ":65535" }, errPort},
@@ -82,7 +85,8 @@ func TestBridgeFlags(t *testing.T) {
 	}
 }
 
-// TestBridgeTakesItsSecretFromTheEnvironment has bridges listen beyond loopback, and on addresses of loopback that need no secret.
+// TestBridgeTakesItsSecretFromTheEnvironment has bridges listen beyond loopback, and on addresses of loopback that need
+// no secret.
 func TestBridgeTakesItsSecretFromTheEnvironment(t *testing.T) {
 	for _, test := range []struct {
 		port, variable string
@@ -98,7 +102,8 @@ func TestBridgeTakesItsSecretFromTheEnvironment(t *testing.T) {
 		t.Setenv(secretVariable, test.variable)
 		b := &Options{sfu: "host:8094", port: test.port, layout: bridge.Layout{Tiles: 1, Qualities: 1}}
 		if err := b.check(); err != nil || (b.required != nil) != test.required {
-			t.Errorf("%s, %s=%q: a secret is required: %v, error %v; expected %v", test.port, secretVariable, test.variable, b.required != nil, err, test.required)
+			t.Errorf("%s, %s=%q: a secret is required: %v, error %v; expected %v", test.port, secretVariable,
+				test.variable, b.required != nil, err, test.required)
 		}
 	}
 }
@@ -121,9 +126,11 @@ func TestBridgeAddresses(t *testing.T) {
 		{"ws://host:80/below/", "a/b", "", "ws://host:80/below/r/a%2Fb/websocket"},
 	} {
 		t.Setenv(roomVariable, test.variable)
-		b := &Options{sfu: test.sfu, port: ":8000", layout: bridge.Layout{Tiles: 1, Qualities: 1}, dialect: dialectVR2Gather, room: peer.Room{Name: test.room}}
+		b := &Options{sfu: test.sfu, port: ":8000", layout: bridge.Layout{Tiles: 1, Qualities: 1},
+			dialect: dialectVR2Gather, room: peer.Room{Name: test.room}}
 		if err := b.check(); err != nil || b.room.Server != test.want {
-			t.Errorf("%s, room %q: %q with %v, expected %q", test.sfu, cmp.Or(test.room, test.variable), b.room.Server, err, test.want)
+			t.Errorf("%s, room %q: %q with %v, expected %q", test.sfu, cmp.Or(test.room, test.variable), b.room.Server,
+				err, test.want)
 		}
 	}
 }
@@ -193,7 +200,8 @@ func openNeighbour(t testing.TB) *neighbour {
 			continue
 		}
 		_ = before.Close()
-		n := &neighbour{conn: conn, bridge: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port-1), frames: make(chan vr2gather.Packet, 1000), sounds: make(chan vr2gather.Packet, 1000)}
+		n := &neighbour{conn: conn, bridge: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port-1),
+			frames: make(chan vr2gather.Packet, 1000), sounds: make(chan vr2gather.Packet, 1000)}
 		_ = conn.SetReadBuffer(4 << 20)
 		zeros := make([]byte, vr2gather.DatagramSize)
 		n.answer.Store(&zeros)
@@ -208,7 +216,8 @@ func openNeighbour(t testing.TB) *neighbour {
 	return nil
 }
 
-// receive answers ready datagrams, and hands on the last packet of each frame that came in order, with all of the frame.
+// receive answers ready datagrams, and hands on the last packet of each frame that came in order, with all of the
+// frame.
 func (n *neighbour) receive() {
 	datagram := make([]byte, vr2gather.MaxDatagram)
 	wholes := make(map[volumetric.Kind][]byte)
@@ -274,7 +283,8 @@ func (n *neighbour) sendKind(t testing.TB, kind volumetric.Kind, number uint32, 
 	}
 }
 
-// rawFrame is a frame of the codec cwi0 as VR2Gather's clients exchange it, with the time of capture in the codec's data and in the header.
+// rawFrame is a frame of the codec cwi0 as VR2Gather's clients exchange it, with the time of capture in the codec's
+// data and in the header.
 func rawFrame(data []byte, capture time.Time) []byte {
 	header := vr2gather.NewFrameHeader(codec.CWI0.FourCC(), len(data), capture)
 	return codec.StampCWI0(header.Append(nil), data, capture)
@@ -282,14 +292,17 @@ func rawFrame(data []byte, capture time.Time) []byte {
 
 // somePoints is a frame of so many bytes.
 func somePoints(size int) []byte {
-	data := vr2gather.NewFrameHeader(vr2gather.CodecRawPoints, size-vr2gather.FrameHeaderSize, time.Now()).Append(make([]byte, 0, size))
+	data := vr2gather.NewFrameHeader(vr2gather.CodecRawPoints, size-vr2gather.FrameHeaderSize,
+		time.Now()).Append(make([]byte, 0, size))
 	return data[:size]
 }
 
-// TestBridgeWithoutConnector has a bridge publish frames that mean nothing, which come to another client as they were made.
+// TestBridgeWithoutConnector has a bridge publish frames that mean nothing, which come to another client as they were
+// made.
 func TestBridgeWithoutConnector(t *testing.T) {
 	url := openConference(t)
-	stop := bridgeTo(t, &Options{sfu: url, client: 3, layout: bridge.Layout{Tiles: 2, Qualities: 1}, input: true, debug: true})
+	stop := bridgeTo(t, &Options{sfu: url, client: 3, layout: bridge.Layout{Tiles: 2, Qualities: 1}, input: true,
+		debug: true})
 	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada", Receive: true})
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +312,8 @@ func TestBridgeWithoutConnector(t *testing.T) {
 	for end := time.After(patience); tiles[0] < 5 || tiles[1] < 5; {
 		select {
 		case f := <-session.Frames():
-			if len(f.Whole) != vr2gather.FrameHeaderSize+debugFrame || f.Codec != debugCodec || f.Track.Participant != "3" {
+			if len(f.Whole) != vr2gather.FrameHeaderSize+debugFrame || f.Codec != debugCodec ||
+				f.Track.Participant != "3" {
 				t.Fatalf("%d bytes of %v from %v", len(f.Whole), f.Codec, f.Track)
 			}
 			tiles[f.Track.Tile]++
@@ -316,11 +330,14 @@ func TestBridgeWithoutConnector(t *testing.T) {
 func TestBridgeTakesWhatTheConnectorReads(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
-	stop := bridgeTo(t, &Options{sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, output: true})
-	readable := (&upward{settings: &Options{layout: bridge.Layout{Tiles: 1, Qualities: 1}}}).describeCloud(vr2gather.CodecRawPoints)
+	stop := bridgeTo(t, &Options{sfu: url, port: n.bridge.String(), client: 1,
+		layout: bridge.Layout{Tiles: 1, Qualities: 1}, output: true})
+	readable := (&upward{settings: &Options{layout: bridge.Layout{Tiles: 1,
+		Qualities: 1}}}).describeCloud(vr2gather.CodecRawPoints)
 	foreign := readable
 	foreign.Name, foreign.VR2Gather = "other", false
-	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada-12", Publications: []volumetric.Publication{foreign, readable}})
+	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada-12",
+		Publications: []volumetric.Publication{foreign, readable}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +353,8 @@ func TestBridgeTakesWhatTheConnectorReads(t *testing.T) {
 		case now := <-ticker.C:
 			for _, name := range []string{foreign.Name, readable.Name} {
 				f := client.OutgoingFrame{Number: number, Capture: now, Data: somePoints(3000)}
-				if _, err := session.Publisher(name).WriteFrame(0, 0, f); err != nil && !errors.Is(err, client.ErrNotConnected) {
+				if _, err := session.Publisher(name).WriteFrame(0, 0, f); err != nil &&
+					!errors.Is(err, client.ErrNotConnected) {
 					t.Fatal(err)
 				}
 			}
@@ -346,7 +364,8 @@ func TestBridgeTakesWhatTheConnectorReads(t *testing.T) {
 				first = p.Frame
 			}
 			if p.Client != 12 || p.Length != 3000 || int(p.Frame-first) != came {
-				t.Fatalf("frame %d of client %d has %d bytes, expected frame %d of client 12, and 3000", p.Frame-first, p.Client, p.Length, came)
+				t.Fatalf("frame %d of client %d has %d bytes, expected frame %d of client 12, and 3000", p.Frame-first,
+					p.Client, p.Length, came)
 			}
 			came++
 		case <-end:
@@ -360,7 +379,8 @@ func TestBridgeTakesWhatTheConnectorReads(t *testing.T) {
 	}
 }
 
-// TestBridgeStopsSendingToASilentConnector has a connector that presents a secret, receives, falls silent and comes back.
+// TestBridgeStopsSendingToASilentConnector has a connector that presents a secret, receives, falls silent and comes
+// back.
 func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
@@ -368,7 +388,8 @@ func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
 	present := make([]byte, vr2gather.DatagramSize)
 	present[0], present[4] = 18, byte(len(secret)) // as docs/bridge.md has it
 	copy(present[8:], secret)
-	b := &Options{sfu: url, port: n.bridge.String(), secret: secret, client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, output: true}
+	b := &Options{sfu: url, port: n.bridge.String(), secret: secret, client: 1,
+		layout: bridge.Layout{Tiles: 1, Qualities: 1}, output: true}
 	if err := b.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -382,8 +403,10 @@ func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	publication := (&upward{settings: &Options{layout: bridge.Layout{Tiles: 1, Qualities: 1}}}).describeCloud(vr2gather.CodecRawPoints)
-	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada-12", Publications: []volumetric.Publication{publication}})
+	publication := (&upward{settings: &Options{layout: bridge.Layout{Tiles: 1,
+		Qualities: 1}}}).describeCloud(vr2gather.CodecRawPoints)
+	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada-12",
+		Publications: []volumetric.Publication{publication}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +422,8 @@ func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
 			select {
 			case now := <-ticker.C:
 				f := client.OutgoingFrame{Number: number, Capture: now, Data: somePoints(3000)}
-				if _, err := session.Publisher(publication.Name).WriteFrame(0, 0, f); err != nil && !errors.Is(err, client.ErrNotConnected) {
+				if _, err := session.Publisher(publication.Name).WriteFrame(0, 0, f); err != nil &&
+					!errors.Is(err, client.ErrNotConnected) {
 					t.Fatal(err)
 				}
 				number++
@@ -422,7 +446,8 @@ func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
 	n.answer.Store(&present)
 	publishUntil("frames for a connector that has the secret", func(came int) bool { return came > 5 })
 	n.answer.Store(nil)
-	publishUntil("frames are withheld from a silent connector", func(int) bool { return s.tally.Count(bridge.DropSilent) > 5 })
+	publishUntil("frames are withheld from a silent connector",
+		func(int) bool { return s.tally.Count(bridge.DropSilent) > 5 })
 	sent := s.summary().ToConnector.Datagrams
 	publishUntil("more frames are withheld", func(int) bool { return s.tally.Count(bridge.DropSilent) > 20 })
 	if now := s.summary().ToConnector.Datagrams; now != sent {
@@ -432,8 +457,9 @@ func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
 	publishUntil("frames for a connector that is back", func(came int) bool { return came > 5 })
 }
 
-// BenchmarkBridge sends frames of 100 kB through two bridges and a server, 100 per second. Its figures are those of the bridges' summaries: up is from
-// the last datagram of a frame to when the SDK has it, down from the last packet of a frame to when the connector was sent all of it.
+// BenchmarkBridge sends frames of 100 kB through two bridges and a server, 100 per second. Its figures are those of the
+// bridges' summaries: up is from the last datagram of a frame to when the SDK has it, down from the last packet of a
+// frame to when the connector was sent all of it.
 func BenchmarkBridge(b *testing.B) {
 	url := openConference(b)
 	from, to := openNeighbour(b), openNeighbour(b)

@@ -10,11 +10,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// TestBridgeTellsWhereThingsAre has a connector say where its object stands, before there is one, and later where it has moved to. Another participant is told.
+// TestBridgeTellsWhereThingsAre has a connector say where its object stands, before there is one, and later where it
+// has moved to. Another participant is told.
 func TestBridgeTellsWhereThingsAre(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
-	stop := bridgeTo(t, &Options{sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true})
+	stop := bridgeTo(t, &Options{sfu: url, port: n.bridge.String(), client: 1,
+		layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true})
 	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada", Receive: true})
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +58,8 @@ func TestBridgeTellsWhereThingsAre(t *testing.T) {
 			if !ok || told.Pose.Position[0] != x {
 				continue
 			}
-			if boxes := told.Pose.Boxes; told.Publication.Participant != "1" || len(boxes) != 1 || boxes[0].Max != [3]float32{1, 2, 3} {
+			if boxes := told.Pose.Boxes; told.Publication.Participant != "1" || len(boxes) != 1 ||
+				boxes[0].Max != [3]float32{1, 2, 3} {
 				t.Errorf("%v is told to have boxes %v", told.Publication, boxes)
 			}
 			x++

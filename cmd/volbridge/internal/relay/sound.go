@@ -22,12 +22,13 @@ type listening struct {
 	concealed int64
 }
 
-// say publishes a frame of the connector's sound as Opus, and tells whether it is of a codec that can be: others are published as they are, if they are from the
-// beginning.
+// say publishes a frame of the connector's sound as Opus, and reports whether it is of a codec that can be: others are
+// published as they are, if they are from the beginning.
 func (s *Relay) say(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
 	if !transcode.Speaks(f.Header.FourCC) {
 		if s.transcoding.tells(f.Header.FourCC) {
-			s.log.Warn("sound of the connector is not transcoded", "codec", f.Header.FourCC, "error", codec.ErrUnknown, "expected", vr2gather.CodecVoice)
+			s.log.Warn("sound of the connector is not transcoded", "codec", f.Header.FourCC, "error", codec.ErrUnknown,
+				"expected", vr2gather.CodecVoice)
 		}
 		return false
 	}
@@ -40,7 +41,8 @@ func (s *Relay) say(ctx context.Context, session *client.Session, f *bridge.Fram
 	speaker := s.transcoding.speaker
 	before := speaker.Concealed()
 	err := speaker.Push(transcode.Said{
-		Number: f.Number, Codec: f.Header.FourCC, Data: f.Data[vr2gather.FrameHeaderSize:][:f.Header.Length], End: f.Captured(), Came: f.Arrival,
+		Number: f.Number, Codec: f.Header.FourCC, Data: f.Data[vr2gather.FrameHeaderSize:][:f.Header.Length],
+		End: f.Captured(), Came: f.Arrival,
 	})
 	if err != nil {
 		s.tally.Add(bridge.DropCodec)
@@ -85,7 +87,8 @@ func (m *meeting) hear(p *client.Packet, number uint32) {
 	if captured.IsZero() {
 		captured = p.Arrival
 	}
-	l.Push(transcode.Heard{Sequence: p.SequenceNumber, Timestamp: p.Timestamp, Payload: p.Payload, Capture: captured, Came: time.Now()})
+	l.Push(transcode.Heard{Sequence: p.SequenceNumber, Timestamp: p.Timestamp, Payload: p.Payload, Capture: captured,
+		Came: time.Now()})
 	m.listen()
 }
 

@@ -51,7 +51,8 @@ func voiced(encoder *libspeex.Encoder, number int, hertz float64) []byte {
 	return append(vr2gather.NewFrameHeader(vr2gather.CodecVoice, len(data), time.Now()).Append(nil), data...)
 }
 
-// toned is how much of the amplitude of samples a frequency has, and how large its amplitude is, after the first tenth of a second.
+// toned is how much of the amplitude of samples a frequency has, and how large its amplitude is, after the first tenth
+// of a second.
 func toned(samples []float32, hertz float64) (part, amplitude float64) {
 	samples = samples[min(len(samples), libopus.Rate/10):]
 	var re, im, power float64
@@ -63,15 +64,16 @@ func toned(samples []float32, hertz float64) (part, amplitude float64) {
 	return amplitude / math.Sqrt(2*power/float64(len(samples))), amplitude
 }
 
-// TestBridgeTranscodesSound has the connector's sound come to a client by v1 as Opus, and the client's Opus to the connector as VR2Gather's sound, while that of one of
-// VR2Gather's own peers comes to the connector byte for byte.
+// TestBridgeTranscodesSound has the connector's sound come to a client by v1 as Opus, and the client's Opus to the
+// connector as VR2Gather's sound, while that of one of VR2Gather's own peers comes to the connector byte for byte.
 func TestBridgeTranscodesSound(t *testing.T) {
 	if err := transcode.SoundAvailable(); err != nil {
 		t.Skipf("skipped: %v", err)
 	}
 	s := openSoundTest(t)
 	stop := bridgeTo(t, &Options{
-		sfu: s.url, port: s.n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true, output: true, transcode: true, packs: codec.Raw,
+		sfu: s.url, port: s.n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true,
+		output: true, transcode: true, packs: codec.Raw,
 	})
 	tone := opus.Tone()
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -82,7 +84,8 @@ func TestBridgeTranscodesSound(t *testing.T) {
 		case now := <-ticker.C:
 			s.speak()
 			// Before the connection is there nothing is sent.
-			_, _ = s.session.Publisher(opusName).WritePackets(0, 0, now, [][]byte{tone.Packets[s.said%len(tone.Packets)].Data})
+			_, _ = s.session.Publisher(opusName).WritePackets(0, 0, now,
+				[][]byte{tone.Packets[s.said%len(tone.Packets)].Data})
 		case p := <-s.session.Packets():
 			s.hearOpus(&p)
 		case p := <-s.n.sounds:
@@ -107,10 +110,12 @@ func TestBridgeTranscodesSound(t *testing.T) {
 		t.Errorf("the peer: %v", fault)
 	}
 	sum := stop()
-	if sum.Transcoding.SoundUp.P50 == nil || *sum.Transcoding.SoundUp.P50 < 2.5 || sum.Transcoding.SoundDown.P50 == nil || *sum.Transcoding.SoundDown.P50 < 4.6 {
+	if sum.Transcoding.SoundUp.P50 == nil || *sum.Transcoding.SoundUp.P50 < 2.5 ||
+		sum.Transcoding.SoundDown.P50 == nil || *sum.Transcoding.SoundDown.P50 < 4.6 {
 		t.Errorf("transcoding adds %+v, expected what the codecs look ahead at least", sum.Transcoding)
 	}
-	if n := sum.Dropped["frames_not_transcoded"] + sum.Dropped["received_frames_not_transcoded"] + sum.Dropped["received_audio_malformed"]; n > 0 {
+	if n := sum.Dropped["frames_not_transcoded"] + sum.Dropped["received_frames_not_transcoded"] +
+		sum.Dropped["received_audio_malformed"]; n > 0 {
 		t.Errorf("dropped: %v", sum.Dropped)
 	}
 }
@@ -122,7 +127,8 @@ func openSoundTest(t *testing.T) *soundTest {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
 	settings := testbed.ConferenceConfig()
-	settings.VR2Gather.Enabled, settings.VR2Gather.RequireToken, settings.VR2Gather.DefaultRoom = true, false, defaultRoom
+	settings.VR2Gather.Enabled, settings.VR2Gather.RequireToken, settings.VR2Gather.DefaultRoom = true, false,
+		defaultRoom
 	c, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
@@ -133,13 +139,15 @@ func openSoundTest(t *testing.T) *soundTest {
 	})
 	s := &soundTest{t: t, url: c.Server.URL(), n: openNeighbour(t)}
 	s.session, err = client.Join(t.Context(), client.Config{
-		URL: c.Server.URL(), Room: defaultRoom, Identity: "ada-12", Publications: []volumetric.Publication{opus.Publication(opusName)}, Receive: true,
+		URL: c.Server.URL(), Room: defaultRoom, Identity: "ada-12",
+		Publications: []volumetric.Publication{opus.Publication(opusName)}, Receive: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.session.Close() })
-	s.peer, err = oldpeer.Dial(t.Context(), oldpeer.Config{Server: strings.TrimPrefix(c.Server.URL(), "ws://"), Client: 7, Tiles: 1, Qualities: 1, Addresses: "127."})
+	s.peer, err = oldpeer.Dial(t.Context(), oldpeer.Config{Server: strings.TrimPrefix(c.Server.URL(), "ws://"),
+		Client: 7, Tiles: 1, Qualities: 1, Addresses: "127."})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,17 +19,20 @@ type Summary struct {
 	// FromConnector is what came from the connector, ToConnector what it was sent. Frames are tile frames.
 	FromConnector bridge.InletCounts  `json:"from_connector"`
 	ToConnector   bridge.OutletCounts `json:"to_connector"`
-	// Received is what became of the tile frames that the server was to send. Those that are complete were handed to the connector, or dropped as below.
+	// Received is what became of the tile frames that the server was to send. Those that are complete were handed to
+	// the connector, or dropped as below.
 	Received client.FrameCounts `json:"received"`
-	// Up is from the last datagram of a frame to when it was handed over to be sent to the server, Down from the last packet of a frame to when all its
-	// datagrams were sent to the connector.
+	// Up is from the last datagram of a frame to when it was handed over to be sent to the server, Down from the last
+	// packet of a frame to when all its datagrams were sent to the connector.
 	Up   distribution.Percentiles `json:"up_ms"`
 	Down distribution.Percentiles `json:"down_ms"`
-	// Transcoding is what transcoding adds to the two, and to sound, from when a frame comes to when it is turned into the other codec; null where nothing is transcoded.
+	// Transcoding is what transcoding adds to the two, and to sound, from when a frame comes to when it is turned into
+	// the other codec; null if nothing is transcoded.
 	Transcoding *TranscodingSummary `json:"transcoding"`
 	// Dropped is what was dropped, by reason.
 	Dropped map[string]int64 `json:"dropped"`
-	// Uplink is what was handed over and not sent: since nobody takes it, since the uplink cannot carry it, and since it had waited for the uplink for too long.
+	// Uplink is what was handed over and not sent: since nobody takes it, since the uplink cannot carry it, and since
+	// it had waited for the uplink for too long.
 	Uplink UplinkSummary `json:"uplink"`
 }
 
@@ -78,12 +81,14 @@ func (s *Relay) summary() Summary {
 		Up:          s.figures.up.Percentiles(),
 		Down:        s.figures.down.Percentiles(),
 		Dropped:     s.tally.Counts(),
-		Uplink:      UplinkSummary{Paused: s.figures.uplink.Paused, GivenUp: s.figures.uplink.GivenUp, Dropped: s.figures.uplink.Dropped},
+		Uplink: UplinkSummary{Paused: s.figures.uplink.Paused, GivenUp: s.figures.uplink.GivenUp,
+			Dropped: s.figures.uplink.Dropped},
 	}
 	if s.settings.transcode {
 		b.Transcoding = &TranscodingSummary{
 			Up: s.figures.packed.Percentiles(), Down: s.figures.unpacked.Percentiles(),
-			SoundUp: s.figures.spoken.Percentiles(), SoundDown: s.figures.heard.Percentiles(), Concealed: s.figures.concealed,
+			SoundUp: s.figures.spoken.Percentiles(), SoundDown: s.figures.heard.Percentiles(),
+			Concealed: s.figures.concealed,
 		}
 	}
 	if s.local != nil {
@@ -95,7 +100,8 @@ func (s *Relay) summary() Summary {
 	return b
 }
 
-// watch logs every second what was dropped since the last one, and figures where they are wanted, until the context ends.
+// watch logs every second what was dropped since the last one, and figures where they are wanted, until the context
+// ends.
 func (s *Relay) watch(ctx context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()

@@ -16,8 +16,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// transcoding turns the connector's uncompressed points into a codec's frames, and others' frames into uncompressed points, and sound likewise. It lives as long as the
-// bridge.
+// transcoding turns the connector's uncompressed points into a codec's frames, and others' frames into uncompressed
+// points, and sound likewise. It lives as long as the bridge.
 type transcoding struct {
 	packs codec.FourCC
 	// up is by track, down by publication and tile.
@@ -25,7 +25,8 @@ type transcoding struct {
 	down *transcode.Pool[volumetric.TrackRef, unpackable, unpacked]
 	// speaker makes Opus of the connector's sound. It belongs to the goroutine that sends to the server.
 	speaker *transcode.Speaker
-	// listeners make VR2Gather's sound of that of the clients with these numbers. They belong to the goroutine that serves the connector.
+	// listeners make VR2Gather's sound of that of the clients with these numbers. They belong to the goroutine that
+	// serves the connector.
 	listeners map[uint32]*listening
 
 	// told are the codecs that are in the log, since nothing can be done with them.
@@ -33,10 +34,12 @@ type transcoding struct {
 	told map[codec.FourCC]bool
 }
 
-// wholeFrames is the memory of transcoded frames, from one frame to the next. A pointer goes in and out without an allocation.
+// wholeFrames is the memory of transcoded frames, from one frame to the next. A pointer goes in and out without an
+// allocation.
 var wholeFrames = sync.Pool{New: func() any { return new([]byte) }}
 
-// packable is a frame of the connector's that came at a time; packed is what became of it, in memory that goes back to whole.
+// packable is a frame of the connector's that came at a time; packed is what became of it, in memory that goes back to
+// whole.
 type packable struct {
 	frame *bridge.Frame
 	came  time.Time
@@ -77,7 +80,8 @@ func newTranscoding(packs codec.Codec) (*transcoding, error) {
 		unpackers = append(unpackers, unpacker{transcode.NewUnpacker()})
 	}
 	return &transcoding{
-		packs: packs.FourCC(), up: transcode.NewPool[int](packers), down: transcode.NewPool[volumetric.TrackRef](unpackers),
+		packs: packs.FourCC(), up: transcode.NewPool[int](packers),
+		down:    transcode.NewPool[volumetric.TrackRef](unpackers),
 		speaker: speaker, listeners: make(map[uint32]*listening), told: make(map[codec.FourCC]bool),
 	}, nil
 }
@@ -103,7 +107,7 @@ func (t *transcoding) unpacked() <-chan unpacked {
 	return t.down.Results()
 }
 
-// tells whether something about a codec is news.
+// reports whether something about a codec is news.
 func (t *transcoding) tells(fourCC codec.FourCC) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,7 +140,7 @@ func (u unpacker) Do(in unpackable) unpacked {
 	return out
 }
 
-// convert has a frame of the connector's transcoded, and tells whether it is.
+// convert has a frame of the connector's transcoded, and reports whether it is.
 func (s *Relay) convert(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
 	if f.Kind == volumetric.KindAudio {
 		return s.say(ctx, session, f)
@@ -144,13 +148,15 @@ func (s *Relay) convert(ctx context.Context, session *client.Session, f *bridge.
 	return s.pack(session, f)
 }
 
-// pack has points transcoded, and tells whether they are: those of other codecs are published as they are, if they are from the beginning.
+// pack has points transcoded, and reports whether they are: those of other codecs are published as they are, if they are
+// from the beginning.
 func (s *Relay) pack(session *client.Session, f *bridge.Frame) bool {
 	published := s.upward.cloud
 	switch {
 	case f.Header.FourCC != vr2gather.CodecRawPoints:
 		if s.transcoding.tells(f.Header.FourCC) {
-			s.log.Warn("frames of the connector are not transcoded", "codec", f.Header.FourCC, "error", codec.ErrUnknown, "expected", vr2gather.CodecRawPoints)
+			s.log.Warn("frames of the connector are not transcoded", "codec", f.Header.FourCC, "error",
+				codec.ErrUnknown, "expected", vr2gather.CodecRawPoints)
 		}
 		return false
 	case published != nil && published.VR2Gather:
@@ -201,7 +207,8 @@ func (m *meeting) deliverUnpacked(ctx context.Context, u unpacked) {
 	if u.err != nil {
 		m.tally.Add(bridge.DropReceivedCodec)
 		if errors.Is(u.err, codec.ErrUnknown) && m.transcoding.tells(u.frame.Codec) {
-			m.log.Warn("frames for the connector are not transcoded", "participant", u.frame.Track.Participant, "error", codecs.Explain(u.frame.Codec, u.err))
+			m.log.Warn("frames for the connector are not transcoded", "participant", u.frame.Track.Participant, "error",
+				codecs.Explain(u.frame.Codec, u.err))
 		}
 		return
 	}
@@ -209,7 +216,8 @@ func (m *meeting) deliverUnpacked(ctx context.Context, u unpacked) {
 	m.figures.unpacked.Add(u.done.Sub(u.came))
 	m.mu.Unlock()
 	m.deliver(ctx, &bridge.Received{
-		Kind: volumetric.KindVideo, Client: u.client, Tile: u.frame.Track.Tile, Quality: u.frame.Track.Quality, Number: uint32(u.frame.Number), Data: *u.whole,
+		Kind: volumetric.KindVideo, Client: u.client, Tile: u.frame.Track.Tile, Quality: u.frame.Track.Quality,
+		Number: uint32(u.frame.Number), Data: *u.whole,
 	}, func(long time.Duration) { m.wait(ctx, long) })
 	m.passed(m.session.ServerTime(time.Now()).Sub(u.frame.Complete))
 }

@@ -46,7 +46,8 @@ func packedRaw(t testing.TB, cloud *pointcloud.Cloud, capture time.Time) []byte 
 	return rawFrame(encoded(t, codec.CWI0, cloud), capture)
 }
 
-// sameCloud fails where a frame does not decode to a cloud, in any order, with places that are off by so many metres at most.
+// sameCloud fails where a frame does not decode to a cloud, in any order, with places that are off by so many metres at
+// most.
 func sameCloud(t *testing.T, c codec.Codec, data []byte, want *pointcloud.Cloud, off float64) {
 	t.Helper()
 	var got pointcloud.Cloud
@@ -69,7 +70,8 @@ func sameCloud(t *testing.T, c codec.Codec, data []byte, want *pointcloud.Cloud,
 		k := theirs[i]
 		for axis := range 3 {
 			if d := math.Abs(float64(got.Positions[j][axis] - want.Positions[k][axis])); got.Colors[j] != want.Colors[k] || d > off {
-				t.Fatalf("point %v, %v, expected %v, %v", got.Positions[j], got.Colors[j], want.Positions[k], want.Colors[k])
+				t.Fatalf("point %v, %v, expected %v, %v", got.Positions[j], got.Colors[j], want.Positions[k],
+					want.Colors[k])
 			}
 		}
 	}
@@ -94,7 +96,8 @@ func bridgeTranscodes(t *testing.T, c codec.Codec) {
 	url := openConference(t)
 	n := openNeighbour(t)
 	stop := bridgeTo(t, &Options{
-		sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true, output: true, transcode: true, packs: c,
+		sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true,
+		output: true, transcode: true, packs: c,
 	})
 	body := (&upward{settings: &Options{layout: bridge.Layout{Tiles: 1, Qualities: 1}}}).describeCloud(c.FourCC())
 	body.VR2Gather = false
@@ -120,7 +123,8 @@ func bridgeTranscodes(t *testing.T, c codec.Codec) {
 			// Before the connection is there nothing is sent.
 			_, _ = session.Publisher(body.Name).WriteFrame(0, 0, f)
 		case f := <-session.Frames():
-			if f.Codec != c.FourCC() || f.Whole != nil || f.Track.Participant != "1" || time.Since(f.Capture).Abs() > patience {
+			if f.Codec != c.FourCC() || f.Whole != nil || f.Track.Participant != "1" ||
+				time.Since(f.Capture).Abs() > patience {
 				t.Fatalf("frame of codec %v from %v, captured at %v", f.Codec, f.Track, f.Capture)
 			}
 			sameCloud(t, c, f.Data, ours, 0.0005)
@@ -138,17 +142,20 @@ func bridgeTranscodes(t *testing.T, c codec.Codec) {
 		}
 	}
 	s := stop()
-	if s.Transcoding == nil || s.Transcoding.Up.P50 == nil || s.Transcoding.Down.P99 == nil || *s.Up.Max < *s.Transcoding.Up.P50 || s.Dropped["frames_not_transcoded"] > 0 {
+	if s.Transcoding == nil || s.Transcoding.Up.P50 == nil || s.Transcoding.Down.P99 == nil ||
+		*s.Up.Max < *s.Transcoding.Up.P50 || s.Dropped["frames_not_transcoded"] > 0 {
 		t.Errorf("summary is %+v", s)
 	}
 }
 
-// TestBridgePassesOnWhatItCannotTranscode has a connector send points of a codec that there is none of: they are published as they are.
+// TestBridgePassesOnWhatItCannotTranscode has a connector send points of a codec that there is none of: they are
+// published as they are.
 func TestBridgePassesOnWhatItCannotTranscode(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
 	stop := bridgeTo(t, &Options{
-		sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true, transcode: true, packs: codec.Raw,
+		sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true,
+		transcode: true, packs: codec.Raw,
 	})
 	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada", Receive: true})
 	if err != nil {
@@ -179,8 +186,8 @@ func TestBridgePassesOnWhatItCannotTranscode(t *testing.T) {
 	}
 }
 
-// BenchmarkBridgeTranscode sends clouds of 40,000 points through two bridges that transcode and a server, 30 per second. Its figures are what transcoding adds in
-// each, waiting included.
+// BenchmarkBridgeTranscode sends clouds of 40,000 points through two bridges that transcode and a server, 30 per
+// second. Its figures are what transcoding adds in each, waiting included.
 func BenchmarkBridgeTranscode(b *testing.B) {
 	if !draco.Available() {
 		b.Skip("skipped: built without Draco")
@@ -188,8 +195,10 @@ func BenchmarkBridgeTranscode(b *testing.B) {
 	url := openConference(b)
 	from, to := openNeighbour(b), openNeighbour(b)
 	layout := bridge.Layout{Tiles: 1, Qualities: 1}
-	stopFrom := bridgeTo(b, &Options{sfu: url, port: from.bridge.String(), client: 1, layout: layout, input: true, transcode: true})
-	stopTo := bridgeTo(b, &Options{sfu: url, port: to.bridge.String(), client: 2, layout: layout, output: true, transcode: true})
+	stopFrom := bridgeTo(b, &Options{sfu: url, port: from.bridge.String(), client: 1, layout: layout, input: true,
+		transcode: true})
+	stopTo := bridgeTo(b, &Options{sfu: url, port: to.bridge.String(), client: 2, layout: layout, output: true,
+		transcode: true})
 	points := encoded(b, codec.CWI0, someFigure(40_000))
 	ticker := time.NewTicker(time.Second / 30)
 	defer ticker.Stop()

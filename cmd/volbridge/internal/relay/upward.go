@@ -20,8 +20,8 @@ type upward struct {
 	tally    *bridge.Tally
 	log      *slog.Logger
 	instants *bridge.Instants
-	// cloud and voice describe what is published, nil before the first frame of each, which names the codec. VR2Gather announces a cloud of one tile also for
-	// users that never send one.
+	// cloud and voice describe what is published, nil before the first frame of each, which names the codec. VR2Gather
+	// announces a cloud of one tile also for users that never send one.
 	cloud, voice *volumetric.Publication
 	// voiceFrame is the number of the next frame of sound.
 	voiceFrame uint32
@@ -64,7 +64,7 @@ func asItIs(f *bridge.Frame) outgoing {
 	return outgoing{Frame: f, codec: f.Header.FourCC, data: f.Data}
 }
 
-// send sends one frame, and tells whether it could. What nobody takes is counted by the session.
+// send sends one frame, and reports whether it could. What nobody takes is counted by the session.
 func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) bool {
 	if p := u.published(f.Kind); p != nil && p.VR2Gather == f.foreign {
 		u.tally.Add(bridge.DropCodec)
@@ -81,7 +81,8 @@ func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) 
 		taken, err = u.speak(publisher, f)
 	} else {
 		number, capture := u.instants.Of(f.Track, f.Header.TimestampMS, f.Arrival)
-		taken, err = publisher.WriteFrame(f.Tile, f.Quality, client.OutgoingFrame{Number: number, Capture: capture, Codec: f.codec, Data: f.data})
+		taken, err = publisher.WriteFrame(f.Tile, f.Quality,
+			client.OutgoingFrame{Number: number, Capture: capture, Codec: f.codec, Data: f.data})
 	}
 	if err != nil {
 		u.tally.Add(bridge.DropUnsent)
@@ -118,7 +119,7 @@ func (u *upward) speak(publisher *client.Publisher, f outgoing) (taken bool, err
 	return publisher.WritePackets(0, 0, f.Arrival, payloads)
 }
 
-// publisher is where frames of the kind go, nil where the server does not take them.
+// publisher is where frames of the kind go, nil if the server does not take them.
 func (u *upward) publisher(ctx context.Context, session *client.Session, f outgoing) *client.Publisher {
 	place := &u.cloud
 	if f.Kind == volumetric.KindAudio {
@@ -144,7 +145,8 @@ func (u *upward) publisher(ctx context.Context, session *client.Session, f outgo
 		return nil
 	}
 	*place = &publication
-	u.log.Info("publishing", "publication", publication.Name, "type", publication.Codec.MIMEType, "codec", publication.Codec.Format, "tiles", len(publication.Tiles), "qualities", len(publication.Qualities))
+	u.log.Info("publishing", "publication", publication.Name, "type", publication.Codec.MIMEType, "codec",
+		publication.Codec.Format, "tiles", len(publication.Tiles), "qualities", len(publication.Qualities))
 	return publisher
 }
 
@@ -174,10 +176,11 @@ func (u *upward) describe(f outgoing) volumetric.Publication {
 // describeCloud describes the connector's tiles. How large they are and what a quality takes nobody has said.
 func (u *upward) describeCloud(codec volumetric.FourCC) volumetric.Publication {
 	return volumetric.Publication{
-		Name:      cloudName,
-		Kind:      volumetric.KindVideo,
-		Mode:      volumetric.ModeAlternatives,
-		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, Format: "codec=" + codec.String()},
+		Name: cloudName,
+		Kind: volumetric.KindVideo,
+		Mode: volumetric.ModeAlternatives,
+		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, Format: "codec=" +
+			codec.String()},
 		Tiles:     make([]volumetric.Tile, u.settings.layout.Tiles),
 		Qualities: make([]volumetric.QualityLevel, u.settings.layout.Qualities),
 		VR2Gather: true,

@@ -21,7 +21,7 @@ type audience struct {
 // errAudience says which flags go together.
 var errAudience = errors.New("expected --audience together with --regions, --detail-distance or both")
 
-// onlookers reads who looks at what is published; nil where all points count alike.
+// onlookers reads who looks at what is published; nil if all points count alike.
 func (o *Options) onlookers() (*audience, error) {
 	field, err := o.Worth.Field()
 	if err != nil {
@@ -43,7 +43,7 @@ func (o *Options) onlookers() (*audience, error) {
 	return &audience{config, place}, nil
 }
 
-// before is a source as it is worth sending to the audience. Where that fails the source is closed.
+// before is a source as it is worth sending to the audience. If that fails the source is closed.
 func (a *audience) before(source capture.Source) (capture.Source, error) {
 	thinned, err := worth.NewSource(source, a.worth, a.place)
 	if err != nil {

@@ -20,7 +20,8 @@ func lookedAt(t *testing.T, line string) (*Options, Settings, error) {
 	if err := f.Parse(strings.Fields(line)); err != nil {
 		t.Fatal(err)
 	}
-	p.Source, p.Mode, p.Name, p.Qualities, p.Tiling, p.Codec = "synthetic", "alternatives", "body", "all=100%:9", "direction", "raw"
+	p.Source, p.Mode, p.Name, p.Qualities, p.Tiling, p.Codec = "synthetic", "alternatives", "body", "all=100%:9",
+		"direction", "raw"
 	p.Capture.Points, p.Capture.FPS = 2000, 100
 	settings, err := p.Settings(slog.New(slog.DiscardHandler))
 	return &p, settings, err

@@ -1,5 +1,6 @@
-// Package production is what is captured and what is made of it, as the flags of publishing and of recording say: the source, the
-// tiles, the qualities, the codec and the audience. Its values are plain data; package produce does the work.
+// Package production is what is captured and what is made of it, as the flags of publishing and of recording say: the
+// source, the tiles, the qualities, the codec and the audience. Its values are plain data; package produce does the
+// work.
 package production
 
 import (
@@ -58,34 +59,48 @@ func DefaultOptions() Options { return Options{Capture: capture.DefaultOptions()
 // Flags registers the flags that say what is captured, and what is made of it. points is the default of --points.
 func (o *Options) Flags(f *pflag.FlagSet, points int) {
 	f.StringVar(&o.Source, "source", "synthetic", "where the clouds come from: "+strings.Join(capture.Kinds(), ", "))
-	f.StringArrayVar(&o.Background, "background", nil, "what of depth images is not the object, may be given several times: "+depth.BackgroundGrammar)
-	f.StringVar(&o.Capture.Calibration, "calibration", "", "where several cameras stand, a file in YAML or JSON; without, all stand at the origin")
+	f.StringArrayVar(&o.Background, "background", nil,
+		"what of depth images is not the object, may be given several times: "+depth.BackgroundGrammar)
+	f.StringVar(&o.Capture.Calibration, "calibration", "",
+		"where several cameras stand, a file in YAML or JSON; without, all stand at the origin")
 	f.Float64Var(&o.Capture.FPS, "fps", 0, "frames per second; 0 takes the source's own rate, 30 where it has none")
-	f.IntVar(&o.Capture.Points, "points", points, "points per frame at most; larger frames are sampled down evenly; 0 takes all")
-	f.IntVar(&o.Capture.Seed, "seed", 0, "looks and motion of the synthetic figure, the order of points, and the clusters of kmeans")
+	f.IntVar(&o.Capture.Points, "points", points,
+		"points per frame at most; larger frames are sampled down evenly; 0 takes all")
+	f.IntVar(&o.Capture.Seed, "seed", 0, "looks and motion of the synthetic figure, the order of points, and the "+
+		"clusters of kmeans")
 	o.Cameras.Add(f)
 	f.StringVar(&o.Tiling, "tiling", "direction", "how the object is cut into tiles: "+tilingHelp)
-	f.IntVar(&o.Tiles, "tiles", 0, fmt.Sprintf("number of tiles; 0 is what is usual: 4 by direction, which has %v", pointcloud.TileCounts()))
-	f.StringVar(&o.Labels, "label-tiles", "", "tiles of --tiling labels as NAME=LABEL[+LABEL…],…; without, the body parts of the synthetic figure")
+	f.IntVar(&o.Tiles, "tiles", 0, fmt.Sprintf("number of tiles; 0 is what is usual: 4 by direction, which has %v",
+		pointcloud.TileCounts()))
+	f.StringVar(&o.Labels, "label-tiles", "",
+		"tiles of --tiling labels as NAME=LABEL[+LABEL…],…; without, the body parts of the synthetic figure")
 	f.StringVar(&o.Qualities, "qualities", defaultQualities, ladder.Grammar)
-	f.StringVar(&o.Split, "split", "", "qualities as descriptions that add up, by their shares of the points in %, as in 60,25,15[:BITS[:SPEED]]")
-	f.StringVar(&o.Sampling, "sampling", samplingEven, "which points qualities with fewer than all keep: even; importance, which has more of them at edges of colours and shapes; or voxels, each the mean of what is within, as large as gives about so many")
-	f.StringVar(&o.Weights, "label-weights", "", "with --sampling importance, how much more likely points are kept by label, as LABEL=FACTOR,…")
+	f.StringVar(&o.Split, "split", "", "qualities as descriptions that add up, by their shares of the points in %, "+
+		"as in 60,25,15[:BITS[:SPEED]]")
+	f.StringVar(&o.Sampling, "sampling", samplingEven,
+		"which points qualities with fewer than all keep: even; importance, which has more of them at edges of "+
+			"colours and shapes; or voxels, each the mean of what is within, as large as gives about so many")
+	f.StringVar(&o.Weights, "label-weights", "",
+		"with --sampling importance, how much more likely points are kept by label, as LABEL=FACTOR,…")
 	f.StringVar(&o.Codec, "codec", "", codecs.Grammar+"; without, draco where it is built in")
 	f.StringVar(&o.Name, "publication", "body", "name of the publication")
 	f.StringVar(&o.Mode, "mode", string(volumetric.ModeAlternatives),
-		"alternatives: receivers get one quality of each tile; descriptions: qualities complement each other, receivers get any of them")
+		"alternatives: receivers get one quality of each tile; descriptions: qualities complement each other, "+
+			"receivers get any of them")
 }
 
 // PublishFlags registers the flags of production that publishing has and recording has not.
 func (o *Options) PublishFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.ColorQuality, "color-quality", 0, fmt.Sprintf("quality of colours that the codec keeps with loss, "+
 		"1 to 100 as JPEG counts it; 0 is %d", codec.DefaultColorQuality))
-	f.DurationVar(&o.Within, "encode-within", 0, "how long after its capture a frame is to be encoded: what will not be done by "+
-		"then is not begun; 0 is three frame intervals")
-	f.BoolVar(&o.VR2Gather, "vr2gather", false, "publish what clients of VR2Gather can read, too: frames with its header, and "+
-		"the codec cwi0")
-	f.StringVar(&o.Audience, "audience", "", "where those stand who look at the object, X,Y,Z in metres in its own coordinates: "+
+	f.DurationVar(&o.Within, "encode-within", 0,
+		"how long after its capture a frame is to be encoded: what will not be done by "+
+			"then is not begun; 0 is three frame intervals")
+	f.BoolVar(&o.VR2Gather, "vr2gather", false,
+		"publish what clients of VR2Gather can read, too: frames with its header, and "+
+			"the codec cwi0")
+	f.StringVar(&o.Audience, "audience", "", "where those stand who look at the object, X,Y,Z in metres in its own "+
+		"coordinates: "+
 		"what they see less of has fewer points, by --regions and --detail-distance")
 	o.Worth.Add(f, "")
 }
@@ -152,7 +167,8 @@ func (o *Options) Settings(log *slog.Logger) (Settings, error) {
 		return Settings{}, err
 	}
 	return Settings{
-		Config:   produce.Config{Tiling: tiling, Importance: importance, Voxels: o.Sampling == samplingVoxels, Levels: levels, Mode: mode, Codec: c, ColorQuality: o.ColorQuality, Limit: o.Within, Log: log},
+		Config: produce.Config{Tiling: tiling, Importance: importance, Voxels: o.Sampling == samplingVoxels,
+			Levels: levels, Mode: mode, Codec: c, ColorQuality: o.ColorQuality, Limit: o.Within, Log: log},
 		audience: onlookers,
 	}, nil
 }
@@ -170,7 +186,8 @@ func (o *Options) Open(settings Settings) (capture.Source, error) {
 }
 
 // Prepare makes the producer of a source's frames, and describes what it will publish.
-func (o *Options) Prepare(ctx context.Context, settings Settings, source capture.Source) (*produce.Producer, volumetric.Publication, error) {
+func (o *Options) Prepare(ctx context.Context, settings Settings, source capture.Source) (*produce.Producer,
+	volumetric.Publication, error) {
 	config := settings.Config
 	config.Box = source.Info().Box
 	producer, err := produce.New(source, config)
@@ -187,13 +204,16 @@ func (o *Options) Prepare(ctx context.Context, settings Settings, source capture
 	return producer, description, nil
 }
 
-// describe describes a publication. Frames name their codec themselves; the format lets a receiver know before the first of them.
-func describe(name string, config produce.Config, rate float64, tiles []volumetric.Tile, qualities []volumetric.QualityLevel) volumetric.Publication {
+// describe describes a publication. Frames name their codec themselves; the format lets a receiver know before the
+// first of them.
+func describe(name string, config produce.Config, rate float64, tiles []volumetric.Tile,
+	qualities []volumetric.QualityLevel) volumetric.Publication {
 	return volumetric.Publication{
-		Name:      name,
-		Kind:      volumetric.KindVideo,
-		Mode:      config.Mode,
-		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, Format: "codec=" + config.Codec.FourCC().String()},
+		Name: name,
+		Kind: volumetric.KindVideo,
+		Mode: config.Mode,
+		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, Format: "codec=" +
+			config.Codec.FourCC().String()},
 		FrameRate: rate,
 		Tiles:     tiles,
 		Qualities: qualities,

@@ -14,7 +14,8 @@ import (
 )
 
 // tilingHelp explains the tilings.
-const tilingHelp = "direction; cameras, by the set of those that saw a point (1, 3, 7, 15, 31 … tiles for 1, 2, 3, 4, 5 … cameras); octants (8); " +
+const tilingHelp = "direction; cameras, by the set of those that saw a point (1, 3, 7, 15, 31 … tiles for 1, 2, 3, " +
+	"4, 5 … cameras); octants (8); " +
 	"kmeans, around centres in the first frame; labels, by --label-tiles and one more for the rest"
 
 // defaultQualities are the qualities where neither --qualities nor --split says anything.
@@ -30,9 +31,11 @@ const (
 // Errors of cutting.
 var (
 	errSampling = errors.New("--sampling: expected even, importance or voxels, the latter two in mode alternatives")
-	errWeights  = errors.New("--label-weights: expected LABEL=FACTOR,… with labels of 0 to 65535, and --sampling importance")
-	errLabels   = errors.New("--label-tiles: expected NAME=LABEL[+LABEL…],… with labels of 0 to 65535")
-	errSplit    = errors.New("--split: expected shares in % that add up to 100, as in 60,25,15 or 60,25,15:11:10, with --mode descriptions and without --qualities")
+	errWeights  = errors.New("--label-weights: expected LABEL=FACTOR,… with labels of 0 to 65535, and --sampling " +
+		"importance")
+	errLabels = errors.New("--label-tiles: expected NAME=LABEL[+LABEL…],… with labels of 0 to 65535")
+	errSplit  = errors.New("--split: expected shares in % that add up to 100, as in 60,25,15 or 60,25,15:11:10, " +
+		"with --mode descriptions and without --qualities")
 )
 
 // cut is how the object is cut into tiles.
@@ -102,7 +105,8 @@ func (o *Options) levels(mode volumetric.Mode) ([]ladder.Level, error) {
 		sum += percent
 		items = append(items, fmt.Sprintf("part%d=%s%%%s", i+1, share, coding))
 	}
-	// Shares are written with some digits; what is missing to 100 by their rounding belongs to the last one all the same.
+	// Shares are written with some digits; what is missing to 100 by their rounding belongs to the last one all the
+	// same.
 	if math.Abs(sum-100) > 0.05 {
 		return nil, fmt.Errorf("%w: they add up to %g", errSplit, sum)
 	}
@@ -123,7 +127,8 @@ func (o *Options) importance(mode volumetric.Mode) (*pointcloud.ImportanceConfig
 	switch {
 	case o.Weights != "" && o.Sampling != samplingImportance:
 		return nil, errWeights
-	case o.Sampling == "" || o.Sampling == samplingEven || o.Sampling == samplingVoxels && mode == volumetric.ModeAlternatives:
+	case o.Sampling == "" || o.Sampling == samplingEven || o.Sampling == samplingVoxels &&
+		mode == volumetric.ModeAlternatives:
 		return nil, nil
 	case o.Sampling != samplingImportance || mode != volumetric.ModeAlternatives:
 		return nil, fmt.Errorf("%w, got %.32q in mode %s", errSampling, o.Sampling, mode)

@@ -20,7 +20,8 @@ func TestCut(t *testing.T) {
 		t.Errorf("the figure's parts are %v, error %v", tiler.Tiles(), err)
 	}
 	spec, err = (&Options{Source: "ply:faces", Tiling: "labels", Labels: "face=1+2,hair=7"}).cut()
-	if err != nil || len(spec.Parts) != 2 || spec.Parts[0].Name != "face" || len(spec.Parts[0].Labels) != 2 || spec.Parts[1].Labels[0] != 7 {
+	if err != nil || len(spec.Parts) != 2 || spec.Parts[0].Name != "face" || len(spec.Parts[0].Labels) != 2 ||
+		spec.Parts[1].Labels[0] != 7 {
 		t.Errorf("got %+v, error %v", spec, err)
 	}
 }
@@ -28,7 +29,8 @@ func TestCut(t *testing.T) {
 // TestSplitLevels: shares add up to all points, also where they are written with few digits.
 func TestSplitLevels(t *testing.T) {
 	for _, split := range []string{"60,25,15", "33.33,33.33,33.33", "100", "60,25,15:9:0"} {
-		p := &Options{Qualities: defaultQualities, Split: split, Mode: string(volumetric.ModeDescriptions), Codec: "raw", Name: "body"}
+		p := &Options{Qualities: defaultQualities, Split: split, Mode: string(volumetric.ModeDescriptions),
+			Codec: "raw", Name: "body"}
 		settings, err := p.Settings(slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatalf("%s: %v", split, err)

@@ -113,7 +113,8 @@ func (b *broadcast) follow(ctx context.Context, session presence, failures <-cha
 			peer.LogEvent(b.log, e)
 		case now := <-ticker.C:
 			counts := b.take(now)
-			_, _ = fmt.Fprintln(b.console, producedLine(b.description.Name, &counts, session.Uplink().Estimate, now.Sub(last)))
+			_, _ = fmt.Fprintln(b.console, producedLine(b.description.Name, &counts, session.Uplink().Estimate,
+				now.Sub(last)))
 			last = now
 		case err := <-failures:
 			if err != nil {

@@ -26,7 +26,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// accessLink is each direction of everybody's access link. From publisher to watcher there are two of them: a round trip of 50 ms.
+// accessLink is each direction of everybody's access link. From publisher to watcher there are two of them: a round
+// trip of 50 ms.
 const accessLink = "delay=12.5ms,loss=1%"
 
 // venue is a server on an emulated network.
@@ -91,13 +92,14 @@ func punctuality(ctx context.Context) *distribution.Distribution {
 	}
 }
 
-// watchTime leaves some 150 frames that are seen and heard: sound has capture times from its first sender report on, a second after it began.
+// watchTime leaves some 150 frames that are seen and heard: sound has capture times from its first sender report on, a
+// second after it began.
 const watchTime = 6 * time.Second
 
 // evening is what came of an evening at the venue: what the watcher summed up, and what a third participant was told.
 type evening struct {
 	summary   summary.Summary
-	published published
+	published report
 	truth     *truth
 	observed  observed
 	late      *distribution.Distribution
@@ -137,13 +139,14 @@ func (v *venue) spend() evening {
 }
 
 // publish begins to publish as alice. It returns a function that waits until the context has ended it.
-func (v *venue) publish(ctx context.Context, known *truth) func() published {
+func (v *venue) publish(ctx context.Context, known *truth) func() report {
 	v.t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	p := &options{
 		Options: production.Options{
-			Source: "synthetic", Capture: capture.Options{FPS: 30, Points: 2000}, Tiles: 2, Qualities: "low,high", Codec: "raw",
-			Name: "body", Mode: string(volumetric.ModeAlternatives),
+			Source: "synthetic", Capture: capture.Options{FPS: 30, Points: 2000}, Tiles: 2, Qualities: "low,high",
+			Codec: "raw",
+			Name:  "body", Mode: string(volumetric.ModeAlternatives),
 		},
 		room: v.door("alice"), audio: "tone",
 	}
@@ -169,7 +172,7 @@ func (v *venue) publish(ctx context.Context, known *truth) func() published {
 	b.sink, b.voice = known, known
 	ended := make(chan error, 1)
 	go func() { ended <- b.run(ctx, session, 0) }()
-	return func() published {
+	return func() report {
 		if err := <-ended; err != nil {
 			v.t.Error(err)
 		}
@@ -183,7 +186,8 @@ func (v *venue) publish(ctx context.Context, known *truth) func() published {
 func (e *evening) check(t *testing.T) {
 	t.Helper()
 	s := &e.summary
-	if sum := s.Decoded + s.Undecodable + s.Missing + s.Skipped + s.DroppedByServer; s.Expected != sum || s.Decoded == 0 {
+	if sum := s.Decoded + s.Undecodable + s.Missing + s.Skipped + s.DroppedByServer; s.Expected != sum ||
+		s.Decoded == 0 {
 		t.Errorf("%d frames expected, %d decoded, but the parts make %d", s.Expected, s.Decoded, sum)
 	}
 	// Of some 3,000 packets each link loses 30, and nearly all of them can be repaired.
@@ -194,7 +198,8 @@ func (e *evening) check(t *testing.T) {
 	if s.Latency.P50 == nil || *s.Latency.P50 < 25 || s.Skew.P95 == nil {
 		t.Fatalf("expected a latency of 25 ms at least, and a skew, got %+v", s.Figures)
 	}
-	// Of some 300 packets two in a hundred are lost, since sound is not repaired: more than one in ten would be the server's doing.
+	// Of some 300 packets two in a hundred are lost, since sound is not repaired: more than one in ten would be the
+	// server's doing.
 	if s.Audio.PacketsReceived < 100 || s.Audio.PacketsLost > s.Audio.PacketsReceived/10 {
 		t.Errorf("expected sound, got %+v", s.Audio)
 	}
@@ -202,7 +207,8 @@ func (e *evening) check(t *testing.T) {
 		t.Fatalf("expected two tiles, got %+v", s.Publications)
 	}
 	for tile, f := range s.Publications {
-		if f.Participant != "alice" || f.Publication != "body" || f.Tile != tile || f.Decoded == 0 || f.Latency.P50 == nil || f.Skew.P95 == nil {
+		if f.Participant != "alice" || f.Publication != "body" || f.Tile != tile || f.Decoded == 0 ||
+			f.Latency.P50 == nil || f.Skew.P95 == nil {
 			t.Errorf("expected tile %d of alice/body with frames and skew, got %+v", tile, f)
 		}
 	}
@@ -211,17 +217,20 @@ func (e *evening) check(t *testing.T) {
 	}
 }
 
-// maxMappingError is how far a capture time may be from the truth. Clients on the server's own host take its clock as it is.
+// maxMappingError is how far a capture time may be from the truth. Clients on the server's own host take its clock as
+// it is.
 const maxMappingError = 3 * time.Millisecond
 
-// TestEndToEnd has the publishing and the watching client meet over links with a round trip of 50 ms and 1 % loss each way.
+// TestEndToEnd has the publishing and the watching client meet over links with a round trip of 50 ms and 1 % loss each
+// way.
 func TestEndToEnd(t *testing.T) {
 	e := openVenue(t).spend()
 	e.check(t)
 	t.Logf("%s", e.summary.Text())
 	frames, sound, unmapped := e.truth.errors(t, &e.observed)
 	frameError, soundError := frames.Quantile(0.95), sound.Quantile(0.95)
-	t.Logf("capture times of %d frames are off by %v, of %d packets of sound by %v (95 %%); %d packets came before the first sender report",
+	t.Logf("capture times of %d frames are off by %v, of %d packets of sound by %v (95 %%); %d packets came before "+
+		"the first sender report",
 		frames.Count(), frameError, sound.Count(), soundError, unmapped)
 	if frames.Count() < 50 || sound.Count() < 100 || frameError > maxMappingError || soundError > maxMappingError {
 		t.Errorf("expected capture times within %v", maxMappingError)

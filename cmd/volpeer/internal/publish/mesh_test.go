@@ -37,7 +37,8 @@ func cone(around int) (*pointcloud.Cloud, [][3]uint32) {
 	return vertices, faces
 }
 
-// TestMeshes has somebody publish triangle meshes, as any encoder of Draco makes them, through a server that knows nothing of them: a watcher decodes their vertices.
+// TestMeshes has somebody publish triangle meshes, as any encoder of Draco makes them, through a server that knows
+// nothing of them: a watcher decodes their vertices.
 func TestMeshes(t *testing.T) {
 	v := openVenue(t)
 	vertices, faces := cone(100)
@@ -66,8 +67,10 @@ func TestMeshes(t *testing.T) {
 			case <-ctx.Done():
 				return
 			case now := <-ticker.C:
-				frame := client.OutgoingFrame{Number: number, Capture: now, Codec: codec.FourCC{'d', 'r', 'c', 'm'}, Data: mesh}
-				if _, err := session.Publisher("body").WriteFrame(0, 0, frame); err != nil && !errors.Is(err, client.ErrNotConnected) {
+				frame := client.OutgoingFrame{Number: number, Capture: now, Codec: codec.FourCC{'d', 'r', 'c', 'm'},
+					Data: mesh}
+				if _, err := session.Publisher("body").WriteFrame(0, 0, frame); err != nil &&
+					!errors.Is(err, client.ErrNotConnected) {
 					t.Error(err)
 					return
 				}
@@ -110,7 +113,8 @@ func TestMeshes(t *testing.T) {
 	for i, p := range vertices.Positions {
 		// Half a step of 2 m / 4095 on each axis.
 		if nearest, distance := index.Nearest(p); distance > 0.0005 || decoded.Colors[nearest] != vertices.Colors[i] {
-			t.Errorf("vertex %v %v is shown at %v %v", p, vertices.Colors[i], decoded.Positions[nearest], decoded.Colors[nearest])
+			t.Errorf("vertex %v %v is shown at %v %v", p, vertices.Colors[i], decoded.Positions[nearest],
+				decoded.Colors[nearest])
 		}
 	}
 }

@@ -23,7 +23,8 @@ func parsePose(text string) (client.Pose, error) {
 	var numbers [4]float64
 	for i, word := range words {
 		var err error
-		if numbers[i], err = strconv.ParseFloat(strings.TrimSpace(word), 64); err != nil || !(math.Abs(numbers[i]) <= signal.MaxCoordinate) {
+		if numbers[i], err = strconv.ParseFloat(strings.TrimSpace(word), 64); err != nil ||
+			!(math.Abs(numbers[i]) <= signal.MaxCoordinate) {
 			return client.Pose{}, fmt.Errorf("%w, got %.32q", errPose, text)
 		}
 	}

@@ -15,7 +15,8 @@ func TestPoses(t *testing.T) {
 		"0, 0.5, 3, 90": {Position: [3]float64{0, 0.5, 3}, Orientation: [4]float64{0, half, 0, half}},
 	} {
 		got, err := parsePose(text)
-		if err != nil || got.Position != want.Position || math.Abs(got.Orientation[1]-want.Orientation[1]) > 1e-9 || math.Abs(got.Orientation[3]-want.Orientation[3]) > 1e-9 {
+		if err != nil || got.Position != want.Position || math.Abs(got.Orientation[1]-want.Orientation[1]) > 1e-9 ||
+			math.Abs(got.Orientation[3]-want.Orientation[3]) > 1e-9 {
 			t.Errorf("%q: got %+v, %v; want %+v", text, got, err, want)
 		}
 	}

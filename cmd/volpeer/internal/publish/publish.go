@@ -1,7 +1,8 @@
-// Package publish is volpeer publish: it joins a room, publishes what a source shows, and sound beside it, and sums up what was sent.
+// Package publish is volpeer publish: it joins a room, publishes what a source shows, and sound beside it, and sums up
+// what was sent.
 //
-// A broadcast belongs to the goroutine that runs it. The feed and the sound each have a goroutine; what they count is behind a mutex
-// or atomic.
+// A broadcast belongs to the goroutine that runs it. The feed and the sound each have a goroutine; what they count is
+// behind a mutex or atomic.
 package publish
 
 import (
@@ -56,7 +57,8 @@ func Command() *cobra.Command {
 	p.PublishFlags(f)
 	f.StringVar(&p.audio, "audio", "", "sound beside the video: tone, or an Ogg Opus file that is played in a loop")
 	f.Var(&p.most, "max-bitrate", "what is sent at most, such as 20Mbit; without, as much as the network carries")
-	f.StringVar(&p.pose, "pose", "", "where the object stands in the room: X,Y,Z in metres, and YAW in degrees to the left if it is turned")
+	f.StringVar(&p.pose, "pose", "", "where the object stands in the room: X,Y,Z in metres, and YAW in degrees to "+
+		"the left if it is turned")
 	f.Float64Var(&p.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
 	f.BoolVar(&p.json, "json", false, "print one JSON object at the end")
 	p.times.Flags(f)
@@ -86,7 +88,8 @@ func (p *options) run(ctx context.Context, out, console io.Writer, log *slog.Log
 		return errors.Join(err, p.times.Close())
 	}
 	p.times.Follow(session)
-	log.Info("joined", "room", session.Room(), "identity", session.Identity(), "source", p.Source, "tiles", len(b.description.Tiles), "qualities", len(b.description.Qualities))
+	log.Info("joined", "room", session.Room(), "identity", session.Identity(), "source", p.Source, "tiles",
+		len(b.description.Tiles), "qualities", len(b.description.Qualities))
 	err = b.run(ctx, session, p.seconds)
 	_ = session.Close()
 	if p.json {
@@ -184,7 +187,8 @@ func (p *options) enter(ctx context.Context, b *broadcast) (*client.Session, err
 	if b.sound != nil {
 		publications = append(publications, opus.Publication(soundName))
 	}
-	session, err := p.room.Join(ctx, client.Config{Publications: publications, MaxUplink: volumetric.Bitrate(p.most), FrameTimes: p.times.Wanted(), Log: b.log})
+	session, err := p.room.Join(ctx, client.Config{Publications: publications, MaxUplink: volumetric.Bitrate(p.most),
+		FrameTimes: p.times.Wanted(), Log: b.log})
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,8 @@ type fakePublisher struct {
 	choosy  bool
 }
 
-// Wanted says that nobody takes the highest quality of tile 1, and that the uplink cannot carry that of tile 0, where somebody is choosy.
+// Wanted says that nobody takes the highest quality of tile 1, and that the uplink cannot carry that of tile 0, where
+// somebody is choosy.
 func (p *fakePublisher) Wanted(_ int, quality volumetric.Quality) bool {
 	return !p.choosy || quality < 2
 }
@@ -60,8 +61,9 @@ func (p *fakePublisher) enough() bool {
 func prepared(t *testing.T, sink *fakePublisher) *broadcast {
 	t.Helper()
 	p := &options{
-		Options: production.Options{Tiles: 2, Qualities: "low,mid,high", Codec: "raw", Name: "body", Mode: "alternatives"},
-		audio:   "tone",
+		Options: production.Options{Tiles: 2, Qualities: "low,mid,high", Codec: "raw", Name: "body",
+			Mode: "alternatives"},
+		audio: "tone",
 	}
 	p.room.Token = "some"
 	log := slog.New(slog.DiscardHandler)
@@ -100,8 +102,10 @@ func TestBroadcast(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := b.summary()
-	if s.FramesPublished < 10 || s.TileFramesSent != 6*s.FramesPublished || s.TileFramesSent != int64(sink.frames) || s.Audio.PacketsSent != int64(sink.packets) ||
-		s.FramesCaptured < s.FramesPublished || s.Encode.P50 == nil || s.FPS <= 0 || s.Bitrate <= 0 || s.Tiles != 2 || s.Qualities[2].Name != "high" {
+	if s.FramesPublished < 10 || s.TileFramesSent != 6*s.FramesPublished || s.TileFramesSent != int64(sink.frames) ||
+		s.Audio.PacketsSent != int64(sink.packets) ||
+		s.FramesCaptured < s.FramesPublished || s.Encode.P50 == nil || s.FPS <= 0 || s.Bitrate <= 0 || s.Tiles != 2 ||
+		s.Qualities[2].Name != "high" {
 		t.Errorf("got %+v", s)
 	}
 	if _, err := json.Marshal(s); err != nil {
@@ -114,7 +118,8 @@ func TestBroadcastPauses(t *testing.T) {
 	sink := &fakePublisher{choosy: true}
 	b := prepared(t, sink)
 	session := newFakePresence()
-	session.uplink = client.UplinkStats{Estimate: 5e6, GaveUp: []signal.OwnTrack{{Publication: "body", Quality: 2}}, UplinkCounts: client.UplinkCounts{Dropped: 3, ProbeBytes: 7}}
+	session.uplink = client.UplinkStats{Estimate: 5e6, GaveUp: []signal.OwnTrack{{Publication: "body", Quality: 2}},
+		UplinkCounts: client.UplinkCounts{Dropped: 3, ProbeBytes: 7}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- b.run(ctx, session, 0) }()
@@ -125,13 +130,15 @@ func TestBroadcastPauses(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := b.summary()
-	if n := s.FramesPublished; s.TileFramesSent != 4*n || s.TileFramesPaused != n || s.TileFramesGivenUp != n || s.TileFramesDropped != 3 || s.BitsSaved < 8*n {
+	if n := s.FramesPublished; s.TileFramesSent != 4*n || s.TileFramesPaused != n || s.TileFramesGivenUp != n ||
+		s.TileFramesDropped != 3 || s.BitsSaved < 8*n {
 		t.Errorf("got %+v", s)
 	}
 	if u := s.Uplink; u.Estimate != 5e6 || len(u.GaveUp) != 1 || u.ProbeBytes != 7 {
 		t.Errorf("got uplink %+v", u)
 	}
-	if line := producedLine("body", &b.total, 5e6, time.Second); !strings.Contains(line, fmt.Sprintf("paused %d  given up %d", s.TileFramesPaused, s.TileFramesGivenUp)) ||
+	if line := producedLine("body", &b.total, 5e6, time.Second); !strings.Contains(line,
+		fmt.Sprintf("paused %d  given up %d", s.TileFramesPaused, s.TileFramesGivenUp)) ||
 		!strings.HasSuffix(line, "uplink 5 Mbit/s") {
 		t.Errorf("got line %q", line)
 	}
@@ -160,7 +167,8 @@ func TestBroadcastEnds(t *testing.T) {
 		if err := <-ended; !errors.Is(err, gone) {
 			t.Errorf("expected the session's error, got %v", err)
 		}
-		if s := b.summary(); s.TileFramesSent != 0 || s.TileFramesUnsent == 0 || s.Audio.PacketsUnsent == 0 || s.Bitrate != 0 {
+		if s := b.summary(); s.TileFramesSent != 0 || s.TileFramesUnsent == 0 || s.Audio.PacketsUnsent == 0 ||
+			s.Bitrate != 0 {
 			t.Errorf("expected everything to be unsent, got %+v", s)
 		}
 	})

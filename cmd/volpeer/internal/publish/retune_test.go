@@ -36,15 +36,15 @@ func (s *scales) WriteFrame(tile int, quality volumetric.Quality, f client.Outgo
 	return s.Sink.WriteFrame(tile, quality, f)
 }
 
-// settled tells whether the higher quality has been sent for a while in frames of no more than that size.
+// settled reports whether the higher quality has been sent for a while in frames of no more than that size.
 func (s *scales) settled(most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sizes[1] > 0 && s.sizes[1] <= most && s.sent[1] >= 20
 }
 
-// TestQualitiesFollowTheUplink publishes with bitrates that the uplink does not carry, to somebody who watches the higher one: its frames become
-// smaller instead of being left out, and the lower one stays as it is.
+// TestQualitiesFollowTheUplink publishes with bitrates that the uplink does not carry, to somebody who watches the
+// higher one: its frames become smaller instead of being left out, and the lower one stays as it is.
 func TestQualitiesFollowTheUplink(t *testing.T) {
 	v := openVenue(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -52,8 +52,9 @@ func TestQualitiesFollowTheUplink(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	p := &options{
 		Options: production.Options{
-			Source: "synthetic", Capture: capture.Options{FPS: 30, Points: 3000}, Tiles: 1, Qualities: "low=400kbit,high=3Mbit",
-			Codec: "raw", Name: "body", Mode: string(volumetric.ModeAlternatives), Within: time.Hour,
+			Source: "synthetic", Capture: capture.Options{FPS: 30, Points: 3000}, Tiles: 1,
+			Qualities: "low=400kbit,high=3Mbit",
+			Codec:     "raw", Name: "body", Mode: string(volumetric.ModeAlternatives), Within: time.Hour,
 		},
 		room: v.door("alice"), most: 1.5e6,
 	}

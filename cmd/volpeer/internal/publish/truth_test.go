@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// truth is when frames and sound were captured, noted where the publisher hands them over. Everybody in this process has the same clock.
+// truth is when frames and sound were captured, noted where the publisher hands them over. Everybody in this process
+// has the same clock.
 type truth struct {
 	sink  produce.Sink
 	voice voice
@@ -37,7 +38,8 @@ func (tr *truth) WriteFrame(tile int, quality volumetric.Quality, f client.Outgo
 	return tr.sink.WriteFrame(tile, quality, f)
 }
 
-func (tr *truth) WritePackets(tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte) (bool, error) {
+func (tr *truth) WritePackets(tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte) (bool,
+	error) {
 	tr.mu.Lock()
 	for _, p := range payloads {
 		tr.sound[string(p)] = append(tr.sound[string(p)], capture)
@@ -76,7 +78,8 @@ func witness(session *client.Session) observed {
 	return o
 }
 
-// errors are how far the capture times that a witness was given are from the truth. unmapped are packets of sound before the first sender report.
+// errors are how far the capture times that a witness was given are from the truth. unmapped are packets of sound
+// before the first sender report.
 func (tr *truth) errors(t *testing.T, o *observed) (frames, sound distribution.Distribution, unmapped int) {
 	t.Helper()
 	tr.mu.Lock()

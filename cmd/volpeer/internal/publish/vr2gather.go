@@ -22,10 +22,12 @@ type clock interface {
 	ServerTime(t time.Time) time.Time
 }
 
-// wholeFrames are the memory of frames with their headers, from one to the next. A pointer goes in and out without an allocation.
+// wholeFrames are the memory of frames with their headers, from one to the next. A pointer goes in and out without an
+// allocation.
 var wholeFrames = sync.Pool{New: func() any { return new([]byte) }}
 
-// WriteFrame implements produce.Sink. Capture times are by the server's clock, as those of other publications: receivers reckon by it.
+// WriteFrame implements produce.Sink. Capture times are by the server's clock, as those of other publications:
+// receivers reckon by it.
 func (s vr2gatherSink) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) (bool, error) {
 	whole := wholeFrames.Get().(*[]byte)
 	defer wholeFrames.Put(whole)
@@ -34,8 +36,8 @@ func (s vr2gatherSink) WriteFrame(tile int, quality volumetric.Quality, f client
 	return s.Sink.WriteFrame(tile, quality, f)
 }
 
-// appendVR2Gather appends a frame of the codec cwi0 to dst as VR2Gather's clients exchange it. They take the capture time of a cloud from the codec's data, not from
-// the header.
+// appendVR2Gather appends a frame of the codec cwi0 to dst as VR2Gather's clients exchange it. They take the capture
+// time of a cloud from the codec's data, not from the header.
 func appendVR2Gather(dst []byte, fourCC volumetric.FourCC, data []byte, capture time.Time) []byte {
 	begin := len(dst)
 	dst = append(dst, make([]byte, vr2gather.FrameHeaderSize)...)

@@ -41,11 +41,13 @@ func TestAppendVR2Gather(t *testing.T) {
 		whole := appendVR2Gather([]byte("before"), codec.CWI0.FourCC(), data, capture)
 		var header vr2gather.FrameHeader
 		rest, err := header.Parse(whole[len("before"):])
-		if err != nil || header.FourCC != vr2gather.CodecRawPoints || !header.Capture().Equal(capture) || !bytes.HasPrefix(whole, []byte("before")) {
+		if err != nil || header.FourCC != vr2gather.CodecRawPoints || !header.Capture().Equal(capture) ||
+			!bytes.HasPrefix(whole, []byte("before")) {
 			t.Fatalf("%s: %+v, %v", name, header, err)
 		}
 		// VR2Gather's decoder takes no less than the 32 bytes before the first point, and the time from there.
-		if want := codec.StampCWI0(nil, data, capture); !bytes.Equal(rest, want) || len(rest) < 32 || int(header.Length) != len(rest) {
+		if want := codec.StampCWI0(nil, data, capture); !bytes.Equal(rest, want) || len(rest) < 32 ||
+			int(header.Length) != len(rest) {
 			t.Errorf("%s: got % x, want % x", name, rest, want)
 		}
 	}
@@ -90,11 +92,13 @@ func TestVR2GatherSinkTellsTheServersTime(t *testing.T) {
 	kept := &keeper{Sink: &fakePublisher{}, hashes: make(map[frameName][sha256.Size]byte)}
 	sink := vr2gatherSink{kept, lateClock{}}
 	capture := time.UnixMilli(1_795_188_600_250)
-	if _, err := sink.WriteFrame(1, 2, client.OutgoingFrame{Number: 7, Capture: capture, Codec: codec.CWI0.FourCC()}); err != nil {
+	if _, err := sink.WriteFrame(1, 2, client.OutgoingFrame{Number: 7, Capture: capture,
+		Codec: codec.CWI0.FourCC()}); err != nil {
 		t.Fatal(err)
 	}
 	var header vr2gather.FrameHeader
-	if _, err := header.Parse(kept.newest.Data); err != nil || !header.Capture().Equal(capture.Add(time.Hour)) || !kept.newest.Capture.Equal(capture) || kept.newest.Number != 7 {
+	if _, err := header.Parse(kept.newest.Data); err != nil || !header.Capture().Equal(capture.Add(time.Hour)) ||
+		!kept.newest.Capture.Equal(capture) || kept.newest.Number != 7 {
 		t.Errorf("frame %d of %v has the header %+v, %v", kept.newest.Number, kept.newest.Capture, header, err)
 	}
 }
@@ -145,7 +149,8 @@ func broadcastVR2Gather(ctx context.Context, t *testing.T, url string) (kept *ke
 func TestVR2GatherPublication(t *testing.T) {
 	settings := testbed.ConferenceConfig()
 	// Frames are repaired for so long that a machine that stalls costs none.
-	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline, settings.Forward.CacheAge = signal.MaxDeadline, signal.MaxDeadline, 5*signal.MaxDeadline
+	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline, settings.Forward.CacheAge = signal.MaxDeadline,
+		signal.MaxDeadline, 5*signal.MaxDeadline
 	conference, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +163,8 @@ func TestVR2GatherPublication(t *testing.T) {
 	defer stop()
 	url := conference.Server.URL()
 	kept, ended := broadcastVR2Gather(ctx, t, url)
-	w := &watch.Options{Room: peer.Room{Server: url, Name: "room", Identity: "bob"}, Seconds: 5, Quality: "auto", Deadline: signal.MaxDeadline, JSON: true}
+	w := &watch.Options{Room: peer.Room{Server: url, Name: "room", Identity: "bob"}, Seconds: 5, Quality: "auto",
+		Deadline: signal.MaxDeadline, JSON: true}
 	var out bytes.Buffer
 	watched := make(chan error, 1)
 	go func() { watched <- w.Run(ctx, nil, &out, io.Discard, slog.New(slog.DiscardHandler)) }()
@@ -169,7 +175,8 @@ func TestVR2GatherPublication(t *testing.T) {
 	defer func() { _ = listening.Close() }()
 	compareFrames(t, listening, kept)
 	for _, participant := range listening.Participants() {
-		if p := participant.Publications; participant.Identity == "alice" && (len(p) != 1 || !p[0].VR2Gather || p[0].Codec.Format != "codec=cwi0") {
+		if p := participant.Publications; participant.Identity == "alice" &&
+			(len(p) != 1 || !p[0].VR2Gather || p[0].Codec.Format != "codec=cwi0") {
 			t.Errorf("alice publishes %+v, want frames of VR2Gather's as cwi0", p)
 		}
 	}
@@ -184,8 +191,10 @@ func TestVR2GatherPublication(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &sum); err != nil {
 		t.Fatal(err)
 	}
-	if sum.Decoded == 0 || sum.Undecodable != 0 || sum.Latency.P50 == nil || *sum.Latency.P50 <= 0 || *sum.Latency.P50 > 1000 {
-		t.Errorf("the watcher decoded %d frames and could not decode %d, latency %s ms", sum.Decoded, sum.Undecodable, sum.Latency.Text())
+	if sum.Decoded == 0 || sum.Undecodable != 0 || sum.Latency.P50 == nil || *sum.Latency.P50 <= 0 ||
+		*sum.Latency.P50 > 1000 {
+		t.Errorf("the watcher decoded %d frames and could not decode %d, latency %s ms", sum.Decoded, sum.Undecodable,
+			sum.Latency.Text())
 	}
 }
 
@@ -200,7 +209,8 @@ func compareFrames(t *testing.T, session *client.Session, kept *keeper) {
 		case f := <-session.Frames():
 			sent, ok := kept.hash(frameName{f.Track.Tile, f.Track.Quality, f.Number})
 			if !ok || sha256.Sum256(f.Whole) != sent {
-				t.Fatalf("frame %d of tile %d at quality %d has %d bytes that were not sent", f.Number, f.Track.Tile, f.Track.Quality, len(f.Whole))
+				t.Fatalf("frame %d of tile %d at quality %d has %d bytes that were not sent", f.Number, f.Track.Tile,
+					f.Track.Quality, len(f.Whole))
 			}
 			var cloud pointcloud.Cloud
 			if err := decoder.Decode(&cloud, f.Data); err != nil || f.Codec != codec.CWI0.FourCC() || cloud.Len() == 0 {

@@ -1,6 +1,7 @@
 // Package record is volpeer record: it writes what a source shows into a journal, as captured or as encoded.
 //
-// The goroutine that films and the goroutine that reports progress share the counts of a take, which are behind a mutex.
+// The goroutine that films and the goroutine that reports progress share the counts of a take, which are behind a
+// mutex.
 package record
 
 import (
@@ -48,7 +49,8 @@ func Command() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&r.output, "output", "", "the file, which must not exist yet")
 	f.StringVar(&r.content, "content", string(journal.Points),
-		"points: clouds as captured; images: depth and colour as cameras saw them, with all background; encoded: tiles at all qualities")
+		"points: clouds as captured; images: depth and colour as cameras saw them, with all background; encoded: "+
+			"tiles at all qualities")
 	r.Flags(f, 0)
 	f.Float64Var(&r.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
 	f.BoolVar(&r.json, "json", false, "print one JSON object at the end")
@@ -66,7 +68,8 @@ var (
 type Summary struct {
 	Content string  `json:"content"`
 	Seconds float64 `json:"seconds"`
-	// Frames are captures that were Summary, or encoded tiles; frames lost those that fell due while an earlier one was being read or written, or that failed.
+	// Frames are captures that were Summary, or encoded tiles; frames lost those that fell due while an earlier one was
+	// being read or written, or that failed.
 	Frames     int64 `json:"frames"`
 	FramesLost int64 `json:"frames_lost"`
 	Bytes      int64 `json:"bytes"`
@@ -117,9 +120,11 @@ type take struct {
 }
 
 // begin opens what is Summary to.
-func (r *options) begin(ctx context.Context, content journal.Content, settings production.Settings, source capture.Source) (*take, error) {
+func (r *options) begin(ctx context.Context, content journal.Content, settings production.Settings,
+	source capture.Source) (*take, error) {
 	info := source.Info()
-	head := journal.Head{Content: content, Description: info.Description, Begun: time.Now().UTC(), FrameRate: info.FrameRate, Box: info.Box, Points: info.Points, Cameras: info.Cameras}
+	head := journal.Head{Content: content, Description: info.Description, Begun: time.Now().UTC(),
+		FrameRate: info.FrameRate, Box: info.Box, Points: info.Points, Cameras: info.Cameras}
 	if content == journal.Images && len(info.Cameras) == 0 {
 		return nil, fmt.Errorf("%w: %s", errImages, info.Description)
 	}
@@ -204,7 +209,8 @@ func (tileSink) GaveUp(int, volumetric.Quality) bool { return false }
 
 // WriteFrame implements produce.Sink.
 func (s tileSink) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) (bool, error) {
-	err := s.writer.WriteTile(&journal.Tile{Number: f.Number, Capture: f.Capture, Tile: tile, Quality: quality, Codec: f.Codec, Data: f.Data})
+	err := s.writer.WriteTile(&journal.Tile{Number: f.Number, Capture: f.Capture, Tile: tile, Quality: quality,
+		Codec: f.Codec, Data: f.Data})
 	return err == nil, err
 }
 
@@ -223,7 +229,8 @@ func (t *take) run(ctx context.Context, seconds float64, console io.Writer, log 
 		select {
 		case now := <-ticker.C:
 			frames, bytes := t.writer.Written()
-			_, _ = fmt.Fprintf(console, "Summary %d frames  lost %d  %s\n", frames, t.losses(), peer.RateText(bytes, now.Sub(t.began)))
+			_, _ = fmt.Fprintf(console, "Summary %d frames  lost %d  %s\n", frames, t.losses(),
+				peer.RateText(bytes, now.Sub(t.began)))
 			if err := t.writer.Sync(); err != nil {
 				cancel()
 				err = errors.Join(err, <-ended)
@@ -245,5 +252,6 @@ func (t *take) losses() int64 {
 
 func (t *take) summary(content journal.Content) Summary {
 	frames, bytes := t.writer.Written()
-	return Summary{Content: string(content), Seconds: math.Round(t.ended.Sub(t.began).Seconds()*1000) / 1000, Frames: frames, FramesLost: t.losses(), Bytes: bytes}
+	return Summary{Content: string(content), Seconds: math.Round(t.ended.Sub(t.began).Seconds()*1000) / 1000,
+		Frames: frames, FramesLost: t.losses(), Bytes: bytes}
 }

@@ -1,4 +1,5 @@
-// Package replay publishes the encoded tiles of a journal again. One goroutine runs a Replay; others may ask for its counts.
+// Package replay publishes the encoded tiles of a journal again. One goroutine runs a Replay; others may ask for its
+// counts.
 package replay
 
 import (
@@ -16,7 +17,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Replay sends the tiles of a journal again, with the bytes and at the times that they had, in a loop. Its counts may be asked for while it runs.
+// Replay sends the tiles of a journal again, with the bytes and at the times that they had, in a loop. Its counts may
+// be asked for while it runs.
 type Replay struct {
 	reader *journal.Reader
 
@@ -26,7 +28,8 @@ type Replay struct {
 
 var errReplayed = errors.New("--vr2gather: the journal's frames are of another codec than cwi0")
 
-// Open opens the source of a publication if the source is a journal of encoded tiles, and returns nil for any other source.
+// Open opens the source of a publication if the source is a journal of encoded tiles, and returns nil for any other
+// source.
 func Open(source string) (*Replay, error) {
 	path, ok := strings.CutPrefix(source, "replay:")
 	if !ok || path == "" {
@@ -42,7 +45,8 @@ func Open(source string) (*Replay, error) {
 	return &Replay{reader: reader}, nil
 }
 
-// Publication describes what will be sent: as the journal does, under another name. Frames for VR2Gather have to be of the codec cwi0.
+// Publication describes what will be sent: as the journal does, under another name. Frames for VR2Gather have to be of
+// the codec cwi0.
 func (r *Replay) Publication(name string, vr2gather bool) (volumetric.Publication, error) {
 	description := *r.reader.Head().Publication
 	description.Name, description.VR2Gather = name, vr2gather
@@ -111,8 +115,9 @@ func (r *Replay) end(published bool, took time.Duration) {
 	})
 }
 
-// send hands one tile over, unless nobody wants it, and tells whether it did.
-func (r *Replay) send(index int, capture time.Time, number uint32, sink produce.Sink, tile *journal.Tile) (bool, error) {
+// send hands one tile over, unless nobody wants it, and reports whether it did.
+func (r *Replay) send(index int, capture time.Time, number uint32, sink produce.Sink, tile *journal.Tile) (bool,
+	error) {
 	e := &r.reader.Entries()[index]
 	if !sink.Wanted(e.Tile, e.Quality) {
 		r.withheld(sink.GaveUp(e.Tile, e.Quality), e.Bytes)
@@ -121,7 +126,8 @@ func (r *Replay) send(index int, capture time.Time, number uint32, sink produce.
 	if err := r.reader.ReadTile(index, tile); err != nil {
 		return false, err
 	}
-	taken, err := sink.WriteFrame(tile.Tile, tile.Quality, client.OutgoingFrame{Number: number, Capture: capture, Codec: tile.Codec, Data: tile.Data})
+	taken, err := sink.WriteFrame(tile.Tile, tile.Quality,
+		client.OutgoingFrame{Number: number, Capture: capture, Codec: tile.Codec, Data: tile.Data})
 	switch {
 	case taken:
 		r.count(func(c *produce.Counts) { c.Sent++; c.Bytes += int64(len(tile.Data)) })
@@ -154,7 +160,7 @@ func (r *Replay) count(change func(*produce.Counts)) {
 	change(&r.counts)
 }
 
-// sleepUntil waits for a time, and tells whether it came before the context ended.
+// sleepUntil waits for a time, and reports whether it came before the context ended.
 func sleepUntil(ctx context.Context, at time.Time) bool {
 	wait := time.Until(at)
 	if wait <= 0 {

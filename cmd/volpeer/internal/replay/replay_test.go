@@ -51,8 +51,10 @@ func openJournal(t *testing.T, path string) *journal.Reader {
 // TestRecordPoints: what is replayed are the points that were captured, in their order.
 func TestRecordPoints(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "points")
-	summary := recordInto(t, "--source", "synthetic", "--points", "500", "--fps", "200", "--seconds", "0.3", "--output", path)
-	if summary.Content != "points" || summary.Frames < 5 || summary.Bytes < 500*15*summary.Frames || summary.Seconds <= 0 {
+	summary := recordInto(t, "--source", "synthetic", "--points", "500", "--fps", "200", "--seconds", "0.3", "--output",
+		path)
+	if summary.Content != "points" || summary.Frames < 5 || summary.Bytes < 500*15*summary.Frames ||
+		summary.Seconds <= 0 {
 		t.Errorf("got %+v", summary)
 	}
 	reader := openJournal(t, path)
@@ -74,7 +76,9 @@ func TestRecordPoints(t *testing.T) {
 		if err := reader.ReadFrame(index, &expected); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(frame.Cloud.Positions, expected.Cloud.Positions) || !slices.Equal(frame.Cloud.Colors, expected.Cloud.Colors) || !slices.Equal(frame.Cloud.Labels, expected.Cloud.Labels) {
+		if !slices.Equal(frame.Cloud.Positions, expected.Cloud.Positions) ||
+			!slices.Equal(frame.Cloud.Colors, expected.Cloud.Colors) ||
+			!slices.Equal(frame.Cloud.Labels, expected.Cloud.Labels) {
 			t.Errorf("frame %d is not frame %d of the journal", frame.Number, index)
 		}
 	}
@@ -107,10 +111,12 @@ func (c *collector) count() int {
 	return len(c.frames)
 }
 
-// TestReplayEncoded: the very bytes leave again, at the times that they had, under numbers that go on where the journal begins anew.
+// TestReplayEncoded: the very bytes leave again, at the times that they had, under numbers that go on where the journal
+// begins again.
 func TestReplayEncoded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "encoded")
-	summary := recordInto(t, "--source", "synthetic", "--points", "300", "--fps", "100", "--seconds", "0.2", "--output", path,
+	summary := recordInto(t, "--source", "synthetic", "--points", "300", "--fps", "100", "--seconds", "0.2", "--output",
+		path,
 		"--content", "encoded", "--codec", "raw", "--tiles", "2", "--qualities", "low,high")
 	reader := openJournal(t, path)
 	entries := reader.Entries()
@@ -137,7 +143,8 @@ func TestReplayEncoded(t *testing.T) {
 		t.Fatal(err)
 	}
 	compareReplay(t, reader, &c)
-	if counts := r.Counts(); counts.Sent != int64(len(c.frames)) || counts.GivenUp < int64(len(entries)/4) || counts.Saved == 0 || counts.Published < int64(len(entries)/4) || counts.Bytes == 0 {
+	if counts := r.Counts(); counts.Sent != int64(len(c.frames)) || counts.GivenUp < int64(len(entries)/4) ||
+		counts.Saved == 0 || counts.Published < int64(len(entries)/4) || counts.Bytes == 0 {
 		t.Errorf("counted %+v", counts)
 	}
 }
@@ -157,7 +164,8 @@ func compareReplay(t *testing.T, reader *journal.Reader, c *collector) {
 			t.Fatal(err)
 		}
 		loop := uint32(at / len(entries))
-		if !bytes.Equal(f.Data, tile.Data) || f.Codec != tile.Codec || c.tiles[i] != e.Tile || c.levels[i] != e.Quality || f.Number != uint32(e.Number-entries[0].Number)+loop*span {
+		if !bytes.Equal(f.Data, tile.Data) || f.Codec != tile.Codec || c.tiles[i] != e.Tile ||
+			c.levels[i] != e.Quality || f.Number != uint32(e.Number-entries[0].Number)+loop*span {
 			t.Fatalf("frame %d is not tile %d of the journal, in loop %d", f.Number, at%len(entries), loop)
 		}
 		if loop == 0 {
@@ -181,7 +189,8 @@ func TestRecordImages(t *testing.T) {
 		t.Skipf("skipped: test data not found at %s; set VOLSFU_TESTDATA", kinect)
 	}
 	path := filepath.Join(t.TempDir(), "images")
-	if summary := recordInto(t, "--source", "kinect:"+kinect, "--seconds", "0.3", "--output", path, "--content", "images"); summary.Frames < 1 {
+	if summary := recordInto(t, "--source", "kinect:"+kinect, "--seconds", "0.3", "--output", path, "--content",
+		"images"); summary.Frames < 1 {
 		t.Fatalf("got %+v", summary)
 	}
 	reader := openJournal(t, path)
@@ -199,7 +208,8 @@ func TestRecordImages(t *testing.T) {
 		return source.Info().Points
 	}
 	const far = 0.6
-	if direct, replayed := points("kinect:"+kinect, far), points("replay:"+path, far); direct != replayed || direct < 10_000 {
+	if direct, replayed := points("kinect:"+kinect, far), points("replay:"+path, far); direct != replayed ||
+		direct < 10_000 {
 		t.Errorf("up to %g m: %d points of the camera, %d of the journal", far, direct, replayed)
 	}
 }

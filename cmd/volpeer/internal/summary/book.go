@@ -55,7 +55,8 @@ func (b *Book) page(ref volumetric.TileRef) *page {
 	return p
 }
 
-// Decoded books a decoded frame: its number, when it was captured and when it was decoded. A capture time of zero is not known.
+// Decoded books a decoded frame: its number, when it was captured and when it was decoded. A capture time of zero is
+// not known.
 func (b *Book) Decoded(ref volumetric.TileRef, number int64, capture, decoded time.Time) {
 	p := b.page(ref)
 	p.decoded++
@@ -142,7 +143,7 @@ func (b *Book) Sound(ref volumetric.PublicationRef, sequence uint16) {
 	c.count(sequence)
 }
 
-// Known tells whether a frame of the tile was decoded.
+// Known reports whether a frame of the tile was decoded.
 func (b *Book) Known(ref volumetric.TileRef) bool {
 	p := b.tiles[ref]
 	return p != nil && p.decoded > 0
@@ -228,7 +229,8 @@ func (b *Book) tile(byTile map[volumetric.TileRef]*Tile, ref volumetric.TileRef)
 	return t
 }
 
-// received adds what the session counted. Frames that it could not hand over were complete, and superseded by those that came after.
+// received adds what the session counted. Frames that it could not hand over were complete, and superseded by those
+// that came after.
 func (t *Tile) received(s *client.TileStats, watched float64) {
 	t.Undecodable += s.Undecodable
 	t.Missing += s.Missing
@@ -257,5 +259,6 @@ func (t *Tile) shown(p *page, now time.Time) {
 }
 
 func compareTiles(a, b volumetric.TileRef) int {
-	return cmp.Or(cmp.Compare(a.Participant, b.Participant), cmp.Compare(a.Publication, b.Publication), cmp.Compare(a.Tile, b.Tile))
+	return cmp.Or(cmp.Compare(a.Participant, b.Participant), cmp.Compare(a.Publication, b.Publication),
+		cmp.Compare(a.Tile, b.Tile))
 }

@@ -20,10 +20,12 @@ var update = flag.Bool("update", false, "write the golden file anew")
 func at(ms int) time.Time { return time.Unix(1000, 0).Add(time.Duration(ms) * time.Millisecond) }
 
 func tileRef(participant string, tile int) volumetric.TileRef {
-	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: "body"}, Tile: tile}
+	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: "body"},
+		Tile: tile}
 }
 
-// evening is ten seconds of alice with two tiles, the second one off for five of them, and of bob with one of two descriptions.
+// evening is ten seconds of alice with two tiles, the second one off for five of them, and of bob with one of two
+// descriptions.
 func evening() (*Book, []client.TileStats) {
 	b := NewBook()
 	for frame := range 300 {
@@ -51,14 +53,19 @@ func evening() (*Book, []client.TileStats) {
 	}
 	return b, []client.TileStats{
 		{
-			Track:       volumetric.TrackRef{TileRef: tileRef("alice", 0), Quality: volumetric.QualityOff},
-			FrameCounts: client.FrameCounts{Expected: 310, Complete: 304, Undecodable: 3, Missing: 2, Overflowed: 1, DroppedByServer: 1},
-			Packets:     5000, Bytes: 5_000_000, Lost: 12, Recovered: 10, Requests: 15,
+			Track: volumetric.TrackRef{TileRef: tileRef("alice", 0), Quality: volumetric.QualityOff},
+			FrameCounts: client.FrameCounts{Expected: 310, Complete: 304, Undecodable: 3, Missing: 2, Overflowed: 1,
+				DroppedByServer: 1},
+			Packets: 5000, Bytes: 5_000_000, Lost: 12, Recovered: 10, Requests: 15,
 		},
-		{Track: volumetric.TrackRef{TileRef: tileRef("alice", 1), Quality: volumetric.QualityOff}, Packets: 100, Bytes: 100_000},
-		{Track: volumetric.TrackRef{TileRef: tileRef("bob", 0), Quality: 0}, Packets: 10, Bytes: 10_000, FrameCounts: client.FrameCounts{Missing: 1}},
-		{Track: volumetric.TrackRef{TileRef: tileRef("bob", 0), Quality: 1}, Packets: 20, Bytes: 20_000, FrameCounts: client.FrameCounts{Missing: 2}},
-		{Track: volumetric.TrackRef{TileRef: tileRef("carol", 0), Quality: volumetric.QualityOff}, FrameCounts: client.FrameCounts{Undecodable: 4}, Packets: 4, Bytes: 400},
+		{Track: volumetric.TrackRef{TileRef: tileRef("alice", 1), Quality: volumetric.QualityOff}, Packets: 100,
+			Bytes: 100_000},
+		{Track: volumetric.TrackRef{TileRef: tileRef("bob", 0), Quality: 0}, Packets: 10, Bytes: 10_000,
+			FrameCounts: client.FrameCounts{Missing: 1}},
+		{Track: volumetric.TrackRef{TileRef: tileRef("bob", 0), Quality: 1}, Packets: 20, Bytes: 20_000,
+			FrameCounts: client.FrameCounts{Missing: 2}},
+		{Track: volumetric.TrackRef{TileRef: tileRef("carol", 0), Quality: volumetric.QualityOff},
+			FrameCounts: client.FrameCounts{Undecodable: 4}, Packets: 4, Bytes: 400},
 	}
 }
 
@@ -97,13 +104,15 @@ func TestSumsAddUp(t *testing.T) {
 			t.Errorf("%s tile %d: %d frames expected, but the parts make %d", f.Participant, f.Tile, f.Expected, sum)
 		}
 	}
-	if s.Decoded != 751 || b.Shots(tileRef("alice", 0).PublicationRef) != 451 || s.Undecodable != 3+1+4 || s.Missing != 5 || s.Skipped != 3 {
+	if s.Decoded != 751 || b.Shots(tileRef("alice", 0).PublicationRef) != 451 || s.Undecodable != 3+1+4 ||
+		s.Missing != 5 || s.Skipped != 3 {
 		t.Errorf("got %+v", s.Figures)
 	}
 	// 300 frames in ten seconds, 151 in 4.995, two descriptions of 150 in ten, none.
 	for i, want := range []float64{30, 30.23, 15, 0} {
 		if got := s.Publications[i].FPS; got < want-0.01 || got > want+0.01 {
-			t.Errorf("tile %d of %s has %g frames per second, expected %g", s.Publications[i].Tile, s.Publications[i].Participant, got, want)
+			t.Errorf("tile %d of %s has %g frames per second, expected %g", s.Publications[i].Tile,
+				s.Publications[i].Participant, got, want)
 		}
 	}
 	if s.Audio != (Audio{PacketsReceived: 297, PacketsLost: 3}) {
@@ -111,7 +120,8 @@ func TestSumsAddUp(t *testing.T) {
 	}
 }
 
-// TestOffBeforeItsFirstFrame: a frame that was captured before its tile was switched off does not switch it on, though it is the first that was decoded.
+// TestOffBeforeItsFirstFrame: a frame that was captured before its tile was switched off does not switch it on, though
+// it is the first that was decoded.
 func TestOffBeforeItsFirstFrame(t *testing.T) {
 	b := NewBook()
 	tile := tileRef("alice", 0)

@@ -24,7 +24,8 @@ type Layer struct {
 	Frames int64   `json:"frames"`
 	Mean   float64 `json:"mean"`
 	distribution.Percentiles
-	// Bound is how far a single value may be off at most, because clocks are only known so well, and Uncertainty how far if paths take equally long in both directions; 0 within one host.
+	// Bound is how far a single value may be off at most, because clocks are only known so well, and Uncertainty how
+	// far if paths take equally long in both directions; 0 within one host.
 	Bound       float64 `json:"bound"`
 	Uncertainty float64 `json:"uncertainty"`
 }
@@ -83,15 +84,17 @@ func (b *LayerBook) Sum() *Layers {
 			continue
 		}
 		s.Layers = append(s.Layers, Layer{
-			Name: l.String(), Frames: n, Mean: round(float64(p.sum)/float64(n)/1e6, 3), Percentiles: p.spread.Percentiles(),
-			Bound: round(float64(p.bound)/1e6, 3), Uncertainty: round(float64(p.uncertainty)/1e6, 3),
+			Name: l.String(), Frames: n, Mean: round(float64(p.sum)/float64(n)/1e6, 3),
+			Percentiles: p.spread.Percentiles(),
+			Bound:       round(float64(p.bound)/1e6, 3), Uncertainty: round(float64(p.uncertainty)/1e6, 3),
 		})
 	}
 	microseconds := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 	for host, c := range b.clocks {
 		if c.Source != "" {
 			s.Clocks = append(s.Clocks, HostClock{
-				Host: frametimes.Host(host).String(), Source: c.Source, Offset: microseconds(c.Offset), Bound: microseconds(c.Bound),
+				Host: frametimes.Host(host).String(), Source: c.Source, Offset: microseconds(c.Offset),
+				Bound:       microseconds(c.Bound),
 				Uncertainty: microseconds(c.Uncertainty), Disagreement: microseconds(c.Disagreement),
 			})
 		}

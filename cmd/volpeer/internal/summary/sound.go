@@ -1,6 +1,7 @@
 package summary
 
-// soundCounter counts the packets of one sound: what did not come between the lowest and the highest sequence number is lost.
+// soundCounter counts the packets of one sound: what did not come between the lowest and the highest sequence number is
+// lost.
 type soundCounter struct {
 	// whole is the sum of stretches that have ended, stretch the present one.
 	whole, stretch  soundCounts
@@ -9,8 +10,8 @@ type soundCounter struct {
 
 type soundCounts struct{ received, lost int64 }
 
-// maxSoundGap is the largest jump of sequence numbers that is taken for loss: ten seconds of 20 ms packets. After a larger one a new stretch
-// begins.
+// maxSoundGap is the largest jump of sequence numbers that is taken for loss: ten seconds of 20 ms packets. After a
+// larger one a new stretch begins.
 const maxSoundGap = 500
 
 func (c *soundCounter) count(sequence uint16) {

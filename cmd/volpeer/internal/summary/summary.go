@@ -1,5 +1,5 @@
-// Package summary keeps the books of a watching client and sums them up, as the object that watching ends with. It is stepped with the time
-// of what it is told; a Book belongs to one goroutine.
+// Package summary keeps the books of a watching client and sums them up, as the object that watching ends with. It is
+// stepped with the time of what it is told; a Book belongs to one goroutine.
 package summary
 
 import (
@@ -12,12 +12,13 @@ import (
 type Summary struct {
 	Figures
 	Audio Audio `json:"audio"`
-	// Estimate is what the server last said that the link carries, Allocated the rate of what it had decided to send then; 0 where it said nothing.
+	// Estimate is what the server last said that the link carries, Allocated the rate of what it had decided to send
+	// then; 0 if it said nothing.
 	Estimate  int64 `json:"estimate_bps"`
 	Allocated int64 `json:"allocated_bps"`
-	// Render is what was drawn; nil where nothing was to be.
+	// Render is what was drawn; nil if nothing was to be.
 	Render *Render `json:"render"`
-	// Layers are where the time of frames went; nil where that was not measured.
+	// Layers are where the time of frames went; nil if that was not measured.
 	Layers *Layers `json:"layers"`
 	// Publications are the figures of each (participant, publication, tile).
 	Publications []Tile `json:"publications"`
@@ -33,7 +34,8 @@ type Tile struct {
 
 // Figures are the figures of a tile, or of all together.
 type Figures struct {
-	// Expected frames are the sum of the five counts below; frames that were still on their way at the end are not among them.
+	// Expected frames are the sum of the five counts below; frames that were still on their way at the end are not
+	// among them.
 	Expected        int64 `json:"frames_expected"`
 	Decoded         int64 `json:"frames_decoded"`
 	Undecodable     int64 `json:"frames_undecodable"`
@@ -44,7 +46,8 @@ type Figures struct {
 	Switches        int64 `json:"switches"`
 	// Latency is from capture to decoded.
 	Latency distribution.Percentiles `json:"latency_ms"`
-	// FPS is frames decoded per second while the tile was on, the descriptions of one frame number together being one; of all tiles, the mean.
+	// FPS is frames decoded per second while the tile was on, the descriptions of one frame number together being one;
+	// of all tiles, the mean.
 	FPS float64 `json:"fps"`
 	// Bitrate is the payload received per second, from the first frame on.
 	Bitrate         int64  `json:"bitrate_bps"`
@@ -70,7 +73,8 @@ type Render struct {
 	Drawn int64 `json:"frames_drawn"`
 	// Superseded frames were due to be shown, and replaced by the next before they were drawn.
 	Superseded int64 `json:"frames_superseded"`
-	// Wait is from the last tile decoded to the beginning of drawing, playout included; Draw the drawing; Latency from capture to drawn.
+	// Wait is from the last tile decoded to the beginning of drawing, playout included; Draw the drawing; Latency from
+	// capture to drawn.
 	Wait    distribution.Percentiles `json:"wait_ms"`
 	Draw    distribution.Percentiles `json:"draw_ms"`
 	Latency distribution.Percentiles `json:"latency_ms"`

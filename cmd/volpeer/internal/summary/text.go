@@ -14,9 +14,11 @@ func (s *Summary) Text() string {
 	for i := range s.Publications {
 		t := &s.Publications[i]
 		fmt.Fprintf(&b, "%s/%s tile %d: %d of %d frames decoded, %.1f fps, %v, latency %s ms\n",
-			t.Participant, t.Publication, t.Tile, t.Decoded, t.Expected, t.FPS, volumetric.Bitrate(t.Bitrate), t.Latency.Text())
+			t.Participant, t.Publication, t.Tile, t.Decoded, t.Expected, t.FPS, volumetric.Bitrate(t.Bitrate),
+			t.Latency.Text())
 	}
-	fmt.Fprintf(&b, "together: %d of %d frames decoded (%d undecodable, %d missing, %d skipped, %d dropped by the server), %d tiles held, %d switches\n",
+	fmt.Fprintf(&b, "together: %d of %d frames decoded (%d undecodable, %d missing, %d skipped, %d dropped by the "+
+		"server), %d tiles held, %d switches\n",
 		s.Decoded, s.Expected, s.Undecodable, s.Missing, s.Skipped, s.DroppedByServer, s.Held, s.Switches)
 	fmt.Fprintf(&b, "%.1f fps, %v, packets: %d received, %d lost, %d recovered, %d NACKs sent\n",
 		s.FPS, volumetric.Bitrate(s.Bitrate), s.PacketsReceived, s.PacketsLost, s.PacketsRecovered, s.NACKsSent)
@@ -40,17 +42,21 @@ func (l *Layers) Table() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "layers of %d tile frames, %d of them with every stage, in ms\n", l.Frames, l.Complete)
-	fmt.Fprintf(&b, "  %-22s %9s %9s %9s %9s %9s %9s %11s\n", "", "mean", "median", "95 %", "99 %", "largest", "± at most", "± symmetric")
+	fmt.Fprintf(&b, "  %-22s %9s %9s %9s %9s %9s %9s %11s\n", "", "mean", "median", "95 %", "99 %", "largest",
+		"± at most", "± symmetric")
 	for i := range l.Layers {
 		r := &l.Layers[i]
-		fmt.Fprintf(&b, "  %-22s %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %11.3f\n", r.Name, r.Mean, *r.P50, *r.P95, *r.P99, *r.Max, r.Bound, r.Uncertainty)
+		fmt.Fprintf(&b, "  %-22s %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %11.3f\n", r.Name, r.Mean, *r.P50, *r.P95, *r.P99,
+			*r.Max, r.Bound, r.Uncertainty)
 	}
 	for _, c := range l.Clocks {
 		fmt.Fprintf(&b, "  clock of the %s: %s", c.Host, c.Source)
 		if c.Source == frametimes.SourceEstimated {
-			fmt.Fprintf(&b, ", %.0f µs added, ± %.0f µs at most, ± %.0f µs if the path is symmetric", c.Offset, c.Bound, c.Uncertainty)
+			fmt.Fprintf(&b, ", %.0f µs added, ± %.0f µs at most, ± %.0f µs if the path is symmetric", c.Offset, c.Bound,
+				c.Uncertainty)
 		} else if c.Disagreement != 0 {
-			fmt.Fprintf(&b, ", but the estimate finds it %.0f µs off, ± %.0f µs", -c.Disagreement, c.Bound-max(c.Disagreement, -c.Disagreement))
+			fmt.Fprintf(&b, ", but the estimate finds it %.0f µs off, ± %.0f µs", -c.Disagreement,
+				c.Bound-max(c.Disagreement, -c.Disagreement))
 		}
 		b.WriteByte('\n')
 	}

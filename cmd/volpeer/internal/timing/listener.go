@@ -25,10 +25,12 @@ type Listener struct {
 	ended    chan struct{}
 }
 
-// Listen begins to serve metrics of a registry of its own, in which those of the Go runtime and the process are. Errors name the address.
+// Listen begins to serve metrics of a registry of its own, in which those of the Go runtime and the process are. Errors
+// name the address.
 func Listen(address string, log *slog.Logger) (*Listener, error) {
 	registry := prometheus.NewRegistry()
-	for _, c := range []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
+	for _, c := range []prometheus.Collector{collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics of the process: %w", err)
 		}
@@ -40,7 +42,8 @@ func Listen(address string, log *slog.Logger) (*Listener, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	l := &Listener{
-		registry: registry, listener: listener, server: &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}, ended: make(chan struct{}),
+		registry: registry, listener: listener, server: &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout},
+		ended: make(chan struct{}),
 	}
 	log.Info("metrics are served", "at", "http://"+listener.Addr().String()+"/metrics")
 	go func() {

@@ -14,7 +14,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// Measurement is what the flags about times of frames say, and the recorder that they ask for. It belongs to one goroutine.
+// Measurement is what the flags about times of frames say, and the recorder that they ask for. It belongs to one
+// goroutine.
 type Measurement struct {
 	file, metrics string
 	layers        bool
@@ -26,9 +27,12 @@ type Measurement struct {
 
 // Flags registers the flags.
 func (t *Measurement) Flags(f *pflag.FlagSet) {
-	f.StringVar(&t.file, "frame-times", "", "file for what is known of each tile frame's way, as JSON lines, or as CSV where its name ends in .csv")
-	f.BoolVar(&t.layers, "layers", false, "measure where the time of frames goes, and sum it up at the end; --frame-times and --metrics-listen do so, too")
-	f.StringVar(&t.metrics, "metrics-listen", "", "address to serve metrics for Prometheus at, as HOST:PORT; without, none are")
+	f.StringVar(&t.file, "frame-times", "", "file for what is known of each tile frame's way, as JSON lines, or as "+
+		"CSV where its name ends in .csv")
+	f.BoolVar(&t.layers, "layers", false, "measure where the time of frames goes, and sum it up at the end; "+
+		"--frame-times and --metrics-listen do so, too")
+	f.StringVar(&t.metrics, "metrics-listen", "",
+		"address to serve metrics for Prometheus at, as HOST:PORT; without, none are")
 }
 
 // Wanted reports whether frames are to be traced.
@@ -59,7 +63,7 @@ func (t *Measurement) Follow(session *client.Session) {
 	}
 }
 
-// Sum waits for the end of the session that was followed, and sums up; nil where nothing was measured.
+// Sum waits for the end of the session that was followed, and sums up; nil if nothing was measured.
 func (t *Measurement) Sum() *summary.Layers {
 	if t.recorder == nil {
 		return nil

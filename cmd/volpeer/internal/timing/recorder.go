@@ -1,5 +1,6 @@
-// Package timing keeps what a session tells of the times of frames: as lines of a file, as metrics for Prometheus, and as layers for the summary. One goroutine
-// takes the records, from Run's beginning to its end; the summary may be asked for afterwards.
+// Package timing keeps what a session tells of the times of frames: as lines of a file, as metrics for Prometheus, and
+// as layers for the summary. One goroutine takes the records, from Run's beginning to its end; the summary may be asked
+// for afterwards.
 package timing
 
 import (
@@ -29,7 +30,8 @@ type Recorder struct {
 	layers  summary.LayerBook
 }
 
-// NewRecorder makes a recorder that writes to a file of JSON lines, or of CSV where its name ends so; an empty name writes nothing. Metrics are registered where registerer is not nil.
+// NewRecorder makes a recorder that writes to a file of JSON lines, or of CSV where its name ends so; an empty name
+// writes nothing. Metrics are registered where registerer is not nil.
 func NewRecorder(name string, registerer prometheus.Registerer, log *slog.Logger) (*Recorder, error) {
 	r := &Recorder{log: log}
 	if registerer != nil {

@@ -25,7 +25,8 @@ var silent = slog.New(slog.DiscardHandler)
 // record is a frame whose stages take a millisecond each.
 func record(frame int64) frametimes.Record {
 	r := frametimes.Record{Frame: frame, Bytes: 100}
-	r.Clocks[frametimes.Sender] = frametimes.Clock{Source: frametimes.SourceEstimated, Offset: 5 * time.Millisecond, Bound: 300 * time.Microsecond}
+	r.Clocks[frametimes.Sender] = frametimes.Clock{Source: frametimes.SourceEstimated, Offset: 5 * time.Millisecond,
+		Bound: 300 * time.Microsecond}
 	for s := range frametimes.Stamp(frametimes.Stamps) {
 		r.Set(s, time.Unix(1_800_000_000, 0).Add(time.Duration(s)*time.Millisecond))
 	}
@@ -71,7 +72,8 @@ func TestRecorder(t *testing.T) {
 		}
 		_ = file.Close()
 		layers := r.Layers()
-		if layers.Frames != 20 || layers.Complete != 20 || len(layers.Layers) != frametimes.LayerCount || len(layers.Clocks) != 1 {
+		if layers.Frames != 20 || layers.Complete != 20 || len(layers.Layers) != frametimes.LayerCount ||
+			len(layers.Clocks) != 1 {
 			t.Errorf("%s: summed up as %+v", name, layers)
 		}
 		for _, l := range layers.Layers {

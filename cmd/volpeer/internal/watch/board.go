@@ -60,7 +60,8 @@ func (v *viewer) print() {
 		}
 		m, before := marks[ref], v.board.last[ref]
 		fps := float64(m.shots-before.shots) / took.Seconds() / float64(len(p.Tiles))
-		v.say(watchedLine(ref, v.qualities(ref, &p, now), fps, int64(m.bytes-before.bytes), took, &latency, figures[ref]))
+		v.say(watchedLine(ref, v.qualities(ref, &p, now), fps, int64(m.bytes-before.bytes), took, &latency,
+			figures[ref]))
 	}
 	v.board = board{at: now, last: marks}
 }
@@ -70,7 +71,8 @@ func (v *viewer) qualities(ref volumetric.PublicationRef, p *volumetric.Publicat
 	since := now.Add(-time.Second)
 	list := make([]string, len(p.Tiles))
 	for tile := range list {
-		part := volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: ref, Tile: tile}, Quality: volumetric.QualityOff}
+		part := volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: ref, Tile: tile},
+			Quality: volumetric.QualityOff}
 		list[tile] = "-"
 		if p.Mode != volumetric.ModeDescriptions {
 			if q, ok := v.requests.tracker.Current(part, since); ok {
@@ -95,8 +97,11 @@ func comparePublications(a, b volumetric.PublicationRef) int {
 	return cmp.Or(cmp.Compare(a.Participant, b.Participant), cmp.Compare(a.Publication, b.Publication))
 }
 
-// watchedLine is what is known of one publication, for people. since is the sum of its tiles' figures in the stretch of time.
-func watchedLine(ref volumetric.PublicationRef, qualities []string, frames float64, bytes int64, took time.Duration, latency *distribution.Distribution, total *summary.Figures) string {
+// watchedLine is what is known of one publication, for people. since is the sum of its tiles' figures in the stretch of
+// time.
+func watchedLine(ref volumetric.PublicationRef, qualities []string, frames float64, bytes int64, took time.Duration,
+	latency *distribution.Distribution, total *summary.Figures) string {
 	return fmt.Sprintf("%s  %.1f fps  quality %s  %s  latency %s ms  held %d  undecodable %d  missing %d  skipped %d",
-		ref, frames, strings.Join(qualities, " "), peer.RateText(bytes, took), latency.Text(), total.Held, total.Undecodable, total.Missing, total.Skipped)
+		ref, frames, strings.Join(qualities, " "), peer.RateText(bytes, took), latency.Text(), total.Held,
+		total.Undecodable, total.Missing, total.Skipped)
 }

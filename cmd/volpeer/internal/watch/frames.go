@@ -41,7 +41,8 @@ func (v *viewer) result(r *decode.Result) {
 	v.time(r)
 	decoded := v.session.ServerTime(r.Decoded)
 	v.book.Decoded(tile, f.Number, f.Capture, decoded)
-	latency, fulfilled, switched := v.requests.tracker.Decoded(v.part(f.Track), f.Track.Quality, f.Number, captured(f), decoded)
+	latency, fulfilled, switched := v.requests.tracker.Decoded(v.part(f.Track), f.Track.Quality, f.Number, captured(f),
+		decoded)
 	if fulfilled {
 		v.book.Changed(tile, latency)
 	}
@@ -68,7 +69,8 @@ func (v *viewer) undecodable(f *client.Frame, err error) {
 		return
 	}
 	v.refused[name] = true
-	v.log.Warn("frame cannot be decoded; further ones are only counted", "publication", name, "error", codecs.Explain(f.Codec, err))
+	v.log.Warn("frame cannot be decoded; further ones are only counted", "publication", name, "error",
+		codecs.Explain(f.Codec, err))
 }
 
 // packet takes a packet of sound.

@@ -29,8 +29,8 @@ func (v *viewer) event(e client.Event) {
 	}
 }
 
-// compare takes over what the others publish now. Events say that something changed, the session says what is: whoever resumes, or loses an
-// event, is right again afterwards.
+// compare takes over what the others publish now. Events say that something changed, the session says what is: whoever
+// resumes, or loses an event, is right again afterwards.
 func (v *viewer) compare() {
 	published := make(map[volumetric.PublicationRef]volumetric.Publication)
 	for _, participant := range v.session.Participants() {
@@ -50,7 +50,7 @@ func (v *viewer) compare() {
 	}
 }
 
-// added takes a new publication, or one that is described anew.
+// added takes a new publication, or one that is described again.
 func (v *viewer) added(ref volumetric.PublicationRef, p volumetric.Publication) {
 	v.publications[ref] = p
 	framed := p.Codec.Is(volumetric.MIMEVolumetric)
@@ -70,7 +70,8 @@ func (v *viewer) added(ref volumetric.PublicationRef, p volumetric.Publication) 
 	if !framed || v.config.wish.IsAuto() {
 		return
 	}
-	choices, err := choice.Resolve(choice.Everything, v.config.wish, []signal.Participant{{Identity: ref.Participant, Publications: []volumetric.Publication{p}}})
+	choices, err := choice.Resolve(choice.Everything, v.config.wish,
+		[]signal.Participant{{Identity: ref.Participant, Publications: []volumetric.Publication{p}}})
 	if err != nil {
 		v.log.Warn("the wanted quality does not exist", "publication", ref, "error", err)
 		return
@@ -105,7 +106,8 @@ func (v *viewer) sending(e *client.Sending) {
 		return
 	}
 	part, on := v.part(e.Track), e.Quality != volumetric.QualityOff
-	// Frames show when a tile changes between qualities. They do not show that a description is there no longer, or once more.
+	// Frames show when a tile changes between qualities. They do not show that a description is there no longer, or
+	// once more.
 	if p.Mode == volumetric.ModeDescriptions && v.sent[part] != on && v.book.Known(tile) {
 		v.book.Switched(tile)
 	}
@@ -125,8 +127,8 @@ func (v *viewer) sending(e *client.Sending) {
 	}
 }
 
-// described tells whether any description of a tile is sent, or was asked for and is about to be: where one replaces another, the old one ends before
-// the new one begins.
+// described reports whether any description of a tile is sent, or was asked for and is about to be: where one replaces
+// another, the old one ends before the new one begins.
 func (v *viewer) described(tile volumetric.TileRef, p *volumetric.Publication) bool {
 	if p.Mode != volumetric.ModeDescriptions {
 		return false

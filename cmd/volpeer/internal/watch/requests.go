@@ -20,7 +20,8 @@ type failure struct {
 	err     error
 }
 
-// requests are the viewer's requests for qualities. send belongs to a goroutine of its own; everything else belongs to the viewer's.
+// requests are the viewer's requests for qualities. send belongs to a goroutine of its own; everything else belongs to
+// the viewer's.
 type requests struct {
 	log *slog.Logger
 	// now is the time by the server's clock.
@@ -93,12 +94,14 @@ func (r *requests) ask(choices []signal.Choice) {
 		if len(wanted.Qualities) > 0 {
 			quality = wanted.Qualities[0]
 		}
-		r.note(volumetric.TrackRef{TileRef: tile, Quality: volumetric.QualityOff}, wanted, quality != volumetric.QualityOff, quality, now)
+		r.note(volumetric.TrackRef{TileRef: tile, Quality: volumetric.QualityOff}, wanted,
+			quality != volumetric.QualityOff, quality, now)
 	})
 }
 
 // note notes in the tracker what was asked for.
-func (r *requests) note(part volumetric.TrackRef, wanted signal.Selection, on bool, quality volumetric.Quality, now time.Time) {
+func (r *requests) note(part volumetric.TrackRef, wanted signal.Selection, on bool, quality volumetric.Quality,
+	now time.Time) {
 	switch {
 	case wanted.Auto:
 		r.tracker.Withdrawn(part)
@@ -122,7 +125,8 @@ func (r *requests) withdraw(f failure) {
 }
 
 // eachTile goes through the tiles of choices.
-func (r *requests) eachTile(choices []signal.Choice, do func(tile volumetric.TileRef, mode volumetric.Mode, qualities int, wanted signal.Selection)) {
+func (r *requests) eachTile(choices []signal.Choice,
+	do func(tile volumetric.TileRef, mode volumetric.Mode, qualities int, wanted signal.Selection)) {
 	for _, c := range choices {
 		p, ok := r.publications[c.PublicationRef]
 		if !ok {
@@ -130,7 +134,8 @@ func (r *requests) eachTile(choices []signal.Choice, do func(tile volumetric.Til
 		}
 		for tile := range p.Tiles {
 			if c.Tile == nil || *c.Tile == tile {
-				do(volumetric.TileRef{PublicationRef: c.PublicationRef, Tile: tile}, p.Mode, len(p.Qualities), c.Quality)
+				do(volumetric.TileRef{PublicationRef: c.PublicationRef, Tile: tile}, p.Mode, len(p.Qualities),
+					c.Quality)
 			}
 		}
 	}
@@ -175,5 +180,8 @@ func (r *requests) another(p *volumetric.Publication, before signal.Selection) s
 
 // forget removes what was asked for of a publication that has ended.
 func (r *requests) forget(ref volumetric.PublicationRef) {
-	maps.DeleteFunc(r.asked, func(tile volumetric.TileRef, _ signal.Selection) bool { return tile.PublicationRef == ref })
+	maps.DeleteFunc(r.asked, func(tile volumetric.TileRef,
+		_ signal.Selection) bool {
+		return tile.PublicationRef == ref
+	})
 }

@@ -11,7 +11,7 @@ import (
 // spectator looks around for the server and for the pictures.
 type spectator struct {
 	session sight.Onlooker
-	screen  *render.Screen // nil where nothing is drawn
+	screen  *render.Screen // nil if nothing is drawn
 }
 
 // SetViewpoint implements sight.Onlooker.
@@ -34,7 +34,8 @@ func boxOf(p *volumetric.Publication) (all volumetric.BoundingBox) {
 			all = tile.Box
 		}
 		for axis := range all.Min {
-			all.Min[axis], all.Max[axis] = min(all.Min[axis], tile.Box.Min[axis]), max(all.Max[axis], tile.Box.Max[axis])
+			all.Min[axis], all.Max[axis] = min(all.Min[axis], tile.Box.Min[axis]),
+				max(all.Max[axis], tile.Box.Max[axis])
 		}
 	}
 	return all

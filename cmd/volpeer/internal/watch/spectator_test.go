@@ -54,7 +54,8 @@ func TestRendering(t *testing.T) {
 	})
 	session.setParticipants(alice(volumetric.ModeAlternatives))
 	session.events <- client.Published{Participant: "alice"}
-	session.events <- client.PoseChanged{Publication: volumetric.PublicationRef{Participant: "alice", Publication: "body"}, Pose: client.Pose{Position: [3]float64{1, 0, 0}}}
+	session.events <- client.PoseChanged{Publication: volumetric.PublicationRef{Participant: "alice",
+		Publication: "body"}, Pose: client.Pose{Position: [3]float64{1, 0, 0}}}
 	for tile := range 2 {
 		th.frame(tile, 0, 1, 40*time.Millisecond)
 	}
@@ -63,7 +64,8 @@ func TestRendering(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := th.viewer.sum()
-	if r := sum.Render; r == nil || r.Drawn == 0 || r.Wait.P50 == nil || r.Draw.P50 == nil || r.Latency.P50 == nil || r.Pictures == 0 {
+	if r := sum.Render; r == nil || r.Drawn == 0 || r.Wait.P50 == nil || r.Draw.P50 == nil || r.Latency.P50 == nil ||
+		r.Pictures == 0 {
 		t.Fatalf("got %+v", sum.Render)
 	}
 	if *sum.Render.Latency.P50 < *sum.Latency.P50 {

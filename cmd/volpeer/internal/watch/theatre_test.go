@@ -155,7 +155,8 @@ func (th *theatre) frame(tile int, quality volumetric.Quality, number int64, ago
 }
 
 func bodyTile(tile int) volumetric.TileRef {
-	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: "body"}, Tile: tile}
+	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: "body"},
+		Tile: tile}
 }
 
 func (th *theatre) expectAsked(want string) {

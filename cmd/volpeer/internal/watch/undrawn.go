@@ -13,7 +13,8 @@ type undrawn struct {
 	number int64
 }
 
-// maxUndrawn bounds what is kept of one publication: two seconds of 15 tiles at 60 frames per second. What is superseded before it is drawn stays until then.
+// maxUndrawn bounds what is kept of one publication: two seconds of 15 tiles at 60 frames per second. What is
+// superseded before it is drawn stays until then.
 const maxUndrawn = 1800
 
 // time notes when a frame was decoded.

@@ -14,7 +14,8 @@ import (
 // TestWhatCannotBeReadIsSaid: frames and sound of VR2Gather's clients that we have no codec for.
 func TestWhatCannotBeReadIsSaid(t *testing.T) {
 	voice := volumetric.Publication{
-		Name: "voice", Kind: volumetric.KindAudio, Mode: volumetric.ModeAlternatives, Codec: volumetric.Codec{MIMEType: "audio/VR2A", ClockRate: 90000},
+		Name: "voice", Kind: volumetric.KindAudio, Mode: volumetric.ModeAlternatives,
+		Codec: volumetric.Codec{MIMEType: "audio/VR2A", ClockRate: 90000},
 		Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 1), VR2Gather: true,
 	}
 	participant := alice(volumetric.ModeAlternatives)
@@ -24,7 +25,8 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 	whole := append(vr2gather.NewFrameHeader(vr2gather.CodecOctree, 1, time.Now()).Append(nil), 1)
 	for number := range int64(3) {
 		session.frames <- client.Frame{
-			Track: volumetric.TrackRef{TileRef: bodyTile(0)}, Number: number, Codec: vr2gather.CodecOctree, Data: whole[vr2gather.FrameHeaderSize:], Whole: whole,
+			Track: volumetric.TrackRef{TileRef: bodyTile(0)}, Number: number, Codec: vr2gather.CodecOctree,
+			Data: whole[vr2gather.FrameHeaderSize:], Whole: whole,
 		}
 		session.packets <- client.Packet{
 			Track: volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: "voice"}}}, Codec: voice.Codec,
@@ -32,7 +34,8 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 	}
 	waitFor(t, "both warnings", func() bool {
 		said := th.console.String()
-		return strings.Contains(said, "codec not available: cwi1, VR2Gather's compressed point clouds") && strings.Contains(said, "codec not available: audio/VR2A")
+		return strings.Contains(said, "codec not available: cwi1, VR2Gather's compressed point clouds") &&
+			strings.Contains(said, "codec not available: audio/VR2A")
 	})
 	waitFor(t, "everything to be taken", func() bool { return len(session.frames)+len(session.packets) == 0 })
 	if err := th.close(); err != nil {

@@ -48,8 +48,8 @@ type viewerConfig struct {
 	sound       string
 }
 
-// viewer watches a room: it decodes frames, shows them, follows choices, and keeps the books. Its fields belong to the goroutine that runs
-// it. All times are by the server's clock.
+// viewer watches a room: it decodes frames, shows them, follows choices, and keeps the books. Its fields belong to the
+// goroutine that runs it. All times are by the server's clock.
 type viewer struct {
 	config  viewerConfig
 	console io.Writer
@@ -69,7 +69,8 @@ type viewer struct {
 
 	requests *requests
 
-	// timed is nil where frames are not traced; undrawn are the decoded ones that no picture has shown yet, and drawn room for those that one has.
+	// timed is nil if frames are not traced; undrawn are the decoded ones that no picture has shown yet, and drawn
+	// room for those that one has.
 	timed   timed
 	undrawn map[volumetric.PublicationRef][]undrawn
 	drawn   []render.Drawn
@@ -186,12 +187,15 @@ func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
 	}
 }
 
-// unheard logs the first packet of sound that is not Opus, of each publication. Foreign video was logged when it was published.
+// unheard logs the first packet of sound that is not Opus, of each publication. Foreign video was logged when it was
+// published.
 func (v *viewer) unheard(p *client.Packet) {
 	ref := p.Track.PublicationRef
-	if name := ref.String(); !p.Codec.Is(volumetric.MIMEOpus) && v.publications[ref].Kind == volumetric.KindAudio && !v.refused[name] {
+	if name := ref.String(); !p.Codec.Is(volumetric.MIMEOpus) && v.publications[ref].Kind == volumetric.KindAudio &&
+		!v.refused[name] {
 		v.refused[name] = true
-		v.log.Warn("sound is not heard", "publication", name, "error", fmt.Errorf("%w: %s", codec.ErrUnknown, p.Codec.MIMEType))
+		v.log.Warn("sound is not heard", "publication", name, "error",
+			fmt.Errorf("%w: %s", codec.ErrUnknown, p.Codec.MIMEType))
 	}
 }
 
@@ -226,14 +230,16 @@ func (v *viewer) show(participant string, s *present.Showing) {
 	}
 	if v.screen != nil {
 		p := v.publications[ref]
-		v.screen.Show(ref.String(), render.Frame{Number: s.Number, Clouds: s.Clouds, Box: boxOf(&p), Capture: s.Capture, Decoded: s.Decoded})
+		v.screen.Show(ref.String(), render.Frame{Number: s.Number, Clouds: s.Clouds, Box: boxOf(&p), Capture: s.Capture,
+			Decoded: s.Decoded})
 	}
 	if v.writer != nil {
-		v.writer.Write(save.Frame{Participant: participant, Publication: s.Publication, Number: s.Number, Clouds: s.Clouds})
+		v.writer.Write(save.Frame{Participant: participant, Publication: s.Publication, Number: s.Number,
+			Clouds: s.Clouds})
 	}
 }
 
-// command does what a line says and tells whether it is to end.
+// command does what a line says and reports whether it is to end.
 func (v *viewer) command(line string) (quit bool) {
 	command, err := choice.Parse(line)
 	if err != nil {

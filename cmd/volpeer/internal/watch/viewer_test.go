@@ -25,7 +25,8 @@ func TestViewer(t *testing.T) {
 	dir := t.TempDir()
 	session := newFakeSession()
 	session.stats = []client.TileStats{
-		{Track: volumetric.TrackRef{TileRef: bodyTile(0)}, Packets: 10, Bytes: 1000, FrameCounts: client.FrameCounts{Missing: 2}},
+		{Track: volumetric.TrackRef{TileRef: bodyTile(0)}, Packets: 10, Bytes: 1000,
+			FrameCounts: client.FrameCounts{Missing: 2}},
 		{Track: volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: soundName}}}, Packets: 500},
 	}
 	wish, err := choice.ParseWish("high")
@@ -43,8 +44,9 @@ func TestViewer(t *testing.T) {
 	for i := range uint16(5) {
 		session.packets <- client.Packet{
 			Track: volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: soundName}}},
-			Codec: opus.Publication(soundName).Codec, Capture: time.Now().Add(-60 * time.Millisecond), Arrival: time.Now(),
-			Packet: rtp.Packet{Header: rtp.Header{SequenceNumber: i}, Payload: opus.Tone().Packets[i].Data},
+			Codec: opus.Publication(soundName).Codec, Capture: time.Now().Add(-60 * time.Millisecond),
+			Arrival: time.Now(),
+			Packet:  rtp.Packet{Header: rtp.Header{SequenceNumber: i}, Payload: opus.Tone().Packets[i].Data},
 		}
 	}
 	// Each frame is shown before the next comes.
@@ -63,7 +65,8 @@ func TestViewer(t *testing.T) {
 	th.frame(0, 2, number, 40*time.Millisecond)
 	th.frame(1, 0, number, 40*time.Millisecond)
 	waitFor(t, "a saved frame", func() bool { written, _ := th.viewer.writer.Counts(); return written >= number })
-	session.frames <- client.Frame{Track: volumetric.TrackRef{TileRef: bodyTile(0)}, Number: number + 1, Codec: codec.FourCC{'n', 'o', 'n', 'e'}, Data: []byte{1}}
+	session.frames <- client.Frame{Track: volumetric.TrackRef{TileRef: bodyTile(0)}, Number: number + 1,
+		Codec: codec.FourCC{'n', 'o', 'n', 'e'}, Data: []byte{1}}
 	waitFor(t, "a warning", func() bool { return strings.Contains(th.console.String(), "codec not available") })
 	th.lines <- "nonsense"
 	th.lines <- "quality best"
@@ -73,13 +76,17 @@ func TestViewer(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := th.viewer.sum()
-	if s.Decoded != 6 || s.Undecodable != 1 || s.Missing != 2 || s.Switches != 1 || s.Expected != 9 || len(s.Publications) != 2 || s.PacketsReceived != 10 {
+	if s.Decoded != 6 || s.Undecodable != 1 || s.Missing != 2 || s.Switches != 1 || s.Expected != 9 ||
+		len(s.Publications) != 2 || s.PacketsReceived != 10 {
 		t.Errorf("got %+v", s)
 	}
-	if s.Latency.P50 == nil || *s.Latency.P50 < 40 || s.QualityChange.P50 == nil || s.Skew.P50 == nil || s.Audio.PacketsReceived != 5 {
-		t.Errorf("got latency %s, change %s, skew %s, audio %+v", s.Latency.Text(), s.QualityChange.Text(), s.Skew.Text(), s.Audio)
+	if s.Latency.P50 == nil || *s.Latency.P50 < 40 || s.QualityChange.P50 == nil || s.Skew.P50 == nil ||
+		s.Audio.PacketsReceived != 5 {
+		t.Errorf("got latency %s, change %s, skew %s, audio %+v", s.Latency.Text(), s.QualityChange.Text(),
+			s.Skew.Text(), s.Audio)
 	}
-	for _, want := range []string{`cannot read command "nonsense"`, `no quality "best"`, "together: 6 of 9 frames decoded"} {
+	for _, want := range []string{`cannot read command "nonsense"`, `no quality "best"`,
+		"together: 6 of 9 frames decoded"} {
 		if !strings.Contains(th.console.String(), want) {
 			t.Errorf("expected the console to say %q, got\n%s", want, th.console)
 		}
@@ -94,7 +101,8 @@ func TestViewerComingsAndGoings(t *testing.T) {
 	session := newFakeSession(alice(volumetric.ModeAlternatives))
 	th := open(t, viewerConfig{wish: choice.Auto}, session, nil)
 	th.frame(0, 1, 1, 10*time.Millisecond)
-	session.events <- client.Sending{Track: volumetric.TrackRef{TileRef: bodyTile(0), Quality: volumetric.QualityOff}, Quality: volumetric.QualityOff}
+	session.events <- client.Sending{Track: volumetric.TrackRef{TileRef: bodyTile(0), Quality: volumetric.QualityOff},
+		Quality: volumetric.QualityOff}
 	session.setParticipants()
 	session.events <- client.ParticipantLeft{Identity: "alice"}
 	th.frame(1, 1, 2, 10*time.Millisecond)
@@ -126,16 +134,19 @@ func TestDescriptionsComeAndGo(t *testing.T) {
 	v.session = session
 	v.compare()
 	sending := func(description, quality volumetric.Quality) {
-		v.sending(&client.Sending{Track: volumetric.TrackRef{TileRef: bodyTile(0), Quality: description}, Quality: quality})
+		v.sending(&client.Sending{Track: volumetric.TrackRef{TileRef: bodyTile(0), Quality: description},
+			Quality: quality})
 	}
 	ask := func(qualities ...volumetric.Quality) {
 		tile := 0
-		v.requests.ask([]signal.Choice{{PublicationRef: bodyTile(0).PublicationRef, Tile: &tile, Quality: signal.Selection{Qualities: qualities}}})
+		v.requests.ask([]signal.Choice{{PublicationRef: bodyTile(0).PublicationRef, Tile: &tile,
+			Quality: signal.Selection{Qualities: qualities}}})
 	}
 	frame := func(description volumetric.Quality, number int64) {
 		now := time.Now()
 		v.result(&decode.Result{Decoded: now, Frame: client.Frame{
-			Track: volumetric.TrackRef{TileRef: bodyTile(0), Quality: description}, Number: number, Capture: now, First: now, Complete: now,
+			Track: volumetric.TrackRef{TileRef: bodyTile(0), Quality: description}, Number: number, Capture: now,
+			First: now, Complete: now,
 		}})
 	}
 	// One frame number in an hour is next to no frames per second, if the tile was on all the time.
@@ -143,7 +154,8 @@ func TestDescriptionsComeAndGo(t *testing.T) {
 	expect := func(what string, want bool, switches int64) {
 		t.Helper()
 		if s := v.book.Sum(nil, time.Now()); on() != want || s.Switches != switches {
-			t.Errorf("%s: expected the tile to be on %v after %d switches, got %v after %d", what, want, switches, on(), s.Switches)
+			t.Errorf("%s: expected the tile to be on %v after %d switches, got %v after %d", what, want, switches, on(),
+				s.Switches)
 		}
 	}
 	sending(0, 0)

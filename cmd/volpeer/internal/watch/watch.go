@@ -1,6 +1,8 @@
-// Package watch is volpeer watch: it joins a room, decodes what others publish, shows, draws and saves it, and sums up what came.
+// Package watch is volpeer watch: it joins a room, decodes what others publish, shows, draws and saves it, and sums up
+// what came.
 //
-// A viewer belongs to the goroutine that runs it. Beside it a goroutine sends requests for qualities, and one looks around.
+// A viewer belongs to the goroutine that runs it. Beside it a goroutine sends requests for qualities, and one looks
+// around.
 package watch
 
 import (
@@ -54,22 +56,30 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Receive and decode what others publish",
-		Long:  "Receive and decode what others publish, with a line per publication and second. At a terminal, and with --commands, it reads " + choice.Help,
-		Args:  cobra.NoArgs,
+		Long: "Receive and decode what others publish, with a line per publication and second. At a terminal, and " +
+			"with --commands, it reads " + choice.Help,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return w.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), peer.NewLog(cmd.ErrOrStderr()))
+			return w.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(),
+				peer.NewLog(cmd.ErrOrStderr()))
 		},
 	}
 	w.Room.Flags(cmd.Flags())
 	f := cmd.Flags()
 	f.Float64Var(&w.Seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
-	f.StringVar(&w.Quality, "quality", "auto", "quality of everything: auto, off, a name, a number from 0, or a list of these with commas for descriptions")
-	f.DurationVar(&w.SwitchEvery, "switch-every", 0, "ask for another quality of every tile, at random, so often; 0 does not")
+	f.StringVar(&w.Quality, "quality", "auto",
+		"quality of everything: auto, off, a name, a number from 0, or a list of these with commas for descriptions")
+	f.DurationVar(&w.SwitchEvery, "switch-every", 0,
+		"ask for another quality of every tile, at random, so often; 0 does not")
 	f.Uint64Var(&w.Seed, "seed", 0, "chooses the random qualities")
-	f.DurationVar(&w.Deadline, "deadline", 0, "how long after its first packet a frame is repaired; 0 is 150 ms, or 250 ms where the round trip exceeds 50 ms")
-	f.Var(&w.Max, "max-bitrate", "what is to be sent here at most, such as 20Mbit; without, as much as the network carries")
-	f.Var(&w.Start, "start-bitrate", "what the network is believed to carry to here until the server has measured it, such as 10Mbit; without, the server's own start rate")
-	f.StringVar(&w.Viewpoint, "viewpoint", "", "CSV file with recorded head movements to look around by, 30 per second, in a loop")
+	f.DurationVar(&w.Deadline, "deadline", 0,
+		"how long after its first packet a frame is repaired; 0 is 150 ms, or 250 ms where the round trip exceeds 50 ms")
+	f.Var(&w.Max, "max-bitrate", "what is to be sent here at most, such as 20Mbit; without, as much as the network "+
+		"carries")
+	f.Var(&w.Start, "start-bitrate", "what the network is believed to carry to here until the server has measured "+
+		"it, such as 10Mbit; without, the server's own start rate")
+	f.StringVar(&w.Viewpoint, "viewpoint", "",
+		"CSV file with recorded head movements to look around by, 30 per second, in a loop")
 	f.StringVar(&w.Person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
 	f.StringVar(&w.Save, "save", "", "folder for shown frames, as PLY")
 	w.Render.Add(f)
@@ -101,7 +111,8 @@ func (w *Options) Run(ctx context.Context, in io.Reader, out, console io.Writer,
 			return fmt.Errorf("--viewpoint: %w", err)
 		}
 	}
-	viewer := newViewer(viewerConfig{wish: wish, switchEvery: w.SwitchEvery, seed: w.Seed, deadline: w.Deadline, sound: w.Audio}, console, log)
+	viewer := newViewer(viewerConfig{wish: wish, switchEvery: w.SwitchEvery, seed: w.Seed, deadline: w.Deadline,
+		sound: w.Audio}, console, log)
 	if w.Save != "" {
 		if viewer.writer, err = save.NewWriter(w.Save, log); err != nil {
 			return fmt.Errorf("--save: %w", err)
@@ -124,7 +135,8 @@ func (w *Options) Run(ctx context.Context, in io.Reader, out, console io.Writer,
 		return err
 	}
 	session, err := w.Room.Join(ctx, client.Config{
-		Receive: true, Deadline: w.Deadline, MaxBitrate: volumetric.Bitrate(w.Max), StartBitrate: volumetric.Bitrate(w.Start), FrameTimes: w.Times.Wanted(), Log: log,
+		Receive: true, Deadline: w.Deadline, MaxBitrate: volumetric.Bitrate(w.Max),
+		StartBitrate: volumetric.Bitrate(w.Start), FrameTimes: w.Times.Wanted(), Log: log,
 	})
 	if err != nil {
 		viewer.close()
@@ -164,7 +176,7 @@ func (w *Options) Run(ctx context.Context, in io.Reader, out, console io.Writer,
 	return err
 }
 
-// terminal tells whether somebody may type. Other character devices, as the null device, end at once and do no harm.
+// terminal reports whether somebody may type. Other character devices, as the null device, end at once and do no harm.
 func terminal(in io.Reader) bool {
 	file, ok := in.(*os.File)
 	if !ok {

@@ -13,24 +13,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// published is the object that volpeer publish --json prints.
-type published struct {
+// report is the object that volpeer publish --json prints.
+type report struct {
 	Publication string  `json:"publication"`
 	Seconds     float64 `json:"seconds"`
-	// Frames are captures: those that fell due, those that were encoded, those that were not though somebody would have taken them, in all and by
-	// reason, and those that nobody took anything of.
+	// Frames are captures: those that fell due, those that were encoded, those that were not though somebody would have
+	// taken them, in all and by reason, and those that nobody took anything of.
 	FramesCaptured  int64 `json:"frames_captured"`
 	FramesPublished int64 `json:"frames_published"`
 	FramesDropped   int64 `json:"frames_dropped"`
-	// DroppedFor are the reasons: the source failed to give a frame; the source was behind; a newer one was captured before the encoder was free; it
-	// would not have been encoded in time.
-	DroppedFor publishedDrops `json:"frames_dropped_for"`
-	FramesIdle int64          `json:"frames_idle"`
-	FPS        float64        `json:"fps"`
-	// Tile frames are tiles at one quality. Sent ones were encoded and handed over, unsent ones came while there was no connection. Paused ones were
-	// not encoded since nobody took them, given up ones since the uplink could not carry them; what both would have taken is saved. Late ones were
-	// not encoded since they would not have been done in time. Dropped ones were handed over, and left out since they had waited for the uplink for
-	// too long.
+	// DroppedFor are the reasons: the source failed to give a frame; the source was behind; a newer one was captured
+	// before the encoder was free; it would not have been encoded in time.
+	DroppedFor dropReport `json:"frames_dropped_for"`
+	FramesIdle int64      `json:"frames_idle"`
+	FPS        float64    `json:"fps"`
+	// Tile frames are tiles at one quality. Sent ones were encoded and handed over, unsent ones came while there was no
+	// connection. Paused ones were not encoded since nobody took them, given up ones since the uplink could not carry
+	// them; what both would have taken is saved. Late ones were not encoded since they would not have been done in
+	// time. Dropped ones were handed over, and left out since they had waited for the uplink for too long.
 	TileFramesSent    int64                    `json:"tile_frames_sent"`
 	TileFramesUnsent  int64                    `json:"tile_frames_unsent"`
 	TileFramesPaused  int64                    `json:"tile_frames_paused"`
@@ -38,46 +38,48 @@ type published struct {
 	TileFramesLate    int64                    `json:"tile_frames_late"`
 	TileFramesDropped int64                    `json:"tile_frames_dropped"`
 	BitsSaved         int64                    `json:"bits_saved"`
-	Uplink            publishedUplink          `json:"uplink"`
+	Uplink            uplinkReport             `json:"uplink"`
 	Encode            distribution.Percentiles `json:"encode_ms"`
 	Bitrate           int64                    `json:"bitrate_bps"`
 	Points            float64                  `json:"points_per_frame"`
-	Audio             publishedSound           `json:"audio"`
+	Audio             soundReport              `json:"audio"`
 	// Tiles and Qualities are as they were announced.
 	Tiles     int                       `json:"tiles"`
 	Qualities []volumetric.QualityLevel `json:"qualities"`
-	// Layers are where the time of frames went before they had left; nil where that was not measured.
+	// Layers are where the time of frames went before they had left; nil if that was not measured.
 	Layers *summary.Layers `json:"layers"`
 }
 
-// publishedUplink is how the uplink is used at the end: what it carries, 0 where unknown, which tracks it does not, and bytes sent to find that out.
-type publishedUplink struct {
+// uplinkReport is how the uplink is used at the end: what it carries, 0 if unknown, which tracks it does not, and
+// bytes sent to find that out.
+type uplinkReport struct {
 	Estimate   volumetric.Bitrate `json:"estimate_bps"`
 	GaveUp     []signal.OwnTrack  `json:"gave_up"`
 	ProbeBytes int64              `json:"probe_bytes"`
 }
 
-type publishedDrops struct {
+type dropReport struct {
 	CaptureFailed int64 `json:"capture_failed"`
 	SourceBehind  int64 `json:"source_behind"`
 	Superseded    int64 `json:"superseded"`
 	TooLate       int64 `json:"too_late"`
 }
 
-type publishedSound struct {
+type soundReport struct {
 	PacketsSent   int64 `json:"packets_sent"`
 	PacketsUnsent int64 `json:"packets_unsent"`
 }
 
-func (b *broadcast) summary() published {
+func (b *broadcast) summary() report {
 	seconds := b.ended.Sub(b.began).Seconds()
-	s := published{
-		Publication:       b.description.Name,
-		Seconds:           thousandths(seconds),
-		FramesCaptured:    b.total.Captured,
-		FramesPublished:   b.total.Published,
-		FramesDropped:     b.total.Dropped.All(),
-		DroppedFor:        publishedDrops{b.total.Dropped.Failed, b.total.Dropped.Missed, b.total.Dropped.Replaced, b.total.Dropped.Late},
+	s := report{
+		Publication:     b.description.Name,
+		Seconds:         thousandths(seconds),
+		FramesCaptured:  b.total.Captured,
+		FramesPublished: b.total.Published,
+		FramesDropped:   b.total.Dropped.All(),
+		DroppedFor: dropReport{b.total.Dropped.Failed, b.total.Dropped.Missed, b.total.Dropped.Replaced,
+			b.total.Dropped.Late},
 		FramesIdle:        b.total.Idle,
 		TileFramesSent:    b.total.Sent,
 		TileFramesUnsent:  b.total.Unsent,
@@ -86,11 +88,12 @@ func (b *broadcast) summary() published {
 		TileFramesLate:    b.total.Late,
 		TileFramesDropped: b.uplink.Dropped,
 		BitsSaved:         8 * b.total.Saved,
-		Uplink:            publishedUplink{Estimate: b.uplink.Estimate, GaveUp: append([]signal.OwnTrack{}, b.uplink.GaveUp...), ProbeBytes: b.uplink.ProbeBytes},
-		Encode:            b.total.Encode.Percentiles(),
-		Audio:             publishedSound{b.heard.sent.Load(), b.heard.unsent.Load()},
-		Tiles:             len(b.description.Tiles),
-		Qualities:         b.description.Qualities,
+		Uplink: uplinkReport{Estimate: b.uplink.Estimate,
+			GaveUp: append([]signal.OwnTrack{}, b.uplink.GaveUp...), ProbeBytes: b.uplink.ProbeBytes},
+		Encode:    b.total.Encode.Percentiles(),
+		Audio:     soundReport{b.heard.sent.Load(), b.heard.unsent.Load()},
+		Tiles:     len(b.description.Tiles),
+		Qualities: b.description.Qualities,
 	}
 	if seconds > 0 {
 		s.FPS = thousandths(float64(b.total.Published) / seconds)
@@ -108,7 +111,8 @@ func thousandths(v float64) float64 { return math.Round(v*1000) / 1000 }
 func producedLine(name string, c *produce.Counts, uplink volumetric.Bitrate, took time.Duration) string {
 	seconds := took.Seconds()
 	line := fmt.Sprintf("%s  captured %.1f fps  published %.1f fps  dropped %d  encoding %s ms  %s",
-		name, float64(c.Captured)/seconds, float64(c.Published)/seconds, c.Dropped.All(), c.Encode.Text(), peer.RateText(c.Bytes, took))
+		name, float64(c.Captured)/seconds, float64(c.Published)/seconds, c.Dropped.All(), c.Encode.Text(),
+		peer.RateText(c.Bytes, took))
 	if c.Unsent > 0 {
 		line += fmt.Sprintf("  unsent %d", c.Unsent)
 	}
