@@ -8,7 +8,6 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -136,7 +135,7 @@ func (c *client) answer(value string, now time.Time) error {
 	if offer == nil {
 		return fmt.Errorf("%w: an answer without an offer", vr2gather.ErrDescription)
 	}
-	text, streams, err := description.FromVR2Gather(answer.SDP)
+	text, streams, err := fromPeer(answer.SDP)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -139,7 +138,7 @@ func (o *outbox) Encode(m signal.Message) ([]byte, error) {
 	var out vr2gather.Message
 	switch m := m.(type) {
 	case *sfu.NamedOffer:
-		sdp, err := description.ForVR2Gather(m.SDP, o.streams(m), o.keeps)
+		sdp, err := toPeer(m.SDP, o.streams(m), o.keeps)
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/pion/rtp"
 
-	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -20,9 +19,9 @@ type namedOutlet struct {
 }
 
 func newNamedOutlet(o forward.Outlet, name subscriber.Name) *namedOutlet {
-	n := &namedOutlet{Outlet: o, payloadType: description.PayloadTypeVR2GatherVideo}
+	n := &namedOutlet{Outlet: o, payloadType: payloadTypeVideo}
 	if name.Kind == volumetric.KindAudio {
-		n.payloadType = description.PayloadTypeVR2GatherAudio
+		n.payloadType = payloadTypeAudio
 	}
 	n.Rename(name)
 	return n

@@ -13,9 +13,6 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
-	"github.com/volsfu/volsfu/lab/baseline/chunks"
-	"github.com/volsfu/volsfu/lab/direct/stages"
-	"github.com/volsfu/volsfu/lab/direct/stream"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/lab/baseline/chunks"
 	"github.com/volsfu/volsfu/lab/direct/stages"

@@ -1,4 +1,4 @@
-package description
+package vr2gather
 
 import (
 	"errors"
@@ -8,17 +8,18 @@ import (
 	"github.com/pion/interceptor"
 	"github.com/pion/webrtc/v4"
 
+	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // offerToPeer is an offer with a line for sound and one for a tile that the peer sends, and one for a tile that it
 // receives.
-func offerToPeer() *Description {
-	d := &Description{
+func offerToPeer() *description.Description {
+	d := &description.Description{
 		SessionID: 1, Version: 1,
-		Transport: Transport{
+		Transport: description.Transport{
 			Ufrag: "abcd", Password: "abcdefghijklmnopqrstuv", Fingerprint: "sha-256 " + strings.Repeat("AB:", 31) +
-				"AB", Role: RoleActpass,
+				"AB", Role: description.RoleActpass,
 			Candidates: []string{
 				"candidate:1 1 udp 2130706431 10.8.0.1 7882 typ host",
 				"candidate:2 1 tcp 1671430143 10.8.0.1 7882 typ host tcptype passive",
@@ -26,21 +27,21 @@ func offerToPeer() *Description {
 		},
 	}
 	for i, kind := range []volumetric.Kind{volumetric.KindAudio, volumetric.KindVideo, volumetric.KindVideo} {
-		l := Line{MID: string(rune('0' + i)), Kind: kind, Direction: DirectionRecvOnly}
-		l.Codecs, l.Extensions = Offered(kind)
+		l := description.Line{MID: string(rune('0' + i)), Kind: kind, Direction: description.DirectionRecvOnly}
+		l.Codecs, l.Extensions = description.Offered(kind)
 		d.Lines = append(d.Lines, l)
 	}
 	last := &d.Lines[2]
 	last.CongestionFeedback = true
-	last.Direction, last.Streams, last.Stream = DirectionSendOnly, Streams{SSRC: 11, Retransmission: 12}, "video-slot-0"
+	last.Direction, last.Streams, last.Stream = description.DirectionSendOnly, description.Streams{SSRC: 11, Retransmission: 12}, "video-slot-0"
 	return d
 }
 
 func overUDP(candidate string) bool { return strings.Contains(candidate, " udp ") }
 
-// TestForVR2Gather checks the exact lines that a VR2Gather peer reads.
-func TestForVR2Gather(t *testing.T) {
-	text, err := ForVR2Gather(offerToPeer().Marshal(), map[string]string{"2": "0 video_7_0"}, overUDP)
+// TestToPeer checks the exact lines that a VR2Gather peer reads.
+func TestToPeer(t *testing.T) {
+	text, err := toPeer(offerToPeer().Marshal(), map[string]string{"2": "0 video_7_0"}, overUDP)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,8 +106,8 @@ func peerOfPion(t *testing.T, numbered bool) *webrtc.PeerConnection {
 			t.Fatal(err)
 		}
 		if numbered {
-			if err := engine.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: TransportWideCC},
-				kind); err != nil {
+			if err := engine.RegisterHeaderExtension(
+				webrtc.RTPHeaderExtensionCapability{URI: description.TransportWideCC}, kind); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -152,23 +153,23 @@ func answerOf(t *testing.T, pc *webrtc.PeerConnection, offer string) string {
 	return answer.SDP
 }
 
-// TestFromVR2Gather lets a VR2Gather-like peer answer: the converted answer fits the original offer, and has the
-// identifiers of the peer's streams.
-func TestFromVR2Gather(t *testing.T) {
+// TestFromPeer lets a VR2Gather-like peer answer: the converted answer fits the original offer, and has the identifiers
+// of the peer's streams.
+func TestFromPeer(t *testing.T) {
 	offer := offerToPeer()
-	text, err := ForVR2Gather(offer.Marshal(), map[string]string{"2": "0 video_7_0"}, overUDP)
+	text, err := toPeer(offer.Marshal(), map[string]string{"2": "0 video_7_0"}, overUDP)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, streams, err := FromVR2Gather(answerOf(t, peerOfPion(t, true), text))
+	answer, streams, err := fromPeer(answerOf(t, peerOfPion(t, true), text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := Parse(answer)
+	read, err := description.Parse(answer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckAnswer(offer, read); err != nil {
+	if err := description.CheckAnswer(offer, read); err != nil {
 		t.Errorf("%v\n%s", err, answer)
 	}
 	if len(streams) != 2 || streams["0"] != "99 audio_3" || streams["1"] != "0 video_3_0_0" {
@@ -180,32 +181,71 @@ func TestFromVR2Gather(t *testing.T) {
 		}
 	}
 	bare := answerOf(t, peerOfPion(t, false), text)
-	if _, _, err := FromVR2Gather(bare); !errors.Is(err, ErrDescription) ||
+	if _, _, err := fromPeer(bare); !errors.Is(err, description.ErrDescription) ||
 		!strings.Contains(err.Error(), "transport-wide") {
 		t.Errorf("without numbers: %v", err)
 	}
 	other := strings.ReplaceAll(bare, "pcm/90000", "pcm/8000")
-	if _, _, err := FromVR2Gather(other); !errors.Is(err, ErrDescription) ||
+	if _, _, err := fromPeer(other); !errors.Is(err, description.ErrDescription) ||
 		!strings.Contains(err.Error(), "payload type") {
 		t.Errorf("with another codec: %v", err)
 	}
 }
 
-// FuzzFromVR2Gather checks that any answer of a peer is converted to a valid description, or refused.
-func FuzzFromVR2Gather(f *testing.F) {
-	offer, err := ForVR2Gather(offerToPeer().Marshal(), nil, overUDP)
+// browserAnswer is an answer to two lines as a browser writes it, with other formats and one refused line.
+var browserAnswer = strings.ReplaceAll(`v=0
+o=- 8712839017234502134 2 IN IP4 127.0.0.1
+s=-
+t=0 0
+a=group:BUNDLE 0
+a=extmap-allow-mixed
+a=msid-semantic: WMS 0f64b7a2
+m=video 58437 UDP/TLS/RTP/SAVPF 100 101
+c=IN IP4 192.0.2.7
+a=rtcp:9 IN IP4 0.0.0.0
+a=candidate:842163049 1 udp 1677729535 192.0.2.7 58437 typ srflx raddr 0.0.0.0 rport 0 generation 0 network-cost 999
+a=ice-ufrag:k7Qx
+a=ice-pwd:VxkV0u0rcJ1G1+f9ZJ0uSv2B
+a=ice-options:trickle
+a=fingerprint:sha-256 `+strings.Repeat("AB:", 31)+`AB
+a=setup:active
+a=mid:0
+a=extmap:1 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01
+a=sendonly
+a=msid:0f64b7a2 2f1b4b6e
+a=rtcp-mux
+a=rtcp-rsize
+a=rtpmap:100 VP8/90000
+a=rtcp-fb:100 transport-cc
+a=rtcp-fb:100 ccm fir
+a=rtcp-fb:100 nack
+a=rtcp-fb:100 nack pli
+a=rtpmap:101 rtx/90000
+a=fmtp:101 apt=100
+a=ssrc-group:FID 3570614608 4130498341
+a=ssrc:3570614608 cname:4TOk42mSjXCkVIa6
+a=ssrc:4130498341 cname:4TOk42mSjXCkVIa6
+m=audio 0 UDP/TLS/RTP/SAVPF 111
+c=IN IP4 0.0.0.0
+a=inactive
+a=mid:1
+`, "\n", "\r\n")
+
+// FuzzFromPeer checks that any answer of a peer is converted to a valid description, or refused.
+func FuzzFromPeer(f *testing.F) {
+	offer, err := toPeer(offerToPeer().Marshal(), nil, overUDP)
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, text := range []string{offer, strings.ReplaceAll(offer, "recvonly", "sendonly"), chromeAnswer, "v=0\r\n"} {
+	for _, text := range []string{offer, strings.ReplaceAll(offer, "recvonly", "sendonly"), browserAnswer, "v=0\r\n"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		answer, _, err := FromVR2Gather(text)
+		answer, _, err := fromPeer(text)
 		if err == nil {
-			_, err = Parse(answer)
+			_, err = description.Parse(answer)
 		}
-		if err != nil && !errors.Is(err, ErrDescription) {
+		if err != nil && !errors.Is(err, description.ErrDescription) {
 			t.Fatalf("got %v, expected ErrDescription", err)
 		}
 		if err != nil && answer != "" {
