@@ -106,7 +106,7 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 			return nil, sessionOver()
 		}
 		room.post(resumeRequest{q, result})
-		if r, answered := hear(context.Background(), room, result); answered {
+		if r, answered := await(context.Background(), room, result); answered {
 			return r.session, r.err
 		}
 		return nil, sessionOver()
@@ -120,7 +120,7 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 		return nil, err
 	}
 	room.post(joinRequest{q, publications, result})
-	r, answered := hear(context.Background(), room, result)
+	r, answered := await(context.Background(), room, result)
 	if !answered {
 		r.err = n.ended()
 	}
@@ -144,10 +144,9 @@ func (n *Node) ended() *signal.Error {
 // sessionOver refuses to go on with a session that is not there.
 func sessionOver() *signal.Error { return refuse(signal.CodeResume, "the session is over: join anew") }
 
-// hear waits for what a room answers to a request. It is false where the room ended without an answer, or the context
-// did: what was answered counts even where the room has ended since, as it does when it answers that the last
-// participant is removed.
-func hear[T any](ctx context.Context, room *Room, result <-chan T) (T, bool) {
+// await waits for the answer of a room to a request. It is false if the room, or the context, ended without an answer. An
+// answer counts even if the room has ended since, as it does when it answers that the last participant is removed.
+func await[T any](ctx context.Context, room *Room, result <-chan T) (T, bool) {
 	select {
 	case said := <-result:
 		return said, true

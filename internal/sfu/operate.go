@@ -56,7 +56,7 @@ func (n *Node) removeFrom(ctx context.Context, name string, q removeRequest) err
 	result := make(chan bool, 1)
 	q.result = result
 	room.post(q)
-	found, answered := hear(ctx, room, result)
+	found, answered := await(ctx, room, result)
 	if found {
 		return nil
 	}

@@ -19,10 +19,10 @@ func TestLastAnswer(t *testing.T) {
 	for range 100 {
 		result := make(chan bool, 1)
 		result <- true
-		if found, answered := hear(ended, room, result); !found || !answered {
+		if found, answered := await(ended, room, result); !found || !answered {
 			t.Fatal("what the room said before it ended was not heard")
 		}
-		if _, answered := hear(t.Context(), room, result); answered {
+		if _, answered := await(t.Context(), room, result); answered {
 			t.Fatal("a room that has ended answered")
 		}
 	}

@@ -221,12 +221,12 @@ func (p *participant) succeed(successors []*participant, kind volumetric.Kind) {
 	}
 }
 
-// hearingInterval is how often the room looks whether a converted publication has begun.
-const hearingInterval = 50 * time.Millisecond
+// beginningInterval is how often the room looks whether a converted publication has begun.
+const beginningInterval = 50 * time.Millisecond
 
-// hear announces a converted publication once its first frame has come, which names its codec. Users without a point
+// announceBegun announces a converted publication once its first frame has come, which names its codec. Users without a point
 // cloud, or without a microphone, publish to the server what never comes.
-func (r *Room) hear(owner *participant, p *publication) {
+func (r *Room) announceBegun(owner *participant, p *publication) {
 	for _, track := range p.Tracks {
 		codec, ok := track.FrameCodec()
 		if !ok {
@@ -244,7 +244,7 @@ func (r *Room) hear(owner *participant, p *publication) {
 		r.announce(owner, []*publication{p})
 		return
 	}
-	r.wakeBy(r.now.Add(hearingInterval))
+	r.wakeBy(r.now.Add(beginningInterval))
 }
 
 // printable returns a codec's name with a dot for each character that is neither letter nor digit: the name came from

@@ -89,7 +89,7 @@ func (n *Node) Describe(ctx context.Context, name string, past bool) ([]RoomStat
 	for _, room := range n.named(name) {
 		result := make(chan RoomState, 1)
 		room.post(describeRequest{past, result})
-		state, answered := hear(ctx, room, result)
+		state, answered := await(ctx, room, result)
 		if answered {
 			states = append(states, state)
 		} else if err := ctx.Err(); err != nil {

@@ -78,7 +78,7 @@ func (r *Room) attend(owner *participant, p *publication) {
 		r.passPose(owner, p)
 	}
 	if p.silent {
-		r.hear(owner, p)
+		r.announceBegun(owner, p)
 	}
 	r.attendDemand(p.Demand)
 }
