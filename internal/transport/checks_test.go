@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/transport/hostnet"
 )
 
 // address is the nth of many remote addresses (RFC 5737).
@@ -263,8 +265,8 @@ func TestForbiddenAddresses(t *testing.T) {
 	config.PublicIPs = []string{"198.51.100.7"}
 	public := config
 	public.PrivateCandidates = false
-	own := newOwnAddresses(config.PublicIPs)
-	own.add([]string{"198.51.100.77", "2001:db8::77", "none"})
+	own := hostnet.NewOwnAddresses(config.PublicIPs)
+	own.Add([]string{"198.51.100.77", "2001:db8::77", "none"})
 	for _, test := range []struct {
 		address       string
 		config        Config
@@ -294,33 +296,6 @@ func TestForbiddenAddresses(t *testing.T) {
 		if _, allowed := c.sends(to, id(1), start); allowed != test.sentToo {
 			t.Errorf("a check to %v after one from there leaves: %t, expected %t", to, allowed, test.sentToo)
 		}
-	}
-}
-
-// TestBroadcastAddresses of networks of IPv4.
-func TestBroadcastAddresses(t *testing.T) {
-	for network, want := range map[string]string{
-		"192.0.2.5/24": "192.0.2.255", "10.1.2.3/9": "10.127.255.255", "192.0.2.5/30": "192.0.2.7", "10.0.0.1/0": "255.255.255.255",
-		"192.0.2.5/31": "", "192.0.2.5/32": "", "2001:db8::1/64": "",
-	} {
-		got := broadcastOf(netip.MustParsePrefix(network))
-		if want == "" && got.IsValid() || want != "" && got != netip.MustParseAddr(want) {
-			t.Errorf("the broadcast address of %s is %v, expected %q", network, got, want)
-		}
-	}
-}
-
-// TestOwnAddressesAreLookedAtAgain after a while, and keep those that were added.
-func TestOwnAddressesAreLookedAtAgain(t *testing.T) {
-	o := newOwnAddresses([]string{"198.51.100.7"})
-	looked, known := o.looked, o.known.Load()
-	o.step(looked.Add(ownInterval - 1))
-	if o.known.Load() != known {
-		t.Error("the interfaces are looked at again too early")
-	}
-	o.step(looked.Add(ownInterval))
-	if o.known.Load() == known || !o.has(netip.MustParseAddr("198.51.100.7")) || o.has(netip.MustParseAddr("198.51.100.8")) {
-		t.Error("the interfaces are not looked at again, or an address is lost")
 	}
 }
 

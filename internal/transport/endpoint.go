@@ -159,7 +159,7 @@ func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
 	e.readers.Go(func() { e.try(e.tend) })
 	if len(config.PublicIPs) == 0 {
 		e.reflexive = learnAddresses(e.mux, config.STUNServers)
-		e.mux.own.add(e.reflexive)
+		e.mux.own.Add(e.reflexive)
 	}
 	return e, nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/transport/hostnet"
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 	"github.com/volsfu/volsfu/internal/udp"
 )
@@ -53,7 +54,7 @@ type iceMux struct {
 	checks, answers *udp.Socket
 	addresses       []net.Addr
 	unbounded       bool
-	own             *ownAddresses
+	own             *hostnet.OwnAddresses
 	permits         func(netip.AddrPort) bool
 	// routes has the addresses that media goes to.
 	routes *routes
@@ -86,9 +87,9 @@ const controlBuffer = 64 << 10
 
 // newICEMux makes the mux of a port.
 func newICEMux(port *udp.Port, routes *routes, config Config) *iceMux {
-	own := newOwnAddresses(config.PublicIPs)
+	own := hostnet.NewOwnAddresses(config.PublicIPs)
 	m := &iceMux{
-		port: port, checks: port.Sockets()[0], answers: port.Sockets()[0], addresses: listenAddresses(port.Address()),
+		port: port, checks: port.Sockets()[0], answers: port.Sockets()[0], addresses: hostnet.ListenAddresses(port.Address()),
 		unbounded: config.Initiates, own: own, permits: config.permitsChecks(own), routes: routes,
 		agents: make(map[string]*muxAgent), owners: make(map[netip.AddrPort]owner),
 		transactions: make(map[transactionID]*muxAgent), mapping: make(map[transactionID]chan<- netip.AddrPort),
@@ -110,11 +111,11 @@ func newICEMux(port *udp.Port, routes *routes, config Config) *iceMux {
 
 // permitsChecks decides which addresses may be sent checks that have not been heard from. A participant must not have the
 // server send to itself, to hosts that only the server reaches, or to groups.
-func (c Config) permitsChecks(own *ownAddresses) func(netip.AddrPort) bool {
+func (c Config) permitsChecks(own *hostnet.OwnAddresses) func(netip.AddrPort) bool {
 	broadcast := netip.AddrFrom4([4]byte{255, 255, 255, 255})
 	return func(to netip.AddrPort) bool {
 		a := to.Addr().WithZone("")
-		return to.Port() != 0 && a.IsGlobalUnicast() && a != broadcast && !own.has(a) && (c.PrivateCandidates || !a.IsPrivate())
+		return to.Port() != 0 && a.IsGlobalUnicast() && a != broadcast && !own.Has(a) && (c.PrivateCandidates || !a.IsPrivate())
 	}
 }
 

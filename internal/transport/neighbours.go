@@ -4,10 +4,11 @@ import (
 	"net/netip"
 	"sync"
 
+	"github.com/volsfu/volsfu/internal/transport/hostnet"
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// neighbours gives each host that is on link (see onLink) a socket that sends to this host alone. The kernel keeps
+// neighbours gives each host that is on link (see hostnet.IsNeighbour) a socket that sends to this host alone. The kernel keeps
 // packets to a neighbour that does not answer for up to 3 s and 212,992 bytes (net.ipv4.neigh.default.unres_qlen_bytes),
 // and counts them against the send buffer of their socket. With the kernel's default of as much for a send buffer, two
 // receivers that vanish would take all of a socket's. Peers behind a gateway share the sockets that receive: with the
@@ -30,7 +31,7 @@ type neighbour struct {
 
 // take gives a peer the socket of its host. It is nil if the host is no neighbour, or there is no such socket.
 func (n *neighbours) take(host netip.Addr) *udp.Socket {
-	if n.port == nil || !isNeighbour(host) {
+	if n.port == nil || !hostnet.IsNeighbour(host) {
 		return nil
 	}
 	n.mu.Lock()

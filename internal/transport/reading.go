@@ -54,7 +54,7 @@ func (e *Endpoint) tend() {
 		select {
 		case now := <-ticker.C:
 			if !e.mux.unbounded {
-				e.mux.own.step(now)
+				e.mux.own.Step(now)
 			}
 			e.mux.checkNamed(now)
 			if shunned, changed := e.mux.floods.step(now); changed {

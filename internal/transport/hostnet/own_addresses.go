@@ -1,4 +1,4 @@
-package transport
+package hostnet
 
 import (
 	"net/netip"
@@ -11,10 +11,10 @@ import (
 // VPNs).
 const ownInterval = 10 * time.Second
 
-// ownAddresses are the addresses that a participant must not have the server send to since they are the server's: those
+// OwnAddresses are the addresses that a participant must not have the server send to since they are the server's: those
 // of its interfaces, the broadcast addresses of their networks, and those at which it is reached by a NAT. It is safe
 // for concurrent use.
-type ownAddresses struct {
+type OwnAddresses struct {
 	mu sync.Mutex
 	// reached are the addresses at which the server is reached.
 	reached []netip.Addr
@@ -24,15 +24,15 @@ type ownAddresses struct {
 	looked time.Time
 }
 
-// newOwnAddresses looks at the interfaces. Texts that are no addresses are left out.
-func newOwnAddresses(reached []string) *ownAddresses {
-	o := &ownAddresses{}
-	o.add(reached)
+// NewOwnAddresses looks at the interfaces. Texts that are no addresses are left out.
+func NewOwnAddresses(reached []string) *OwnAddresses {
+	o := &OwnAddresses{}
+	o.Add(reached)
 	return o
 }
 
-// add adds addresses at which the server is reached.
-func (o *ownAddresses) add(reached []string) {
+// Add adds addresses at which the server is reached.
+func (o *OwnAddresses) Add(reached []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, text := range reached {
@@ -43,8 +43,8 @@ func (o *ownAddresses) add(reached []string) {
 	o.look(time.Now())
 }
 
-// step looks at the interfaces if ownInterval has passed.
-func (o *ownAddresses) step(now time.Time) {
+// Step looks at the interfaces if ownInterval has passed.
+func (o *OwnAddresses) Step(now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if now.Sub(o.looked) >= ownInterval {
@@ -53,7 +53,7 @@ func (o *ownAddresses) step(now time.Time) {
 }
 
 // look looks at the interfaces. The caller holds the mutex.
-func (o *ownAddresses) look(now time.Time) {
+func (o *OwnAddresses) look(now time.Time) {
 	o.looked = now
 	known := make(map[netip.Addr]struct{})
 	for _, address := range o.reached {
@@ -68,8 +68,8 @@ func (o *ownAddresses) look(now time.Time) {
 	o.known.Store(&known)
 }
 
-// has reports whether an address is one of them.
-func (o *ownAddresses) has(address netip.Addr) bool {
+// Has reports whether an address is one of them.
+func (o *OwnAddresses) Has(address netip.Addr) bool {
 	_, known := (*o.known.Load())[address.WithZone("")]
 	return known
 }

@@ -1,4 +1,4 @@
-package transport
+package hostnet
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package transport
+package hostnet
 
 import (
 	"net"
@@ -16,7 +16,7 @@ func TestListenAddresses(t *testing.T) {
 	}
 	for _, text := range []string{"0.0.0.0:7882", "[::]:7882", "127.0.0.1:7882", "[::1]:7882"} {
 		port := netip.MustParseAddrPort(text)
-		found := listenAddresses(port)
+		found := ListenAddresses(port)
 		expected, loopback := others[true], false
 		switch {
 		case !port.Addr().IsUnspecified():
@@ -46,15 +46,15 @@ func TestNeighbours(t *testing.T) {
 		own[host.address.WithZone("")] = true
 	}
 	for _, host := range hostAddresses() {
-		if isNeighbour(host.address) {
+		if IsNeighbour(host.address) {
 			t.Errorf("%v counts as a neighbour of itself", host.address)
 		}
 		next := host.address.WithZone("").Next()
-		if host.network.Contains(next) && isNeighbour(next) == (own[next] || next.IsLoopback()) {
-			t.Errorf("%v counts as a neighbour of %v: %t", next, host.network, isNeighbour(next))
+		if host.network.Contains(next) && IsNeighbour(next) == (own[next] || next.IsLoopback()) {
+			t.Errorf("%v counts as a neighbour of %v: %t", next, host.network, IsNeighbour(next))
 		}
 	}
-	if isNeighbour(netip.MustParseAddr("127.0.0.5")) {
+	if IsNeighbour(netip.MustParseAddr("127.0.0.5")) {
 		t.Error("a loopback address counts as a neighbour")
 	}
 }

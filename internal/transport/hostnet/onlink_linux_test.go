@@ -1,4 +1,4 @@
-package transport
+package hostnet
 
 import (
 	"errors"
@@ -89,7 +89,7 @@ func TestOnLink(t *testing.T) {
 			if got, err := onLink(address); err != nil || got != test.onLink {
 				t.Errorf("%s, %v: got %t and %v, expected %t", test.what, address, got, err, test.onLink)
 			}
-			if got := isNeighbour(address); got != test.onLink {
+			if got := IsNeighbour(address); got != test.onLink {
 				t.Errorf("%s, %v counts as a neighbour: %t, expected %t", test.what, address, got, test.onLink)
 			}
 		}

@@ -1,4 +1,5 @@
-package transport
+// Package hostnet knows this host's place in its networks: the addresses of its interfaces, and which hosts are on a link with it.
+package hostnet
 
 import (
 	"net"
@@ -45,9 +46,9 @@ func hostAddresses() []hostAddress {
 	return found
 }
 
-// listenAddresses are the addresses that a port can be reached at. Those of loopback are among them only if there are no
+// ListenAddresses are the addresses that a port can be reached at. Those of loopback are among them only if there are no
 // others: whoever is on this host reaches its other addresses as well, and nobody else has a use for them.
-func listenAddresses(port netip.AddrPort) []net.Addr {
+func ListenAddresses(port netip.AddrPort) []net.Addr {
 	if !port.Addr().IsUnspecified() {
 		return []net.Addr{net.UDPAddrFromAddrPort(port)}
 	}
@@ -73,10 +74,10 @@ func listenAddresses(port netip.AddrPort) []net.Addr {
 	return addresses
 }
 
-// isNeighbour reports whether packets to an address wait in the kernel until that address is resolved (ARP; RFC 4861),
+// IsNeighbour reports whether packets to an address wait in the kernel until that address is resolved (ARP; RFC 4861),
 // where those to other hosts wait for a gateway. The route says so. If the kernel cannot be asked for the route, the
 // networks of this host's interfaces do.
-func isNeighbour(address netip.Addr) bool {
+func IsNeighbour(address netip.Addr) bool {
 	neighbour, err := onLink(address)
 	if err != nil {
 		return inOwnNetwork(address)
