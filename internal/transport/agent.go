@@ -4,18 +4,20 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/netip"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/pion/ice/v4"
 
 	"github.com/volsfu/volsfu/internal/description"
+	"github.com/volsfu/volsfu/internal/transport/icemux"
 )
 
 const (
-	// checkInterval is how often pairs are checked that have not answered (RFC 8445 section 14.2 has Ta of 50 ms). Pion's 200 ms would be a third of a join.
-	checkInterval = 50 * time.Millisecond
 	// leastAttempts is how many checks a pair is given at least that does not answer: two seconds' worth.
 	leastAttempts = 40
 	// betterWait is how long a pair with a remote address that was not told, or that a STUN server saw, waits for a better one to answer. Browsers hide all of theirs
@@ -26,7 +28,7 @@ const (
 // checkAttempts is after how many checks without an answer a pair counts as failed. Nobody checks such a pair again before ICE begins anew, so they last for as long as ICE
 // looks for a way at all: where a network lets nothing through for a while, what comes back is found at the next check.
 func (c Config) checkAttempts() uint16 {
-	attempts := (c.DisconnectedTimeout + c.FailedTimeout) / checkInterval
+	attempts := (c.DisconnectedTimeout + c.FailedTimeout) / icemux.CheckInterval
 	return uint16(min(max(attempts, leastAttempts), math.MaxUint16))
 }
 
@@ -64,7 +66,7 @@ func (e *Endpoint) newAgent(peer *Peer) (*iceAgent, error) {
 		ice.WithDisconnectedTimeout(e.config.DisconnectedTimeout),
 		ice.WithFailedTimeout(e.config.FailedTimeout),
 		ice.WithKeepaliveInterval(e.config.KeepAlive),
-		ice.WithCheckInterval(checkInterval),
+		ice.WithCheckInterval(icemux.CheckInterval),
 		ice.WithMaxBindingRequests(e.config.checkAttempts()),
 		ice.WithSrflxAcceptanceMinWait(betterWait),
 		ice.WithPrflxAcceptanceMinWait(betterWait),
@@ -113,7 +115,7 @@ func (e *Endpoint) onLoopback() bool {
 	if e.mux == nil {
 		return true
 	}
-	for _, address := range e.mux.addresses {
+	for _, address := range e.mux.GetListenAddresses() {
 		if udp, ok := address.(*net.UDPAddr); ok && !udp.IP.IsLoopback() {
 			return false
 		}
@@ -144,6 +146,19 @@ func (a *iceAgent) stateChanged(state ice.ConnectionState) {
 func (a *iceAgent) pairSelected(local, remote ice.Candidate) {
 	a.peer.try(placeICE, func() { a.peer.path.selected(local, remote) })
 }
+
+// Checked implements icemux.Peer.
+func (a *iceAgent) Checked(to netip.AddrPort, id icemux.TransactionID, check []byte, now time.Time) {
+	a.peer.path.consent.checked(to, id, check, now)
+}
+
+// Answered implements icemux.Peer.
+func (a *iceAgent) Answered(from netip.AddrPort, id icemux.TransactionID, now time.Time) {
+	a.peer.path.answered(from, id, now)
+}
+
+// Routed implements icemux.Peer.
+func (a *iceAgent) Routed() bool { return a.peer.path.route.Load() != nil }
 
 // found takes a local candidate, and nil when there are no more.
 func (a *iceAgent) found(c ice.Candidate) {
@@ -178,7 +193,7 @@ func (a *iceAgent) gather() error {
 		if err != nil {
 			return fmt.Errorf("ICE credentials: %w", err)
 		}
-		a.peer.endpoint.mux.register(ufrag, a.peer)
+		a.peer.path.agent.Store(a.peer.endpoint.mux.Register(ufrag, a))
 	}
 	if err := a.GatherCandidates(); err != nil {
 		return fmt.Errorf("gather ICE candidates: %w", err)
@@ -268,11 +283,35 @@ func (a *iceAgent) addRemote(text string) error {
 	if err != nil {
 		return fmt.Errorf("%w %q: %w", ErrCandidate, text, err)
 	}
-	if m := a.peer.path.agent.Load(); m != nil && m.name(candidate, a.remote.Ufrag, a.remote.Password, time.Now()) {
+	if m := a.peer.path.agent.Load(); m != nil && m.Name(candidate, a.remote.Ufrag, a.remote.Password, time.Now()) {
 		return nil
 	}
 	if err := a.AddRemoteCandidate(candidate); err != nil {
 		return fmt.Errorf("%w %q: %w", ErrCandidate, text, err)
 	}
 	return nil
+}
+
+// candidateList is the local candidates so far. ICE adds to it, negotiation reads it.
+type candidateList struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (l *candidateList) add(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.texts = append(l.texts, text)
+}
+
+func (l *candidateList) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.texts)
+}
+
+func (l *candidateList) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.texts = nil
 }

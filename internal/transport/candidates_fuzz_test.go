@@ -132,6 +132,12 @@ func nameTo(t *testing.T, answer string, named []string) {
 	checkSent(t, conn, taken)
 }
 
+// Bounds of the ICE mux: checks to an address that was named, and to all addresses that have answered none.
+const (
+	namedAttempts = 10
+	maxUnanswered = 100
+)
+
 // checkSent fails the test if datagrams went where they may not go, or too many did.
 func checkSent(t *testing.T, conn *transporttest.Blackhole, taken map[string]bool) {
 	t.Helper()

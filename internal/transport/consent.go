@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/transport/icemux"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 	// consentInterval is how often consent is looked at, and repeatAfter how long a check may stay without an answer before
 	// it is repeated (the first RTO of RFC 8489 section 6.2.1). Consent ends after consentLife / repeatAfter = 10 checks in
 	// a row, or their answers, were lost: with 30 % loss in each direction once in a thousand times that 5 s.
-	consentInterval = 250 * time.Millisecond
+	consentInterval = icemux.StepInterval
 	repeatAfter     = 500 * time.Millisecond
 )
 
@@ -24,8 +26,10 @@ type consent struct {
 	address netip.AddrPort
 	// answeredAt is when a check was last answered, sentAt when a check was last sent or repeated.
 	answeredAt, sentAt time.Time
-	// check is the last check that was sent, until it is answered; repeated says that it was sent more than once.
+	// check is the last check that was sent, until it is answered, and id its transaction; repeated says that it was sent more
+	// than once.
 	check    []byte
+	id       icemux.TransactionID
 	repeated bool
 }
 
@@ -40,24 +44,24 @@ func (c *consent) begin(address netip.AddrPort, now time.Time) {
 }
 
 // checked notes a check that is sent to an address.
-func (c *consent) checked(to netip.AddrPort, check []byte, now time.Time) {
+func (c *consent) checked(to netip.AddrPort, id icemux.TransactionID, check []byte, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if to == c.address {
-		c.check, c.sentAt, c.repeated = append(c.check[:0], check...), now, false
+		c.check, c.id, c.sentAt, c.repeated = append(c.check[:0], check...), id, now, false
 	}
 }
 
 // answered notes that a check was answered from an address. It reports whether the remote peer consents there, and
 // returns the round-trip time, 0 if it cannot be told: which of several transmissions an answer answers is unknown.
-func (c *consent) answered(from netip.AddrPort, id transactionID, now time.Time) (took time.Duration, there bool) {
+func (c *consent) answered(from netip.AddrPort, id icemux.TransactionID, now time.Time) (took time.Duration, there bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if from != c.address {
 		return 0, false
 	}
 	c.answeredAt = now
-	if len(c.check) < stunHeader || stunMessage(c.check).transaction() != id {
+	if len(c.check) == 0 || c.id != id {
 		return 0, true
 	}
 	if !c.repeated {

@@ -23,8 +23,6 @@ var (
 const (
 	// flightInterval is after how long a lost handshake message is repeated. RFC 6347 proposes a second, which is as long as a join may take.
 	flightInterval = 100 * time.Millisecond
-	// receiveBytes is above the largest datagram that comes through ICE: media fits an Ethernet frame, DTLS records are cut to 1,200 bytes.
-	receiveBytes = 2048
 	// keyingLabel is for which purpose keys are exported from DTLS (RFC 5764 section 4.2).
 	keyingLabel = "EXTRACTOR-dtls_srtp"
 )

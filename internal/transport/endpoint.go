@@ -20,6 +20,7 @@ import (
 	"github.com/pion/dtls/v3/pkg/crypto/selfsign"
 	"github.com/pion/logging"
 
+	"github.com/volsfu/volsfu/internal/transport/icemux"
 	"github.com/volsfu/volsfu/internal/transport/icetcp"
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 	"github.com/volsfu/volsfu/internal/udp"
@@ -34,7 +35,7 @@ type Endpoint struct {
 	fingerprint string
 	// port and mux are nil if media goes over TCP that this endpoint dials.
 	port       *udp.Port
-	mux        *iceMux
+	mux        *icemux.Mux
 	neighbours neighbours
 	// tcp is nil if ICE-TCP is not accepted.
 	tcp *icetcp.Mux
@@ -148,7 +149,10 @@ func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
 	if port == nil {
 		return e, nil
 	}
-	e.mux = newICEMux(port, &e.routes, config)
+	e.mux = icemux.New(port, &e.routes, icemux.Config{
+		PublicIPs: config.PublicIPs, PrivateCandidates: config.PrivateCandidates, Unbounded: config.Initiates,
+		Records: sourceRecordRate,
+	})
 	if !config.Initiates {
 		e.neighbours.port = port
 		e.neighbours.config = udp.SenderConfig{Buffer: config.SendBuffer, Patience: sendPatience}
@@ -158,8 +162,7 @@ func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
 	}
 	e.readers.Go(func() { e.try(e.tend) })
 	if len(config.PublicIPs) == 0 {
-		e.reflexive = learnAddresses(e.mux, config.STUNServers)
-		e.mux.own.Add(e.reflexive)
+		e.reflexive = e.mux.LearnAddresses(config.STUNServers)
 	}
 	return e, nil
 }
@@ -223,7 +226,7 @@ func (e *Endpoint) TCPStats() icetcp.Stats {
 func (e *Endpoint) tcpConfig() icetcp.Config {
 	return icetcp.Config{
 		Connections: e.config.TCPConnections, AddressConnections: e.config.TCPAddressConnections,
-		Latency: e.config.TCPLatency, Consent: consentLife, PeerChecks: agentRate, AddressChecks: sourceRate,
+		Latency: e.config.TCPLatency, Consent: consentLife, PeerChecks: icemux.AgentRate, AddressChecks: icemux.SourceRate,
 		Guard: e.config.Guard, Failed: e.ended, Logs: e.logs,
 	}
 }
@@ -244,8 +247,9 @@ func (e *Endpoint) Limits() Limits {
 	if e.mux == nil {
 		return Limits{}
 	}
+	counts := e.mux.Counts()
 	limits := Limits{
-		ChecksRefused: e.mux.refused.Load(), ControlLimited: e.mux.limited.Load(), Unconsented: e.mux.unconsented.Load(),
+		ChecksRefused: counts.Refused, ControlLimited: counts.Limited, Unconsented: counts.Unconsented,
 	}
 	if e.tcp != nil {
 		limits.Unconsented += e.tcp.Unconsented()

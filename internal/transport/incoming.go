@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/srtp"
+	"github.com/volsfu/volsfu/internal/transport/icemux"
 )
 
 // incoming opens what the remote peer sends. Packets may come by the socket and by ICE at the same time, so a mutex guards it.
@@ -29,6 +30,9 @@ type incoming struct {
 // 120 Mbit/s. Without them a receiver would begin in the midst of a frame. With receiveBytes, beyond which none is kept, a peer that never ends the handshake holds
 // 512 KiB; a datagram may have 64 KiB.
 const maxEarly = 256
+
+// receiveBytes is above the largest datagram that comes through ICE.
+const receiveBytes = icemux.MaxDatagram
 
 // receiveOne takes one datagram of media.
 func (i *incoming) receiveOne(datagram []byte, now time.Time) {

@@ -119,7 +119,7 @@ func (o *outbox) flush(post *udp.Post) {
 			o.messages[i].Peer = route.address
 		}
 		if route.silent {
-			o.path.endpoint.mux.unconsented.Add(uint64(o.datagrams()))
+			o.path.endpoint.mux.AddUnconsented(o.datagrams())
 		} else if post != nil && o.used > 0 {
 			if route.apart {
 				o.addStamped(post, o.path.endpoint.port.Sockets()[0])

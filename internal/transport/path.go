@@ -9,6 +9,7 @@ import (
 	"github.com/pion/ice/v4"
 
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/transport/icemux"
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
@@ -21,7 +22,7 @@ type path struct {
 	// conn is what ICE connects, once ICE was begun.
 	conn atomic.Pointer[ice.Conn]
 	// agent is the ICE agent on the media port, nil before it gathers.
-	agent   atomic.Pointer[muxAgent]
+	agent   atomic.Pointer[icemux.Agent]
 	consent consent
 	rtt     roundTrip
 	// route is the way past ICE, nil while there is none. Who replaces it by another address holds routing.
@@ -50,7 +51,7 @@ func (p *path) selected(local, remote ice.Candidate) {
 	}
 	var to netip.AddrPort
 	if p.endpoint.port != nil && local.NetworkType().IsUDP() && remote.NetworkType().IsUDP() {
-		to = remoteAddress(remote)
+		to = icemux.AddressOf(remote)
 	}
 	p.reroute(to)
 }
@@ -80,7 +81,7 @@ func (p *path) reroute(to netip.AddrPort) {
 	if to.IsValid() {
 		p.consent.begin(to, time.Now())
 		if a := p.agent.Load(); a != nil {
-			p.rtt.begin(a.roundTrip(to))
+			p.rtt.begin(a.RoundTrip(to))
 		}
 		route = &peerRoute{address: to, socket: p.endpoint.neighbours.take(to.Addr())}
 		if route.apart = route.socket != nil; !route.apart {
@@ -130,7 +131,7 @@ func (p *path) tend(now time.Time, buffer []byte) []byte {
 }
 
 // answered notes that the remote peer has answered a check from an address.
-func (p *path) answered(from netip.AddrPort, id transactionID, now time.Time) {
+func (p *path) answered(from netip.AddrPort, id icemux.TransactionID, now time.Time) {
 	took, there := p.consent.answered(from, id, now)
 	if !there {
 		return

@@ -31,7 +31,7 @@ func (e *Endpoint) read(socket *udp.Socket) {
 		for _, message := range inbox.Messages() {
 			peer := e.routes.peer(message.Peer)
 			if peer == nil {
-				e.mux.deliver(message, now)
+				e.mux.Deliver(message, now)
 				continue
 			}
 			peer.receiveRun(message, socket, now)
@@ -53,13 +53,7 @@ func (e *Endpoint) tend() {
 	for {
 		select {
 		case now := <-ticker.C:
-			if !e.mux.unbounded {
-				e.mux.own.Step(now)
-			}
-			e.mux.checkNamed(now)
-			if shunned, changed := e.mux.floods.step(now); changed {
-				e.mux.reject(shunned)
-			}
+			e.mux.Step(now)
 			for _, peer := range e.routes.all {
 				buffer = peer.path.tend(now, buffer[:0])
 			}
@@ -91,19 +85,14 @@ func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time
 func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Time) {
 	if records := p.records.Load(); records != nil && isRecord(datagram) {
 		mux := p.endpoint.mux
-		switch {
-		case !records.admits(now):
-			mux.limited.Add(1)
-			mux.floods.note(datagram, from)
-		case !mux.records.TakeAll(from.Addr(), 1, now):
-			// The peer is within its own bound: others have used up that of the address.
-			mux.limited.Add(1)
-		default:
+		if !records.admits(now) {
+			mux.Refuse(datagram, from)
+		} else if mux.AdmitsRecords(from.Addr(), now) {
 			records.write(datagram)
 		}
 		return
 	}
-	p.endpoint.mux.deliverOne(datagram, from, now)
+	p.endpoint.mux.DeliverOne(datagram, from, now)
 }
 
 // flush tells the sinks of peers that their packets of one batch are complete.
@@ -178,28 +167,32 @@ func (r *routes) all(yield func(netip.AddrPort, *Peer) bool) {
 	}
 }
 
-// socket is the socket that media to an address leaves from, the port's first one if there is none.
-func (r *routes) socket(address netip.AddrPort, port *udp.Port) *udp.Socket {
-	if peer := r.peer(address); peer != nil {
-		if route := peer.path.route.Load(); route != nil && route.address == address {
-			return route.socket
-		}
+// Socket implements icemux.Routes.
+func (r *routes) Socket(address netip.AddrPort) *udp.Socket {
+	if route := r.route(address); route != nil {
+		return route.socket
 	}
-	return port.Sockets()[0]
+	return nil
 }
 
-// silent reports whether media goes to an address, but not at present.
-func (r *routes) silent(address netip.AddrPort) bool {
-	if peer := r.peer(address); peer != nil {
-		if route := peer.path.route.Load(); route != nil && route.address == address {
-			return route.silent
-		}
-	}
-	return false
+// Silent implements icemux.Routes.
+func (r *routes) Silent(address netip.AddrPort) bool {
+	route := r.route(address)
+	return route != nil && route.silent
 }
 
-// ports are those of a source that media goes to.
-func (r *routes) ports(source netip.Prefix) (ports []uint16) {
+// route finds the route of the peer at an address, nil if the peer's media goes elsewhere by now.
+func (r *routes) route(address netip.AddrPort) *peerRoute {
+	if peer := r.peer(address); peer != nil {
+		if route := peer.path.route.Load(); route != nil && route.address == address {
+			return route
+		}
+	}
+	return nil
+}
+
+// Ports implements icemux.Routes.
+func (r *routes) Ports(source netip.Prefix) (ports []uint16) {
 	for address := range r.all {
 		if source.Contains(address.Addr().WithZone("")) {
 			ports = append(ports, address.Port())

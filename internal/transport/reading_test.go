@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"testing"
@@ -151,5 +152,18 @@ func TestClosedEndpointsAreClosedOnce(t *testing.T) {
 	}
 	if err := endpoint.Close(); err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// TestPortsOfMediaAreExcepted looks for the peers of one source.
+func TestPortsOfMediaAreExcepted(t *testing.T) {
+	var r routes
+	for _, text := range []string{"203.0.113.1:5", "203.0.113.2:6", "[2001:db8::1]:7", "[2001:db8::2]:8", "[2001:db8:0:1::1]:9"} {
+		r.move(&Peer{}, netip.AddrPort{}, netip.MustParseAddrPort(text))
+	}
+	for prefix, want := range map[string]int{"203.0.113.1/32": 1, "2001:db8::/64": 2, "192.0.2.1/32": 0} {
+		if ports := r.Ports(netip.MustParsePrefix(prefix)); len(ports) != want {
+			t.Errorf("media goes to ports %v of %s, expected %d", ports, prefix, want)
+		}
 	}
 }

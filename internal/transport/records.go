@@ -137,6 +137,10 @@ const (
 	recordRate, recordBurst = 16_000, 4096
 )
 
+// sourceRecordRate bounds the datagrams with DTLS records that come from one address, for all its peers together: four times
+// what one peer may send. To decrypt them all takes some 20 % of a core.
+var sourceRecordRate = ratelimit.Rate{PerSecond: 4 * recordRate, Burst: 4 * recordBurst}
+
 func newRecordConn(conn *ice.Conn) *recordConn {
 	in := packetio.NewBuffer()
 	in.SetLimitSize(recordBytes)

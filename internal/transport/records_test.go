@@ -6,10 +6,13 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"slices"
 	"testing"
 
+	"github.com/volsfu/volsfu/internal/transport/icemux"
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
+	"github.com/volsfu/volsfu/internal/udp"
 )
 
 // record makes a DTLS 1.2 record.
@@ -224,16 +227,22 @@ func TestChunksOfOneAddressAreBounded(t *testing.T) {
 
 // TestRecordsOfOneAddressAreBounded brings records of two peers from one address.
 func TestRecordsOfOneAddressAreBounded(t *testing.T) {
-	mux := &iceMux{records: ratelimit.NewSharedSources(1, 3)}
+	port, err := udp.Listen(udp.Config{Address: netip.MustParseAddrPort("127.0.0.1:0"), Sockets: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = port.Close() }()
+	mux := icemux.New(port, &routes{}, icemux.Config{Unbounded: true, Records: ratelimit.Rate{PerSecond: 1, Burst: 3}})
 	record := []byte{contentApplicationData, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 7}
 	for n := range 2 {
 		p := &Peer{endpoint: &Endpoint{mux: mux}}
 		p.records.Store(newRecordConn(nil))
+		from := netip.AddrPortFrom(netip.MustParseAddr("203.0.113.1"), uint16(1+n))
 		for range 2 {
-			p.receiveControl(slices.Clone(record), address(n), start)
+			p.receiveControl(slices.Clone(record), from, start)
 		}
 	}
-	if limited := mux.limited.Load(); limited != 1 {
+	if limited := mux.Counts().Limited; limited != 1 {
 		t.Errorf("%d of 4 datagrams with records are refused, expected 1", limited)
 	}
 }

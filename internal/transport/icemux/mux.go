@@ -1,4 +1,9 @@
-package transport
+// Package icemux is the media port as ICE agents see it: it gives each agent the datagrams that are for it, and bounds what remote
+// peers and addresses may send, and what agents may send to addresses that have answered nothing.
+//
+// The goroutines that read the media port deliver datagrams, goroutines of ICE read them and send, and the endpoint steps the Mux.
+// One mutex guards the agents. It is not taken for media of known peers.
+package icemux
 
 import (
 	"io"
@@ -8,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pion/ice/v4"
+
 	"github.com/volsfu/volsfu/internal/transport/hostnet"
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 	"github.com/volsfu/volsfu/internal/udp"
@@ -15,29 +22,71 @@ import (
 
 // What one participant and one address may send of what is not media of a known peer, in datagrams per second.
 var (
-	// agentRate bounds STUN messages: ICE checks a pair every 2 s once it is selected. While it connects, a browser sends one
-	// check every 50 ms and repeats DTLS flights, and Pion's agent sends one to each of our addresses every checkInterval.
-	agentRate = ratelimit.Rate{PerSecond: 100, Burst: 256}
+	// AgentRate bounds STUN messages: ICE checks a pair every 2 s once it is selected. While it connects, a browser sends one
+	// check every 50 ms and repeats DTLS flights, and Pion's agent sends one to each of our addresses every CheckInterval.
+	AgentRate = ratelimit.Rate{PerSecond: 100, Burst: 256}
 	// dataRate bounds other datagrams: DTLS flights, and media of a peer whose address has changed until ICE selects the new
 	// one.
 	dataRate = ratelimit.Rate{PerSecond: 2000, Burst: 512}
-	// sourceRate bounds those of one address: 64 clients behind one NAT that all join within a second. It counts only
+	// SourceRate bounds those of one address: 64 clients behind one NAT that all join within a second. It counts only
 	// datagrams that are for an agent and within the agent's own bounds.
-	sourceRate = ratelimit.Rate{PerSecond: 2000, Burst: 4000}
+	SourceRate = ratelimit.Rate{PerSecond: 2000, Burst: 4000}
 	// targetRate bounds the checks of all agents to one address that was only named, so that many participants together
 	// cannot aim more at a third party than one may. 64 clients behind one NAT that join within a second are each sent
 	// some three there until their own checks come.
 	targetRate = ratelimit.Rate{PerSecond: 50, Burst: 400}
-	// sourceRecordRate bounds the datagrams with DTLS records that come from one address, for all its peers together: four
-	// times what one peer may send. To decrypt them all takes some 20 % of a core.
-	sourceRecordRate = ratelimit.Rate{PerSecond: 4 * recordRate, Burst: 4 * recordBurst}
 )
 
-// inboxDatagrams is how many datagrams wait for an agent in each address family. With receiveBytes each, an agent that
+const (
+	// CheckInterval is how often pairs are checked that have not answered (RFC 8445 section 14.2 has Ta of 50 ms). Pion's 200 ms
+	// would be a third of a join.
+	CheckInterval = 50 * time.Millisecond
+	// StepInterval is the time between two calls of Step.
+	StepInterval = 250 * time.Millisecond
+	// MaxDatagram is above the largest datagram that ICE is given, in bytes: media fits an Ethernet frame, DTLS records are cut
+	// to 1,200 bytes.
+	MaxDatagram = 2048
+)
+
+// Routes says where media goes.
+type Routes interface {
+	// Socket returns the socket that media to an address leaves from, nil if none goes there.
+	Socket(address netip.AddrPort) *udp.Socket
+	// Silent reports whether media goes to an address, but not at present.
+	Silent(address netip.AddrPort) bool
+	// Ports returns the ports of a source that media goes to.
+	Ports(source netip.Prefix) []uint16
+}
+
+// Peer is the owner of an ICE agent. The Mux calls it under its mutex.
+type Peer interface {
+	// AddRemoteCandidate gives the ICE agent a candidate. It does not wait for the agent.
+	AddRemoteCandidate(ice.Candidate) error
+	// Checked is told of a check that leaves. The bytes are valid until it returns.
+	Checked(to netip.AddrPort, id TransactionID, check []byte, now time.Time)
+	// Answered is told that the remote peer has answered a check from an address.
+	Answered(from netip.AddrPort, id TransactionID, now time.Time)
+	// Routed reports whether media has a way past ICE.
+	Routed() bool
+}
+
+// Config tunes a Mux.
+type Config struct {
+	// PublicIPs are the addresses at which this host is reached, beside those of its interfaces.
+	PublicIPs []string
+	// PrivateCandidates permits checks to private addresses that nothing has come from.
+	PrivateCandidates bool
+	// Unbounded is set for clients: they connect to the server of their user's choice, and are the first to send.
+	Unbounded bool
+	// Records bounds the datagrams with DTLS records that come from one address, for all its peers together.
+	Records ratelimit.Rate
+}
+
+// inboxDatagrams is how many datagrams wait for an agent in each address family. With MaxDatagram each, an agent that
 // does not read holds 256 KiB.
 const inboxDatagrams = 128
 
-// iceMux is the media port as ICE agents see it. It gives each agent the datagrams that are for it, within bounds, and
+// Mux is the media port as ICE agents see it. It gives each agent the datagrams that are for it, within bounds, and
 // sends what agents send. It implements ice.UDPMux; Pion's own mux queues without bounds, and gives an address to
 // whichever agent has sent to it last.
 //
@@ -47,7 +96,7 @@ const inboxDatagrams = 128
 //
 // Goroutines of ICE's call the mux and its connections. A panic there ends the process: the agents of all peers share
 // the mux's state.
-type iceMux struct {
+type Mux struct {
 	port *udp.Port
 	// checks and answers are the sockets that send to addresses which may not be there: checks to those that were only
 	// named, answers to those that have answered no check. They are the port's first socket if it has no others.
@@ -57,7 +106,7 @@ type iceMux struct {
 	own             *hostnet.OwnAddresses
 	permits         func(netip.AddrPort) bool
 	// routes has the addresses that media goes to.
-	routes *routes
+	routes Routes
 
 	// refused counts checks from too many addresses, limited datagrams beyond the bounds, and unconsented datagrams that
 	// were not sent since the remote peer does not consent.
@@ -67,12 +116,12 @@ type iceMux struct {
 	mu     sync.Mutex
 	closed bool
 	// agents are by local ICE user name fragment.
-	agents map[string]*muxAgent
+	agents map[string]*Agent
 	// owners are by remote address; transactions has the agents whose checks wait for an answer.
 	owners       map[netip.AddrPort]owner
-	transactions map[transactionID]*muxAgent
+	transactions map[TransactionID]*Agent
 	// mapping waits for responses of STUN servers.
-	mapping map[transactionID]chan<- netip.AddrPort
+	mapping map[TransactionID]chan<- netip.AddrPort
 
 	// sources bounds what comes from each address, targets the checks to addresses that were only named.
 	sources, targets ratelimit.Sources
@@ -85,18 +134,18 @@ type iceMux struct {
 // the kernel's smallest packets (768 bytes with their bookkeeping).
 const controlBuffer = 64 << 10
 
-// newICEMux makes the mux of a port.
-func newICEMux(port *udp.Port, routes *routes, config Config) *iceMux {
+// New makes the mux of a port.
+func New(port *udp.Port, routes Routes, config Config) *Mux {
 	own := hostnet.NewOwnAddresses(config.PublicIPs)
-	m := &iceMux{
+	m := &Mux{
 		port: port, checks: port.Sockets()[0], answers: port.Sockets()[0], addresses: hostnet.ListenAddresses(port.Address()),
-		unbounded: config.Initiates, own: own, permits: config.permitsChecks(own), routes: routes,
-		agents: make(map[string]*muxAgent), owners: make(map[netip.AddrPort]owner),
-		transactions: make(map[transactionID]*muxAgent), mapping: make(map[transactionID]chan<- netip.AddrPort),
-		sources: sourceRate.Sources(), targets: targetRate.Sources(),
-		records: ratelimit.NewSharedSources(sourceRecordRate.PerSecond, sourceRecordRate.Burst),
+		unbounded: config.Unbounded, own: own, permits: config.permitsChecks(own), routes: routes,
+		agents: make(map[string]*Agent), owners: make(map[netip.AddrPort]owner),
+		transactions: make(map[TransactionID]*Agent), mapping: make(map[TransactionID]chan<- netip.AddrPort),
+		sources: SourceRate.Sources(), targets: targetRate.Sources(),
+		records: ratelimit.NewSharedSources(config.Records.PerSecond, config.Records.Burst),
 	}
-	if config.Initiates {
+	if config.Unbounded {
 		return m
 	}
 	for _, socket := range []**udp.Socket{&m.checks, &m.answers} {
@@ -121,24 +170,24 @@ func (c Config) permitsChecks(own *hostnet.OwnAddresses) func(netip.AddrPort) bo
 
 // owner is the agent that datagrams of an address go to. proven is set if the address has answered a check of the agent.
 type owner struct {
-	agent  *muxAgent
+	agent  *Agent
 	proven bool
 }
 
-// muxAgent is one ICE agent from the time it gathers candidates until it restarts or ends.
-type muxAgent struct {
-	mux   *iceMux
+// Agent is one ICE agent from the time it gathers candidates until it restarts or ends.
+type Agent struct {
+	mux   *Mux
 	ufrag string
 	// What follows is guarded by the mux's mutex.
 
 	// peer is told of checks and answers. It is nil until the peer has registered.
-	peer *Peer
+	peer Peer
 	// stun and data bound the remote peer's STUN messages and its other datagrams.
 	stun, data ratelimit.Bucket
 	checks     *checks
 	named      named
 	// inboxes are those of the address families. Each is shared by the connections of the agent's candidates of that family.
-	inboxes [families]*muxInbox
+	inboxes [families]*agentInbox
 	owned   map[netip.AddrPort]struct{}
 }
 
@@ -156,8 +205,8 @@ func familyOf(address netip.Addr) int {
 	return ipv6
 }
 
-// muxInbox holds datagrams until one of the agent's connections reads them.
-type muxInbox struct {
+// agentInbox holds datagrams until one of the agent's connections reads them.
+type agentInbox struct {
 	queue  chan inboxDatagram
 	closed chan struct{}
 	// conns counts the connections that are open.
@@ -166,34 +215,83 @@ type muxInbox struct {
 
 // inboxDatagram is a copy of a datagram and its source.
 type inboxDatagram struct {
-	data *[receiveBytes]byte
+	data *[MaxDatagram]byte
 	size int
 	from netip.AddrPort
 }
 
 // inboxMemory is what datagrams are copied to.
-var inboxMemory = sync.Pool{New: func() any { return new([receiveBytes]byte) }}
+var inboxMemory = sync.Pool{New: func() any { return new([MaxDatagram]byte) }}
 
-// muxConn is one candidate's connection. It implements net.PacketConn and ice.AddrPortReaderWriter.
-type muxConn struct {
-	agent  *muxAgent
-	inbox  *muxInbox
+// candidateConn is one candidate's connection. It implements net.PacketConn and ice.AddrPortReaderWriter.
+type candidateConn struct {
+	agent  *Agent
+	inbox  *agentInbox
 	local  net.Addr
 	closed chan struct{}
 	once   sync.Once
 }
 
-// register announces the agent of a peer before the agent gathers.
-func (m *iceMux) register(ufrag string, peer *Peer) {
+// Register announces the agent of a peer before the agent gathers.
+func (m *Mux) Register(ufrag string, peer Peer) *Agent {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a := m.agent(ufrag)
 	a.peer = peer
-	peer.path.agent.Store(a)
+	return a
 }
 
-// roundTrip is the time that an address has last taken to answer a check, 0 if it is unknown.
-func (a *muxAgent) roundTrip(address netip.AddrPort) time.Duration {
+// Knows reports whether there is an agent with a local ICE user name fragment.
+func (m *Mux) Knows(ufrag string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.agents[ufrag] != nil
+}
+
+// Step checks named addresses, looks at this host's own addresses, and shuns floods. It is called every StepInterval.
+func (m *Mux) Step(now time.Time) {
+	if !m.unbounded {
+		m.own.Step(now)
+	}
+	m.checkNamed(now)
+	if shunned, changed := m.floods.step(now); changed {
+		m.reject(shunned)
+	}
+}
+
+// Counts are the counts of what was not taken or sent since a limit was reached.
+type Counts struct {
+	// Refused are checks from too many addresses, Limited datagrams beyond the bounds, and Unconsented datagrams that were not
+	// sent since the remote peer does not consent.
+	Refused, Limited, Unconsented uint64
+}
+
+// Counts returns the counts since the beginning.
+func (m *Mux) Counts() Counts {
+	return Counts{Refused: m.refused.Load(), Limited: m.limited.Load(), Unconsented: m.unconsented.Load()}
+}
+
+// AddUnconsented counts datagrams that were not sent since the remote peer does not consent.
+func (m *Mux) AddUnconsented(datagrams int) { m.unconsented.Add(uint64(datagrams)) }
+
+// Refuse counts a datagram from a known peer that exceeds what the peer may send.
+func (m *Mux) Refuse(datagram []byte, from netip.AddrPort) {
+	m.limited.Add(1)
+	m.floods.note(datagram, from)
+}
+
+// AdmitsRecords reports whether one more datagram with DTLS records may come from an address, and counts it if not: the peer is
+// within its own bound, and others have used up that of the address.
+func (m *Mux) AdmitsRecords(from netip.Addr, now time.Time) bool {
+	if !m.records.TakeAll(from, 1, now) {
+		m.limited.Add(1)
+		return false
+	}
+	return true
+}
+
+// RoundTrip is the time that an address has last taken to answer a check, 0 if it is unknown.
+func (a *Agent) RoundTrip(address netip.AddrPort) time.Duration {
 	a.mux.mu.Lock()
 	defer a.mux.mu.Unlock()
 	if r := a.checks.remotes[address]; r != nil {
@@ -203,12 +301,12 @@ func (a *muxAgent) roundTrip(address netip.AddrPort) time.Duration {
 }
 
 // agent finds an agent, and makes it if there is none. The caller holds the mutex.
-func (m *iceMux) agent(ufrag string) *muxAgent {
+func (m *Mux) agent(ufrag string) *Agent {
 	a := m.agents[ufrag]
 	if a == nil {
-		a = &muxAgent{
+		a = &Agent{
 			mux: m, ufrag: ufrag,
-			stun: agentRate.Bucket(), data: dataRate.Bucket(),
+			stun: AgentRate.Bucket(), data: dataRate.Bucket(),
 			checks: newChecks(m.unbounded, m.permits, m.targets.Take), owned: make(map[netip.AddrPort]struct{}),
 		}
 		m.agents[ufrag] = a
@@ -217,7 +315,7 @@ func (m *iceMux) agent(ufrag string) *muxAgent {
 }
 
 // GetConn implements ice.UDPMux.
-func (m *iceMux) GetConn(ufrag string, local net.Addr) (net.PacketConn, error) {
+func (m *Mux) GetConn(ufrag string, local net.Addr) (net.PacketConn, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -230,15 +328,15 @@ func (m *iceMux) GetConn(ufrag string, local net.Addr) (net.PacketConn, error) {
 	}
 	inbox := a.inboxes[family]
 	if inbox == nil {
-		inbox = &muxInbox{queue: make(chan inboxDatagram, inboxDatagrams), closed: make(chan struct{})}
+		inbox = &agentInbox{queue: make(chan inboxDatagram, inboxDatagrams), closed: make(chan struct{})}
 		a.inboxes[family] = inbox
 	}
 	inbox.conns++
-	return &muxConn{agent: a, inbox: inbox, local: local, closed: make(chan struct{})}, nil
+	return &candidateConn{agent: a, inbox: inbox, local: local, closed: make(chan struct{})}, nil
 }
 
 // RemoveConnByUfrag implements ice.UDPMux.
-func (m *iceMux) RemoveConnByUfrag(ufrag string) {
+func (m *Mux) RemoveConnByUfrag(ufrag string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if a := m.agents[ufrag]; a != nil {
@@ -247,7 +345,7 @@ func (m *iceMux) RemoveConnByUfrag(ufrag string) {
 }
 
 // remove ends an agent's connections and forgets it. The caller holds the mutex, here and below.
-func (a *muxAgent) remove() {
+func (a *Agent) remove() {
 	if a.mux.agents[a.ufrag] == a {
 		delete(a.mux.agents, a.ufrag)
 	}
@@ -268,7 +366,7 @@ func (a *muxAgent) remove() {
 }
 
 // own makes an address the agent's. A proven claim takes the address from whoever has it, another one only if it is free.
-func (a *muxAgent) own(address netip.AddrPort, proven bool) {
+func (a *Agent) own(address netip.AddrPort, proven bool) {
 	before, owned := a.mux.owners[address]
 	if owned && !proven || a.mux.agents[a.ufrag] != a {
 		return
@@ -281,10 +379,10 @@ func (a *muxAgent) own(address netip.AddrPort, proven bool) {
 }
 
 // GetListenAddresses implements ice.UDPMux.
-func (m *iceMux) GetListenAddresses() []net.Addr { return m.addresses }
+func (m *Mux) GetListenAddresses() []net.Addr { return m.addresses }
 
 // Close implements ice.UDPMux.
-func (m *iceMux) Close() error {
+func (m *Mux) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
@@ -294,17 +392,17 @@ func (m *iceMux) Close() error {
 	return nil
 }
 
-// deliver gives the datagrams of a message that is no media of a known peer to the agents that they are for.
-func (m *iceMux) deliver(message udp.Message, now time.Time) {
+// Deliver gives the datagrams of a message that is no media of a known peer to the agents that they are for.
+func (m *Mux) Deliver(message udp.Message, now time.Time) {
 	for datagram := range message.Datagrams() {
-		m.deliverOne(datagram, message.Peer, now)
+		m.DeliverOne(datagram, message.Peer, now)
 	}
 }
 
-// deliverOne gives one datagram to the agent that it is for. It drops a datagram that exceeds what its source or its
+// DeliverOne gives one datagram to the agent that it is for. It drops a datagram that exceeds what its source or its
 // agent may send, that is for no agent, or that an agent has no room for.
-func (m *iceMux) deliverOne(datagram []byte, from netip.AddrPort, now time.Time) {
-	if len(datagram) == 0 || len(datagram) > receiveBytes {
+func (m *Mux) DeliverOne(datagram []byte, from netip.AddrPort, now time.Time) {
+	if len(datagram) == 0 || len(datagram) > MaxDatagram {
 		return
 	}
 	message, isSTUN := parseSTUN(datagram)
@@ -328,7 +426,7 @@ func (m *iceMux) deliverOne(datagram []byte, from netip.AddrPort, now time.Time)
 }
 
 // addressee finds the agent that a datagram is for, nil if there is none.
-func (m *iceMux) addressee(message stunMessage, isSTUN bool, from netip.AddrPort, now time.Time) *muxAgent {
+func (m *Mux) addressee(message stunMessage, isSTUN bool, from netip.AddrPort, now time.Time) *Agent {
 	if !isSTUN {
 		return m.owners[from].agent
 	}
@@ -354,7 +452,7 @@ func (m *iceMux) addressee(message stunMessage, isSTUN bool, from netip.AddrPort
 		a.own(from, true)
 		a.reach(from)
 		if a.peer != nil {
-			a.peer.path.answered(from, id, now)
+			a.peer.Answered(from, id, now)
 		}
 		return a
 	}
@@ -362,12 +460,12 @@ func (m *iceMux) addressee(message stunMessage, isSTUN bool, from netip.AddrPort
 }
 
 // put queues a copy of a datagram.
-func (a *muxAgent) put(datagram []byte, from netip.AddrPort) {
+func (a *Agent) put(datagram []byte, from netip.AddrPort) {
 	inbox := a.inboxes[familyOf(from.Addr())]
 	if inbox == nil {
 		return
 	}
-	data := inboxMemory.Get().(*[receiveBytes]byte)
+	data := inboxMemory.Get().(*[MaxDatagram]byte)
 	select {
 	case inbox.queue <- inboxDatagram{data, copy(data[:], datagram), from}:
 	default:
@@ -377,7 +475,7 @@ func (a *muxAgent) put(datagram []byte, from netip.AddrPort) {
 }
 
 // ReadFromAddrPort implements ice.AddrPortReaderWriter.
-func (c *muxConn) ReadFromAddrPort(b []byte) (int, netip.AddrPort, error) {
+func (c *candidateConn) ReadFromAddrPort(b []byte) (int, netip.AddrPort, error) {
 	select {
 	case d := <-c.inbox.queue:
 		n := copy(b, d.data[:d.size])
@@ -391,7 +489,7 @@ func (c *muxConn) ReadFromAddrPort(b []byte) (int, netip.AddrPort, error) {
 }
 
 // ReadFrom implements net.PacketConn.
-func (c *muxConn) ReadFrom(b []byte) (int, net.Addr, error) {
+func (c *candidateConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	n, from, err := c.ReadFromAddrPort(b)
 	if err != nil {
 		return 0, nil, err
@@ -401,7 +499,7 @@ func (c *muxConn) ReadFrom(b []byte) (int, net.Addr, error) {
 
 // WriteToAddrPort implements ice.AddrPortReaderWriter. A check that may not leave is lost, as on the network, and so is
 // what the network has no room for.
-func (c *muxConn) WriteToAddrPort(b []byte, to netip.AddrPort) (int, error) {
+func (c *candidateConn) WriteToAddrPort(b []byte, to netip.AddrPort) (int, error) {
 	select {
 	case <-c.closed:
 		return 0, io.ErrClosedPipe
@@ -421,7 +519,7 @@ func (c *muxConn) WriteToAddrPort(b []byte, to netip.AddrPort) (int, error) {
 }
 
 // sends chooses the socket that a datagram leaves from, nil if it may not leave.
-func (a *muxAgent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp.Socket {
+func (a *Agent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp.Socket {
 	m := a.mux
 	message, isSTUN := parseSTUN(datagram)
 	m.mu.Lock()
@@ -437,12 +535,12 @@ func (a *muxAgent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp
 	known := m.owners[to]
 	proven := known.agent == a && known.proven
 	if !isSTUN || message.kind() != kindRequest {
-		if !isSTUN && m.routes.silent(to) {
+		if !isSTUN && m.routes.Silent(to) {
 			m.unconsented.Add(1)
 			return nil
 		}
 		if proven {
-			return m.routes.socket(to, m.port)
+			return m.socketTo(to)
 		}
 		return m.answers
 	}
@@ -450,16 +548,24 @@ func (a *muxAgent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp
 		return nil
 	}
 	if a.peer != nil {
-		a.peer.path.consent.checked(to, datagram, now)
+		a.peer.Checked(to, message.transaction(), datagram, now)
 	}
 	if proven {
-		return m.routes.socket(to, m.port)
+		return m.socketTo(to)
 	}
 	return m.answers
 }
 
+// socketTo returns the socket that datagrams to an address leave from.
+func (m *Mux) socketTo(to netip.AddrPort) *udp.Socket {
+	if socket := m.routes.Socket(to); socket != nil {
+		return socket
+	}
+	return m.port.Sockets()[0]
+}
+
 // begin reports whether a check may leave for an address, and waits for its answer if so. The caller holds the mutex.
-func (a *muxAgent) begin(to netip.AddrPort, id transactionID, now time.Time) bool {
+func (a *Agent) begin(to netip.AddrPort, id TransactionID, now time.Time) bool {
 	forgotten, allowed := a.checks.sends(to, id, now)
 	if allowed {
 		delete(a.mux.transactions, forgotten)
@@ -469,7 +575,7 @@ func (a *muxAgent) begin(to netip.AddrPort, id transactionID, now time.Time) boo
 }
 
 // WriteTo implements net.PacketConn.
-func (c *muxConn) WriteTo(b []byte, to net.Addr) (int, error) {
+func (c *candidateConn) WriteTo(b []byte, to net.Addr) (int, error) {
 	address, ok := to.(*net.UDPAddr)
 	if !ok {
 		return 0, net.InvalidAddrError("expected a UDP address, not " + to.String())
@@ -478,10 +584,10 @@ func (c *muxConn) WriteTo(b []byte, to net.Addr) (int, error) {
 }
 
 // LocalAddr implements net.PacketConn.
-func (c *muxConn) LocalAddr() net.Addr { return c.local }
+func (c *candidateConn) LocalAddr() net.Addr { return c.local }
 
 // Close implements net.PacketConn. The last connection of an agent's family takes the inbox with it.
-func (c *muxConn) Close() error {
+func (c *candidateConn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
 		m := c.agent.mux
@@ -494,7 +600,7 @@ func (c *muxConn) Close() error {
 				c.agent.inboxes[i] = nil
 			}
 		}
-		if c.agent.inboxes == [families]*muxInbox{} {
+		if c.agent.inboxes == [families]*agentInbox{} {
 			c.agent.remove()
 		}
 	})
@@ -502,6 +608,6 @@ func (c *muxConn) Close() error {
 }
 
 // SetDeadline implements net.PacketConn, as do the others. Writing never waits long, and reading waits until the end.
-func (c *muxConn) SetDeadline(time.Time) error      { return nil }
-func (c *muxConn) SetReadDeadline(time.Time) error  { return nil }
-func (c *muxConn) SetWriteDeadline(time.Time) error { return nil }
+func (c *candidateConn) SetDeadline(time.Time) error      { return nil }
+func (c *candidateConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *candidateConn) SetWriteDeadline(time.Time) error { return nil }

@@ -1,4 +1,4 @@
-package transport
+package icemux
 
 import (
 	"net/netip"
@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// portFlood is how many datagrams of one address and port may be refused in one consentInterval before the kernel is
+	// portFlood is how many datagrams of one address and port may be refused in one StepInterval before the kernel is
 	// told to drop them: 500 per second, which cost the reader of a socket some 0.2 % of a core.
 	portFlood = 125
 	// sourceFlood is the same for all ports of a source. 40,000 per second cost some 16 % of a core. Others may share the
@@ -146,12 +146,12 @@ func (f *floods) shun(one flooder, now time.Time) bool {
 
 // reject has the kernel drop the datagrams of flooders. The peers that media goes to are excepted where all ports of
 // their source are shunned: if they flood, their ports are. If the kernel cannot, the readers refuse the datagrams.
-func (m *iceMux) reject(shunned []flooder) {
+func (m *Mux) reject(shunned []flooder) {
 	rejections := udp.Rejections{Kinds: shunnable}
 	for _, f := range shunned {
 		source := udp.RejectedSource{Prefix: f.prefix, Port: f.port}
 		if f.port == 0 {
-			source.Except = m.routes.ports(f.prefix)
+			source.Except = m.routes.Ports(f.prefix)
 		}
 		rejections.Sources = append(rejections.Sources, source)
 	}

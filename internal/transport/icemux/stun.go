@@ -1,4 +1,4 @@
-package transport
+package icemux
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func parseSTUN(datagram []byte) (stunMessage, bool) {
 func (m stunMessage) kind() uint16 { return binary.BigEndian.Uint16(m) }
 
 // transaction identifies the transaction.
-func (m stunMessage) transaction() transactionID { return transactionID(m[8:stunHeader]) }
+func (m stunMessage) transaction() TransactionID { return TransactionID(m[8:stunHeader]) }
 
 // addressee is the ICE user name fragment of the agent that a request is for, the first part of its USERNAME (RFC 8445
 // section 7.2.2). It points into the message, and is empty if there is none.

@@ -1,4 +1,4 @@
-package transport
+package icemux
 
 import (
 	"errors"
@@ -22,24 +22,26 @@ const (
 
 var errNoMapping = errors.New("STUN server did not answer")
 
-// learnAddresses asks STUN servers at which addresses they see the media port. Servers that do not answer are passed over.
-func learnAddresses(mux *iceMux, servers []string) []string {
+// LearnAddresses asks STUN servers at which addresses they see the media port, and counts these addresses as this host's own.
+// Servers that do not answer are ignored.
+func (m *Mux) LearnAddresses(servers []string) []string {
 	var known []string
 	for _, server := range servers {
 		address, err := net.ResolveUDPAddr("udp4", strings.TrimPrefix(server, "stun:"))
 		if err != nil {
 			continue
 		}
-		seen, err := mux.mappedAddress(address.AddrPort())
+		seen, err := m.mappedAddress(address.AddrPort())
 		if err == nil && !slices.Contains(known, seen.Addr().String()) {
 			known = append(known, seen.Addr().String())
 		}
 	}
+	m.own.Add(known)
 	return known
 }
 
 // mappedAddress asks a STUN server for the media port's address.
-func (m *iceMux) mappedAddress(server netip.AddrPort) (netip.AddrPort, error) {
+func (m *Mux) mappedAddress(server netip.AddrPort) (netip.AddrPort, error) {
 	request, err := stun.Build(stun.TransactionID, stun.BindingRequest)
 	if err != nil {
 		return netip.AddrPort{}, err
@@ -73,7 +75,7 @@ func (m *iceMux) mappedAddress(server netip.AddrPort) (netip.AddrPort, error) {
 }
 
 // mapped gives a STUN server's response to the one that waits for it. The caller holds the mutex.
-func (m *iceMux) mapped(waiting chan<- netip.AddrPort, response stunMessage) {
+func (m *Mux) mapped(waiting chan<- netip.AddrPort, response stunMessage) {
 	message := stun.Message{Raw: append([]byte(nil), response...)}
 	var seen stun.XORMappedAddress
 	if message.Decode() != nil || seen.GetFrom(&message) != nil {

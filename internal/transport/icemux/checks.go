@@ -1,4 +1,4 @@
-package transport
+package icemux
 
 import (
 	"net/netip"
@@ -14,15 +14,15 @@ const (
 	// checked.
 	maxRemotes = description.MaxCandidates
 	// namedAttempts is how many checks go to an address that was named and has not been heard from. RFC 8445 leaves the
-	// number to RFC 8489, whose Rc is 7. The attempts are spaced by checkInterval three times, and then by twice as much
-	// each time, and wait for the next consentInterval: the tenth leaves some 7 s after the first.
+	// number to RFC 8489, whose Rc is 7. The attempts are spaced by CheckInterval three times, and then by twice as much
+	// each time, and wait for the next StepInterval: the tenth leaves some 7 s after the first.
 	namedAttempts = 10
 	// heardSpacing is the least time between two further checks to an address that checks come from, but that answers
 	// none. Each takes a check from there that has come since the last one (RFC 8445 section 7.3.1.4): whoever forges the
 	// address of a third party sends as much.
 	heardSpacing = time.Second
 	// maxUnproven is how many addresses may have sent checks and answered none at once. The agent has each checked from
-	// each of its own addresses every checkInterval, at some 15 µs: 16 come to 0.5 % of a core. A host has a few addresses
+	// each of its own addresses every CheckInterval, at some 15 µs: 16 come to 0.5 % of a core. A host has a few addresses
 	// of each family, and answers from each within a round trip.
 	maxUnproven = 16
 	// unprovenLife is how long an address has a place that has sent checks which the agent did not accept.
@@ -34,7 +34,7 @@ const (
 	// is there answers the check that its own first one makes due.
 	maxReplies = 200
 	// maxPending is how many checks wait for their answers. ICE checks an address that answers every two seconds, and
-	// while it connects maxRemotes addresses every checkInterval; an answer to an older check counts no more.
+	// while it connects maxRemotes addresses every CheckInterval; an answer to an older check counts no more.
 	maxPending = 4 * maxRemotes
 )
 
@@ -45,8 +45,8 @@ const (
 	checkBurst = 16
 )
 
-// transactionID identifies a STUN transaction (RFC 8489 section 5).
-type transactionID [12]byte
+// TransactionID identifies a STUN transaction (RFC 8489 section 5).
+type TransactionID [12]byte
 
 // checks decides which connectivity checks of one ICE agent leave and which are taken, until the agent restarts. An
 // agent's own rules (RFC 8445) have it check whatever addresses the remote peer names. It is pure and not safe for
@@ -67,8 +67,8 @@ type checks struct {
 	// replies counts the responses to addresses that have answered none.
 	replies int
 	// pending are the checks that wait for an answer; order is a ring of their identifiers, next its oldest.
-	pending map[transactionID]pendingCheck
-	order   [maxPending]transactionID
+	pending map[TransactionID]pendingCheck
+	order   [maxPending]TransactionID
 	next    int
 }
 
@@ -95,7 +95,7 @@ type remoteChecks struct {
 func newChecks(unbounded bool, permits func(netip.AddrPort) bool, affords func(netip.Addr, time.Time) bool) *checks {
 	return &checks{
 		unbounded: unbounded, permits: permits, affords: affords,
-		remotes: make(map[netip.AddrPort]*remoteChecks), pending: make(map[transactionID]pendingCheck),
+		remotes: make(map[netip.AddrPort]*remoteChecks), pending: make(map[TransactionID]pendingCheck),
 		pace: ratelimit.NewBucket(checkRate, checkBurst),
 	}
 }
@@ -112,10 +112,10 @@ func (c *checks) remote(address netip.AddrPort) *remoteChecks {
 
 // sends reports whether a check may leave for an address, and notes its identifier if so. The identifier of the check
 // whose answer counts no more is returned, zero if there is none.
-func (c *checks) sends(to netip.AddrPort, id transactionID, now time.Time) (forgotten transactionID, allowed bool) {
+func (c *checks) sends(to netip.AddrPort, id TransactionID, now time.Time) (forgotten TransactionID, allowed bool) {
 	r := c.remote(to)
 	if r == nil || !c.unbounded && !r.answered && !c.allows(r, to, now) {
-		return transactionID{}, false
+		return TransactionID{}, false
 	}
 	forgotten = c.order[c.next]
 	delete(c.pending, forgotten)
@@ -142,7 +142,7 @@ func (c *checks) allows(r *remoteChecks, to netip.AddrPort, now time.Time) bool 
 	}
 	// The shift is bounded, so that the spacing of many attempts does not overflow.
 	doublings := min(max(0, r.attempts-2), namedAttempts)
-	r.last, r.due = now, now.Add(checkInterval<<doublings)
+	r.last, r.due = now, now.Add(CheckInterval<<doublings)
 	r.attempts++
 	c.unanswered++
 	return true
@@ -207,7 +207,7 @@ func (c *checks) reached(address netip.AddrPort) bool {
 }
 
 // answers reports whether a response answers a check, which shows that the remote peer receives at that address.
-func (c *checks) answers(from netip.AddrPort, id transactionID, now time.Time) bool {
+func (c *checks) answers(from netip.AddrPort, id TransactionID, now time.Time) bool {
 	check, waits := c.pending[id]
 	if !waits || check.to != from {
 		return false

@@ -1,4 +1,4 @@
-package transport
+package icemux
 
 import (
 	"net/netip"
@@ -40,7 +40,7 @@ func TestFloods(t *testing.T) {
 	rejected := map[int]int{}
 	shuns, before := 0, false
 	for step := range 400 {
-		now := start.Add(time.Duration(step) * consentInterval)
+		now := start.Add(time.Duration(step) * StepInterval)
 		if !before {
 			for range 10 * portFlood {
 				f.note(request, host(0))
@@ -106,7 +106,7 @@ func TestManyFloods(t *testing.T) {
 			f.note(request, host(n))
 		}
 	}
-	if _, changed := f.step(start.Add(consentInterval)); changed || f.active != udp.MaxRejected {
+	if _, changed := f.step(start.Add(StepInterval)); changed || f.active != udp.MaxRejected {
 		t.Errorf("%d are shunned, changed %t; expected %d as before", f.active, changed, udp.MaxRejected)
 	}
 	if flooders, changed := f.step(start.Add(leastShun)); !changed || len(flooders) != 0 {
@@ -145,18 +145,5 @@ func TestFloodFromManyPorts(t *testing.T) {
 				t.Errorf("%v are shunned, expected %v", flooders, want)
 			}
 		})
-	}
-}
-
-// TestPortsOfMediaAreExcepted looks for the peers of one source.
-func TestPortsOfMediaAreExcepted(t *testing.T) {
-	var r routes
-	for _, text := range []string{"203.0.113.1:5", "203.0.113.2:6", "[2001:db8::1]:7", "[2001:db8::2]:8", "[2001:db8:0:1::1]:9"} {
-		r.move(&Peer{}, netip.AddrPort{}, netip.MustParseAddrPort(text))
-	}
-	for prefix, want := range map[string]int{"203.0.113.1/32": 1, "2001:db8::/64": 2, "192.0.2.1/32": 0} {
-		if ports := r.ports(netip.MustParsePrefix(prefix)); len(ports) != want {
-			t.Errorf("media goes to ports %v of %s, expected %d", ports, prefix, want)
-		}
 	}
 }

@@ -1,7 +1,6 @@
-package transport
+package icemux
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -17,17 +16,17 @@ func address(n int) netip.AddrPort {
 }
 
 // id is the nth transaction identifier.
-func id(n int) (id transactionID) {
+func id(n int) (id TransactionID) {
 	binary.BigEndian.PutUint64(id[:], uint64(n+1))
 	return id
 }
 
-// agentOf steps the checks of an agent that wants to check all addresses every checkInterval for a while, and counts the
+// agentOf steps the checks of an agent that wants to check all addresses every CheckInterval for a while, and counts the
 // checks that leave, by address.
 func agentOf(c *checks, addresses []netip.AddrPort, from time.Time, lasts time.Duration) map[netip.AddrPort]int {
 	left := map[netip.AddrPort]int{}
 	number := 1 << 20
-	for now := from; now.Before(from.Add(lasts)); now = now.Add(checkInterval) {
+	for now := from; now.Before(from.Add(lasts)); now = now.Add(CheckInterval) {
 		for _, to := range addresses {
 			number++
 			if _, allowed := c.sends(to, id(number), now); allowed {
@@ -92,11 +91,11 @@ func TestChecksArePaced(t *testing.T) {
 		addresses = append(addresses, address(n))
 	}
 	first := 0
-	for _, count := range agentOf(c, addresses, start, checkInterval) {
+	for _, count := range agentOf(c, addresses, start, CheckInterval) {
 		first += count
 	}
 	total := first
-	for _, count := range agentOf(c, addresses, start.Add(checkInterval), time.Second-checkInterval) {
+	for _, count := range agentOf(c, addresses, start.Add(CheckInterval), time.Second-CheckInterval) {
 		total += count
 	}
 	if most := checkBurst + checkRate; first != checkBurst || total > most {
@@ -121,8 +120,8 @@ func TestChecksToAddressesThatAnswer(t *testing.T) {
 	if !c.answers(address(0), id(0), start) || c.answers(address(0), id(0), start) {
 		t.Error("an answer does not count exactly once")
 	}
-	if left := agentOf(c, []netip.AddrPort{address(0)}, start, time.Hour); left[address(0)] != int(time.Hour/checkInterval) {
-		t.Errorf("%d checks left in an hour, expected all of %d", left[address(0)], time.Hour/checkInterval)
+	if left := agentOf(c, []netip.AddrPort{address(0)}, start, time.Hour); left[address(0)] != int(time.Hour/CheckInterval) {
+		t.Errorf("%d checks left in an hour, expected all of %d", left[address(0)], time.Hour/CheckInterval)
 	}
 	if len(c.pending) > maxPending {
 		t.Errorf("%d checks wait for answers, expected %d at most", len(c.pending), maxPending)
@@ -139,7 +138,7 @@ func TestChecksAnswerChecks(t *testing.T) {
 	later := start.Add(20 * time.Second)
 	first := agentOf(c, []netip.AddrPort{address(0)}, start, later.Sub(start))[address(0)]
 	further := 0
-	for now := later; now.Before(later.Add(10 * time.Second)); now = now.Add(checkInterval) {
+	for now := later; now.Before(later.Add(10 * time.Second)); now = now.Add(CheckInterval) {
 		if now.Sub(later) < 5*time.Second {
 			c.hears(address(0), now)
 		}
@@ -261,8 +260,7 @@ func TestRepliesAreBounded(t *testing.T) {
 
 // TestForbiddenAddresses are checked only after something has come from there.
 func TestForbiddenAddresses(t *testing.T) {
-	config := DefaultConfig()
-	config.PublicIPs = []string{"198.51.100.7"}
+	config := Config{PublicIPs: []string{"198.51.100.7"}, PrivateCandidates: true}
 	public := config
 	public.PrivateCandidates = false
 	own := hostnet.NewOwnAddresses(config.PublicIPs)
@@ -306,49 +304,4 @@ func TestChecksOfClients(t *testing.T) {
 	if left := agentOf(c, []netip.AddrPort{loopback}, start, 20*time.Second); left[loopback] != 400 {
 		t.Errorf("%d checks left in 20 s, expected 400", left[loopback])
 	}
-}
-
-// TestConsent follows a remote peer that answers, falls silent, and answers again.
-func TestConsent(t *testing.T) {
-	var c consent
-	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
-	check := func(n int) []byte {
-		number := id(n)
-		return append(make([]byte, 8), number[:]...)
-	}
-	step := func(ms int, fresh bool, repeated []byte) {
-		t.Helper()
-		if f, r := c.step(at(ms), nil); f != fresh || !bytes.Equal(r, repeated) {
-			t.Errorf("after %d ms: consents %t, repeats %x; expected %t, %x", ms, f, r, fresh, repeated)
-		}
-	}
-	answered := func(ms, from, number int, took time.Duration, there bool) {
-		t.Helper()
-		if tk, th := c.answered(address(from), id(number), at(ms)); tk != took || th != there {
-			t.Errorf("after %d ms: took %v, there %t; expected %v, %t", ms, tk, th, took, there)
-		}
-	}
-	c.begin(address(0), at(0))
-	c.checked(address(1), check(1), at(100))
-	step(900, true, nil)
-	c.checked(address(0), check(2), at(1000))
-	answered(1020, 0, 2, 20*time.Millisecond, true)
-	c.checked(address(0), check(3), at(3000))
-	step(3400, true, nil)
-	step(3500, true, check(3))
-	step(3750, true, nil)
-	answered(3800, 1, 3, 0, false)
-	// Which of the two the answer answers is unknown.
-	answered(3900, 0, 3, 0, true)
-	step(5000, true, nil)
-	c.checked(address(0), check(4), at(5100))
-	answered(5200, 0, 3, 0, true)
-	step(5600, true, check(4))
-	step(10_199, true, check(4))
-	step(10_200, false, nil)
-	answered(20_000, 0, 4, 0, true)
-	step(20_000, true, nil)
-	c.begin(address(2), at(30_000))
-	step(30_000, true, nil)
-	answered(30_001, 0, 4, 0, false)
 }
