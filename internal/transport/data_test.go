@@ -8,6 +8,9 @@ import (
 	"github.com/volsfu/volsfu/internal/description"
 )
 
+// shortMessage is the length up to which messages are read into a buffer of their channel (package datachannels).
+const shortMessage = 2 << 10
+
 // messageRecorder is a sink that hands on messages.
 type messageRecorder struct {
 	*recorder

@@ -20,9 +20,11 @@ import (
 	"github.com/pion/dtls/v3/pkg/crypto/selfsign"
 	"github.com/pion/logging"
 
+	"github.com/volsfu/volsfu/internal/transport/datachannels"
 	"github.com/volsfu/volsfu/internal/transport/icemux"
 	"github.com/volsfu/volsfu/internal/transport/icetcp"
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
+	"github.com/volsfu/volsfu/internal/transport/secure"
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
@@ -141,7 +143,7 @@ func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
 	logs.DefaultLogLevel = logging.LogLevelDisabled
 	e := &Endpoint{
 		config: config, logs: logs, port: port, failed: make(chan error, 1), closed: make(chan struct{}),
-		chunks: ratelimit.NewSharedSources(sourceChunkRate, sourceChunkBurst),
+		chunks: ratelimit.NewSharedSources(datachannels.SourceRate.PerSecond, datachannels.SourceRate.Burst),
 	}
 	if err := e.certify(); err != nil {
 		return nil, err
@@ -151,7 +153,7 @@ func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
 	}
 	e.mux = icemux.New(port, &e.routes, icemux.Config{
 		PublicIPs: config.PublicIPs, PrivateCandidates: config.PrivateCandidates, Unbounded: config.Initiates,
-		Records: sourceRecordRate,
+		Records: secure.SourceRate,
 	})
 	if !config.Initiates {
 		e.neighbours.port = port

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/volsfu/volsfu/internal/description"
+	"github.com/volsfu/volsfu/internal/transport/datachannels"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -55,6 +56,15 @@ func (p *Peer) AddReceiving(kind volumetric.Kind) (*Line, error) { return p.addL
 func (p *Peer) AddSending(kind volumetric.Kind, id string) (*Line, error) {
 	return p.addLine(kind, p.newOutlet(kind, id)), nil
 }
+
+// AddData adds a line with data channels, which the remote peer opens. The line takes part in the first offer.
+// Messages go to the peer's sink.
+func (p *Peer) AddData() { p.addLine(description.KindData, nil) }
+
+// AddChannel adds a data channel under a label, which opens once the remote peer is connected and has taken the line with data
+// channels. It needs no offer beyond the one with that line. Packets of other lines are reported by stream from then on
+// (ReportsByStream): a peer that sends on channels makes reports of what is acknowledged.
+func (p *Peer) AddChannel(label string) *datachannels.Channel { return p.channels.Add(label) }
 
 func (p *Peer) addLine(kind volumetric.Kind, outlet *Outlet) *Line {
 	line := &Line{mid: strconv.Itoa(len(p.lines)), kind: kind, Outlet: outlet}
@@ -117,7 +127,11 @@ func (p *Peer) Answered(text string) (map[string]Streams, error) {
 	if err := description.CheckAnswer(p.offer, answer); err != nil {
 		return nil, err
 	}
-	p.channels.agree(answer)
+	for _, l := range answer.Lines {
+		if l.Kind == description.KindData && !l.Rejected {
+			p.channels.SetAgreed()
+		}
+	}
 	if err := p.agent.setRemote(answer.Transport, true); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSpent, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/srtp"
+	"github.com/volsfu/volsfu/internal/transport/secure"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -131,8 +132,8 @@ func TestAPanicInTheCheckOfACertificate(t *testing.T) {
 	guard, reported := guarding()
 	config.Guard = guard
 	p := newLone(t, config)
-	if err := p.checked(func() error { return errFingerprint }); !errors.Is(err, errFingerprint) {
-		t.Errorf("the check's error is %v, expected %v", err, errFingerprint)
+	if err := p.checked(func() error { return secure.ErrFingerprint }); !errors.Is(err, secure.ErrFingerprint) {
+		t.Errorf("the check's error is %v, expected %v", err, secure.ErrFingerprint)
 	}
 	if err := p.checked(func() error { panic("test") }); !errors.Is(err, errPanicked) {
 		t.Errorf("the error is %v, expected %v", err, errPanicked)

@@ -9,6 +9,9 @@ import (
 
 	"github.com/pion/dtls/v3"
 	"github.com/pion/rtcp"
+
+	"github.com/volsfu/volsfu/internal/transport/datachannels"
+	"github.com/volsfu/volsfu/internal/transport/secure"
 )
 
 // Errors of negotiation.
@@ -36,7 +39,7 @@ type Peer struct {
 	outbox   outbox
 	path     path
 	// records is what DTLS reads, once ICE was begun.
-	records atomic.Pointer[recordConn]
+	records atomic.Pointer[secure.Records]
 
 	// context ends with the peer; running are its goroutines, none of which begins once closed is set. Who begins one holds starting.
 	context  context.Context
@@ -51,7 +54,7 @@ type Peer struct {
 	// secure is the DTLS connection after the handshake.
 	secure atomic.Pointer[dtls.Conn]
 
-	channels channels
+	channels *datachannels.Channels
 	// transportSequence is the identifier of the header extension of that name.
 	transportSequence atomic.Uint32
 	// reportsByStream is set while who answers reports arrivals by RFC 8888.
@@ -64,7 +67,8 @@ type Peer struct {
 // NewPeer makes a peer connection whose media goes to the sink.
 func (e *Endpoint) NewPeer(sink Sink) (*Peer, error) {
 	p := &Peer{endpoint: e, sink: sink, events: newEventList(), negotiation: newNegotiation(), ended: make(chan struct{})}
-	p.path.peer, p.path.endpoint, p.channels.peer = p, e, p
+	p.path.peer, p.path.endpoint = p, e
+	p.channels = datachannels.New(channelHost{p}, e.logs, e.chunks)
 	p.outbox.path = &p.path
 	p.incoming.sink, p.incoming.overflow = sink, p.overflow
 	p.context, p.cancel = context.WithCancel(context.Background())
@@ -106,6 +110,13 @@ func (p *Peer) run(where string, f func()) bool {
 	return true
 }
 
+// channelHost is the peer as its data channels see it. It implements datachannels.Host.
+type channelHost struct{ peer *Peer }
+
+func (h channelHost) Try(f func()) (returned bool) { return h.peer.try(placeChannel, f) }
+
+func (h channelHost) Run(f func()) bool { return h.peer.run(placeChannel, f) }
+
 // overflow ends a connection whose remote peer uses more streams than anybody needs: each costs memory for as long as the
 // connection lives. Closing waits for the caller, so another goroutine does it.
 func (p *Peer) overflow() {
@@ -134,7 +145,7 @@ func (p *Peer) TransportSequenceID() uint8 { return uint8(p.transportSequence.Lo
 
 // ReportsByStream tells that the peers have agreed on reports by RFC 8888 of what the offering one sends, in place of transport-wide feedback, or that this one makes such
 // reports of what it sends on data channels. It takes no lock.
-func (p *Peer) ReportsByStream() bool { return p.reportsByStream.Load() || p.channels.sends.Load() }
+func (p *Peer) ReportsByStream() bool { return p.reportsByStream.Load() || p.channels.Sends() }
 
 // RTT is the round-trip time by the quickest of ICE's latest connectivity checks, 0 while it is unknown. A Sink may ask
 // for it. Checks that pass the media port are measured there, others by the ICE agent.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/transport/secure"
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
@@ -83,12 +84,12 @@ func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time
 
 // receiveControl takes a datagram that is no media from the address that media goes to. DTLS records need no ICE.
 func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Time) {
-	if records := p.records.Load(); records != nil && isRecord(datagram) {
+	if records := p.records.Load(); records != nil && secure.IsRecord(datagram) {
 		mux := p.endpoint.mux
-		if !records.admits(now) {
+		if !records.Admits(now) {
 			mux.Refuse(datagram, from)
 		} else if mux.AdmitsRecords(from.Addr(), now) {
-			records.write(datagram)
+			records.Write(datagram)
 		}
 		return
 	}

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/pion/webrtc/v4"
+
+	"github.com/volsfu/volsfu/internal/transport/datachannels"
 )
 
 // channelled is a peer that sends on a data channel to a foreigner, who counts what arrives.
 type channelled struct {
 	t       *testing.T
 	peer    *Peer
-	channel *Channel
+	channel *datachannels.Channel
 	foreign *foreigner
 	arrived atomic.Int64
 }

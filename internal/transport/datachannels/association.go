@@ -1,15 +1,15 @@
-package transport
+package datachannels
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/pion/datachannel"
-	"github.com/pion/dtls/v3"
 	"github.com/pion/sctp"
 
 	"github.com/volsfu/volsfu/internal/description"
@@ -18,8 +18,8 @@ import (
 const (
 	// maxChannels bounds the data channels that a remote peer may open: one for each of its publications, and some to spare.
 	maxChannels = 32
-	// receiveWindow is what a remote peer may send ahead of its being read: two frames of half a megabyte, and 80 ms at 100 Mbit/s.
-	receiveWindow = 1 << 20
+	// ReceiveWindow is what a remote peer may send ahead of its being read: two frames of half a megabyte, and 80 ms at 100 Mbit/s.
+	ReceiveWindow = 1 << 20
 	// longestRepeat is after how long SCTP repeats what is not acknowledged at the latest, in milliseconds. It doubles that time with each repetition, up to a minute by RFC 9260
 	// (section 16): after an outage of 20 s nothing would be sent for 11 s more. Browsers' is 0.8 s; Pion's is a second at least.
 	longestRepeat = 1000
@@ -33,25 +33,12 @@ const (
 // errTooManyStreams ends an association whose remote peer uses more than maxStreams streams.
 var errTooManyStreams = errors.New("too many SCTP streams")
 
-// AddData adds a line with data channels, which the remote peer opens. The line takes part in the first offer.
-// Messages go to the peer's sink.
-func (p *Peer) AddData() { p.addLine(description.KindData, nil) }
-
-// agree notes whether the answer takes the line with data channels.
-func (d *channels) agree(answer *description.Description) {
-	for _, l := range answer.Lines {
-		if l.Kind == description.KindData && !l.Rejected {
-			d.agreed.Store(true)
-		}
-	}
-}
-
-// serve takes what comes on data channels until the connection ends. It runs on the goroutine that secured the connection.
-func (d *channels) serve(conn *dtls.Conn, client bool, sink Sink) error {
+// Serve takes what comes on data channels until the connection ends. client is set on the side that began the handshake.
+func (d *Channels) Serve(conn net.Conn, client bool, sink Sink) error {
 	association, err := sctp.ClientWithOptions(
-		sctp.WithNetConn(newDataConn(conn, sink, d.try, d.peer.endpoint.chunks)), sctp.WithLoggerFactory(d.peer.endpoint.logs),
+		sctp.WithNetConn(newDataConn(conn, sink, d.host.Try, d.chunks)), sctp.WithLoggerFactory(d.logs),
 		sctp.WithMinCwnd(leastWindow), sctp.WithRTOMax(longestRepeat),
-		sctp.WithMaxReceiveBufferSize(receiveWindow), sctp.WithMaxMessageSize(description.MaxDataMessage),
+		sctp.WithMaxReceiveBufferSize(ReceiveWindow), sctp.WithMaxMessageSize(description.MaxDataMessage),
 		sctp.WithMaxReassemblyQueueEntries(maxFragments), sctp.WithEnableInterleaving(false),
 	)
 	if err != nil {
@@ -77,7 +64,7 @@ func (d *channels) serve(conn *dtls.Conn, client bool, sink Sink) error {
 		}
 		channels.Go(func() {
 			defer open.Add(-1)
-			d.try(func() {
+			d.host.Try(func() {
 				// After a reset by the remote peer SCTP forgets the stream.
 				if errors.Is(readChannel(stream, sink, d.config()), io.EOF) {
 					used.Add(-1)
@@ -87,12 +74,9 @@ func (d *channels) serve(conn *dtls.Conn, client bool, sink Sink) error {
 	}
 }
 
-// try calls f for a goroutine of data channels, and reports whether f returned.
-func (d *channels) try(f func()) (returned bool) { return d.peer.try(placeChannel, f) }
-
 // config is what all data channels have in common.
-func (d *channels) config() *datachannel.Config {
-	return &datachannel.Config{LoggerFactory: d.peer.endpoint.logs}
+func (d *Channels) config() *datachannel.Config {
+	return &datachannel.Config{LoggerFactory: d.logs}
 }
 
 // shortMessage is the length in bytes of the messages that each channel has a buffer of its own for: an idle channel

@@ -1,4 +1,9 @@
-package transport
+// Package datachannels carries messages over the SCTP association of a peer connection: on channels that this side opens, and on
+// channels that the remote peer opens.
+//
+// SCTP's goroutines read the connection. Each channel has a goroutine that reads it. The methods of Channels and Channel are safe
+// for any goroutine.
+package datachannels
 
 import (
 	"errors"
@@ -6,9 +11,13 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/pion/datachannel"
+	"github.com/pion/logging"
 	"github.com/pion/sctp"
+
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
 // ErrChannel says that nothing can be sent on a data channel: it is not open yet, or its connection has ended.
@@ -31,9 +40,26 @@ type openChannel struct {
 	channel *datachannel.DataChannel
 }
 
-// channels are the data channels of a peer: those that it sends on, and those that the remote peer opens.
-type channels struct {
-	peer *Peer
+// Host is the peer connection.
+type Host interface {
+	// Try calls f, and reports whether f returned. If f panics, the connection has failed.
+	Try(f func()) (returned bool)
+	// Run runs f in a goroutine, and reports whether it does: none begins once the connection is closed.
+	Run(f func()) bool
+}
+
+// Sink takes what arrives, as transport.Sink does.
+type Sink interface {
+	Data(label string, message []byte, now time.Time)
+	Acknowledged(now time.Time)
+}
+
+// Channels are the data channels of a peer connection.
+type Channels struct {
+	host Host
+	logs logging.LoggerFactory
+	// chunks bounds the SCTP chunks of all remote peers of an address.
+	chunks *ratelimit.SharedSources
 	// agreed is set once the peers have agreed on data channels.
 	agreed atomic.Bool
 	// sends is set once the peer sends on channels.
@@ -46,14 +72,22 @@ type channels struct {
 	next uint16
 }
 
-// AddChannel adds a data channel under a label, which opens once the remote peer is connected and has taken the line with data channels. It needs no offer beyond the one with
-// that line. Packets of other lines are reported by stream from then on (ReportsByStream): who sends on channels makes reports of what is acknowledged.
-func (p *Peer) AddChannel(label string) *Channel {
-	return p.channels.add(label)
+// New returns the channels of a connection. chunks bounds the SCTP chunks of all remote peers of an address.
+func New(host Host, logs logging.LoggerFactory, chunks *ratelimit.SharedSources) *Channels {
+	return &Channels{host: host, logs: logs, chunks: chunks}
 }
 
-// add adds a channel, which is opened if there is an association.
-func (d *channels) add(label string) *Channel {
+// SetAgreed notes that the peers have agreed on data channels.
+func (d *Channels) SetAgreed() { d.agreed.Store(true) }
+
+// Agreed reports whether the peers have agreed on data channels.
+func (d *Channels) Agreed() bool { return d.agreed.Load() }
+
+// Sends reports whether this side sends on channels.
+func (d *Channels) Sends() bool { return d.sends.Load() }
+
+// Add adds a channel under a label, which opens once there is an association.
+func (d *Channels) Add(label string) *Channel {
 	c := &Channel{label: label, config: d.config()}
 	c.config.ChannelType, c.config.Label = datachannel.ChannelTypeReliableUnordered, label
 	d.mu.Lock()
@@ -67,7 +101,7 @@ func (d *channels) add(label string) *Channel {
 }
 
 // open opens the channels on an association.
-func (d *channels) open(association *sctp.Association, client bool) {
+func (d *Channels) open(association *sctp.Association, client bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.association, d.next = association, 1
@@ -81,7 +115,7 @@ func (d *channels) open(association *sctp.Association, client bool) {
 
 // openOne opens one channel. A channel that cannot be opened sends nothing, as on a connection that has ended. The caller holds
 // the mutex.
-func (d *channels) openOne(c *Channel) {
+func (d *Channels) openOne(c *Channel) {
 	id := d.next
 	d.next += 2
 	stream, err := d.association.OpenStream(id, sctp.PayloadTypeWebRTCBinary)
@@ -92,7 +126,7 @@ func (d *channels) openOne(c *Channel) {
 	if err != nil {
 		return
 	}
-	if d.peer.run(placeChannel, func() { drain(channel) }) {
+	if d.host.Run(func() { drain(channel) }) {
 		c.open.Store(&openChannel{stream, channel})
 	}
 }

@@ -1,4 +1,4 @@
-package transport
+package secure
 
 import (
 	"context"
@@ -16,19 +16,19 @@ import (
 
 var (
 	errNoCertificate = errors.New("remote peer has no certificate")
-	errFingerprint   = errors.New("certificate is not the one of the description")
+	ErrFingerprint   = errors.New("certificate is not the one of the description")
 	errNoProfile     = errors.New("no SRTP protection profile agreed on")
 )
 
 const (
-	// flightInterval is after how long a lost handshake message is repeated. RFC 6347 proposes a second, which is as long as a join may take.
-	flightInterval = 100 * time.Millisecond
+	// FlightInterval is after how long a lost handshake message is repeated. RFC 6347 proposes a second, which is as long as a join may take.
+	FlightInterval = 100 * time.Millisecond
 	// keyingLabel is for which purpose keys are exported from DTLS (RFC 5764 section 4.2).
 	keyingLabel = "EXTRACTOR-dtls_srtp"
 )
 
-// handshake makes the DTLS connection. With an error, the connection is nil or to be closed.
-func handshake(ctx context.Context, records *recordConn, client bool, options []dtls.Option) (*dtls.Conn, error) {
+// Handshake makes the DTLS connection. With an error, the connection is nil or to be closed.
+func Handshake(ctx context.Context, records *Records, client bool, options []dtls.Option) (*dtls.Conn, error) {
 	var conn *dtls.Conn
 	var err error
 	if client {
@@ -53,32 +53,32 @@ func handshake(ctx context.Context, records *recordConn, client bool, options []
 	return conn, nil
 }
 
-// checkCertificate compares the remote peer's certificate with the fingerprint of its description (RFC 8122 section 5).
-func checkCertificate(certificates [][]byte, expected string) error {
+// CheckCertificate compares the remote peer's certificate with the fingerprint of its description (RFC 8122 section 5).
+func CheckCertificate(certificates [][]byte, expected string) error {
 	if len(certificates) == 0 {
 		return errNoCertificate
 	}
 	certificate, err := x509.ParseCertificate(certificates[0])
 	if err != nil {
-		return fmt.Errorf("%w: %w", errFingerprint, err)
+		return fmt.Errorf("%w: %w", ErrFingerprint, err)
 	}
 	algorithm, value, _ := strings.Cut(expected, " ")
 	hash, err := fingerprint.HashFromString(strings.ToLower(algorithm))
 	if err != nil {
-		return fmt.Errorf("%w: hash %q: %w", errFingerprint, algorithm, err)
+		return fmt.Errorf("%w: hash %q: %w", ErrFingerprint, algorithm, err)
 	}
 	actual, err := fingerprint.Fingerprint(certificate, hash)
 	if err != nil {
-		return fmt.Errorf("%w: hash %q: %w", errFingerprint, algorithm, err)
+		return fmt.Errorf("%w: hash %q: %w", ErrFingerprint, algorithm, err)
 	}
 	if !strings.EqualFold(actual, value) {
-		return errFingerprint
+		return ErrFingerprint
 	}
 	return nil
 }
 
-// deriveContexts derives the SRTP contexts from the handshake (RFC 5764 section 4.2).
-func deriveContexts(conn *dtls.Conn, client bool, replayWindow int) (*srtp.Sealer, *srtp.Opener, error) {
+// DeriveContexts derives the SRTP contexts from the handshake (RFC 5764 section 4.2).
+func DeriveContexts(conn *dtls.Conn, client bool, replayWindow int) (*srtp.Sealer, *srtp.Opener, error) {
 	selected, ok := conn.SelectedSRTPProtectionProfile()
 	if !ok {
 		return nil, nil, errNoProfile

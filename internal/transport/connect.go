@@ -10,6 +10,7 @@ import (
 	"github.com/pion/dtls/v3"
 
 	"github.com/volsfu/volsfu/internal/description"
+	"github.com/volsfu/volsfu/internal/transport/secure"
 )
 
 // start begins ICE with the remote peer and the handshake that follows.
@@ -30,13 +31,13 @@ func (p *Peer) start(remote description.Transport, controlling bool) error {
 	if err != nil {
 		return err
 	}
-	records := newRecordConn(conn)
+	records := secure.NewRecords(conn)
 	p.path.conn.Store(conn)
 	p.records.Store(records)
 	client := remote.Role == description.RolePassive || remote.Role == description.RoleActpass
 	p.running.Go(func() {
 		defer func() { _ = records.Close() }()
-		p.try(placeMedia, func() { p.readICE(records) })
+		p.try(placeMedia, func() { p.readICE(conn, records) })
 	})
 	p.running.Go(func() {
 		p.try(placeHandshake, func() { p.secureConnection(records, client, remote.Fingerprint) })
@@ -45,10 +46,10 @@ func (p *Peer) start(remote description.Transport, controlling bool) error {
 }
 
 // readICE is the goroutine that reads what comes through ICE: DTLS, and media that does not come past it.
-func (p *Peer) readICE(records *recordConn) {
+func (p *Peer) readICE(conn net.Conn, records *secure.Records) {
 	buffer := make([]byte, receiveBytes)
 	for {
-		n, err := records.conn.Read(buffer)
+		n, err := conn.Read(buffer)
 		switch {
 		case errors.Is(err, io.ErrShortBuffer):
 			continue
@@ -57,21 +58,21 @@ func (p *Peer) readICE(records *recordConn) {
 		case isMedia(buffer[:n]):
 			p.incoming.receiveOne(buffer[:n], time.Now())
 			p.sink.Flush()
-		case isRecord(buffer[:n]):
-			if records.admits(time.Now()) {
-				records.write(buffer[:n])
+		case secure.IsRecord(buffer[:n]):
+			if records.Admits(time.Now()) {
+				records.Write(buffer[:n])
 			}
 		}
 	}
 }
 
 // secureConnection is the goroutine that shakes hands, and then waits for the remote peer to end the connection.
-func (p *Peer) secureConnection(records *recordConn, client bool, fingerprint string) {
+func (p *Peer) secureConnection(records *secure.Records, client bool, fingerprint string) {
 	if p.agent.AwaitConnect(p.context) != nil {
 		return
 	}
-	conn, err := handshake(p.context, records, client, p.dtlsOptions(fingerprint))
-	records.finish()
+	conn, err := secure.Handshake(p.context, records, client, p.dtlsOptions(fingerprint))
+	records.Finish()
 	if err == nil {
 		err = p.takeKeys(conn, client)
 	}
@@ -90,8 +91,8 @@ func (p *Peer) secureConnection(records *recordConn, client bool, fingerprint st
 		return
 	}
 	p.events.secured()
-	if p.channels.agreed.Load() {
-		_ = p.channels.serve(conn, client, p.sink)
+	if p.channels.Agreed() {
+		_ = p.channels.Serve(conn, client, p.sink)
 		// Whoever agreed on data channels has no use for the connection without them. It is told so, and may make another.
 		_ = conn.Close()
 	}
@@ -107,7 +108,7 @@ func (p *Peer) secureConnection(records *recordConn, client bool, fingerprint st
 
 // takeKeys makes the SRTP contexts: from here on media is sealed and opened.
 func (p *Peer) takeKeys(conn *dtls.Conn, client bool) error {
-	sealer, opener, err := deriveContexts(conn, client, p.endpoint.config.ReplayWindow)
+	sealer, opener, err := secure.DeriveContexts(conn, client, p.endpoint.config.ReplayWindow)
 	if err != nil {
 		return err
 	}
@@ -125,10 +126,10 @@ func (p *Peer) dtlsOptions(expected string) []dtls.Option {
 		// Certificates are signed by their peers; descriptions say which one is right.
 		dtls.WithInsecureSkipVerify(true),
 		dtls.WithVerifyPeerCertificate(func(certificates [][]byte, _ [][]*x509.Certificate) error {
-			return p.checked(func() error { return checkCertificate(certificates, expected) })
+			return p.checked(func() error { return secure.CheckCertificate(certificates, expected) })
 		}),
 		dtls.WithLoggerFactory(p.endpoint.logs),
-		dtls.WithFlightInterval(flightInterval),
+		dtls.WithFlightInterval(secure.FlightInterval),
 		dtls.WithReplayProtectionWindow(64),
 	}
 }

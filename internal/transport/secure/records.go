@@ -1,4 +1,7 @@
-package transport
+// Package secure makes the DTLS connection of a peer connection, and from it the contexts of SRTP (RFC 5764).
+//
+// Records holds what DTLS has not read yet. Its methods are safe for any goroutine.
+package secure
 
 import (
 	"encoding/binary"
@@ -6,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pion/ice/v4"
 	"github.com/pion/transport/v5/packetio"
 
+	"github.com/volsfu/volsfu/internal/transport/datachannels"
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
@@ -112,15 +115,15 @@ func areFragments(body []byte) bool {
 
 func uint24(b []byte) int { return int(b[0])<<16 | int(b[1])<<8 | int(b[2]) }
 
-// isRecord reports whether a datagram holds DTLS records, by its first byte (RFC 7983).
-func isRecord(datagram []byte) bool {
+// IsRecord reports whether a datagram holds DTLS records, by its first byte (RFC 7983).
+func IsRecord(datagram []byte) bool {
 	return len(datagram) > 0 && datagram[0] >= 20 && datagram[0] <= 63
 }
 
-// recordConn is what DTLS sends and receives: the records among what comes through ICE or past it. It implements
+// Records are what DTLS sends and receives: the records among what comes through ICE or past it. It implements
 // net.PacketConn.
-type recordConn struct {
-	conn *ice.Conn
+type Records struct {
+	conn net.Conn
 	in   *packetio.Buffer
 
 	mu     sync.Mutex
@@ -131,32 +134,33 @@ type recordConn struct {
 const (
 	// recordBytes bounds the bytes that DTLS has not read yet: a handshake is some 4 kB, data channels carry as much as
 	// they may send ahead.
-	recordBytes = 2 * receiveWindow
+	recordBytes = 2 * datachannels.ReceiveWindow
 	// recordRate and recordBurst bound how many datagrams with records a remote peer may send per second. Data channels of
 	// browsers come to 155 Mbit/s, which is 16,000 packets of 1,200 bytes.
 	recordRate, recordBurst = 16_000, 4096
 )
 
-// sourceRecordRate bounds the datagrams with DTLS records that come from one address, for all its peers together: four times
+// SourceRate bounds the datagrams with DTLS records that come from one address, for all its peers together: four times
 // what one peer may send. To decrypt them all takes some 20 % of a core.
-var sourceRecordRate = ratelimit.Rate{PerSecond: 4 * recordRate, Burst: 4 * recordBurst}
+var SourceRate = ratelimit.Rate{PerSecond: 4 * recordRate, Burst: 4 * recordBurst}
 
-func newRecordConn(conn *ice.Conn) *recordConn {
+// NewRecords returns the records of a connection. conn is what ICE connects.
+func NewRecords(conn net.Conn) *Records {
 	in := packetio.NewBuffer()
 	in.SetLimitSize(recordBytes)
-	return &recordConn{conn: conn, in: in, rate: ratelimit.NewBucket(recordRate, recordBurst)}
+	return &Records{conn: conn, in: in, rate: ratelimit.NewBucket(recordRate, recordBurst)}
 }
 
-// admits reports whether the remote peer may send one more datagram of records.
-func (c *recordConn) admits(now time.Time) bool {
+// Admits reports whether the remote peer may send one more datagram of records.
+func (c *Records) Admits(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rate.Take(now)
 }
 
-// write gives DTLS a datagram of records. Those that DTLS does not read in time are lost, as on the network. The datagram
+// Write gives DTLS a datagram of records. Those that DTLS does not read in time are lost, as on the network. The datagram
 // is overwritten.
-func (c *recordConn) write(datagram []byte) {
+func (c *Records) Write(datagram []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if records := c.filter.filter(datagram); len(records) > 0 {
@@ -164,28 +168,28 @@ func (c *recordConn) write(datagram []byte) {
 	}
 }
 
-// finish says that the handshake is done.
-func (c *recordConn) finish() {
+// Finish says that the handshake is done.
+func (c *Records) Finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.filter.finished = true
 }
 
 // ReadFrom implements net.PacketConn.
-func (c *recordConn) ReadFrom(b []byte) (int, net.Addr, error) {
+func (c *Records) ReadFrom(b []byte) (int, net.Addr, error) {
 	n, _, err := c.in.Read(b, nil)
 	return n, c.RemoteAddr(), err
 }
 
 // WriteTo implements net.PacketConn. Records go where ICE sends. If ICE has no pair, as while it restarts, a record is
 // lost, as on the network: to SCTP an error is the end of all data channels.
-func (c *recordConn) WriteTo(b []byte, _ net.Addr) (int, error) {
+func (c *Records) WriteTo(b []byte, _ net.Addr) (int, error) {
 	_, _ = c.conn.Write(b)
 	return len(b), nil
 }
 
 // RemoteAddr is where ICE sends.
-func (c *recordConn) RemoteAddr() net.Addr {
+func (c *Records) RemoteAddr() net.Addr {
 	if address := c.conn.RemoteAddr(); address != nil {
 		return address
 	}
@@ -193,7 +197,7 @@ func (c *recordConn) RemoteAddr() net.Addr {
 }
 
 // LocalAddr implements net.PacketConn.
-func (c *recordConn) LocalAddr() net.Addr {
+func (c *Records) LocalAddr() net.Addr {
 	if address := c.conn.LocalAddr(); address != nil {
 		return address
 	}
@@ -201,9 +205,9 @@ func (c *recordConn) LocalAddr() net.Addr {
 }
 
 // Close implements net.PacketConn. ICE is the peer's to close.
-func (c *recordConn) Close() error { return c.in.Close() }
+func (c *Records) Close() error { return c.in.Close() }
 
 // SetDeadline implements net.PacketConn, as do the others. Writing never waits.
-func (c *recordConn) SetDeadline(t time.Time) error     { return c.in.SetReadDeadline(t) }
-func (c *recordConn) SetReadDeadline(t time.Time) error { return c.in.SetReadDeadline(t) }
-func (c *recordConn) SetWriteDeadline(time.Time) error  { return nil }
+func (c *Records) SetDeadline(t time.Time) error     { return c.in.SetReadDeadline(t) }
+func (c *Records) SetReadDeadline(t time.Time) error { return c.in.SetReadDeadline(t) }
+func (c *Records) SetWriteDeadline(time.Time) error  { return nil }

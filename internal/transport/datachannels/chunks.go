@@ -1,4 +1,4 @@
-package transport
+package datachannels
 
 import (
 	"encoding/binary"
@@ -40,6 +40,12 @@ const (
 	// association: to decrypt packets of them costs 18 µs each, and no correct sender sends on.
 	maxLostControl = 4 * controlBurst
 )
+
+// SourceRate bounds the chunks of the transfer of all remote peers of one address together.
+var SourceRate = ratelimit.Rate{PerSecond: sourceChunkRate, Burst: sourceChunkBurst}
+
+// errPanicked is what SCTP is told of a call that panicked.
+var errPanicked = errors.New("panic in a goroutine of the peer")
 
 var errSCTP = errors.New("SCTP packet that no correct sender makes")
 
