@@ -43,7 +43,8 @@ func TestPublicAddressesAreOffered(t *testing.T) {
 	}
 }
 
-// mappedAddress answers a STUN binding request with an IPv4 address as where it came from (RFC 8489 sections 5 and 14.2).
+// mappedAddress answers a STUN binding request with an IPv4 address as where it came from (RFC 8489 sections 5 and
+// 14.2).
 func mappedAddress(request []byte, seen netip.AddrPort) []byte {
 	const bindingSuccess, xorMappedAddress, familyIPv4, cookie = 0x0101, 0x0020, 1, 0x2112a442
 	address := seen.Addr().As4()

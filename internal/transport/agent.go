@@ -20,13 +20,15 @@ import (
 const (
 	// leastAttempts is how many checks a pair is given at least that does not answer: two seconds' worth.
 	leastAttempts = 40
-	// betterWait is how long a pair with a remote address that was not told, or that a STUN server saw, waits for a better one to answer. Browsers hide all of theirs
-	// behind names that only their own network resolves (mDNS), so that every pair with them is such a one, and Pion would wait for a second.
+	// betterWait is how long a pair with a remote address that was not told, or that a STUN server saw, waits for a
+	// better one to answer. Browsers hide all of theirs behind names that only their own network resolves (mDNS), so
+	// that every pair with them is such a one, and Pion would wait for a second.
 	betterWait = 50 * time.Millisecond
 )
 
-// checkAttempts is after how many checks without an answer a pair counts as failed. Nobody checks such a pair again before ICE begins anew, so they last for as long as ICE
-// looks for a way at all: where a network lets nothing through for a while, what comes back is found at the next check.
+// checkAttempts is after how many checks without an answer a pair counts as failed. Nobody checks such a pair again
+// before ICE restarts, so they last for as long as ICE looks for a way at all: where a network lets nothing through
+// for a while, what comes back is found at the next check.
 func (c Config) checkAttempts() uint16 {
 	attempts := (c.DisconnectedTimeout + c.FailedTimeout) / icemux.CheckInterval
 	return uint16(min(max(attempts, leastAttempts), math.MaxUint16))
@@ -47,8 +49,8 @@ type iceAgent struct {
 	// remote is the remote peer's transport, begun says that ICE was begun with it.
 	remote description.Transport
 	begun  bool
-	// early are remote candidates that came before the description. named are all of the ICE generation, in descriptions and
-	// by themselves; there are description.MaxCandidates at most.
+	// early are remote candidates that came before the description. named are all of the ICE generation, in
+	// descriptions and by themselves; there are description.MaxCandidates at most.
 	early []string
 	named map[string]struct{}
 }
@@ -77,7 +79,8 @@ func (e *Endpoint) newAgent(peer *Peer) (*iceAgent, error) {
 	}
 	var networks []ice.NetworkType
 	if e.mux != nil {
-		// Who takes connections makes none: a remote candidate must not send this host to addresses of the remote peer's choosing.
+		// Who takes connections makes none: a remote candidate must not send this host to addresses of the remote
+		// peer's choosing.
 		options = append(options, ice.WithUDPMux(e.mux), ice.WithDisableActiveTCP())
 		networks = append(networks, ice.NetworkTypeUDP4, ice.NetworkTypeUDP6)
 	}
@@ -182,7 +185,7 @@ func (a *iceAgent) localTransport() (description.Transport, error) {
 	}, nil
 }
 
-// gather has ICE look for its candidates, once until it begins anew.
+// gather has ICE look for its candidates, once until ICE restarts.
 func (a *iceAgent) gather() error {
 	if a.gathering {
 		return nil
@@ -201,7 +204,7 @@ func (a *iceAgent) gather() error {
 	return nil
 }
 
-// restart makes ICE begin anew: new credentials, new candidates.
+// restart restarts ICE: new credentials, new candidates.
 func (a *iceAgent) restart() error {
 	a.awaitGathering()
 	if err := a.Restart("", ""); err != nil {
@@ -248,8 +251,8 @@ const (
 	gatherInterval = time.Millisecond
 )
 
-// awaitGathering waits until ICE has gathered its candidates. Before that ICE must not begin anew: what gathers reads the credentials that a restart
-// writes, without a lock (pion/ice v4.4).
+// awaitGathering waits until ICE has gathered its candidates. Before that ICE must not restart: what gathers reads
+// the credentials that a restart writes, without a lock (pion/ice v4.4).
 func (a *iceAgent) awaitGathering() {
 	deadline := time.Now().Add(gatherPatience)
 	for a.gathering && !a.gathered.Load() && time.Now().Before(deadline) {

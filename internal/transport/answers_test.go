@@ -123,8 +123,9 @@ func TestARestartBeforeTheConnection(t *testing.T) {
 	})
 }
 
-// FuzzAnswered checks that no answer spoils an offer unless it says so. Much of what it covers are goroutines of Pion's, whose order differs
-// from run to run: go's minimising of inputs finds no end there and is best limited, by -fuzzminimizetime 10x.
+// FuzzAnswered checks that no answer spoils an offer unless it says so. Much of what it covers are goroutines of
+// Pion's, whose order differs from run to run: go's minimising of inputs finds no end there and is best limited, by
+// -fuzzminimizetime 10x.
 func FuzzAnswered(f *testing.F) {
 	seed := newLone(f, loopbackConfig())
 	right := answerTo(f, offerLines(f, seed))

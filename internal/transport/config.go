@@ -21,9 +21,11 @@ type Config struct {
 	PublicIPs   []string `yaml:"public_ips" flag:"public-ip" help:"IP addresses that clients reach this host at, where they are not its own"`
 	STUNServers []string `yaml:"stun_servers" help:"STUN servers, as stun:host:port, by which the server learns its public address"`
 	TCP         bool     `yaml:"tcp" help:"accept ICE-TCP on the media port's number"`
-	// TCPConnections: each has a descriptor; a sixteenth of those that the unit of systemd allows. TCP is for the clients that UDP does not reach.
+	// TCPConnections: each has a descriptor; a sixteenth of those that the unit of systemd allows. TCP is for the
+	// clients that UDP does not reach.
 	TCPConnections int `yaml:"tcp_connections" help:"ICE-TCP connections at once; those that are for no participant make room for others"`
-	// TCPAddressConnections: a client has one from each of its own addresses to each of the server's, and those twice while ICE begins anew. 64 clients behind one NAT have room.
+	// TCPAddressConnections: a client has one from each of its own addresses to each of the server's, and those twice
+	// while ICE begins anew. 64 clients behind one NAT have room.
 	TCPAddressConnections int `yaml:"tcp_address_connections" help:"ICE-TCP connections at once from one address (of IPv6, from one prefix of 64 bits), of this host any number"`
 	// TCPLatency: receivers wait for 250 ms for what is missing of a frame, where the round trip is long.
 	TCPLatency time.Duration `yaml:"tcp_latency" help:"how long packets may wait for an ICE-TCP connection that takes no more before they are dropped; 0 is any time"`
@@ -31,7 +33,8 @@ type Config struct {
 	Sockets      int  `yaml:"sockets" help:"UDP sockets that share the media port, each with a reader of its own; 0 is one per core"`
 	Segmentation bool `yaml:"segmentation" help:"send runs of packets in one system call (UDP_SEGMENT, sendmmsg), where the system can"`
 	Coalescing   bool `yaml:"coalescing" help:"receive runs of packets in one system call (UDP_GRO, recvmmsg), where the system can"`
-	// ReceiveBuffer: a frame of 2 MB at once is a burst of 1,750 packets, which cost the kernel about 2,300 bytes each, 4 MB in all.
+	// ReceiveBuffer: a frame of 2 MB at once is a burst of 1,750 packets, which cost the kernel about 2,300 bytes each,
+	// 4 MB in all.
 	ReceiveBuffer int `yaml:"receive_buffer" help:"bytes of each media socket's receive buffer; the kernel caps it at net.core.rmem_max unless it may be forced"`
 	SendBuffer    int `yaml:"send_buffer" help:"bytes of each media socket's send buffer; the kernel caps it at net.core.wmem_max unless it may be forced"`
 	// ReplayWindow is SRTP's replay window in packets (RFC 3711 section 3.3.2). Late retransmissions must fall inside.
@@ -43,8 +46,8 @@ type Config struct {
 	// unexpected packets in.
 	PrivateCandidates bool `yaml:"private_candidates" help:"check private addresses that clients name before anything has come from there"`
 
-	// Initiates is set for clients. They send to the server of their user's choice before it sends to them, and the pace
-	// of their own uplink is all that their send buffer waits for.
+	// Initiates is set for clients. They send to the server of their user's choice before it sends to them, and the
+	// pace of their own uplink is all that their send buffer waits for.
 	Initiates bool `yaml:"-"`
 	// Guard confines panics of goroutines that serve one peer to that peer, and those of a client's endpoint to that
 	// endpoint. Without one they end the program.
@@ -103,7 +106,8 @@ func DefaultConfig() Config {
 		Coalescing:            true,
 		ReceiveBuffer:         8 << 20,
 		SendBuffer:            8 << 20,
-		// One second of 8,000 packets/s (80 Mbit/s on one stream); Pion's default of 64 rejects every late retransmission at such rates.
+		// One second of 8,000 packets/s (80 Mbit/s on one stream); Pion's default of 64 rejects every late
+		// retransmission at such rates.
 		ReplayWindow:        8192,
 		DisconnectedTimeout: 5 * time.Second,
 		FailedTimeout:       15 * time.Second,

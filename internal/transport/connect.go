@@ -93,7 +93,8 @@ func (p *Peer) secureConnection(records *secure.Records, client bool, fingerprin
 	p.events.secured()
 	if p.channels.Agreed() {
 		_ = p.channels.Serve(conn, client, p.sink)
-		// Whoever agreed on data channels has no use for the connection without them. It is told so, and may make another.
+		// Whoever agreed on data channels has no use for the connection without them. It is told so, and may make
+		// another.
 		_ = conn.Close()
 	}
 	// Nobody sends other application data; reading notices the end.
@@ -122,7 +123,8 @@ func (p *Peer) dtlsOptions(expected string) []dtls.Option {
 	return []dtls.Option{
 		dtls.WithCertificates(p.endpoint.certificate),
 		// GCM first: it costs a sixth of AES-CM with HMAC-SHA1.
-		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM, dtls.SRTP_AEAD_AES_256_GCM, dtls.SRTP_AES128_CM_HMAC_SHA1_80),
+		dtls.WithSRTPProtectionProfiles(
+			dtls.SRTP_AEAD_AES_128_GCM, dtls.SRTP_AEAD_AES_256_GCM, dtls.SRTP_AES128_CM_HMAC_SHA1_80),
 		// Certificates are signed by their peers; descriptions say which one is right.
 		dtls.WithInsecureSkipVerify(true),
 		dtls.WithVerifyPeerCertificate(func(certificates [][]byte, _ [][]*x509.Certificate) error {

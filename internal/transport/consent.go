@@ -12,22 +12,23 @@ const (
 	// consentLife is how long a remote peer's last answer to a check permits sending media. RFC 7675 allows 30 s; a
 	// receiver whose network has gone is sent no more after this time and one consentInterval.
 	consentLife = 5 * time.Second
-	// consentInterval is how often consent is looked at, and repeatAfter how long a check may stay without an answer before
-	// it is repeated (the first RTO of RFC 8489 section 6.2.1). Consent ends after consentLife / repeatAfter = 10 checks in
-	// a row, or their answers, were lost: with 30 % loss in each direction once in a thousand times that 5 s.
+	// consentInterval is how often consent is looked at, and repeatAfter how long a check may stay without an answer
+	// before it is repeated (the first RTO of RFC 8489 section 6.2.1). Consent ends after consentLife / repeatAfter =
+	// 10 checks in a row, or their answers, were lost: with 30 % loss in each direction once in a thousand times that 5
+	// s.
 	consentInterval = icemux.StepInterval
 	repeatAfter     = 500 * time.Millisecond
 )
 
-// consent is a remote peer's consent to be sent media at an address (RFC 7675): answers to the checks that its ICE agent
-// is sent there. It is stepped with the time, and safe for concurrent use.
+// consent is a remote peer's consent to be sent media at an address (RFC 7675): answers to the checks that its ICE
+// agent is sent there. It is stepped with the time, and safe for concurrent use.
 type consent struct {
 	mu      sync.Mutex
 	address netip.AddrPort
 	// answeredAt is when a check was last answered, sentAt when a check was last sent or repeated.
 	answeredAt, sentAt time.Time
-	// check is the last check that was sent, until it is answered, and id its transaction; repeated says that it was sent more
-	// than once.
+	// check is the last check that was sent, until it is answered, and id its transaction; repeated says that it was
+	// sent more than once.
 	check    []byte
 	id       icemux.TransactionID
 	repeated bool
@@ -54,7 +55,9 @@ func (c *consent) checked(to netip.AddrPort, id icemux.TransactionID, check []by
 
 // answered notes that a check was answered from an address. It reports whether the remote peer consents there, and
 // returns the round-trip time, 0 if it cannot be told: which of several transmissions an answer answers is unknown.
-func (c *consent) answered(from netip.AddrPort, id icemux.TransactionID, now time.Time) (took time.Duration, there bool) {
+func (c *consent) answered(
+	from netip.AddrPort, id icemux.TransactionID, now time.Time,
+) (took time.Duration, there bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if from != c.address {
@@ -71,8 +74,8 @@ func (c *consent) answered(from netip.AddrPort, id icemux.TransactionID, now tim
 	return took, true
 }
 
-// step reports whether the remote peer consents, and returns the check that is to be repeated, empty if there is none. The
-// check is appended to buffer.
+// step reports whether the remote peer consents, and returns the check that is to be repeated, empty if there is none.
+// The check is appended to buffer.
 func (c *consent) step(now time.Time, buffer []byte) (fresh bool, repeat []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,7 +28,8 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// Endpoint is the media port of one process: peers made by it share its sockets. Its methods are safe for concurrent use.
+// Endpoint is the media port of one process: peers made by it share its sockets. Its methods are safe for concurrent
+// use.
 type Endpoint struct {
 	config      Config
 	logs        logging.LoggerFactory
@@ -82,8 +83,8 @@ func Listen(config Config) (*Endpoint, error) {
 	return endpoint, nil
 }
 
-// portAttempts is how many ports that the system chose for UDP are tried before one is free for TCP as well. Where half of all were taken,
-// one in a thousand starts would fail.
+// portAttempts is how many ports that the system chose for UDP are tried before one is free for TCP as well. Where half
+// of all were taken, one in a thousand starts would fail.
 const portAttempts = 10
 
 // listenBoth opens the UDP port and, if wanted, the TCP port of the same number.
@@ -115,7 +116,8 @@ func listenBoth(config Config) (*udp.Port, net.Listener, error) {
 	}
 }
 
-// Attach makes an endpoint on a packet connection of the caller's, such as one of an emulated network. Closing the endpoint closes it.
+// Attach makes an endpoint on a packet connection of the caller's, such as one of an emulated network. Closing the
+// endpoint closes it.
 func Attach(config Config, conn net.PacketConn) (*Endpoint, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -127,8 +129,8 @@ func Attach(config Config, conn net.PacketConn) (*Endpoint, error) {
 	return newEndpoint(config, port)
 }
 
-// Dial makes an endpoint that opens no port: its peers dial the ICE-TCP port that the remote peer names (RFC 6544), for networks that let no
-// UDP out.
+// Dial makes an endpoint that opens no port: its peers dial the ICE-TCP port that the remote peer names (RFC 6544), for
+// networks that let no UDP out.
 func Dial(config Config) (*Endpoint, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -228,7 +230,8 @@ func (e *Endpoint) TCPStats() icetcp.Stats {
 func (e *Endpoint) tcpConfig() icetcp.Config {
 	return icetcp.Config{
 		Connections: e.config.TCPConnections, AddressConnections: e.config.TCPAddressConnections,
-		Latency: e.config.TCPLatency, Consent: consentLife, PeerChecks: icemux.AgentRate, AddressChecks: icemux.SourceRate,
+		Latency: e.config.TCPLatency, Consent: consentLife,
+		PeerChecks: icemux.AgentRate, AddressChecks: icemux.SourceRate,
 		Guard: e.config.Guard, Failed: e.ended, Logs: e.logs,
 	}
 }
@@ -259,8 +262,8 @@ func (e *Endpoint) Limits() Limits {
 	return limits
 }
 
-// Failed gives the error of a socket that cannot be read any more, or accepts nothing any more, though nobody has closed it: what comes on it is lost from then on. Close
-// closes the channel.
+// Failed gives the error of a socket that cannot be read any more, or accepts nothing any more, though nobody has
+// closed it: what comes on it is lost from then on. Close closes the channel.
 func (e *Endpoint) Failed() <-chan error { return e.failed }
 
 // ReceiveBuffer is the size in bytes that the kernel gave each socket's receive buffer, 0 where it is unknown.

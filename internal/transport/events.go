@@ -113,7 +113,7 @@ func (l *eventList) settle() {
 	switch l.ice {
 	case ice.ConnectionStateChecking:
 		if l.state == StateFailed {
-			// ICE begins anew, and may fail anew.
+			// ICE restarts, and may fail again.
 			l.state = StateNone
 		}
 	case ice.ConnectionStateConnected, ice.ConnectionStateCompleted:

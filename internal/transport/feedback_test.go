@@ -7,7 +7,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestReportsByStreamAreAgreedOn has answerers that prefer RFC 8888 and that do not, with and without lines that they send on.
+// TestReportsByStreamAreAgreedOn has answerers that prefer RFC 8888 and that do not, with and without lines that they
+// send on.
 func TestReportsByStreamAreAgreedOn(t *testing.T) {
 	for _, test := range []struct {
 		name             string

@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/internal/transport/icemux"
 )
 
-// incoming opens what the remote peer sends. Packets may come by the socket and by ICE at the same time, so a mutex guards it.
+// incoming opens what the remote peer sends. Packets may come by the socket and by ICE at the same time, so a mutex
+// guards it.
 type incoming struct {
 	sink Sink
 	// overflow ends a connection whose remote peer uses more streams than anybody needs.
@@ -26,9 +27,10 @@ type incoming struct {
 	closed bool
 }
 
-// maxEarly bounds what waits for the keys. Who ends the handshake sends at once, while the other side still reads its last message: 256 packets are 20 ms at
-// 120 Mbit/s. Without them a receiver would begin in the midst of a frame. With receiveBytes, beyond which none is kept, a peer that never ends the handshake holds
-// 512 KiB; a datagram may have 64 KiB.
+// maxEarly bounds what waits for the keys. Who ends the handshake sends at once, while the other side still reads its
+// last message: 256 packets are 20 ms at 120 Mbit/s. Without them a receiver would begin in the midst of a frame. With
+// receiveBytes, beyond which none is kept, a peer that never ends the handshake holds 512 KiB; a datagram may have 64
+// KiB.
 const maxEarly = 256
 
 // receiveBytes is above the largest datagram that comes through ICE.
@@ -42,8 +44,9 @@ func (i *incoming) receiveOne(datagram []byte, now time.Time) {
 	i.receive(datagram)
 }
 
-// receive opens one datagram of media and hands it to the sink with info, which the caller has set. A datagram that cannot
-// be opened is dropped: it may be forged, repeated, or earlier than the keys. The caller holds the mutex, here and below.
+// receive opens one datagram of media and hands it to the sink with info, which the caller has set. A datagram that
+// cannot be opened is dropped: it may be forged, repeated, or earlier than the keys. The caller holds the mutex, here
+// and below.
 func (i *incoming) receive(datagram []byte) {
 	if i.opener == nil {
 		if !i.closed && len(i.early) < maxEarly && len(datagram) <= receiveBytes {
@@ -68,7 +71,8 @@ func (i *incoming) receive(datagram []byte) {
 	i.sink.RTP(binary.BigEndian.Uint32(packet[8:]), packet, &i.info)
 }
 
-// rtcpHeader is the size in bytes of the header that all RTCP packets have (RFC 3550 section 6.4.1): version, type, length in words less one.
+// rtcpHeader is the size in bytes of the header that all RTCP packets have (RFC 3550 section 6.4.1): version, type,
+// length in words less one.
 const rtcpHeader = 4
 
 // receiveRTCP cuts a compound into its packets. What is left of one that is cut off is dropped.

@@ -17,7 +17,8 @@ const (
 	maxUnproven = 16
 )
 
-// TestChecksComeFromSoManyAddresses has a remote peer, which knows all that a check needs, send checks from ever other ports, as many again as are taken.
+// TestChecksComeFromSoManyAddresses has a remote peer, which knows all that a check needs, send checks from ever other
+// ports, as many again as are taken.
 func TestChecksComeFromSoManyAddresses(t *testing.T) {
 	p := newPair(t)
 	line, err := p.offers.AddReceiving(volumetric.KindVideo)

@@ -7,8 +7,8 @@ import (
 	"github.com/volsfu/volsfu/internal/description"
 )
 
-// TestNamedAddressesAreForTheMux names an address that never sends anything, in every answer and again. The ICE agent learns of
-// no candidate: the mux checks the address (icemux.TestNamedAddressesAreChecked).
+// TestNamedAddressesAreForTheMux names an address that never sends anything, in every answer and again. The ICE agent
+// learns of no candidate: the mux checks the address (icemux.TestNamedAddressesAreChecked).
 func TestNamedAddressesAreForTheMux(t *testing.T) {
 	config := DefaultConfig()
 	config.Address, config.Port, config.TCP = "127.0.0.1", 0, false

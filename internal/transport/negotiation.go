@@ -61,9 +61,9 @@ func (p *Peer) AddSending(kind volumetric.Kind, id string) (*Line, error) {
 // Messages go to the peer's sink.
 func (p *Peer) AddData() { p.addLine(description.KindData, nil) }
 
-// AddChannel adds a data channel under a label, which opens once the remote peer is connected and has taken the line with data
-// channels. It needs no offer beyond the one with that line. Packets of other lines are reported by stream from then on
-// (ReportsByStream): a peer that sends on channels makes reports of what is acknowledged.
+// AddChannel adds a data channel under a label, which opens once the remote peer is connected and has taken the line
+// with data channels. It needs no offer beyond the one with that line. Packets of other lines are reported by stream
+// from then on (ReportsByStream): a peer that sends on channels makes reports of what is acknowledged.
 func (p *Peer) AddChannel(label string) *datachannels.Channel { return p.channels.Add(label) }
 
 func (p *Peer) addLine(kind volumetric.Kind, outlet *Outlet) *Line {
@@ -84,7 +84,7 @@ func (p *Peer) newOutlet(kind volumetric.Kind, id string) *Outlet {
 // newSSRC chooses one at random (RFC 3550 section 8.1). 0 stands for none.
 func newSSRC() uint32 { return 1 + rand.Uint32N(1<<32-1) }
 
-// Offer makes an offer of all lines and sets it. With restart, ICE begins anew on the same connection.
+// Offer makes an offer of all lines and sets it. With restart, ICE restarts on the same connection.
 func (p *Peer) Offer(restart bool) (string, error) {
 	if restart && p.agent.begun {
 		if err := p.agent.restart(); err != nil {
@@ -114,8 +114,8 @@ func (p *Peer) Offer(restart bool) (string, error) {
 	return offer.Marshal(), p.agent.gather()
 }
 
-// Answered takes the remote peer's answer and tells which streams it sends on which line. After an error around ErrDescription the offer still
-// waits for a better answer; after one around ErrSpent the connection cannot go on.
+// Answered takes the remote peer's answer and tells which streams it sends on which line. After an error around
+// ErrDescription the offer still waits for a better answer; after one around ErrSpent the connection cannot go on.
 func (p *Peer) Answered(text string) (map[string]Streams, error) {
 	answer, err := description.Parse(text)
 	if err != nil {
@@ -145,8 +145,8 @@ func (p *Peer) Answered(text string) (map[string]Streams, error) {
 	return streamsOf(answer), nil
 }
 
-// transportSequence finds the header extension that numbers all packets of the connection, 0 where it is not agreed on. One identifier means the same on
-// all lines of a bundle (RFC 8843 section 9.1).
+// transportSequence finds the header extension that numbers all packets of the connection, 0 where it is not agreed on.
+// One identifier means the same on all lines of a bundle (RFC 8843 section 9.1).
 func transportSequence(d *description.Description) uint8 {
 	for _, line := range d.Lines {
 		for _, extension := range line.Extensions {
@@ -177,7 +177,8 @@ func streamsOf(d *description.Description) map[string]Streams {
 	return streams
 }
 
-// Offered takes the remote peer's offer and tells which streams it sends on which line. Sending may be called before Answer.
+// Offered takes the remote peer's offer and tells which streams it sends on which line. Sending may be called before
+// Answer.
 func (p *Peer) Offered(text string) (map[string]Streams, error) {
 	offer, err := description.Parse(text)
 	if err != nil {
@@ -214,12 +215,13 @@ func (p *Peer) offered(mid string) *description.Line {
 	return nil
 }
 
-// AddCandidate takes a remote candidate. One that comes before the description waits for it. Descriptions and this method
-// may name description.MaxCandidates candidates in all until ICE restarts; the error of another one wraps ErrCandidate.
+// AddCandidate takes a remote candidate. One that comes before the description waits for it. Descriptions and this
+// method may name description.MaxCandidates candidates in all until ICE restarts; the error of another one wraps
+// ErrCandidate.
 func (p *Peer) AddCandidate(c Candidate) error { return p.agent.name(c.Candidate) }
 
-// PreferReportsByStream makes answers take reports of arrivals by RFC 8888 where they are offered, in place of transport-wide feedback. It is to be called before
-// the first answer.
+// PreferReportsByStream makes answers take reports of arrivals by RFC 8888 where they are offered, in place of
+// transport-wide feedback. It is to be called before the first answer.
 func (p *Peer) PreferReportsByStream() { p.byStream = true }
 
 // Answer makes an answer to the last offer and sets it.

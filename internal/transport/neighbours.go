@@ -8,11 +8,11 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// neighbours gives each host that is on link (see hostnet.IsNeighbour) a socket that sends to this host alone. The kernel keeps
-// packets to a neighbour that does not answer for up to 3 s and 212,992 bytes (net.ipv4.neigh.default.unres_qlen_bytes),
-// and counts them against the send buffer of their socket. With the kernel's default of as much for a send buffer, two
-// receivers that vanish would take all of a socket's. Peers behind a gateway share the sockets that receive: with the
-// gateway all of them are gone.
+// neighbours gives each host that is on link (see hostnet.IsNeighbour) a socket that sends to this host alone. The
+// kernel keeps packets to a neighbour that does not answer for up to 3 s and 212,992 bytes
+// (net.ipv4.neigh.default.unres_qlen_bytes), and counts them against the send buffer of their socket. With the kernel's
+// default of as much for a send buffer, two receivers that vanish would take all of a socket's. Peers behind a gateway
+// share the sockets that receive: with the gateway all of them are gone.
 //
 // What it costs: runs for several neighbours leave by one system call each, where others share one (udp.Post).
 type neighbours struct {

@@ -102,8 +102,9 @@ func TestFailingIsToldEachTimeThatICEBeganAnew(t *testing.T) {
 	}
 }
 
-// TestChannelsGoOnSoonAfterAnOutage sends on a channel while nothing passes. SCTP repeats it after a quarter of a second, and then once per second: were each wait twice the one
-// before, the seventh sending would be half a minute after the first, and so late would be the first that finds the way open again.
+// TestChannelsGoOnSoonAfterAnOutage sends on a channel while nothing passes. SCTP repeats it after a quarter of a
+// second, and then once per second: were each wait twice the one before, the seventh sending would be half a minute
+// after the first, and so late would be the first that finds the way open again.
 func TestChannelsGoOnSoonAfterAnOutage(t *testing.T) {
 	g := newGate(t)
 	c := newChannelled(t, g)

@@ -27,7 +27,8 @@ type outbox struct {
 	// buffer is nil while nothing waits; used is how much of it is filled.
 	buffer *udp.Buffer
 	used   int
-	// messages are the runs in the buffer. The last one takes more packets while they have its segment's length, and ends with a shorter one.
+	// messages are the runs in the buffer. The last one takes more packets while they have its segment's length, and
+	// ends with a shorter one.
 	messages []udp.Message
 	// short is set when the last run has ended.
 	short bool
@@ -90,8 +91,8 @@ func (o *outbox) append(length int) {
 	o.short = false
 }
 
-// post leaves what waits to the batch, which sends it with the packets of other peers. Without a batch, and if media goes
-// through ICE, post sends at once.
+// post leaves what waits to the batch, which sends it with the packets of other peers. Without a batch, and if media
+// goes through ICE, post sends at once.
 func (o *outbox) post(batch *Batch) {
 	var post *udp.Post
 	if batch != nil {
@@ -148,8 +149,8 @@ func (o *outbox) datagrams() (count int) {
 	return count
 }
 
-// addStamped leaves the messages that a departure stamp is asked for to the post. They leave from a socket that is read:
-// the kernel tells departures to the socket that has sent, and bounds how many it owes (udp.Message).
+// addStamped leaves the messages that a departure stamp is asked for to the post. They leave from a socket that is
+// read: the kernel tells departures to the socket that has sent, and bounds how many it owes (udp.Message).
 func (o *outbox) addStamped(post *udp.Post, from *udp.Socket) {
 	rest := o.messages[:0]
 	for _, message := range o.messages {

@@ -15,8 +15,8 @@ import (
 // ErrUnbound says that an outlet's line is not negotiated yet, or its peer connection is not there, or not any more.
 var ErrUnbound = errors.New("outlet is not bound")
 
-// Outlet is one outgoing RTP stream of a peer connection: the line stays, whatever is sent on it. Its owner writes headers whole; nothing
-// below stores, copies or changes them. Writing on one outlet is for one goroutine at a time.
+// Outlet is one outgoing RTP stream of a peer connection: the line stays, whatever is sent on it. Its owner writes
+// headers whole; nothing below stores, copies or changes them. Writing on one outlet is for one goroutine at a time.
 type Outlet struct {
 	peer *Peer
 	id   string
@@ -41,8 +41,8 @@ func (o *Outlet) bound() *binding {
 	return b
 }
 
-// Queue takes one packet to be sent with the others of its peer at the next Peer.Flush, or before, where they fill what is sent at once. The
-// header's SSRC must be SSRC or RetransmissionSSRC.
+// Queue takes one packet to be sent with the others of its peer at the next Peer.Flush, or before, where they fill what
+// is sent at once. The header's SSRC must be SSRC or RetransmissionSSRC.
 func (o *Outlet) Queue(header *rtp.Header, payload []byte) error {
 	if o.bound() == nil {
 		return fmt.Errorf("%s: %w", o.id, ErrUnbound)
@@ -75,8 +75,9 @@ func (o *Outlet) RetransmissionSSRC() uint32 {
 	return o.streams.Retransmission
 }
 
-// PayloadType gives the negotiated payload types of a media type and of its retransmissions (0 where there are none). Types that lines do
-// not offer by name travel as volumetric.MIMEOpaque. It is not ok for a codec that the remote peer does not take.
+// PayloadType gives the negotiated payload types of a media type and of its retransmissions (0 where there are none).
+// Types that lines do not offer by name travel as volumetric.MIMEOpaque. It is not ok for a codec that the remote peer
+// does not take.
 func (o *Outlet) PayloadType(mimeType string) (media, retransmission uint8, ok bool) {
 	b := o.bound()
 	if b == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// path is how packets reach the remote peer: past ICE, to the address of the selected candidate pair, or through ICE. It is safe
-// for concurrent use. Readers of the route take no lock.
+// path is how packets reach the remote peer: past ICE, to the address of the selected candidate pair, or through ICE.
+// It is safe for concurrent use. Readers of the route take no lock.
 type path struct {
 	// peer is who has the address in the endpoint's routes.
 	peer     *Peer
@@ -42,7 +42,8 @@ type peerRoute struct {
 	silent bool
 }
 
-// selected takes the pair that ICE sends on from now on. If it is one of UDP addresses, media does not pass through ICE.
+// selected takes the pair that ICE sends on from now on. If it is one of UDP addresses, media does not pass through
+// ICE.
 func (p *path) selected(local, remote ice.Candidate) {
 	p.routing.Lock()
 	defer p.routing.Unlock()
@@ -95,7 +96,8 @@ func (p *path) reroute(to netip.AddrPort) {
 	}
 }
 
-// receivedBy moves the route to the socket that receives from the route's address, unless the socket sends to the host alone.
+// receivedBy moves the route to the socket that receives from the route's address, unless the socket sends to the host
+// alone.
 func (p *path) receivedBy(socket *udp.Socket, from netip.AddrPort) {
 	route := p.route.Load()
 	if route != nil && !route.apart && route.socket != socket && route.address == from {
@@ -105,8 +107,8 @@ func (p *path) receivedBy(socket *udp.Socket, from netip.AddrPort) {
 	}
 }
 
-// blocked reports whether packets would be lost on this host: the send buffer had no room for a while, or the remote peer does
-// not consent.
+// blocked reports whether packets would be lost on this host: the send buffer had no room for a while, or the remote
+// peer does not consent.
 func (p *path) blocked(now time.Time) bool {
 	route := p.route.Load()
 	return route != nil && (route.silent || route.socket.Full(now))

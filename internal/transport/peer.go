@@ -27,7 +27,8 @@ var errPanicked = errors.New("panic in a goroutine of the peer")
 // rttInterval is how long a round-trip time from ICE's checks is taken as it is; they come every two seconds.
 const rttInterval = 500 * time.Millisecond
 
-// Peer is one peer connection. Negotiation is for one goroutine at a time; WriteRTCP, Flush, RTT, Events and Close are for any.
+// Peer is one peer connection. Negotiation is for one goroutine at a time; WriteRTCP, Flush, RTT, Events and Close are
+// for any.
 type Peer struct {
 	endpoint *Endpoint
 	sink     Sink
@@ -41,7 +42,8 @@ type Peer struct {
 	// records is what DTLS reads, once ICE was begun.
 	records atomic.Pointer[secure.Records]
 
-	// context ends with the peer; running are its goroutines, none of which begins once closed is set. Who begins one holds starting.
+	// context ends with the peer; running are its goroutines, none of which begins once closed is set. Who begins one
+	// holds starting.
 	context  context.Context
 	cancel   context.CancelFunc
 	starting sync.Mutex
@@ -66,7 +68,9 @@ type Peer struct {
 
 // NewPeer makes a peer connection whose media goes to the sink.
 func (e *Endpoint) NewPeer(sink Sink) (*Peer, error) {
-	p := &Peer{endpoint: e, sink: sink, events: newEventList(), negotiation: newNegotiation(), ended: make(chan struct{})}
+	p := &Peer{
+		endpoint: e, sink: sink, events: newEventList(), negotiation: newNegotiation(), ended: make(chan struct{}),
+	}
 	p.path.peer, p.path.endpoint = p, e
 	p.channels = datachannels.New(channelHost{p}, e.logs, e.chunks)
 	p.outbox.path = &p.path
@@ -117,8 +121,8 @@ func (h channelHost) Try(f func()) (returned bool) { return h.peer.try(placeChan
 
 func (h channelHost) Run(f func()) bool { return h.peer.run(placeChannel, f) }
 
-// overflow ends a connection whose remote peer uses more streams than anybody needs: each costs memory for as long as the
-// connection lives. Closing waits for the caller, so another goroutine does it.
+// overflow ends a connection whose remote peer uses more streams than anybody needs: each costs memory for as long as
+// the connection lives. Closing waits for the caller, so another goroutine does it.
 func (p *Peer) overflow() {
 	if !p.overflowed.Swap(true) {
 		go p.try(placeMedia, func() { _ = p.Close() })
@@ -132,19 +136,19 @@ func (p *Peer) Flush() { p.outbox.post(nil) }
 // Without a batch, and if media goes through ICE, Post sends at once.
 func (p *Peer) Post(batch *Batch) { p.outbox.post(batch) }
 
-// Blocked reports whether packets to the peer would be lost on this host: the send buffer had no room for a while, or the
-// remote peer does not consent to being sent anything (RFC 7675). It takes no lock.
+// Blocked reports whether packets to the peer would be lost on this host: the send buffer had no room for a while, or
+// the remote peer does not consent to being sent anything (RFC 7675). It takes no lock.
 func (p *Peer) Blocked(now time.Time) bool { return p.path.blocked(now) }
 
 // WriteRTCP sends packets as one compound packet, at once. Before the connection is there, nothing is sent.
 func (p *Peer) WriteRTCP(packets []rtcp.Packet) error { return p.outbox.writeRTCP(packets) }
 
-// TransportSequenceID is the identifier of the header extension that numbers all packets of the connection in both directions
-// (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 where the peers have not agreed on it.
+// TransportSequenceID is the identifier of the header extension that numbers all packets of the connection in both
+// directions (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 where the peers have not agreed on it.
 func (p *Peer) TransportSequenceID() uint8 { return uint8(p.transportSequence.Load()) }
 
-// ReportsByStream tells that the peers have agreed on reports by RFC 8888 of what the offering one sends, in place of transport-wide feedback, or that this one makes such
-// reports of what it sends on data channels. It takes no lock.
+// ReportsByStream tells that the peers have agreed on reports by RFC 8888 of what the offering one sends, in place of
+// transport-wide feedback, or that this one makes such reports of what it sends on data channels. It takes no lock.
 func (p *Peer) ReportsByStream() bool { return p.reportsByStream.Load() || p.channels.Sends() }
 
 // RTT is the round-trip time by the quickest of ICE's latest connectivity checks, 0 while it is unknown. A Sink may ask

@@ -89,8 +89,8 @@ func (p *pair) receiveBy(sink Sink) *Peer {
 	return peer
 }
 
-// connectVideo connects the peers with one line of video toward the one that offers. It returns the outlet that sends on
-// the line, and the header of its packets.
+// connectVideo connects the peers with one line of video toward the one that offers. It returns the outlet that sends
+// on the line, and the header of its packets.
 func (p *pair) connectVideo() (*Outlet, rtp.Header) {
 	p.t.Helper()
 	line, err := p.offers.AddReceiving(volumetric.KindVideo)

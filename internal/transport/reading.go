@@ -15,7 +15,8 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// read is the goroutine of one socket. What is protected media of a peer whose address is known goes to that peer, everything else to ICE.
+// read is the goroutine of one socket. What is protected media of a peer whose address is known goes to that peer,
+// everything else to ICE.
 func (e *Endpoint) read(socket *udp.Socket) {
 	inbox := udp.NewInbox()
 	// touched are the peers that the batch at hand had packets for.
@@ -129,8 +130,9 @@ func isRTCP(datagram []byte) bool {
 	return len(datagram) > 1 && datagram[1] >= 192 && datagram[1] <= 223
 }
 
-// routes says which peer an address belongs to. It is read for every run of datagrams that comes in, by several goroutines,
-// and changes when ICE selects a candidate pair: readers take no lock, and a change copies one of the parts, by ports.
+// routes says which peer an address belongs to. It is read for every run of datagrams that comes in, by several
+// goroutines, and changes when ICE selects a candidate pair: readers take no lock, and a change copies one of the
+// parts, by ports.
 type routes struct {
 	parts [routeParts]routePart
 }

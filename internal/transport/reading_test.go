@@ -67,7 +67,8 @@ type hearer struct {
 func (b hearer) Signal() { *b.told = append(*b.told, "signal "+b.name) }
 func (b hearer) Flush()  { *b.told = append(*b.told, "flush "+b.name) }
 
-// TestBatchesOfSeveralPeers: all that take packets that came together are told before the first of them goes on with its own.
+// TestBatchesOfSeveralPeers: all that take packets that came together are told before the first of them goes on with
+// its own.
 func TestBatchesOfSeveralPeers(t *testing.T) {
 	for peers, expected := range map[int][]string{
 		1: {"flush a"},
@@ -94,7 +95,8 @@ type deaf struct {
 
 func (d *deaf) RTP(uint32, []byte, *PacketInfo) { <-d.hears }
 
-// TestNobodyWaitsForAReceiverOverTCP sends to a peer that does not read: what does not fit is lost, and sending goes on.
+// TestNobodyWaitsForAReceiverOverTCP sends to a peer that does not read: what does not fit is lost, and sending goes
+// on.
 func TestNobodyWaitsForAReceiverOverTCP(t *testing.T) {
 	p := newPair(t)
 	endpoint, err := Dial(ClientConfig())

@@ -76,8 +76,8 @@ func (c *channelled) until(what string, condition func() bool) {
 	}
 }
 
-// TestChannelsOutliveANewBeginningOfICE sends on a channel between an offer that begins ICE anew and its answer, when there is no way to the remote peer: what was sent
-// arrives once there is one again.
+// TestChannelsOutliveANewBeginningOfICE sends on a channel between an offer that begins ICE anew and its answer, when
+// there is no way to the remote peer: what was sent arrives once there is one again.
 func TestChannelsOutliveANewBeginningOfICE(t *testing.T) {
 	c := newChannelled(t, newGate(t))
 	before := c.arrived.Load()

@@ -50,14 +50,17 @@ func (e *Endpoint) departed(d *udp.Departure) {
 }
 
 const (
-	// atomicAhead is how far atomic time (TAI), by which the precision time protocol sets network cards, is ahead of UTC since 2017.
+	// atomicAhead is how far atomic time (TAI), by which the precision time protocol sets network cards, is ahead of
+	// UTC since 2017.
 	atomicAhead = 37 * time.Second
-	// sameClock is how far apart two stamps of a packet can be if both clocks are right. A card whose clock nobody sets counts from when it was switched on.
+	// sameClock is how far apart two stamps of a packet can be if both clocks are right. A card whose clock nobody sets
+	// counts from when it was switched on.
 	sameClock = time.Second
 )
 
-// stampTimes are those of a stamp by the system's clock. A network card's counts only where its clock is set: to UTC, or to atomic time. Kernels tell both of what arrives
-// in one stamp, and in two of what leaves: where there is nothing to compare a card's with, the present stands in.
+// stampTimes are those of a stamp by the system's clock. A network card's counts only where its clock is set: to UTC,
+// or to atomic time. Kernels tell both of what arrives in one stamp, and in two of what leaves: where there is nothing
+// to compare a card's with, the present stands in.
 func stampTimes(s udp.Stamp) (kernel, hardware time.Time) {
 	near := time.Now()
 	if s.Kernel != 0 {

@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestArrivalsAreReportedByStream receives a slot's packets and a retransmission, and reads what is reported of them, losses included.
+// TestArrivalsAreReportedByStream receives a slot's packets and a retransmission, and reads what is reported of them,
+// losses included.
 func TestArrivalsAreReportedByStream(t *testing.T) {
 	m := newRig(t, Config{Feedback: FeedbackCCFB})
 	m.agree(0, true)
@@ -59,7 +60,8 @@ func TestArrivalsAreReportedByStream(t *testing.T) {
 	}
 }
 
-// TestPublishingBeginsNumbers: a client that reports by stream numbers its packets once it publishes, and estimates then.
+// TestPublishingBeginsNumbers: a client that reports by stream numbers its packets once it publishes, and estimates
+// then.
 func TestPublishingBeginsNumbers(t *testing.T) {
 	m := newRig(t, Config{Feedback: FeedbackCCFB})
 	m.agree(0, true)

@@ -21,8 +21,9 @@ import (
 // server is a server in this process, which the examples join. It ends with the process.
 var server = sync.OnceValue(func() *testbed.Conference {
 	settings := testbed.ConferenceConfig()
-	// A machine that stalls looks like a link that is full, and has frames come late: neither is what the examples are about.
-	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start, settings.Forward.QueueBudget = testbed.Everything, testbed.Everything, signal.MaxDeadline
+	// A machine that stalls looks like a full link and delays frames. The examples are about neither.
+	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = testbed.Everything, testbed.Everything
+	settings.Forward.QueueBudget = signal.MaxDeadline
 	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = signal.MaxDeadline, signal.MaxDeadline
 	settings.Forward.MaxLag, settings.Forward.CacheAge = 5*signal.MaxDeadline, 5*signal.MaxDeadline
 	c, err := testbed.NewConference(settings, nil, zap.NewNop())
@@ -60,7 +61,8 @@ func someTile(quality int) []byte {
 	return data
 }
 
-// watch ends the process where an example does not come to its end: nobody waits for the tests' own timeout. The example stops it.
+// watch ends the process where an example does not come to its end: nobody waits for the tests' own timeout. The
+// example stops it.
 func watch() *time.Timer {
 	return time.AfterFunc(time.Minute, func() { panic("an example has not come to its end within a minute") })
 }

@@ -27,14 +27,15 @@ var (
 	ErrLost         = errors.New("session is lost")
 	ErrNotPublished = errors.New("no such publication, tile or quality of this client")
 	ErrNotConnected = errors.New("not connected")
-	// ErrInterrupted says that the websocket broke before a request was answered. The server may have done what was asked.
+	// ErrInterrupted says that the websocket broke before a request was answered. The server may have done what was
+	// asked.
 	ErrInterrupted = errors.New("interrupted before the reply")
-	// ErrPanicked says that a goroutine of the session panicked, which is a defect of this package. It is wrapped with the
-	// value; the session's log has the stack.
+	// ErrPanicked says that a goroutine of the session panicked, which is a defect of this package. It is wrapped with
+	// the value; the session's log has the stack.
 	ErrPanicked = errors.New("panic in a goroutine of the session")
 )
 
-// Config says where to go, as whom, and what for. URL, Room and Identity are needed, unless the token names the latter two.
+// Config describes a session. URL, Room and Identity are required, unless the token names the latter two.
 type Config struct {
 	// URL is the server's address, as ws://host:port or wss://host:port.
 	URL string
@@ -44,83 +45,94 @@ type Config struct {
 	Token string
 	// Publications are published on joining. More may follow by Session.Publish.
 	Publications []volumetric.Publication
-	// Receive asks for the publications of the others.
+	// Receive asks for the publications of other participants.
 	Receive bool
-	// Deadline is how long after its first packet a frame is repaired; 0 is 150 ms, or 250 ms where the round trip exceeds 50 ms.
+	// Deadline is how long after its first packet a frame is repaired. 0 is 150 ms, or 250 ms if the round trip exceeds
+	// 50 ms.
 	Deadline time.Duration
 	// FrameBytes bounds one received frame; 0 is 16 MiB.
 	FrameBytes int
-	// Spread is the part of the frame interval over which a frame's packets are sent, 50 ms at most, and no longer than the uplink takes for them by its estimate; 0 is 0.4.
+	// Spread is the part of the frame interval over which a frame's packets are sent, 50 ms at most, and no longer than
+	// the uplink takes for them by its estimate. 0 is 0.4.
 	Spread float64
-	// MaxUplink is what is sent at most, in bit/s, and StartUplink what is taken for granted until the server has reported; 0 is 1 Gbit/s, and 2 Mbit/s, or
-	// MaxUplink if that is less or the server is on this host.
+	// MaxUplink is the highest rate that is sent, in bit/s, and StartUplink the rate until the server has reported. 0
+	// is 1 Gbit/s, and 2 Mbit/s, or MaxUplink if that is less or the server is on this host.
 	MaxUplink, StartUplink volumetric.Bitrate
-	// MinUplink is what the uplink is known to carry, in bit/s: no less is sent for want of bandwidth. 0 is 500 kbit/s, or StartUplink if that is less.
+	// MinUplink is a rate that the uplink is known to carry, in bit/s. The estimate does not fall below it. 0 is 500
+	// kbit/s, or StartUplink if that is less.
 	MinUplink volumetric.Bitrate
-	// QueueBudget is how long a frame may wait for the uplink before it is left out whole, but audio, which always leaves; 0 is one frame interval, 100 ms at most,
-	// and half a second for codecs whose frames build on each other.
+	// QueueBudget is how long a frame may wait for the uplink before the whole frame is dropped. Audio is never
+	// dropped. 0 is one frame interval, 100 ms at most, and half a second for codecs whose frames depend on each other.
 	QueueBudget time.Duration
-	// Feedback says how this client reports what it gets, by which the server estimates its link; empty is FeedbackTransportCC.
+	// Feedback is the form of this client's reports of arrivals, from which the server estimates the client's link.
+	// Empty is FeedbackTransportCC.
 	Feedback Feedback
-	// FrameTimes measures where the time of each frame goes, from capture to display, with the help of publishers and the server; see Session.FrameTimes.
+	// FrameTimes measures the delays of each frame from capture to display, with the help of publishers and the server.
+	// See Session.FrameTimes.
 	FrameTimes bool
-	// ClockSource is where this host has its time from. Empty is frametimes.SourceEstimated, or frametimes.SourceSystem where the server is on this host. With one that is
-	// taken for right the estimate goes on as a check, as long as frame times are measured.
+	// ClockSource is the source of this host's time. Empty is frametimes.SourceEstimated, or frametimes.SourceSystem if
+	// the server is on this host. With any other source, the offset is still estimated as a check while frame times are
+	// measured.
 	ClockSource frametimes.Source
-	// ClockShift moves this host's clock, as it shows in everything that leaves it and in records, for trials with clocks that disagree.
+	// ClockShift is added to this host's clock in everything that is sent and in records, for trials with clocks that
+	// disagree.
 	ClockShift time.Duration
-	// MaxBitrate is what this client is to be sent at most, in bit/s; 0 is no limit. Session.SetLimits changes it.
+	// MaxBitrate is the highest rate that the server sends to this client, in bit/s. 0 is no limit. Session.SetLimits
+	// changes it.
 	MaxBitrate volumetric.Bitrate
-	// StartBitrate is what this client's downlink is believed to carry, in bit/s: what the server begins with on each connection, as far as it takes the client's word for it.
-	// 0 is the server's own start rate.
+	// StartBitrate is the rate with which the server begins on each connection, in bit/s, within the server's own
+	// limits. 0 is the server's start rate.
 	StartBitrate volumetric.Bitrate
-	// Log takes what the session has to say; nil is silence.
+	// Log receives the messages of the session. nil discards them.
 	Log *slog.Logger
 	// PacketConn replaces the UDP socket, for emulated networks. The session closes it.
 	PacketConn net.PacketConn
-	// TCP sends and receives media over TCP, to the same port of the server's (ICE-TCP), for networks that let no UDP out. A lost packet then holds up
-	// all behind it.
+	// TCP sends and receives media over TCP, to the same port number of the server (ICE-TCP), for networks that block
+	// UDP. A lost packet then delays all packets behind it.
 	TCP bool
-	// TLS is for wss, where the system's certificates do not do; nil is the usual way.
+	// TLS is used for wss. nil uses the system's certificates.
 	TLS *tls.Config
 
 	// plan is the meaning of Spread.
 	plan pacing.Plan
 	// times are those of the websocket.
 	times signalling.Times
-	// panicked takes panics in goroutines of the websocket and of the socket, and returns what the session ends with.
-	// Where it is nil, they go on.
+	// panicked receives panics in goroutines of the websocket and of the socket, and returns the error that the session
+	// ends with. If it is nil, the panics go on.
 	panicked func(value any, stack []byte) error
 }
 
-// Feedback is a form in which arrivals are reported.
+// Feedback is a form of reports of arrivals.
 type Feedback string
 
 // The forms of feedback.
 const (
-	// FeedbackTransportCC is transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01): by a number that packets carry, exact to 250 µs.
+	// FeedbackTransportCC is transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01): by a number
+	// that packets carry, exact to 250 µs.
 	FeedbackTransportCC Feedback = "transport-cc"
-	// FeedbackCCFB is congestion control feedback (RFC 8888), by SSRC and sequence number, exact to 1/1024 s, with room for ECN marks. A server that does not offer
-	// it gets transport-wide feedback.
+	// FeedbackCCFB is congestion control feedback (RFC 8888), by SSRC and sequence number, exact to 1/1024 s, with room
+	// for ECN marks. A server that does not offer it gets transport-wide feedback.
 	FeedbackCCFB Feedback = "ccfb"
 )
 
 // defaultSpread: a frame is through long before the next, and its packets do not hit the first queue as one burst.
 const defaultSpread = 0.4
 
-// withDefaults fills in what was left out and reports the first thing that is wrong.
+// withDefaults fills in the defaults, and returns an error about the first field that is wrong.
 func (c Config) withDefaults() (Config, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
 		return c, fmt.Errorf("%w: URL %q: expected ws://host:port or wss://host:port", ErrConfig, c.URL)
 	}
 	if c.Deadline < 0 || c.FrameBytes < 0 || c.Spread < 0 || c.Spread > 1 {
-		return c, fmt.Errorf("%w: deadline %v, frame bytes %d, spread %g: expected 0 or more, and a spread up to 1", ErrConfig, c.Deadline, c.FrameBytes, c.Spread)
+		return c, fmt.Errorf("%w: deadline %v, frame bytes %d, spread %g: expected 0 or more, and a spread up to 1",
+			ErrConfig, c.Deadline, c.FrameBytes, c.Spread)
 	}
 	switch c.Feedback {
 	case "", FeedbackTransportCC, FeedbackCCFB:
 	default:
-		return c, fmt.Errorf("%w: feedback %q: expected %q or %q", ErrConfig, c.Feedback, FeedbackTransportCC, FeedbackCCFB)
+		return c, fmt.Errorf("%w: feedback %q: expected %q or %q",
+			ErrConfig, c.Feedback, FeedbackTransportCC, FeedbackCCFB)
 	}
 	if c.ClockSource != "" && !c.ClockSource.Valid() {
 		return c, fmt.Errorf("%w: clock source %q: expected %q, %q or %q",
@@ -134,7 +146,8 @@ func (c Config) withDefaults() (Config, error) {
 			ErrConfig, c.StartUplink, c.MaxUplink, c.MinUplink, c.MaxBitrate, c.QueueBudget)
 	}
 	if c.StartBitrate < 0 || c.MaxBitrate > 0 && c.StartBitrate > c.MaxBitrate {
-		return c, fmt.Errorf("%w: start bitrate %d: expected 0 or more, and at most the bitrate of %d, if that is not 0", ErrConfig, c.StartBitrate, c.MaxBitrate)
+		return c, fmt.Errorf("%w: start bitrate %d: expected 0 or more, and at most the bitrate of %d, if that is not 0",
+			ErrConfig, c.StartBitrate, c.MaxBitrate)
 	}
 	if err := c.congestion().Validate(); err != nil {
 		return c, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -156,7 +169,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// congestion is how the uplink is estimated. Limits below the usual least one lower it, too.
+// congestion returns the configuration of the uplink's estimate. Limits below the default minimum lower the minimum,
+// too.
 func (c Config) congestion() congestion.Config {
 	config := congestion.DefaultConfig()
 	usual := config.Limits()
@@ -191,7 +205,7 @@ func (c Config) clock() hostclock.Clock {
 	return hostclock.New(source, c.ClockShift)
 }
 
-// limits are what the server is told of this client's downlink. The start rate keeps to the other two.
+// limits returns the limits of the downlink for the server. The start rate is within the other two.
 func (c Config) limits(most, least volumetric.Bitrate) signal.BitrateLimits {
 	limits := signal.BitrateLimits{Max: most, Min: least, Start: c.StartBitrate}
 	if limits.Start == 0 {
@@ -204,8 +218,8 @@ func (c Config) limits(most, least volumetric.Bitrate) signal.BitrateLimits {
 	return limits
 }
 
-// endpoint opens the session's media socket. A server on this host is reached over loopback, which other addresses need not be offered for. One that is named by an
-// address of IPv6 may have no other, so the socket then takes both families.
+// endpoint opens the session's media socket. A server on this host is reached over loopback, so no other addresses are
+// offered. A server that is named by an address of IPv6 may have no other, so the socket then takes both families.
 func (c Config) endpoint() (*transport.Endpoint, error) {
 	config := transport.ClientConfig()
 	if c.panicked != nil {
@@ -226,7 +240,7 @@ func (c Config) endpoint() (*transport.Endpoint, error) {
 	return transport.Listen(config)
 }
 
-// loopback tells whether the server is on this host, where the clocks of both are one.
+// loopback reports whether the server is on this host, so that both have one clock.
 func (c Config) loopback() bool {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -236,7 +250,7 @@ func (c Config) loopback() bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// namedByIPv6 tells whether the server's address is one of IPv6, and no name.
+// namedByIPv6 reports whether the server's address is an address of IPv6, and not a name.
 func (c Config) namedByIPv6() bool {
 	u, err := url.Parse(c.URL)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// clockInterval returns the time until the client asks for the server's clock again, after so many questions: first short, so
-// that one of the quickest round trips is known soon, then short enough to follow the drift of 50 µs/s that bad quartz has, and
-// shorter while times of frames are measured, so that the drift adds little to the uncertainty.
+// clockInterval returns the time until the client asks for the server's clock again, after so many questions: first
+// short, so that one of the quickest round trips is known soon, then short enough to follow the drift of 50 µs/s that
+// bad quartz has, and shorter while times of frames are measured, so that the drift adds little to the uncertainty.
 func clockInterval(asked int, measuring bool) time.Duration {
 	switch {
 	case asked < 10:

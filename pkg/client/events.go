@@ -24,7 +24,8 @@ type (
 	}
 	// Unpublished reports the end of a publication.
 	Unpublished struct{ Publication volumetric.PublicationRef }
-	// Sending reports the quality at which a tile is sent from now on, or volumetric.QualityOff if the tile was switched off.
+	// Sending reports the quality at which a tile is sent from now on, or volumetric.QualityOff if the tile was
+	// switched off.
 	Sending struct {
 		// Track names the tile. In volumetric.ModeDescriptions its quality names the description. In other modes it is
 		// volumetric.QualityOff.
@@ -41,14 +42,15 @@ type (
 		Tile        int
 		Quality     volumetric.Quality
 	}
-	// Wanted reports which qualities of each tile of an own publication have receivers. Publisher.Wanted reports the same for
-	// one track. Parity is the share of parity packets that receivers need.
+	// Wanted reports which qualities of each tile of an own publication have receivers. Publisher.Wanted reports the
+	// same for one track. Parity is the share of parity packets that receivers need.
 	Wanted struct {
 		Publication string
 		Tiles       [][]volumetric.Quality
 		Parity      float64
 	}
-	// Uplink reports a change of the tracks that are not sent for lack of bandwidth. Estimate is the rate of the uplink.
+	// Uplink reports a change of the tracks that are not sent for lack of bandwidth. Estimate is the rate of the
+	// uplink.
 	Uplink struct {
 		Estimate volumetric.Bitrate
 		GaveUp   []signal.OwnTrack
@@ -58,8 +60,8 @@ type (
 		Publication volumetric.PublicationRef
 		Pose        Pose
 	}
-	// Bandwidth reports the server's view of this client's link: the estimated rate, the rate that the server has decided to
-	// send, and the rate that the server would send over a link without limit.
+	// Bandwidth reports the server's view of this client's link: the estimated rate, the rate that the server has
+	// decided to send, and the rate that the server would send over a link without limit.
 	Bandwidth struct{ Estimate, Allocated, Wanted volumetric.Bitrate }
 	// Connected reports that media flows.
 	Connected struct{}
@@ -97,14 +99,14 @@ type Frame struct {
 	Number int64
 	// Codec names the encoding of Data. It is zero if the publisher does not state it.
 	Codec volumetric.FourCC
-	// Capture is when the frame was captured, by the server's clock, or by the publisher's if Whole is set. It is zero if the
-	// publisher does not state it.
+	// Capture is when the frame was captured, by the server's clock, or by the publisher's if Whole is set. It is zero
+	// if the publisher does not state it.
 	Capture time.Time
 	// Data is the encoded tile, empty for a tile without points. The receiver of the frame owns Data.
 	Data []byte
-	// Whole is the frame of a publication that is marked VR2Gather, as it was published: VR2Gather's header, which has Codec
-	// and Capture, and Data. Whole is nil for other publications. If the frame does not begin with such a header, Data is the
-	// whole frame, and Codec and Capture are zero.
+	// Whole is the frame of a publication that is marked VR2Gather, as it was published: VR2Gather's header, which has
+	// Codec and Capture, and Data. Whole is nil for other publications. If the frame does not begin with such a header,
+	// Data is the whole frame, and Codec and Capture are zero.
 	Whole []byte
 	// First and Complete are when the first and the last needed packet arrived, by the server's clock.
 	First, Complete time.Time
@@ -115,7 +117,8 @@ type Packet struct {
 	Track volumetric.TrackRef
 	Codec volumetric.Codec
 	rtp.Packet
-	// Capture is the capture time of the packet's RTP timestamp by the publisher's sender reports, zero before the first of them.
+	// Capture is the capture time of the packet's RTP timestamp by the publisher's sender reports, zero before the
+	// first of them.
 	Capture time.Time
 	// Arrival is by the server's clock.
 	Arrival time.Time

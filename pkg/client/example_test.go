@@ -14,7 +14,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// A client joins a room under a name of its own and sees who is there. serverURL stands for the address of a server, such as ws://localhost:8080.
+// A client joins a room under a name of its own and sees who is there. serverURL stands for the address of a server,
+// such as ws://localhost:8080.
 func ExampleJoin() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -58,7 +59,8 @@ func ExampleJoin_refused() {
 	// Output: choose another name
 }
 
-// A publisher describes its object on joining, and then writes each captured frame: every tile at every quality, under one number.
+// A publisher describes its object on joining, and then writes each captured frame: every tile at every quality, under
+// one number.
 func ExamplePublisher_WriteFrame() {
 	ctx := context.Background()
 	body := volumetric.Publication{
@@ -166,7 +168,8 @@ func ExampleSession_Frames() {
 	// grace/body/1: 2000 points
 }
 
-// A receiver chooses a quality for a whole publication and for single tiles. Sending says when a choice has taken effect.
+// A receiver chooses a quality for a whole publication and for single tiles. Sending says when a choice has taken
+// effect.
 func ExampleSession_SetQuality() {
 	company := invite("theatre") // grace, who publishes a body of two tiles
 	defer company.leave()
@@ -235,8 +238,8 @@ func ExampleSession_Stats() {
 	// grace/body/1 came: true, more than half of it useless: false
 }
 
-// Audio, and every codec that does not use payload v1, travels as RTP payloads of its own format. Each call is one frame: one packet of Opus, or all packets of
-// a picture.
+// Audio, and every codec that does not use payload v1, travels as RTP payloads of its own format. Each call is one
+// frame: one packet of Opus, or all packets of a picture.
 func ExamplePublisher_WritePackets() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -288,7 +291,8 @@ func ExamplePublisher_WritePackets() {
 	// Output: 3 bytes of audio/opus from ada
 }
 
-// A session goes on when its websocket breaks: it resumes by itself. The program hears of it, and has to do something only when Done is closed.
+// A session goes on when its websocket breaks: it resumes by itself. The program hears of it, and has to do something
+// only when Done is closed.
 func ExampleSession_Events() {
 	wire := newWire() // carries the websocket, until it is cut
 	defer wire.remove()
@@ -368,7 +372,8 @@ func ExamplePublisher_Wanted() {
 	// Output: tracks given up: 0 frames left out: 0
 }
 
-// A receiver says where it looks from as often as it likes, and what it is to be sent at most. The server sends best what is in sight.
+// A receiver says where it looks from as often as it likes, and what it is to be sent at most. The server sends best
+// what is in sight.
 func ExampleSession_SetViewpoint() {
 	company := invite("planetarium") // grace, who publishes a body of two tiles
 	defer company.leave()

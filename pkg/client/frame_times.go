@@ -13,13 +13,15 @@ import (
 // timesInterval is the time between two messages to the server with the times of frames.
 const timesInterval = 500 * time.Millisecond
 
-// Stages are when the stages of a frame before it was handed over were reached, by this host's clock; zero where that is not known.
+// Stages are when the stages of a frame before it was handed over were reached, by this host's clock; zero where that
+// is not known.
 type Stages struct {
 	Acquired, TilingBegan, Tiled, EncodingBegan, Encoded time.Time
 }
 
-// FrameTimes brings what is known of each frame that this client receives or publishes, where that was asked for (Config.FrameTimes or SetFrameTimes): of received ones some
-// two seconds after they came, of published ones once they have left. It is closed when the session ends.
+// FrameTimes brings what is known of each frame that this client receives or publishes, where that was asked for
+// (Config.FrameTimes or SetFrameTimes): of received ones some two seconds after they came, of published ones once they
+// have left. It is closed when the session ends.
 func (s *Session) FrameTimes() <-chan frametimes.Record { return s.media.tracing.Records() }
 
 // SetFrameTimes says whether times of frames are wanted.

@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// media is the session's RTP: the uplink, the downlink, and this host's clock. One lock guards them. What is done under the lock
-// is short and never waits. media implements transport.Sink.
+// media is the session's RTP: the uplink, the downlink, and this host's clock. One lock guards them. What is done under
+// the lock is short and never waits. media implements transport.Sink.
 type media struct {
 	transport.NoOpSink
 	session *Session
@@ -26,7 +26,8 @@ type media struct {
 
 	mu        sync.Mutex
 	connected bool
-	// ended is set before the channels that the program reads are closed: whoever writes to them under the lock looks at it first.
+	// ended is set before the channels that the program reads are closed: whoever writes to them under the lock looks
+	// at it first.
 	ended bool
 	clock hostclock.Clock
 	// downlink receives what the server sends.
@@ -44,7 +45,8 @@ func newMedia(s *Session) *media {
 		clock:   s.config.clock(),
 		tracing: frametrace.New(s.config.FrameTimes && s.config.Receive, s.config.FrameTimes),
 	}
-	m.downlink = downlink.New(downlink.Config{Deadline: s.config.Deadline, FrameBytes: s.config.FrameBytes}, rand.Uint32(), &m.clock)
+	frames := downlink.Config{Deadline: s.config.Deadline, FrameBytes: s.config.FrameBytes}
+	m.downlink = downlink.New(frames, rand.Uint32(), &m.clock)
 	m.uplink = uplink.New(s.config.plan, &m.clock, time.Now())
 	return m
 }
@@ -113,7 +115,8 @@ func (m *media) clockReply(r *signal.TimeReply, now time.Time) {
 	}
 }
 
-// travelled takes a packet of the server's, which was sent by its clock and arrived by this host's: media is often quicker than signalling.
+// travelled takes a packet of the server's, which was sent by its clock and arrived by this host's: media is often
+// quicker than signalling.
 func (m *media) travelled(sent, arrived time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

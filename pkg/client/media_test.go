@@ -105,7 +105,8 @@ func TestANewConnectionBeginsAnew(t *testing.T) {
 	}
 }
 
-// silent is a server that takes a websocket and every message, and never answers. heard has a value once a message has come.
+// silent is a server that takes a websocket and every message, and never answers. heard has a value once a message has
+// come.
 func silent(t *testing.T) (url string, heard <-chan struct{}) {
 	t.Helper()
 	came := make(chan struct{}, 1)

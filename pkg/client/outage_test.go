@@ -29,7 +29,8 @@ type played struct {
 	over <-chan struct{}
 }
 
-// playing starts a server that plays a scene for each websocket, and the last one for all further ones. It gives the server's address.
+// playing starts a server that plays a scene for each websocket, and the last one for all further ones. It gives the
+// server's address.
 func playing(t *testing.T, scenes ...func(s *played)) string {
 	t.Helper()
 	over := make(chan struct{})
@@ -148,7 +149,8 @@ func staying(s *played) {
 	s.listen()
 }
 
-// TestASilentServerIsLeft long before the server has given up waiting for the client: nothing says that a network has gone.
+// TestASilentServerIsLeft long before the server has given up waiting for the client: nothing says that a network has
+// gone.
 func TestASilentServerIsLeft(t *testing.T) {
 	t.Parallel()
 	url := playing(t, func(s *played) {
@@ -161,7 +163,8 @@ func TestASilentServerIsLeft(t *testing.T) {
 	expectEvent[Resumed](t, s)
 }
 
-// TestAServerThatOnlyAnswersIsNotLeft has a server say nothing for several times as long as one may be silent, but that it is there.
+// TestAServerThatOnlyAnswersIsNotLeft has a server say nothing for several times as long as one may be silent, but that
+// it is there.
 func TestAServerThatOnlyAnswersIsNotLeft(t *testing.T) {
 	t.Parallel()
 	const enough = 45
@@ -305,7 +308,8 @@ func TestPublishingOutlivesABrokenWebsocket(t *testing.T) {
 	}
 }
 
-// TestPublishingWhileTheWebsocketIsBroken waits for the next one, until the caller has enough of it or the session has ended.
+// TestPublishingWhileTheWebsocketIsBroken waits for the next one, until the caller has enough of it or the session has
+// ended.
 func TestPublishingWhileTheWebsocketIsBroken(t *testing.T) {
 	t.Parallel()
 	returns := make(chan struct{})

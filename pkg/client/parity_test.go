@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestPublishersMakeParity holds what is sent of one frame at each share against what the share says, and completes the frame without as many source
-// packets as there is parity.
+// TestPublishersMakeParity holds what is sent of one frame at each share against what the share says, and completes the
+// frame without as many source packets as there is parity.
 func TestPublishersMakeParity(t *testing.T) {
 	tests := []struct {
 		share float64
@@ -60,7 +60,8 @@ func TestPublishersMakeParity(t *testing.T) {
 	}
 }
 
-// TestParityIsCounted loses packets of frames with one parity packet of three that they were published with: what it makes up for is lost and not recovered, and is not asked for.
+// TestParityIsCounted loses packets of frames with one parity packet of three that they were published with: what it
+// makes up for is lost and not recovered, and is not asked for.
 func TestParityIsCounted(t *testing.T) {
 	m := newRig(t, Config{})
 	body := described("body", volumetric.MIMEVolumetric, 1, 1)
@@ -100,7 +101,8 @@ func TestParityIsCounted(t *testing.T) {
 	}
 }
 
-// TestRequestsAfterParity: what waits for the end of a frame with parity does not wait once the slot carries something else, whose frames are not known.
+// TestRequestsAfterParity: what waits for the end of a frame with parity does not wait once the slot carries something
+// else, whose frames are not known.
 func TestRequestsAfterParity(t *testing.T) {
 	m := newRig(t, Config{})
 	body, video := described("body", volumetric.MIMEVolumetric, 1, 1), described("camera", volumetric.MIMEH264, 1, 1)

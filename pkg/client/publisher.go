@@ -15,8 +15,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Publisher sends the frames of one publication. Its methods are safe for concurrent use; frames of one tile at one quality must come in
-// the order of their numbers.
+// Publisher sends the frames of one publication. Its methods are safe for concurrent use; frames of one tile at one
+// quality must come in the order of their numbers.
 type Publisher struct {
 	session *Session
 	// description is the publication. sent is its state in the uplink, which belongs to media's lock.
@@ -26,14 +26,15 @@ type Publisher struct {
 
 // OutgoingFrame is one encoded tile at one quality.
 type OutgoingFrame struct {
-	// Number counts capture instants: the same for all tiles and qualities of one, and one more for the next that is published.
+	// Number counts capture instants: the same for all tiles and qualities of one, and one more for the next that is
+	// published.
 	Number uint32
 	// Capture is when it was captured, by this host's clock.
 	Capture time.Time
 	// Codec names what Data is encoded with. In a publication that is marked VR2Gather it is not looked at.
 	Codec volumetric.FourCC
-	// Data is the encoded tile, empty where the tile has no points. In a publication that is marked VR2Gather it begins with VR2Gather's header, and is sent
-	// as it is. It is copied.
+	// Data is the encoded tile, empty where the tile has no points. In a publication that is marked VR2Gather it begins
+	// with VR2Gather's header, and is sent as it is. It is copied.
 	Data []byte
 	// Stages are when the stages before were reached, for frame times.
 	Stages Stages
@@ -47,14 +48,14 @@ func newPublisher(s *Session, publication volumetric.Publication) *Publisher {
 	}
 }
 
-// Publication is the description that was published.
+// Publication returns the description that was published.
 func (p *Publisher) Publication() volumetric.Publication { return p.description }
 
-// WriteFrame sends one frame as payload v1, spread over part of the frame interval. ErrNotConnected says that it was not sent, since the
-// track is not negotiated yet or the connection is down.
-//
-// It is taken where it will leave, unless it waits for the uplink for too long (UplinkCounts.Dropped). Where it is not, and there is no error, nobody takes the track, or the uplink
-// does not carry it: the frame is counted (UplinkCounts.Paused, GivenUp) and not sent.
+// WriteFrame sends one frame as payload v1, spread over part of the frame interval. ErrNotConnected says that it was
+// not sent, since the track is not negotiated yet or the connection is down. taken reports whether the frame will
+// leave, unless it waits for the uplink for too long (UplinkCounts.Dropped). If it is false and there is no error, the
+// track has no receiver, or the uplink does not carry it: the frame is counted (UplinkCounts.Paused, GivenUp) and not
+// sent.
 func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingFrame) (taken bool, err error) {
 	if !p.sent.Has(tile, quality) {
 		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.description.Name, tile, quality)
@@ -73,7 +74,9 @@ func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingF
 		prefix := payload.Prefix{FourCC: f.Codec, Capture: p.session.media.serverTime(f.Capture)}
 		data = append(prefix.AppendTo(make([]byte, 0, length)), f.Data...)
 	}
-	descriptor := payload.Descriptor{Prefixed: prefixed, Quality: uint8(quality), Parity: uint16(parity), Frame: f.Number}
+	descriptor := payload.Descriptor{
+		Prefixed: prefixed, Quality: uint8(quality), Parity: uint16(parity), Frame: f.Number,
+	}
 	payloads, err := uplink.Fragment(descriptor, data)
 	if err != nil {
 		return false, fmt.Errorf("%q tile %d quality %d: %w", p.description.Name, tile, quality, err)
@@ -96,12 +99,15 @@ func (p *Publisher) times(tile int, quality volumetric.Quality, f *OutgoingFrame
 	}
 }
 
-// WritePackets sends the RTP payloads of one frame of a codec that does not use payload v1, such as Opus or H264. The last has the marker
-// where the publication is video. The payloads must not change afterwards. Whether it is taken is told as by WriteFrame.
+// WritePackets sends the RTP payloads of one frame of a codec that does not use payload v1, such as Opus or H264. The
+// last has the marker where the publication is video. The payloads must not change afterwards. taken is as for
+// WriteFrame.
 //
-// The qualities of a tile leave one after the other, not interleaved as with WriteFrame: without a descriptor nobody knows where a frame
-// ends before its last packet, so the server could not switch between frames that overlap.
-func (p *Publisher) WritePackets(tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte) (taken bool, err error) {
+// The qualities of a tile leave one after the other, not interleaved as with WriteFrame: without a descriptor the end
+// of a frame is not known before its last packet, so the server could not switch between frames that overlap.
+func (p *Publisher) WritePackets(
+	tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte,
+) (taken bool, err error) {
 	if !p.sent.Has(tile, quality) {
 		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.description.Name, tile, quality)
 	}
@@ -110,7 +116,8 @@ func (p *Publisher) WritePackets(tile int, quality volumetric.Quality, capture t
 		return false, err
 	}
 	err = p.session.media.enqueue(uplink.Frame{
-		Publication: p.sent, Track: track, Capture: capture, Payloads: payloads, Spread: p.sent.SpreadInTurn(), InTurn: true,
+		Publication: p.sent, Track: track, Capture: capture, Payloads: payloads,
+		Spread: p.sent.SpreadInTurn(), InTurn: true,
 	})
 	return err == nil, err
 }
@@ -131,8 +138,9 @@ func (p *Publisher) takes(track int, capture time.Time, size int) (bool, error) 
 	return m.uplink.Takes(p.sent, track), nil
 }
 
-// Wanted tells whether a tile is to be encoded and written at a quality: whether somebody takes it, as far as the server has said, and the uplink
-// carries it. Frames of others are not sent. It is to be asked for each frame; the event Wanted, or Uplink, says that answers have changed.
+// Wanted reports whether the program is to encode and write a tile at a quality: the track has a receiver, as far as
+// the server has said, and the uplink carries it. Frames of other tracks are not sent. The program calls Wanted for
+// each frame. The events Wanted and Uplink report that the answers have changed.
 func (p *Publisher) Wanted(tile int, quality volumetric.Quality) bool {
 	if !p.sent.Has(tile, quality) {
 		return false
@@ -143,7 +151,8 @@ func (p *Publisher) Wanted(tile int, quality volumetric.Quality) bool {
 	return m.uplink.Wanted(p.sent, p.sent.Track(tile, quality), time.Now())
 }
 
-// GaveUp tells whether a tile is not sent at a quality because the uplink cannot carry it beside what is worth more.
+// GaveUp reports whether a tile is not sent at a quality because the uplink cannot carry it beside tracks of higher
+// priority.
 func (p *Publisher) GaveUp(tile int, quality volumetric.Quality) bool {
 	if !p.sent.Has(tile, quality) {
 		return false
@@ -172,7 +181,8 @@ func (p *Publisher) detach() { p.session.media.detach(p) }
 func (s *Session) Publish(ctx context.Context, publication volumetric.Publication) (*Publisher, error) {
 	p := newPublisher(s, publication)
 	if !s.publishers.add(p) {
-		return nil, &signal.Error{Code: signal.CodeExists, Message: fmt.Sprintf("publication %q exists already", publication.Name)}
+		message := fmt.Sprintf("publication %q exists already", publication.Name)
+		return nil, &signal.Error{Code: signal.CodeExists, Message: message}
 	}
 	// The request is repeated until there is a reply: a publication that the server has taken without this client's
 	// knowledge could neither be used nor published again.
@@ -184,8 +194,8 @@ func (s *Session) Publish(ctx context.Context, publication volumetric.Publicatio
 	return p, nil
 }
 
-// insist repeats a request until there is a reply, if need be by the next websocket. If a request was interrupted, done is the
-// code by which the server says that it had carried the request out.
+// insist repeats a request until there is a reply, if need be by the next websocket. If a request was interrupted, done
+// is the code by which the server says that it had carried the request out.
 func (s *Session) insist(ctx context.Context, done signal.Code, message func() signal.Message) error {
 	for interrupted := false; ; {
 		resumed := s.requests.Resumed()
@@ -219,8 +229,8 @@ func (s *Session) Unpublish(ctx context.Context, name string) error {
 	return s.insist(ctx, signal.CodeNotFound, func() signal.Message { return &signal.Unpublish{Publication: name} })
 }
 
-// publishers are those of a session, by the names of their publications. Its methods are safe for concurrent use. The zero
-// value is empty.
+// publishers are those of a session, by the names of their publications. Its methods are safe for concurrent use. The
+// zero value is empty.
 type publishers struct {
 	mu     sync.Mutex
 	byName map[string]*Publisher

@@ -21,7 +21,8 @@ func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	if m.ended {
 		return
 	}
-	m.deliver(m.downlink.RTP(ssrc, packet, info.At, frametrace.KernelStamp{Kernel: info.Kernel, Hardware: info.Hardware}))
+	stamp := frametrace.KernelStamp{Kernel: info.Kernel, Hardware: info.Hardware}
+	m.deliver(m.downlink.RTP(ssrc, packet, info.At, stamp))
 }
 
 // deliver hands over the result of a packet. A program that does not read loses it.
@@ -48,8 +49,8 @@ func (m *media) deliver(a downlink.Arrival) {
 // trace adds the arrival times of a frame that is complete.
 func (m *media) trace(a downlink.Arrival) {
 	if m.tracing.TracesReceived() {
-		now, f := time.Now(), a.Frame
-		m.tracing.Complete(f.Track, f.Number, len(f.Data), a.Times, m.clock.State(now), m.session.config.ClockShift, now)
+		now, f, shift := time.Now(), a.Frame, m.session.config.ClockShift
+		m.tracing.Complete(f.Track, f.Number, len(f.Data), a.Times, m.clock.State(now), shift, now)
 	}
 }
 
@@ -98,8 +99,8 @@ func (m *media) wantKeyFrame(ssrc uint32) {
 	}
 }
 
-// Intervals of the watching goroutine. Requests for missing packets are at least 10 ms apart, so a step every 5 ms delays the
-// requests little.
+// Intervals of the watching goroutine. Requests for missing packets are at least 10 ms apart, so a step every 5 ms
+// delays the requests little.
 const (
 	watchInterval  = 5 * time.Millisecond
 	reportInterval = time.Second

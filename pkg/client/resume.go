@@ -16,8 +16,8 @@ const (
 	lastRetry  = 2 * time.Second
 )
 
-// resumePatience is the time for which a client tries to resume. The server's grace time begins when the server notices that
-// the websocket is broken, which may be long after the client did. The server refuses a client that is too late.
+// resumePatience is the time for which a client tries to resume. The server's grace time begins when the server notices
+// that the websocket is broken, which may be long after the client did. The server refuses a client that is too late.
 func resumePatience(grace time.Duration) time.Duration { return 2 * grace }
 
 // resume opens another websocket and continues the session, as long as the server may wait for that.
@@ -54,8 +54,8 @@ func (c *control) resume() error {
 	}
 }
 
-// tryResume makes one attempt, which may take as long as limit. A peer connection that still works is kept, and the server
-// restarts ICE.
+// tryResume makes one attempt, which may take as long as limit. A peer connection that still works is kept, and the
+// server restarts ICE.
 func (c *control) tryResume(ctx context.Context, limit time.Duration) error {
 	s := c.session
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -100,7 +100,8 @@ func (c *control) replacePeer() error {
 	if err != nil {
 		return err
 	}
-	// Packets that still arrived on the former connection would be taken for packets of the new one: their numbers are the same.
+	// Packets that still arrived on the former connection would be taken for packets of the new one: their numbers are
+	// the same.
 	_ = s.peer.Close()
 	s.media.reset()
 	s.mu.Lock()

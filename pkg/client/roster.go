@@ -57,8 +57,8 @@ func (r *roster) publication(ref volumetric.PublicationRef) (volumetric.Publicat
 	return p, ok
 }
 
-// change takes a message of the server about the room, and returns the event for the program, nil if the message is about
-// something else.
+// change takes a message of the server about the room, and returns the event for the program, nil if the message is
+// about something else.
 func (r *roster) change(m signal.Message) Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -130,8 +130,8 @@ func (s *sending) choose(now time.Time) (wait time.Duration, idle bool) {
 	return wait, !waits
 }
 
-// stamp takes the stamps of a packet that is about to be handed to the socket. Every stampInterval stamp asks the kernel
-// for the time at which the kernel sends the packet.
+// stamp takes the stamps of a packet that is about to be handed to the socket. Every stampInterval stamp asks the
+// kernel for the time at which the kernel sends the packet.
 func (s *sending) stamp(o *uplink.Outgoing, peer flusher) {
 	now := time.Now()
 	o.Times.Leaves(o.Mark, now)
@@ -193,7 +193,8 @@ func (m *media) detach(p *Publisher) {
 	m.uplink.Detach(p.sent)
 }
 
-// carries reports whether frames of a track can be sent: the track is negotiated, and media flows. The caller holds the lock.
+// carries reports whether frames of a track can be sent: the track is negotiated, and media flows. The caller holds the
+// lock.
 func (m *media) carries(p *uplink.Publication, track int) bool {
 	return p.Negotiated(track) && m.connected && !m.ended
 }

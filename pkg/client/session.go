@@ -110,7 +110,7 @@ func (s *Session) enter(ctx context.Context) error {
 	return nil
 }
 
-// welcome takes over what the server said of the room.
+// welcome stores the server's description of the room.
 func (s *Session) welcome(joined *signal.Joined) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,46 +119,47 @@ func (s *Session) welcome(joined *signal.Joined) {
 	s.roster.set(joined.Participants)
 }
 
-// Identity is the participant's name in the room, Room the room's name.
+// Identity returns the participant's name in the room.
 func (s *Session) Identity() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.joined.Identity
 }
 
-// Room is the room's name.
+// Room returns the room's name.
 func (s *Session) Room() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.joined.Room
 }
 
-// Participants are the others in the room with what they publish, by name.
+// Participants returns the other participants of the room and their publications, sorted by name.
 func (s *Session) Participants() []signal.Participant { return s.roster.list() }
 
-// Events tells what happens. The channel is closed when the session ends.
+// Events returns the channel of events. It is closed when the session ends.
 func (s *Session) Events() <-chan Event { return s.events }
 
-// Frames brings complete frames of volumetric video. It is closed when the session ends.
+// Frames returns the channel of complete frames of volumetric video. It is closed when the session ends.
 func (s *Session) Frames() <-chan Frame { return s.media.frames }
 
-// Packets brings the packets of all other tracks. It is closed when the session ends.
+// Packets returns the channel of the packets of all other tracks. It is closed when the session ends.
 func (s *Session) Packets() <-chan Packet { return s.media.packets }
 
-// Done is closed when the session has ended; Err says why.
+// Done returns a channel that is closed when the session has ended. Err returns why.
 func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
-// Err is why the session ended: ErrClosed after Close, else what went wrong, ErrPanicked among it; nil while it lives.
+// Err returns why the session ended: ErrClosed after Close, otherwise what went wrong, which may be ErrPanicked. It is
+// nil before the end.
 func (s *Session) Err() error { return context.Cause(s.ctx) }
 
-// currentPeer is the present peer connection.
+// currentPeer returns the present peer connection.
 func (s *Session) currentPeer() *transport.Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.peer
 }
 
-// ServerTime turns a time of this host into the server's clock, in which Frame.Capture is given. Where the server is this host both are one.
+// ServerTime converts a time of this host to the server's clock, by which Frame.Capture is given.
 func (s *Session) ServerTime(t time.Time) time.Time { return s.media.serverTime(t) }
 
 // request sends a message and waits for its reply.
@@ -188,13 +189,13 @@ func (s *Session) request(ctx context.Context, m signal.Message) (signal.Message
 	return r, nil
 }
 
-// SetQuality states what this client wants to be sent. It returns when the server has taken the choices.
+// SetQuality sets the qualities that this client wants. It returns when the server has accepted the choices.
 func (s *Session) SetQuality(ctx context.Context, choices ...signal.Choice) error {
 	_, err := s.request(ctx, &signal.SetQuality{Choices: choices})
 	return err
 }
 
-// leaveTimeout bounds how long closing waits for the server to take note.
+// leaveTimeout bounds how long closing waits for the server's reply.
 const leaveTimeout = 2 * time.Second
 
 // Close leaves the room and frees what the session holds. It returns when all of the session's goroutines have ended.

@@ -54,7 +54,8 @@ func newFuzzRig(t testing.TB, peer *transport.Peer) *media {
 	return m
 }
 
-// script takes a fuzzer's bytes apart into packets: which stream, how many milliseconds after the packet before, two bytes of length, the packet.
+// script takes a fuzzer's bytes apart into packets: which stream, how many milliseconds after the packet before, two
+// bytes of length, the packet.
 func script(data []byte, each func(ssrc uint32, packet []byte, now time.Time)) {
 	now := epoch
 	for len(data) >= 4 {

@@ -57,8 +57,8 @@ func TestFramesAsTheyWerePublished(t *testing.T) {
 	}
 }
 
-// TestBooksOverReassignment follows two tiles over two slots: what is counted for a tile goes on wherever the tile is, and what is lost while a slot
-// carries something else is not the tile's.
+// TestBooksOverReassignment follows two tiles over two slots: what is counted for a tile goes on wherever the tile is,
+// and what is lost while a slot carries something else is not the tile's.
 func TestBooksOverReassignment(t *testing.T) {
 	m := newRig(t, Config{})
 	body, desk := described("body", volumetric.MIMEVolumetric, 1, 1), described("desk", volumetric.MIMEVolumetric, 1, 1)

@@ -70,7 +70,8 @@ func TestVR2GatherFramesPassUnchanged(t *testing.T) {
 	}
 }
 
-// TestFramesThatAreNotWhatTheirPublicationSays: nothing is lost of frames without VR2Gather's header, nor of those with a prefix.
+// TestFramesThatAreNotWhatTheirPublicationSays: nothing is lost of frames without VR2Gather's header, nor of those with
+// a prefix.
 func TestFramesThatAreNotWhatTheirPublicationSays(t *testing.T) {
 	m := newRig(t, Config{})
 	body := foreignBody()

@@ -16,15 +16,18 @@ import (
 )
 
 const (
-	// maxChannels bounds the data channels that a remote peer may open: one for each of its publications, and some to spare.
+	// maxChannels bounds the data channels that a remote peer may open: one for each of its publications, and some to
+	// spare.
 	maxChannels = 32
-	// ReceiveWindow is what a remote peer may send ahead of its being read: two frames of half a megabyte, and 80 ms at 100 Mbit/s.
+	// ReceiveWindow is what a remote peer may send ahead of its being read: two frames of half a megabyte, and 80 ms at
+	// 100 Mbit/s.
 	ReceiveWindow = 1 << 20
-	// longestRepeat is after how long SCTP repeats what is not acknowledged at the latest, in milliseconds. It doubles that time with each repetition, up to a minute by RFC 9260
-	// (section 16): after an outage of 20 s nothing would be sent for 11 s more. Browsers' is 0.8 s; Pion's is a second at least.
+	// longestRepeat is after how long SCTP repeats what is not acknowledged at the latest, in milliseconds. It doubles
+	// that time with each repetition, up to a minute by RFC 9260 (section 16): after an outage of 20 s nothing would be
+	// sent for 11 s more. Browsers' is 0.8 s; Pion's is a second at least.
 	longestRepeat = 1000
-	// maxStreams bounds the SCTP streams that a remote peer has used and not reset: SCTP keeps the state of each, and looks
-	// at all of them for each chunk.
+	// maxStreams bounds the SCTP streams that a remote peer has used and not reset: SCTP keeps the state of each, and
+	// looks at all of them for each chunk.
 	maxStreams = 2 * maxChannels
 	// maxLabel bounds the label of a data channel, in bytes: a publication's name has 64 at most.
 	maxLabel = 256
@@ -33,7 +36,8 @@ const (
 // errTooManyStreams ends an association whose remote peer uses more than maxStreams streams.
 var errTooManyStreams = errors.New("too many SCTP streams")
 
-// Serve takes what comes on data channels until the connection ends. client is set on the side that began the handshake.
+// Serve takes what comes on data channels until the connection ends. client is set on the side that began the
+// handshake.
 func (d *Channels) Serve(conn net.Conn, client bool, sink Sink) error {
 	association, err := sctp.ClientWithOptions(
 		sctp.WithNetConn(newDataConn(conn, sink, d.host.Try, d.chunks)), sctp.WithLoggerFactory(d.logs),

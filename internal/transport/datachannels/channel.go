@@ -1,8 +1,8 @@
-// Package datachannels carries messages over the SCTP association of a peer connection: on channels that this side opens, and on
-// channels that the remote peer opens.
+// Package datachannels carries messages over the SCTP association of a peer connection: on channels that this side
+// opens, and on channels that the remote peer opens.
 //
-// SCTP's goroutines read the connection. Each channel has a goroutine that reads it. The methods of Channels and Channel are safe
-// for any goroutine.
+// SCTP's goroutines read the connection. Each channel has a goroutine that reads it. The methods of Channels and
+// Channel are safe for any goroutine.
 package datachannels
 
 import (
@@ -23,8 +23,9 @@ import (
 // ErrChannel says that nothing can be sent on a data channel: it is not open yet, or its connection has ended.
 var ErrChannel = errors.New("data channel is not open")
 
-// leastWindow is what SCTP has under way at least, whatever it has lost: what is sent follows an estimate of our own, and SCTP's window, which begins at 4 kB and
-// halves with each loss, would have frames wait beyond that. It is what a browser's socket takes at once: of 1 MB so much is lost there that SCTP comes to a tenth of the rate.
+// leastWindow is what SCTP has under way at least, whatever it has lost: what is sent follows an estimate of our own,
+// and SCTP's window, which begins at 4 kB and halves with each loss, would have frames wait beyond that. It is what a
+// browser's socket takes at once: of 1 MB so much is lost there that SCTP comes to a tenth of the rate.
 const leastWindow = 128 << 10
 
 // Channel is a data channel that this peer sends on, reliable and unordered. Its methods are safe for any goroutine.
@@ -113,8 +114,8 @@ func (d *Channels) open(association *sctp.Association, client bool) {
 	}
 }
 
-// openOne opens one channel. A channel that cannot be opened sends nothing, as on a connection that has ended. The caller holds
-// the mutex.
+// openOne opens one channel. A channel that cannot be opened sends nothing, as on a connection that has ended. The
+// caller holds the mutex.
 func (d *Channels) openOne(c *Channel) {
 	id := d.next
 	d.next += 2
@@ -131,8 +132,8 @@ func (d *Channels) openOne(c *Channel) {
 	}
 }
 
-// drain is the goroutine that reads a channel until its connection ends. What comes is the remote peer's word that the channel is open, from which on messages need no order
-// (RFC 8832 section 6), and nothing else that anybody reads.
+// drain is the goroutine that reads a channel until its connection ends. What comes is the remote peer's word that the
+// channel is open, from which on messages need no order (RFC 8832 section 6), and nothing else that anybody reads.
 func drain(channel *datachannel.DataChannel) {
 	var nothing [64]byte
 	for {

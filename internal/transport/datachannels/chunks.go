@@ -21,20 +21,21 @@ const (
 )
 
 const (
-	// maxFragments is how many fragments of incomplete messages SCTP keeps for each stream, before it ends the association.
-	// The receive window of 1 MiB holds 912 fragments of 1,150 bytes, and browsers begin each message in what is
-	// left of the packet before. SCTP sorts and searches all of them for each chunk, which takes some 10 µs at this bound.
+	// maxFragments is how many fragments of incomplete messages SCTP keeps for each stream, before it ends the
+	// association. The receive window of 1 MiB holds 912 fragments of 1,150 bytes, and browsers begin each message in
+	// what is left of the packet before. SCTP sorts and searches all of them for each chunk, which takes some 10 µs at
+	// this bound.
 	maxFragments = 1024
 	// chunkRate and chunkBurst bound the chunks of the transfer that are taken (DATA, SACK, FORWARD-TSN), in chunks per
 	// second: 16,000 packets of 1,200 bytes (recordRate), every second of which has the end of one message and the
 	// beginning of the next. With 10 µs each, one remote peer can take a quarter of a core.
 	chunkRate, chunkBurst = 24_000, 6144
-	// sourceChunkRate and sourceChunkBurst bound them for all remote peers of one address together, so that many sessions
-	// cannot take a core each.
+	// sourceChunkRate and sourceChunkBurst bound them for all remote peers of one address together, so that many
+	// sessions cannot take a core each.
 	sourceChunkRate, sourceChunkBurst = 28_000, 8192
 	// controlRate and controlBurst bound all other chunks. SCTP answers most of them by a packet each, which it queues
-	// without a bound: a packet of 1,200 bytes has room for 148 HEARTBEATs. A correct sender sends a few when it begins,
-	// one HEARTBEAT in 30 s, and a RECONFIG for each channel that it closes.
+	// without a bound: a packet of 1,200 bytes has room for 148 HEARTBEATs. A correct sender sends a few when it
+	// begins, one HEARTBEAT in 30 s, and a RECONFIG for each channel that it closes.
 	controlRate, controlBurst = 100, 256
 	// maxLostControl is how many of the other chunks may be lost since they exceed the bound, before SCTP ends the
 	// association: to decrypt packets of them costs 18 µs each, and no correct sender sends on.

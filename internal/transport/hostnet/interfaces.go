@@ -1,4 +1,5 @@
-// Package hostnet knows this host's place in its networks: the addresses of its interfaces, and which hosts are on a link with it.
+// Package hostnet knows this host's place in its networks: the addresses of its interfaces, and which hosts are on a
+// link with it.
 package hostnet
 
 import (
@@ -46,8 +47,8 @@ func hostAddresses() []hostAddress {
 	return found
 }
 
-// ListenAddresses are the addresses that a port can be reached at. Those of loopback are among them only if there are no
-// others: whoever is on this host reaches its other addresses as well, and nobody else has a use for them.
+// ListenAddresses are the addresses that a port can be reached at. Those of loopback are among them only if there are
+// no others: programs on this host reach its other addresses as well, and other hosts have no use for them.
 func ListenAddresses(port netip.AddrPort) []net.Addr {
 	if !port.Addr().IsUnspecified() {
 		return []net.Addr{net.UDPAddrFromAddrPort(port)}

@@ -14,24 +14,24 @@ const (
 	// checked.
 	maxRemotes = description.MaxCandidates
 	// namedAttempts is how many checks go to an address that was named and has not been heard from. RFC 8445 leaves the
-	// number to RFC 8489, whose Rc is 7. The attempts are spaced by CheckInterval three times, and then by twice as much
-	// each time, and wait for the next StepInterval: the tenth leaves some 7 s after the first.
+	// number to RFC 8489, whose Rc is 7. The attempts are spaced by CheckInterval three times, and then by twice as
+	// much each time, and wait for the next StepInterval: the tenth leaves some 7 s after the first.
 	namedAttempts = 10
 	// heardSpacing is the least time between two further checks to an address that checks come from, but that answers
-	// none. Each takes a check from there that has come since the last one (RFC 8445 section 7.3.1.4): whoever forges the
-	// address of a third party sends as much.
+	// none. Each takes a check from there that has come since the last one (RFC 8445 section 7.3.1.4): whoever forges
+	// the address of a third party sends as much.
 	heardSpacing = time.Second
 	// maxUnproven is how many addresses may have sent checks and answered none at once. The agent has each checked from
-	// each of its own addresses every CheckInterval, at some 15 µs: 16 come to 0.5 % of a core. A host has a few addresses
-	// of each family, and answers from each within a round trip.
+	// each of its own addresses every CheckInterval, at some 15 µs: 16 come to 0.5 % of a core. A host has a few
+	// addresses of each family, and answers from each within a round trip.
 	maxUnproven = 16
 	// unprovenLife is how long an address has a place that has sent checks which the agent did not accept.
 	unprovenLife = time.Second
-	// maxUnanswered bounds the checks of one ICE generation to addresses that have answered none, in all. A host with 20
-	// candidates is checked five times at each, and a third party that candidates name receives 100 datagrams.
+	// maxUnanswered bounds the checks of one ICE generation to addresses that have answered none, in all. A host with
+	// 20 candidates is checked five times at each, and a third party that candidates name receives 100 datagrams.
 	maxUnanswered = 100
-	// maxReplies bounds the responses of one ICE generation to addresses that have answered no check, in all. A host that
-	// is there answers the check that its own first one makes due.
+	// maxReplies bounds the responses of one ICE generation to addresses that have answered no check, in all. A host
+	// that is there answers the check that its own first one makes due.
 	maxReplies = 200
 	// maxPending is how many checks wait for their answers. ICE checks an address that answers every two seconds, and
 	// while it connects maxRemotes addresses every CheckInterval; an answer to an older check counts no more.
@@ -55,8 +55,8 @@ type checks struct {
 	// unbounded is set for agents whose remote peer is trusted to name its own addresses: those of clients, which
 	// connect to the server of their user's choice and have to be the first to send.
 	unbounded bool
-	// permits reports whether checks may go to an address that has not been heard from; affords reports whether one more
-	// check may, and counts it.
+	// permits reports whether checks may go to an address that has not been heard from; affords reports whether one
+	// more check may, and counts it.
 	permits func(netip.AddrPort) bool
 	affords func(netip.Addr, time.Time) bool
 
@@ -83,8 +83,8 @@ type remoteChecks struct {
 	attempts int
 	// last is when the last attempt left, and due when the next may.
 	last, due time.Time
-	// came is set once a check has come from the address, authentic or not, until that is forgotten; heard once the remote
-	// peer has sent a check from there, answered once it has answered one.
+	// came is set once a check has come from the address, authentic or not, until that is forgotten; heard once the
+	// remote peer has sent a check from there, answered once it has answered one.
 	came, heard, answered bool
 	// took is how long the address has taken to answer a check.
 	took time.Duration

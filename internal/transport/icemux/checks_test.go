@@ -21,8 +21,8 @@ func id(n int) (id TransactionID) {
 	return id
 }
 
-// agentOf steps the checks of an agent that wants to check all addresses every CheckInterval for a while, and counts the
-// checks that leave, by address.
+// agentOf steps the checks of an agent that wants to check all addresses every CheckInterval for a while, and counts
+// the checks that leave, by address.
 func agentOf(c *checks, addresses []netip.AddrPort, from time.Time, lasts time.Duration) map[netip.AddrPort]int {
 	left := map[netip.AddrPort]int{}
 	number := 1 << 20

@@ -13,16 +13,16 @@ const (
 	// portFlood is how many datagrams of one address and port may be refused in one StepInterval before the kernel is
 	// told to drop them: 500 per second, which cost the reader of a socket some 0.2 % of a core.
 	portFlood = 125
-	// sourceFlood is the same for all ports of a source. 40,000 per second cost some 16 % of a core. Others may share the
-	// source by a NAT and cannot join while it is shunned, so it is far more than some of their datagrams that are
+	// sourceFlood is the same for all ports of a source. 40,000 per second cost some 16 % of a core. Others may share
+	// the source by a NAT and cannot join while it is shunned, so it is far more than some of their datagrams that are
 	// refused.
 	sourceFlood = 10_000
-	// leastShun and mostShun are for how long the kernel drops them. The time doubles with each flood that follows: while
-	// an address floods without end, its datagrams reach the reader for a quarter of a second in 16 s.
+	// leastShun and mostShun are for how long the kernel drops them. The time doubles with each flood that follows:
+	// while an address floods without end, its datagrams reach the reader for a quarter of a second in 16 s.
 	leastShun = time.Second
 	mostShun  = 16 * time.Second
-	// maxFlooders is how many ports, and how many sources, are counted in one interval. A flood from ever other sources is
-	// refused by the reader, one by one.
+	// maxFlooders is how many ports, and how many sources, are counted in one interval. A flood from ever other sources
+	// is refused by the reader, one by one.
 	maxFlooders = 256
 )
 

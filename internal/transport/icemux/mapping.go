@@ -22,8 +22,8 @@ const (
 
 var errNoMapping = errors.New("STUN server did not answer")
 
-// LearnAddresses asks STUN servers at which addresses they see the media port, and counts these addresses as this host's own.
-// Servers that do not answer are ignored.
+// LearnAddresses asks STUN servers at which addresses they see the media port, and counts these addresses as this
+// host's own. Servers that do not answer are ignored.
 func (m *Mux) LearnAddresses(servers []string) []string {
 	var known []string
 	for _, server := range servers {

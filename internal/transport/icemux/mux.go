@@ -1,8 +1,8 @@
-// Package icemux is the media port as ICE agents see it: it gives each agent the datagrams that are for it, and bounds what remote
-// peers and addresses may send, and what agents may send to addresses that have answered nothing.
+// Package icemux is the media port as ICE agents see it: it gives each agent the datagrams that are for it, and bounds
+// what remote peers and addresses may send, and what agents may send to addresses that have answered nothing.
 //
-// The goroutines that read the media port deliver datagrams, goroutines of ICE read them and send, and the endpoint steps the Mux.
-// One mutex guards the agents. It is not taken for media of known peers.
+// The goroutines that read the media port deliver datagrams, goroutines of ICE read them and send, and the endpoint
+// steps the Mux. One mutex guards the agents. It is not taken for media of known peers.
 package icemux
 
 import (
@@ -22,11 +22,12 @@ import (
 
 // What one participant and one address may send of what is not media of a known peer, in datagrams per second.
 var (
-	// AgentRate bounds STUN messages: ICE checks a pair every 2 s once it is selected. While it connects, a browser sends one
-	// check every 50 ms and repeats DTLS flights, and Pion's agent sends one to each of our addresses every CheckInterval.
+	// AgentRate bounds STUN messages: ICE checks a pair every 2 s once it is selected. While it connects, a browser
+	// sends one check every 50 ms and repeats DTLS flights, and Pion's agent sends one to each of our addresses every
+	// CheckInterval.
 	AgentRate = ratelimit.Rate{PerSecond: 100, Burst: 256}
-	// dataRate bounds other datagrams: DTLS flights, and media of a peer whose address has changed until ICE selects the new
-	// one.
+	// dataRate bounds other datagrams: DTLS flights, and media of a peer whose address has changed until ICE selects
+	// the new one.
 	dataRate = ratelimit.Rate{PerSecond: 2000, Burst: 512}
 	// SourceRate bounds those of one address: 64 clients behind one NAT that all join within a second. It counts only
 	// datagrams that are for an agent and within the agent's own bounds.
@@ -38,13 +39,13 @@ var (
 )
 
 const (
-	// CheckInterval is how often pairs are checked that have not answered (RFC 8445 section 14.2 has Ta of 50 ms). Pion's 200 ms
-	// would be a third of a join.
+	// CheckInterval is how often pairs are checked that have not answered (RFC 8445 section 14.2 has Ta of 50 ms).
+	// Pion's 200 ms would be a third of a join.
 	CheckInterval = 50 * time.Millisecond
 	// StepInterval is the time between two calls of Step.
 	StepInterval = 250 * time.Millisecond
-	// MaxDatagram is above the largest datagram that ICE is given, in bytes: media fits an Ethernet frame, DTLS records are cut
-	// to 1,200 bytes.
+	// MaxDatagram is above the largest datagram that ICE is given, in bytes: media fits an Ethernet frame, DTLS records
+	// are cut to 1,200 bytes.
 	MaxDatagram = 2048
 )
 
@@ -90,8 +91,8 @@ const inboxDatagrams = 128
 // sends what agents send. It implements ice.UDPMux; Pion's own mux queues without bounds, and gives an address to
 // whichever agent has sent to it last.
 //
-// A request is for the agent that its USERNAME names, a response for the agent that has sent the check, and anything else
-// for the agent that owns the address: the one whose check was answered from there, or else the first one that has
+// A request is for the agent that its USERNAME names, a response for the agent that has sent the check, and anything
+// else for the agent that owns the address: the one whose check was answered from there, or else the first one that has
 // authenticated a request from there.
 //
 // Goroutines of ICE's call the mux and its connections. A panic there ends the process: the agents of all peers share
@@ -108,8 +109,8 @@ type Mux struct {
 	// routes has the addresses that media goes to.
 	routes Routes
 
-	// refused counts checks from too many addresses, limited datagrams beyond the bounds, and unconsented datagrams that
-	// were not sent since the remote peer does not consent.
+	// refused counts checks from too many addresses, limited datagrams beyond the bounds, and unconsented datagrams
+	// that were not sent since the remote peer does not consent.
 	refused, limited, unconsented atomic.Uint64
 	floods                        floods
 
@@ -138,7 +139,8 @@ const controlBuffer = 64 << 10
 func New(port *udp.Port, routes Routes, config Config) *Mux {
 	own := hostnet.NewOwnAddresses(config.PublicIPs)
 	m := &Mux{
-		port: port, checks: port.Sockets()[0], answers: port.Sockets()[0], addresses: hostnet.ListenAddresses(port.Address()),
+		port: port, checks: port.Sockets()[0], answers: port.Sockets()[0],
+		addresses: hostnet.ListenAddresses(port.Address()),
 		unbounded: config.Unbounded, own: own, permits: config.permitsChecks(own), routes: routes,
 		agents: make(map[string]*Agent), owners: make(map[netip.AddrPort]owner),
 		transactions: make(map[TransactionID]*Agent), mapping: make(map[TransactionID]chan<- netip.AddrPort),
@@ -158,17 +160,19 @@ func New(port *udp.Port, routes Routes, config Config) *Mux {
 	return m
 }
 
-// permitsChecks decides which addresses may be sent checks that have not been heard from. A participant must not have the
-// server send to itself, to hosts that only the server reaches, or to groups.
+// permitsChecks decides which addresses may be sent checks that have not been heard from. A participant must not have
+// the server send to itself, to hosts that only the server reaches, or to groups.
 func (c Config) permitsChecks(own *hostnet.OwnAddresses) func(netip.AddrPort) bool {
 	broadcast := netip.AddrFrom4([4]byte{255, 255, 255, 255})
 	return func(to netip.AddrPort) bool {
 		a := to.Addr().WithZone("")
-		return to.Port() != 0 && a.IsGlobalUnicast() && a != broadcast && !own.Has(a) && (c.PrivateCandidates || !a.IsPrivate())
+		return to.Port() != 0 && a.IsGlobalUnicast() && a != broadcast && !own.Has(a) &&
+			(c.PrivateCandidates || !a.IsPrivate())
 	}
 }
 
-// owner is the agent that datagrams of an address go to. proven is set if the address has answered a check of the agent.
+// owner is the agent that datagrams of an address go to. proven is set if the address has answered a check of the
+// agent.
 type owner struct {
 	agent  *Agent
 	proven bool
@@ -186,7 +190,8 @@ type Agent struct {
 	stun, data ratelimit.Bucket
 	checks     *checks
 	named      named
-	// inboxes are those of the address families. Each is shared by the connections of the agent's candidates of that family.
+	// inboxes are those of the address families. Each is shared by the connections of the agent's candidates of that
+	// family.
 	inboxes [families]*agentInbox
 	owned   map[netip.AddrPort]struct{}
 }
@@ -261,8 +266,8 @@ func (m *Mux) Step(now time.Time) {
 
 // Counts are the counts of what was not taken or sent since a limit was reached.
 type Counts struct {
-	// Refused are checks from too many addresses, Limited datagrams beyond the bounds, and Unconsented datagrams that were not
-	// sent since the remote peer does not consent.
+	// Refused are checks from too many addresses, Limited datagrams beyond the bounds, and Unconsented datagrams that
+	// were not sent since the remote peer does not consent.
 	Refused, Limited, Unconsented uint64
 }
 
@@ -280,8 +285,8 @@ func (m *Mux) Refuse(datagram []byte, from netip.AddrPort) {
 	m.floods.note(datagram, from)
 }
 
-// AdmitsRecords reports whether one more datagram with DTLS records may come from an address, and counts it if not: the peer is
-// within its own bound, and others have used up that of the address.
+// AdmitsRecords reports whether one more datagram with DTLS records may come from an address, and counts it if not: the
+// peer is within its own bound, and others have used up that of the address.
 func (m *Mux) AdmitsRecords(from netip.Addr, now time.Time) bool {
 	if !m.records.TakeAll(from, 1, now) {
 		m.limited.Add(1)
@@ -365,7 +370,8 @@ func (a *Agent) remove() {
 	}
 }
 
-// own makes an address the agent's. A proven claim takes the address from whoever has it, another one only if it is free.
+// own makes an address the agent's. A proven claim takes the address from whoever has it, another one only if it is
+// free.
 func (a *Agent) own(address netip.AddrPort, proven bool) {
 	before, owned := a.mux.owners[address]
 	if owned && !proven || a.mux.agents[a.ufrag] != a {

@@ -11,17 +11,17 @@ import (
 )
 
 // named are the addresses that a remote peer has named in candidates and that nothing authentic has come from. The ICE
-// agent learns of such a candidate only once something has: it would check each of up to 64 addresses from each of its own
-// every CheckInterval, at some 15 µs for each check. The remote peer checks our addresses by itself. The mux meanwhile
-// sends the few checks that checks permits, which open a firewall in front of this host.
+// agent learns of such a candidate only once something has: it would check each of up to 64 addresses from each of its
+// own every CheckInterval, at some 15 µs for each check. The remote peer checks our addresses by itself. The mux
+// meanwhile sends the few checks that checks permits, which open a firewall in front of this host.
 type named struct {
 	candidates map[netip.AddrPort]ice.Candidate
 	// ufrag and password are the remote peer's, for the checks.
 	ufrag, password string
 }
 
-// Name notes a candidate of the remote peer, and sends a first check there. It reports false if the candidate is for the
-// ICE agent: if it is none of UDP, or something has come from its address.
+// Name notes a candidate of the remote peer, and sends a first check there. It reports false if the candidate is for
+// the ICE agent: if it is none of UDP, or something has come from its address.
 func (a *Agent) Name(candidate ice.Candidate, ufrag, password string, now time.Time) bool {
 	address := AddressOf(candidate)
 	if a.mux.unbounded || !candidate.NetworkType().IsUDP() || !address.IsValid() {
@@ -50,7 +50,8 @@ func (a *Agent) reach(address netip.AddrPort) {
 		return
 	}
 	delete(a.named.candidates, address)
-	// It does not wait for the agent. A candidate that the agent does not take is one way less to reach the remote peer.
+	// It does not wait for the agent. A candidate that the agent does not take is one way less to reach the remote
+	// peer.
 	_ = a.peer.AddRemoteCandidate(candidate)
 }
 

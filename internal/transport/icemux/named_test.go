@@ -32,8 +32,8 @@ func (waiting) Checked(netip.AddrPort, TransactionID, []byte, time.Time) {}
 func (waiting) Answered(netip.AddrPort, TransactionID, time.Time)        {}
 func (waiting) Routed() bool                                             { return false }
 
-// TestNamedAddressesAreChecked names an address that never sends anything, three times. It receives the checks that it may,
-// all of them valid, and the ICE agent hears of no candidate.
+// TestNamedAddressesAreChecked names an address that never sends anything, three times. It receives the checks that it
+// may, all of them valid, and the ICE agent hears of no candidate.
 func TestNamedAddressesAreChecked(t *testing.T) {
 	bystander, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 // batchBytes is how many bytes the system is handed at once: what has been handed over goes out whatever its age.
 const batchBytes = 16 << 10
 
-// connection is an ICE-TCP connection that counts. Reading is one goroutine's. Writing never waits: a goroutine of the connection's own hands on what the system takes.
+// connection is an ICE-TCP connection that counts. Reading is one goroutine's. Writing never waits: a goroutine of the
+// connection's own hands on what the system takes.
 type connection struct {
 	net.Conn
 	listener *listener
@@ -66,8 +67,8 @@ func (c *connection) try(f func()) (returned bool) {
 	return returned
 }
 
-// read reads, and looks at the first packet. A connection ends if it is for a peer that has too many, or brings too many
-// STUN messages: ICE answers each, however fast they come.
+// read reads, and looks at the first packet. A connection ends if it is for a peer that has too many, or brings too
+// many STUN messages: ICE answers each, however fast they come.
 func (c *connection) read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
@@ -92,9 +93,9 @@ func (c *connection) read(b []byte) (int, error) {
 	return n, err
 }
 
-// enqueue queues one packet, unless it is no STUN message and the remote peer has been silent for Config.Consent. A peer that
-// is there answers the checks that ICE makes of a silent one. Nobody else can send on the connection, so whatever the peer
-// sends is its consent.
+// enqueue queues one packet, unless it is no STUN message and the remote peer has been silent for Config.Consent. A
+// peer that is there answers the checks that ICE makes of a silent one. Nobody else can send on the connection, so
+// whatever the peer sends is its consent.
 func (c *connection) enqueue(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,7 +130,8 @@ func (c *connection) write() {
 		if len(batch) == 0 {
 			return
 		}
-		// If it fails, the connection is at its end, and so will reading notice; what was to go is lost, as on the network.
+		// If it fails, the connection is at its end, and so will reading notice; what was to go is lost, as on the
+		// network.
 		if _, err := c.Conn.Write(batch); err != nil {
 			_ = c.Close()
 		}

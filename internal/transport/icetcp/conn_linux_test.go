@@ -40,7 +40,8 @@ func newLink(t *testing.T) *link {
 	if k.far, err = net.Dial("tcp4", inner.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
-	// A window that does not grow to the megabytes that loopback would have: it is the path's, and what is in it comes whatever the server does.
+	// A window that does not grow to the megabytes that loopback would have: it is the path's, and what is in it comes
+	// whatever the server does.
 	if err := k.far.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,8 @@ func (k *link) waiting() int {
 	return k.near.queue.waiting()
 }
 
-// TestOutagesLeaveLittleOfTheirTime: the far end stops reading for five seconds, and goes on. Behind what the path and the system held at the beginning comes what is new.
+// TestOutagesLeaveLittleOfTheirTime: the far end stops reading for five seconds, and goes on. Behind what the path and
+// the system held at the beginning comes what is new.
 func TestOutagesLeaveLittleOfTheirTime(t *testing.T) {
 	k := newLink(t)
 	sent, received := 0, 0
@@ -117,8 +119,9 @@ func TestOutagesLeaveLittleOfTheirTime(t *testing.T) {
 	if dropped+stale != 15_625 {
 		t.Errorf("%d packets were left out and %d came, of 15625", dropped, stale)
 	}
-	// The window is at most twice 64 KiB, and what goes into it at once is some 64 KiB more; unsentBytes may be exceeded by as much, and a batch waits. Without a bound it
-	// would have been the window, 4 MiB and what the system lets a buffer grow to, some 4 MiB as well.
+	// The window is at most twice 64 KiB, and what goes into it at once is some 64 KiB more; unsentBytes may be
+	// exceeded by as much, and a batch waits. Without a bound it would have been the window, 4 MiB and what the system
+	// lets a buffer grow to, some 4 MiB as well.
 	if most := (128<<10 + 64<<10 + unsentBytes + 64<<10 + batchBytes) / 1200; stale > most {
 		t.Errorf("%d packets of the outage came, expected %d at most", stale, most)
 	}

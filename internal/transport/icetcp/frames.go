@@ -10,7 +10,8 @@ type frames struct {
 	// header is the present packet's, of which so many bytes have come.
 	header [frameHeader]byte
 	have   int
-	// rest is the number of the packet's bytes that have not come, once its header has; begun is set after its first byte.
+	// rest is the number of the packet's bytes that have not come, once its header has; begun is set after its first
+	// byte.
 	rest  int
 	begun bool
 }

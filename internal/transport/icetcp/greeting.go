@@ -15,7 +15,8 @@ var errGreeting = errors.New("not a binding request of ICE")
 const (
 	// frameHeader is the size in bytes of what goes before each packet on a stream: its length (RFC 4571 section 2).
 	frameHeader = 2
-	// maxGreeting is the size in bytes of the largest first packet: a binding request has some 100, and names of up to 512 (RFC 8445 section 7.2.2).
+	// maxGreeting is the size in bytes of the largest first packet: a binding request has some 100, and names of up to
+	// 512 (RFC 8445 section 7.2.2).
 	maxGreeting = 512
 )
 
@@ -25,8 +26,8 @@ type greeting struct {
 	used  int
 }
 
-// add takes what has come. The name is that of the peer whom the remote one looks for, once the packet is whole. An error, which is around errGreeting, says that it is
-// none of ICE.
+// add takes what has come. The name is that of the peer whom the remote one looks for, once the packet is whole. An
+// error, which is around errGreeting, says that it is none of ICE.
 func (g *greeting) add(data []byte) (name string, whole bool, err error) {
 	g.used += copy(g.bytes[g.used:], data)
 	if g.used < frameHeader {
@@ -43,7 +44,8 @@ func (g *greeting) add(data []byte) (name string, whole bool, err error) {
 	return name, err == nil, err
 }
 
-// greeted reads the name from a binding request (RFC 8445 section 7.2.2): that of the peer who is asked goes before the colon.
+// greeted reads the name from a binding request (RFC 8445 section 7.2.2): that of the peer who is asked goes before the
+// colon.
 func greeted(packet []byte) (string, error) {
 	message := stun.Message{Raw: packet}
 	if err := message.Decode(); err != nil {

@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// firstMessageTime is how long a connection may take to bring its first STUN message, which says what peer it is for,
-	// and how long one lasts whose message names none: with round trips of half a second, the message and two more tries
-	// (1 and 2 s later) are there. Whoever knows a peer's name has got it from a peer that is there.
+	// firstMessageTime is how long a connection may take to bring its first STUN message, which says what peer it is
+	// for, and how long one lasts whose message names none: with round trips of half a second, the message and two more
+	// tries (1 and 2 s later) are there. Whoever knows a peer's name has got it from a peer that is there.
 	firstMessageTime = 5 * time.Second
-	// maxPeerConnections is how many connections one peer may have: one from each address of its host to each of ours, and
-	// those again that ICE has begun anew with.
+	// maxPeerConnections is how many connections one peer may have: one from each address of its host to each of ours,
+	// and those again after an ICE restart.
 	maxPeerConnections = 32
-	// maxTurnover is how many connections one peer may have until its ICE restarts, those that have ended included: each
-	// is a remote address to ICE, which forgets none.
+	// maxTurnover is how many connections one peer may have until its ICE restarts, those that have ended included:
+	// each is a remote address to ICE, which forgets none.
 	maxTurnover = description.MaxCandidates
 	// connectRate and connectBurst bound the connections of one address: browsers open some even if UDP works, so 250
 	// clients behind one NAT that all join within a second open four each. A connection takes some 100 µs until it is
 	// known whom it is for, which is 2 % of a core at this rate.
 	connectRate, connectBurst = 200, 1000
-	// leastPause and mostPause are how long accepting pauses where the system has no descriptor or no memory for another
-	// connection.
+	// leastPause and mostPause are how long accepting pauses where the system has no descriptor or no memory for
+	// another connection.
 	leastPause = 5 * time.Millisecond
 	mostPause  = time.Second
 )
@@ -58,7 +58,8 @@ type listener struct {
 	mu    sync.Mutex
 	ended bool
 	open  int
-	// sources count the connections of each address; peers are those that there are, by the names that ICE has for them.
+	// sources count the connections of each address; peers are those that there are, by the names that ICE has for
+	// them.
 	sources map[netip.Prefix]int
 	peers   map[string]*peer
 	// connects bounds the connections of each address, checks the STUN messages of its strangers.
@@ -100,9 +101,9 @@ const (
 type Stats struct {
 	// Open are those that there are; Strangers are those of them that have not named a peer that there is.
 	Open, Strangers int
-	// Full, AddressFull and PeerFull were refused since there were as many as may be, from one address, or for one peer;
-	// TooOften since one address has connected too often of late. TooManyChecks were ended since they brought STUN
-	// messages faster than a peer or an address may.
+	// Full, AddressFull and PeerFull were refused since there were as many as may be, from one address, or for one
+	// peer; TooOften since one address has connected too often of late. TooManyChecks were ended since they brought
+	// STUN messages faster than a peer or an address may.
 	Full, AddressFull, PeerFull, TooOften, TooManyChecks uint64
 	// Unproven ended before they had named a peer that there is.
 	Unproven uint64
@@ -126,7 +127,8 @@ func (l *listener) stats() Stats {
 	l.mu.Unlock()
 	return Stats{
 		Open: open, Strangers: strangers, Unproven: l.unproven.Load(), Stale: l.stale.Load(),
-		Full: l.refused[refusedFull].Load(), AddressFull: l.refused[refusedAddress].Load(), PeerFull: l.refused[refusedPeer].Load(),
+		Full: l.refused[refusedFull].Load(), AddressFull: l.refused[refusedAddress].Load(),
+		PeerFull: l.refused[refusedPeer].Load(),
 		TooOften: l.refused[refusedOften].Load(), TooManyChecks: l.refused[refusedChecks].Load(),
 	}
 }
@@ -160,8 +162,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// passes tells whether an error of accept is over by itself after a while: no descriptor is left to the process or the
-// system, no memory, or who connected is gone.
+// passes reports whether the cause of an error of accept ends by itself after a while: no descriptor is left to the
+// process or the system, no memory, or who connected is gone.
 func passes(err error) bool {
 	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
 		if errors.Is(err, lack) {
@@ -276,8 +278,8 @@ func (l *listener) forget(name string) {
 	delete(l.peers, name)
 }
 
-// greeted takes the name of the peer that a connection is for, and tells whether that may have one more. One that there
-// is not yet may come within firstMessageTime; Pion ends the connection otherwise.
+// greeted takes the name of the peer that a connection is for, and reports whether the peer may have one more. One that
+// there is not yet may come within firstMessageTime; Pion ends the connection otherwise.
 func (l *listener) greeted(c *connection, name string) bool {
 	defer panics.Shared()
 	l.mu.Lock()

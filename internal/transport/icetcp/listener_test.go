@@ -123,7 +123,8 @@ func ended(t *testing.T, far net.Conn) bool {
 	return errors.Is(err, io.EOF)
 }
 
-// TestICETCPOutlivesWantOfDescriptors has accepting fail for some minutes, as it does while the process is out of descriptors: Pion's loop goes on afterwards.
+// TestICETCPOutlivesWantOfDescriptors has accepting fail for some minutes, as it does while the process is out of
+// descriptors: Pion's loop goes on afterwards.
 func TestICETCPOutlivesWantOfDescriptors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config, failed, listener := listening()
@@ -250,7 +251,8 @@ func (l *crowdedListener) greet(far, near net.Conn, packet []byte) bool {
 	return err == nil
 }
 
-// TestStrangersMakeRoom has more connect than there may be: those that have not named a peer that there is go, the oldest first, whatever they have said, and who has stays.
+// TestStrangersMakeRoom has more connect than there may be: those that have not named a peer that there is go, the
+// oldest first, whatever they have said, and who has stays.
 func TestStrangersMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCrowdedListener(t, limits{total: 2, address: 100, peer: 100})
@@ -386,7 +388,8 @@ func TestOnePeerIsConnectedToSoOften(t *testing.T) {
 	})
 }
 
-// TestConnectionsTurnOver closes each connection of a peer and opens another one, which ICE learns of as another address.
+// TestConnectionsTurnOver closes each connection of a peer and opens another one, which ICE learns of as another
+// address.
 func TestConnectionsTurnOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCrowdedListener(t, limits{total: 100, address: 100, peer: 2})
@@ -493,8 +496,8 @@ func TestChecksOfConnections(t *testing.T) {
 	})
 }
 
-// FuzzFrames cuts a stream in two places: as many messages begin in its parts as in the whole, one for each that was put
-// together.
+// FuzzFrames cuts a stream in two places: as many messages begin in its parts as in the whole, one for each that was
+// put together.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte{0, 1, 20, 128, 3}, uint8(3), uint16(1), uint16(9))
 	f.Add([]byte{3}, uint8(0), uint16(0), uint16(0))

@@ -1,8 +1,8 @@
-// Package icetcp accepts the TCP connections of ICE (RFC 6544): it bounds how many there are, in all, from one address and for one
-// peer, and drops packets that a connection does not take in time.
+// Package icetcp accepts the TCP connections of ICE (RFC 6544): it bounds how many there are, in all, from one address
+// and for one peer, and drops packets that a connection does not take in time.
 //
-// Pion's goroutines accept from the listener, read from the connections and write to them. Writing never waits: each connection
-// has a goroutine that writes while packets wait.
+// Pion's goroutines accept from the listener, read from the connections and write to them. Writing never waits: each
+// connection has a goroutine that writes while packets wait.
 package icetcp
 
 import (
@@ -31,7 +31,8 @@ type Config struct {
 	Latency time.Duration
 	// Consent is how long after the remote peer has last sent something it may be sent media (RFC 7675).
 	Consent time.Duration
-	// PeerChecks bounds the STUN messages of all connections of one peer, AddressChecks those of the strangers of one address.
+	// PeerChecks bounds the STUN messages of all connections of one peer, AddressChecks those of the strangers of one
+	// address.
 	PeerChecks, AddressChecks ratelimit.Rate
 	// Guard confines panics to a connection. Without one they end the program.
 	Guard *panics.Guard

@@ -9,13 +9,15 @@ const (
 	keptQueueBytes = 256 << 10
 )
 
-// queue is what waits for a connection that takes no more for now. TCP repeats all that it has been given, however late: so it is given little, and what has waited for longer
-// than anybody is interested in is left out here, whole packets at a time. It is pure; whoever owns it keeps the time.
+// queue is what waits for a connection that takes no more for now. TCP repeats all that it has been given, however
+// late: so it is given little, and what has waited for longer than anybody is interested in is left out here, whole
+// packets at a time. It is pure; whoever owns it keeps the time.
 type queue struct {
 	// age is how long a packet may wait, 0 for any time; limit is how many bytes may.
 	age   time.Duration
 	limit int
-	// bytes are the packets one behind the other, from begin on; their memory is twice what may wait at most, or what append makes of that.
+	// bytes are the packets one behind the other, from begin on; their memory is twice what may wait at most, or what
+	// append makes of that.
 	bytes []byte
 	begin int
 	// packets are their lengths and since when they wait, from first on.
@@ -43,7 +45,8 @@ func (q *queue) push(packet []byte, now time.Time) {
 	for q.first < len(q.packets) && (q.late(now) || q.waiting()+len(packet) > q.limit) {
 		q.drop()
 	}
-	// What has gone is at least as much as what is moved, so that each byte is moved once on average, and there is room for twice the limit at most.
+	// What has gone is at least as much as what is moved, so that each byte is moved once on average, and there is room
+	// for twice the limit at most.
 	if len(q.bytes)+len(packet) > cap(q.bytes) && q.begin >= q.waiting() {
 		q.bytes = q.bytes[:copy(q.bytes, q.bytes[q.begin:])]
 		q.begin = 0
@@ -56,7 +59,8 @@ func (q *queue) push(packet []byte, now time.Time) {
 	q.packets = append(q.packets, queuedPacket{len(packet), now})
 }
 
-// take gives the packets that come next, as many as fit the room but at least one, written over what is in it. There are none where nothing waits that is not too old.
+// take gives the packets that come next, as many as fit the room but at least one, written over what is in it. There
+// are none where nothing waits that is not too old.
 func (q *queue) take(room []byte, now time.Time) []byte {
 	room = room[:0]
 	for q.first < len(q.packets) {
@@ -74,7 +78,7 @@ func (q *queue) take(room []byte, now time.Time) []byte {
 	return room
 }
 
-// late tells whether the oldest packet has waited for too long.
+// late reports whether the oldest packet has waited for too long.
 func (q *queue) late(now time.Time) bool {
 	return q.age > 0 && now.Sub(q.packets[q.first].since) > q.age
 }

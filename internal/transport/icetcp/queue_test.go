@@ -102,7 +102,8 @@ func TestTCPQueueKeepsOrderAndMemory(t *testing.T) {
 	}
 }
 
-// TestTCPQueueThatIsFullCostsLittle pushes for long into a queue that nobody takes from: the memory stays that of twice its limit.
+// TestTCPQueueThatIsFullCostsLittle pushes for long into a queue that nobody takes from: the memory stays that of twice
+// its limit.
 func TestTCPQueueThatIsFullCostsLittle(t *testing.T) {
 	q := queue{limit: queueBytes}
 	now := time.Unix(1_795_188_600, 0)

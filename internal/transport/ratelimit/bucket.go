@@ -1,11 +1,11 @@
-// Package ratelimit bounds how often remote peers and their addresses may do something, by token buckets that are stepped with
-// the time.
+// Package ratelimit bounds how often remote peers and their addresses may do something, by token buckets that are
+// stepped with the time.
 package ratelimit
 
 import "time"
 
-// Bucket is a token bucket. Its user guards it. The cost of a refused datagram is one subtraction and one comparison, where
-// rate.Limiter locks a mutex: a flood is refused hundreds of thousands of times per second.
+// Bucket is a token bucket. Its user guards it. The cost of a refused datagram is one subtraction and one comparison,
+// where rate.Limiter locks a mutex: a flood is refused hundreds of thousands of times per second.
 type Bucket struct {
 	// interval is the time that one token takes, depth the time that a full bucket takes.
 	interval, depth time.Duration

@@ -21,7 +21,8 @@ var (
 )
 
 const (
-	// FlightInterval is after how long a lost handshake message is repeated. RFC 6347 proposes a second, which is as long as a join may take.
+	// FlightInterval is after how long a lost handshake message is repeated. RFC 6347 proposes a second, which is as
+	// long as a join may take.
 	FlightInterval = 100 * time.Millisecond
 	// keyingLabel is for which purpose keys are exported from DTLS (RFC 5764 section 4.2).
 	keyingLabel = "EXTRACTOR-dtls_srtp"

@@ -29,20 +29,20 @@ const (
 )
 
 const (
-	// maxHandshake is the longest handshake message that is taken. The longest in use carries a chain of certificates, of
-	// which WebRTC has one, of some 1 kB.
+	// maxHandshake is the longest handshake message that is taken. The longest in use carries a chain of certificates,
+	// of which WebRTC has one, of some 1 kB.
 	maxHandshake = 16 << 10
-	// maxHandshakeNumber bounds message_seq. A handshake with client certificates has seven messages of each side, and two
-	// more if the hello is repeated.
+	// maxHandshakeNumber bounds message_seq. A handshake with client certificates has seven messages of each side, and
+	// two more if the hello is repeated.
 	maxHandshakeNumber = 32
 	// maxPlaintext is how many bytes of unprotected records one connection takes: 20 handshakes of 4 kB with as many
 	// repetitions of each flight.
 	maxPlaintext = 128 << 10
 )
 
-// recordFilter takes those DTLS records out of datagrams that no correct peer sends, before the DTLS library reads them.
-// Unprotected records can be forged by anybody who knows the peer's address: after the handshake they mean nothing. It
-// is pure and not safe for concurrent use.
+// recordFilter takes those DTLS records out of datagrams that no correct peer sends, before the DTLS library reads
+// them. Unprotected records can be forged by anybody who knows the peer's address: after the handshake they mean
+// nothing. It is pure and not safe for concurrent use.
 type recordFilter struct {
 	// finished is set after the handshake.
 	finished bool
@@ -50,8 +50,8 @@ type recordFilter struct {
 	plaintext int
 }
 
-// filter leaves in the datagram the records that are taken, and returns them. The rest of a datagram is dropped from the
-// first record on whose length is wrong.
+// filter leaves in the datagram the records that are taken, and returns them. The rest of a datagram is dropped from
+// the first record on whose length is wrong.
 func (f *recordFilter) filter(datagram []byte) []byte {
 	kept := datagram[:0]
 	for rest := datagram; len(rest) >= recordHeader; {
@@ -75,8 +75,8 @@ func (f *recordFilter) takes(record []byte) bool {
 		// Only who has the keys can tell what is in it.
 		return content >= contentChangeCipherSpec && content <= contentApplicationData
 	}
-	// A client repeats its last flight if the server's answer is lost. The server recognises that by the Finished message,
-	// which is protected.
+	// A client repeats its last flight if the server's answer is lost. The server recognises that by the Finished
+	// message, which is protected.
 	if f.finished || f.plaintext+len(record) > maxPlaintext {
 		return false
 	}
@@ -135,8 +135,8 @@ const (
 	// recordBytes bounds the bytes that DTLS has not read yet: a handshake is some 4 kB, data channels carry as much as
 	// they may send ahead.
 	recordBytes = 2 * datachannels.ReceiveWindow
-	// recordRate and recordBurst bound how many datagrams with records a remote peer may send per second. Data channels of
-	// browsers come to 155 Mbit/s, which is 16,000 packets of 1,200 bytes.
+	// recordRate and recordBurst bound how many datagrams with records a remote peer may send per second. Data channels
+	// of browsers come to 155 Mbit/s, which is 16,000 packets of 1,200 bytes.
 	recordRate, recordBurst = 16_000, 4096
 )
 
@@ -158,8 +158,8 @@ func (c *Records) Admits(now time.Time) bool {
 	return c.rate.Take(now)
 }
 
-// Write gives DTLS a datagram of records. Those that DTLS does not read in time are lost, as on the network. The datagram
-// is overwritten.
+// Write gives DTLS a datagram of records. Those that DTLS does not read in time are lost, as on the network. The
+// datagram is overwritten.
 func (c *Records) Write(datagram []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

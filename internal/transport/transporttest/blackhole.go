@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Blackhole is a net.PacketConn that receives nothing and counts the datagrams sent to each address. It has no timers, so
-// that tests in virtual time can use it. It is safe for concurrent use.
+// Blackhole is a net.PacketConn that receives nothing and counts the datagrams sent to each address. It has no timers,
+// so that tests in virtual time can use it. It is safe for concurrent use.
 type Blackhole struct {
 	closed chan struct{}
 	once   sync.Once

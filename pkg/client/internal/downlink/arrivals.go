@@ -10,8 +10,8 @@ import (
 // minRTP is the size in bytes of the header that all RTP packets have.
 const minRTP = 12
 
-// arrivals records the arrival times of the packets of the connection for the server's congestion control: by transport-wide
-// number, or by SSRC and sequence number (RFC 8888) if that was negotiated.
+// arrivals records the arrival times of the packets of the connection for the server's congestion control: by
+// transport-wide number, or by SSRC and sequence number (RFC 8888) if that was negotiated.
 type arrivals struct {
 	transport *feedback.TransportRecorder
 	// streams is nil except for RFC 8888.

@@ -14,8 +14,8 @@ type breaks struct {
 	gaps, repeats uint64
 }
 
-// received returns the breaks that a packet makes. kind is the NACK generator's judgement of the packet, which knows the
-// missing packets.
+// received returns the breaks that a packet makes. kind is the NACK generator's judgement of the packet, which knows
+// the missing packets.
 func (c *continuity) received(sequence int64, kind feedback.Arrival) breaks {
 	switch {
 	case !c.begun:

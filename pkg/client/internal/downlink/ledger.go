@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// FrameCounts counts the frames of one tile while the tile was on. Each expected frame is counted under exactly one of the
-// others after its deadline.
+// FrameCounts counts the frames of one tile while the tile was on. Each expected frame is counted under exactly one of
+// the others after its deadline.
 type FrameCounts struct {
-	// Expected are the frame numbers from the first frame seen to the last, without those of times when the tile was off.
+	// Expected are the frame numbers from the first frame seen to the last, without those of times when the tile was
+	// off.
 	Expected int64
 	// Complete frames were handed over.
 	Complete int64
@@ -28,13 +29,14 @@ type ledger struct {
 	// on is set once a frame was seen since the tile was assigned. newest is the newest number since then.
 	on     bool
 	newest int64
-	// off is set while the tile is switched off, since offSince. Frames that were begun may still come. Gaps that were noticed
-	// since then wait for the server's message about the frames for which the tile is off.
+	// off is set while the tile is switched off, since offSince. Frames that were begun may still come. Gaps that were
+	// noticed since then wait for the server's message about the frames for which the tile is off.
 	off      bool
 	offSince time.Time
 	// offFrames are the frames for which the tile was off, and that may yet be taken for missing.
 	offFrames []stretch
-	// unseen are numbers below newest of which nothing has come yet, oldest first, with the time at which the gap was noticed.
+	// unseen are numbers below newest of which nothing has come yet, oldest first, with the time at which the gap was
+	// noticed.
 	unseen []gap
 	// granted is the number of frames that the server said it dropped, not yet matched with unseen numbers.
 	granted int64
@@ -48,16 +50,16 @@ type gap struct {
 // stretch is consecutive frames, from first to before end.
 type stretch struct{ first, end int64 }
 
-// maxStretches bounds the stretches that are kept. A tile that was off more often within the time of a queue has few frames to
-// count.
+// maxStretches bounds the stretches that are kept. A tile that was off more often within the time of a queue has few
+// frames to count.
 const maxStretches = 8
 
 // maxStretch bounds one jump of frame numbers that is taken for missing frames: ten seconds at 100 frames per second. A
 // publisher that jumps further has begun again. It is also the largest number of gaps.
 const maxStretch = 1000
 
-// lateFrames is how far behind the newest frame a frame of the former assignment may be: at 90 frames per second and the
-// longest deadline, 0.5 s, 45 frames are on their way.
+// lateFrames is how far behind the newest frame a frame of the former assignment may be: at 90 frames per second and
+// the longest deadline, 0.5 s, 45 frames are on their way.
 const lateFrames = 64
 
 // seen counts the first packet of a frame.
@@ -115,8 +117,8 @@ func (l *ledger) switched(off bool, now time.Time) {
 	l.off = off
 }
 
-// wasOff adds frames that do not come because the tile was off, from the first on. Frames before them may still come after
-// the server's message, which does not wait in the queue of media.
+// wasOff adds frames that do not come because the tile was off, from the first on. Frames before them may still come
+// after the server's message, which does not wait in the queue of media.
 func (l *ledger) wasOff(first, count int64) {
 	if len(l.offFrames) == maxStretches {
 		l.offFrames = slices.Delete(l.offFrames, 0, 1)

@@ -1,7 +1,8 @@
-// Package downlink receives the streams that the server sends: packets become frames, missing packets are asked for, arrivals
-// and reception are reported, and frames are counted by tile.
+// Package downlink receives the streams that the server sends: packets become frames, missing packets are asked for,
+// arrivals and reception are reported, and frames are counted by tile.
 //
-// A Receiver is pure: it has no goroutine, no socket and no timer, and is stepped with now. Its owner serialises all calls.
+// A Receiver is pure: it has no goroutine, no socket and no timer, and is stepped with now. Its owner serialises all
+// calls.
 package downlink
 
 import (
@@ -18,8 +19,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// settleInterval is the time between two passes over the frames that are past their deadline. Counts may be settled a little
-// later than the deadlines of their frames. A pass costs the more the more streams there are.
+// settleInterval is the time between two passes over the frames that are past their deadline. Counts may be settled a
+// little later than the deadlines of their frames. A pass costs the more the more streams there are.
 const settleInterval = 25 * time.Millisecond
 
 // Config limits the reception of frames.
@@ -53,8 +54,8 @@ type Receiver struct {
 	blocks    []rtcp.ReceptionReport
 }
 
-// New returns a receiver without streams. ssrc is the sender of its RTCP packets. clock turns arrival times into the server's
-// time.
+// New returns a receiver without streams. ssrc is the sender of its RTCP packets. clock turns arrival times into the
+// server's time.
 func New(config Config, ssrc uint32, clock *hostclock.Clock) *Receiver {
 	r := &Receiver{config: config, ssrc: ssrc, clock: clock, nack: feedback.DefaultConfig().NACK}
 	r.Reset()
@@ -67,11 +68,12 @@ func (r *Receiver) Reset() {
 	r.arrivals = newArrivals()
 }
 
-// ReportByStream sets whether arrivals are reported by SSRC and sequence number (RFC 8888), or by transport-wide number.
+// ReportByStream sets whether arrivals are reported by SSRC and sequence number (RFC 8888), or by transport-wide
+// number.
 func (r *Receiver) ReportByStream(byStream bool) { r.arrivals.reportByStream(byStream, r.ssrc) }
 
-// AddStream adds the stream of a slot, unless there is one already. ssrc is 0 if the line is not negotiated. retransmission
-// is the SSRC of retransmissions, 0 for none.
+// AddStream adds the stream of a slot, unless there is one already. ssrc is 0 if the line is not negotiated.
+// retransmission is the SSRC of retransmissions, 0 for none.
 func (r *Receiver) AddStream(mid string, kind volumetric.Kind, ssrc, retransmission uint32) {
 	if r.streams[mid] != nil || ssrc == 0 {
 		return
@@ -105,8 +107,8 @@ func (r *Receiver) Assign(a signal.Assignment, publication *volumetric.Publicati
 	return true
 }
 
-// Switched counts a change of the quality that a slot carries. It returns the slot's track, and reports whether the change is
-// about the present assignment.
+// Switched counts a change of the quality that a slot carries. It returns the slot's track, and reports whether the
+// change is about the present assignment.
 func (r *Receiver) Switched(change signal.SlotQuality, now time.Time) (track volumetric.TrackRef, ok bool) {
 	s := r.streams[change.MID]
 	if s == nil || s.track == nil || s.generation != change.Generation {
@@ -126,8 +128,8 @@ func (r *Receiver) Dropped(drops signal.SlotDrops) {
 	}
 }
 
-// Arrived records the arrival of an RTP packet for the server's congestion control. extension identifies the header extension
-// with the transport-wide number, 0 for none.
+// Arrived records the arrival of an RTP packet for the server's congestion control. extension identifies the header
+// extension with the transport-wide number, 0 for none.
 func (r *Receiver) Arrived(ssrc uint32, packet []byte, extension uint8, now time.Time) {
 	r.arrivals.received(ssrc, packet, extension, now)
 }

@@ -102,7 +102,8 @@ type Packet struct {
 	Arrival time.Time
 }
 
-// Arrival is the result of one packet: a complete frame, the packet itself if the track does not use payload v1, or neither.
+// Arrival is the result of one packet: a complete frame, the packet itself if the track does not use payload v1, or
+// neither.
 type Arrival struct {
 	Frame  *Frame
 	Packet *Packet
@@ -122,8 +123,8 @@ func (a Arrival) Delivered(taken bool) {
 	}
 }
 
-// take processes one packet of the media stream (original), or one that was unpacked from a packet of the retransmission
-// stream. now is a time of the system's clock.
+// take processes one packet of the media stream (original), or one that was unpacked from a packet of the
+// retransmission stream. now is a time of the system's clock.
 func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.Time, clock *hostclock.Clock) Arrival {
 	sequence, continuity := s.unwrapper.Unwrap(header.SequenceNumber)
 	switch continuity {
@@ -160,7 +161,9 @@ func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.T
 }
 
 // reassemble adds a packet of payload v1 to its frame.
-func (s *stream) reassemble(header *rtp.Header, data []byte, sequence int64, now time.Time, clock *hostclock.Clock) Arrival {
+func (s *stream) reassemble(
+	header *rtp.Header, data []byte, sequence int64, now time.Time, clock *hostclock.Clock,
+) Arrival {
 	var d payload.Descriptor
 	rest, err := d.Unmarshal(data)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// MaxTiles is the number of tiles of which the counts are kept: four times the number of slots that a server gives by default.
-// Other participants choose the names of their publications, and may publish under new names without end.
+// MaxTiles is the number of tiles of which the counts are kept: four times the number of slots that a server gives by
+// default. Other participants choose the names of their publications, and may publish under new names without end.
 const MaxTiles = 4096
 
 // tile counts what was received of one tile, or in volumetric.ModeDescriptions of one description.
@@ -24,7 +24,8 @@ type tile struct {
 	breaks   breaks
 	// replaced is the number of source packets that parity made up for.
 	replaced uint64
-	// before holds the counts of the stream's NACK generator at the time of the assignment. nacks sums former assignments.
+	// before holds the counts of the stream's NACK generator at the time of the assignment. nacks sums former
+	// assignments.
 	before feedback.NACKStats
 	nacks  feedback.NACKStats
 }
@@ -56,8 +57,8 @@ type tiles struct {
 	assignments uint64
 }
 
-// assign returns the tile that a slot is given. If there are too many tiles, the tile replaces the one that was assigned
-// longest ago, except for those that streams have.
+// assign returns the tile that a slot is given. If there are too many tiles, the tile replaces the one that was
+// assigned longest ago, except for those that streams have.
 func (ts *tiles) assign(track volumetric.TrackRef, streams map[string]*stream) *tile {
 	t := ts.byName[track]
 	if t == nil {
@@ -94,7 +95,8 @@ func (ts *tiles) removeOldest(streams map[string]*stream) {
 
 // TileStats are the counts of one received tile.
 type TileStats struct {
-	// Track names the tile. Its quality is volumetric.QualityOff, but in volumetric.ModeDescriptions it names the description.
+	// Track names the tile. Its quality is volumetric.QualityOff, but in volumetric.ModeDescriptions it names the
+	// description.
 	Track  volumetric.TrackRef
 	Frames FrameCounts
 	// Packets and Bytes are received RTP packets, with retransmissions, and the bytes of their payloads.

@@ -5,8 +5,8 @@ import "time"
 // KernelStamp is the time at which the kernel and the network card received a packet, the zero time if unknown.
 type KernelStamp struct{ Kernel, Hardware time.Time }
 
-// keptKernelStamps is the number of incomplete frames of one stream for which a KernelStamps keeps stamps. It is the number
-// of frames that a reassembler holds.
+// keptKernelStamps is the number of incomplete frames of one stream for which a KernelStamps keeps stamps. It is the
+// number of frames that a reassembler holds.
 const keptKernelStamps = 32
 
 // KernelStamps keeps the stamps of the first packets of the incomplete frames of one stream. The zero value is empty.
@@ -50,8 +50,8 @@ func (k *KernelStamps) Find(frame uint32) KernelStamp {
 	return KernelStamp{}
 }
 
-// Arrived holds the arrival times of a frame by the system's clock: of its first packet, of the packet that completed its
-// first segment, and of the packet that completed the frame. Stamp is the stamp of the first packet.
+// Arrived holds the arrival times of a frame by the system's clock: of its first packet, of the packet that completed
+// its first segment, and of the packet that completed the frame. Stamp is the stamp of the first packet.
 type Arrived struct {
 	First, Segment, Last time.Time
 	Stamp                KernelStamp

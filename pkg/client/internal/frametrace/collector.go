@@ -1,9 +1,9 @@
-// Package frametrace gathers the times of frames that a client sends and receives, exchanges them with the server, and hands the
-// program one record per frame.
+// Package frametrace gathers the times of frames that a client sends and receives, exchanges them with the server, and
+// hands the program one record per frame.
 //
-// A Collector is safe for concurrent use: the receiving goroutine adds frames that are complete, the sending goroutine adds
-// frames that have left, and the session's goroutine steps the Collector. A Sent belongs to the sending goroutine until the
-// Collector has it. A KernelStamps belongs to the owner of its stream.
+// A Collector is safe for concurrent use: the receiving goroutine adds frames that are complete, the sending goroutine
+// adds frames that have left, and the session's goroutine steps the Collector. A Sent belongs to the sending goroutine
+// until the Collector has it. A KernelStamps belongs to the owner of its stream.
 package frametrace
 
 import (
@@ -21,7 +21,8 @@ const (
 	// patience is the time for which the times of a frame are gathered. Reports of sender and server take up to half a
 	// second and the transit time, and decoding and playout take as long.
 	patience = 2 * time.Second
-	// keptFrames bounds the frames whose times are gathered: those of two seconds at 4,096 tile frames per second, in 5 MB.
+	// keptFrames bounds the frames whose times are gathered: those of two seconds at 4,096 tile frames per second, in 5
+	// MB.
 	keptFrames = 8192
 	// backlog is the number of records that may wait for the program. A program that does not read loses new records.
 	backlog = 4096
@@ -140,10 +141,11 @@ func (c *Collector) Received(part *frametimes.Record, now time.Time) {
 	c.joiner.Claim(frametimes.Key{Track: part.Track, Frame: uint32(part.Frame)}, part, now)
 }
 
-// Complete adds the arrival times of a frame that is complete at now, if received frames are traced and the clock is known.
-// shift is added to times of the system's clock.
+// Complete adds the arrival times of a frame that is complete at now, if received frames are traced and the clock is
+// known. shift is added to times of the system's clock.
 func (c *Collector) Complete(
-	track volumetric.TrackRef, number int64, bytes int, arrived Arrived, clock frametimes.Clock, shift time.Duration, now time.Time,
+	track volumetric.TrackRef, number int64, bytes int, arrived Arrived,
+	clock frametimes.Clock, shift time.Duration, now time.Time,
 ) {
 	if clock.Source == "" {
 		return

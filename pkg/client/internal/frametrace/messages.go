@@ -55,8 +55,8 @@ func (w *rows) add(r *frametimes.Record, number uint32) {
 }
 
 // Told processes the times of frames from their sender or from the server. Impossible numbers are ignored. Of a message
-// about the server's times, Told returns the send time by the server's clock and the arrival time by this host's clock of
-// the packet with the shortest transit time. ok is false if there is no such packet.
+// about the server's times, Told returns the send time by the server's clock and the arrival time by this host's clock
+// of the packet with the shortest transit time. ok is false if there is no such packet.
 func (c *Collector) Told(m *signal.FrameTimes, now time.Time) (sent, arrived time.Time, ok bool) {
 	if !c.receiving.Load() {
 		return sent, arrived, false
@@ -86,8 +86,8 @@ func (c *Collector) Told(m *signal.FrameTimes, now time.Time) (sent, arrived tim
 				part.Bytes = 0
 			}
 			c.joiner.Add(key, &part, now)
-			// The server's second report of a frame is about late packets, to which the first arrival time here does not
-			// belong. The joiner keeps the times of the first report.
+			// The server's second report of a frame is about late packets, to which the first arrival time here does
+			// not belong. The joiner keeps the times of the first report.
 			c.joiner.Note(key, func(r *frametimes.Record) {
 				at, here := r.Time(frametimes.ServerFirstOut), r.Local(frametimes.FirstReceived)
 				if !at.IsZero() && !here.IsZero() && (!ok || at.Sub(here) > sent.Sub(arrived)) {

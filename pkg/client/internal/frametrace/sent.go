@@ -12,8 +12,8 @@ type Stages struct {
 	Acquired, TilingBegan, Tiled, EncodingBegan, Encoded time.Time
 }
 
-// Sent holds the times of a frame that is sent. The exported fields are set when the program writes the frame. Bytes is the
-// size of the encoded tile.
+// Sent holds the times of a frame that is sent. The exported fields are set when the program writes the frame. Bytes is
+// the size of the encoded tile.
 type Sent struct {
 	Publication string
 	Tile        int

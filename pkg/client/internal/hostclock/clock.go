@@ -1,5 +1,5 @@
-// Package hostclock converts the time of this host to the time of the server's clock. A Clock is pure and stepped with the time of the
-// system's clock. Its owner serialises all calls.
+// Package hostclock converts the time of this host to the time of the server's clock. A Clock is pure and stepped with
+// the time of the system's clock. Its owner serialises all calls.
 package hostclock
 
 import (
@@ -9,16 +9,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes/clock"
 )
 
-// Clock relates the clock of this host to the clock of the server. This host's clock is the system's clock plus a fixed shift.
+// Clock relates the clock of this host to the clock of the server. This host's clock is the system's clock plus a fixed
+// shift.
 type Clock struct {
 	source    frametimes.Source
 	shift     time.Duration
 	estimator clock.Estimator
 }
 
-// New returns a clock. source is the source of this host's time. With frametimes.SourceEstimated, the estimated offset to the
-// server's clock is applied. With any other source, the offset is 0, and the estimate is a check. shift is added to the
-// system's clock, for trials with clocks that disagree.
+// New returns a clock. source is the source of this host's time. With frametimes.SourceEstimated, the estimated offset
+// to the server's clock is applied. With any other source, the offset is 0, and the estimate is a check. shift is added
+// to the system's clock, for trials with clocks that disagree.
 func New(source frametimes.Source, shift time.Duration) Clock {
 	return Clock{source: source, shift: shift}
 }
@@ -37,9 +38,9 @@ func (c *Clock) Answered(t0, t1, t2, now time.Time) error {
 	return c.estimator.RoundTrip(t0, t1, t2, c.Local(now))
 }
 
-// Travelled processes a packet that the server sent at a time of its clock and that arrived at a time of this host's clock. A
-// packet that contradicts the present estimate is ignored: its times combine the notes of two hosts about a frame, and the
-// next answer shows a clock that was set.
+// Travelled processes a packet that the server sent at a time of its clock and that arrived at a time of this host's
+// clock. A packet that contradicts the present estimate is ignored: its times combine the notes of two hosts about a
+// frame, and the next answer shows a clock that was set.
 func (c *Clock) Travelled(sent, arrived time.Time) {
 	if known, ok := c.estimator.Estimate(arrived); ok && sent.Sub(arrived) <= known.Offset+known.Bound {
 		c.estimator.Received(sent, arrived)

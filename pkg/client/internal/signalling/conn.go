@@ -1,8 +1,8 @@
-// Package signalling is a client's signalling connection: websockets to the server, the requests that wait for replies, and the
-// updates of which only the newest counts.
+// Package signalling is a client's signalling connection: websockets to the server, the requests that wait for replies,
+// and the updates of which only the newest counts.
 //
-// A Conn has one goroutine that reads and one that sends pings. Its methods are safe for concurrent use. Requests and Updates
-// outlive the websocket; they have no goroutine, and their methods are safe for concurrent use.
+// A Conn has one goroutine that reads and one that sends pings. Its methods are safe for concurrent use. Requests and
+// Updates outlive the websocket; they have no goroutine, and their methods are safe for concurrent use.
 package signalling
 
 import (
@@ -26,16 +26,16 @@ import (
 type Times struct {
 	// Dial and Write limit the time that a connection and a message may take.
 	Dial, Write time.Duration
-	// Ping is the time between two pings. The websocket ends if nothing has arrived for Silence, which is a little more than
-	// three times Ping.
+	// Ping is the time between two pings. The websocket ends if nothing has arrived for Silence, which is a little more
+	// than three times Ping.
 	Ping, Silence time.Duration
 	// Attempt limits the first attempt to resume. The limit doubles with each further attempt, up to Dial.
 	Attempt time.Duration
 }
 
-// DefaultTimes suits servers that notice a client's silence after 15 s and then keep the client for as long. An attempt to
-// resume has time for the three packets of TCP that leave within its first 3 s. The next packet would leave after 7 s, however
-// soon the network is back.
+// DefaultTimes suits servers that notice a client's silence after 15 s and then keep the client for as long. An attempt
+// to resume has time for the three packets of TCP that leave within its first 3 s. The next packet would leave after 7
+// s, however soon the network is back.
 var DefaultTimes = Times{
 	Dial: 10 * time.Second, Write: 10 * time.Second,
 	Ping: 3 * time.Second, Silence: 10 * time.Second,
@@ -51,8 +51,8 @@ type Config struct {
 	// TLS is used for wss. nil uses the system's certificates.
 	TLS   *tls.Config
 	Times Times
-	// Panicked receives panics in goroutines of the websocket, and returns the error that the websocket ends with. If it is
-	// nil, the panics go on.
+	// Panicked receives panics in goroutines of the websocket, and returns the error that the websocket ends with. If
+	// it is nil, the panics go on.
 	Panicked func(value any, stack []byte) error
 }
 
@@ -179,8 +179,8 @@ func (c *Conn) ping() {
 	}
 }
 
-// aliveReader extends the read deadline with each part of a message. A long message takes its time on a slow network, and
-// nothing else arrives meanwhile.
+// aliveReader extends the read deadline with each part of a message. A long message takes its time on a slow network,
+// and nothing else arrives meanwhile.
 type aliveReader struct {
 	conn   *Conn
 	reader io.Reader
@@ -229,8 +229,8 @@ func (c *Conn) read() {
 	}
 }
 
-// receive waits for a message until the context ends. A message that has arrived counts even if the context has ended since.
-// open is false if the websocket has ended.
+// receive waits for a message until the context ends. A message that has arrived counts even if the context has ended
+// since. open is false if the websocket has ended.
 func (c *Conn) receive(ctx context.Context) (m signal.Message, open bool, err error) {
 	select {
 	case m, open = <-c.messages:
@@ -245,8 +245,8 @@ func (c *Conn) receive(ctx context.Context) (m signal.Message, open bool, err er
 	}
 }
 
-// Send writes one message. If the websocket does not take the message, the websocket is closed: a client that went on reading
-// would never send the server another message.
+// Send writes one message. If the websocket does not take the message, the websocket is closed: a client that went on
+// reading would never send the server another message.
 func (c *Conn) Send(m signal.Message) error {
 	data, err := signal.Encode(m)
 	if err != nil {

@@ -46,7 +46,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestDefaultTimes: a client notices the silence of a server after three pings, and before the server gives the client up.
+// TestDefaultTimes: a client notices the silence of a server after three pings, and before the server gives the client
+// up.
 func TestDefaultTimes(t *testing.T) {
 	d := DefaultTimes
 	if d.Silence >= 15*time.Second || d.Silence < 3*d.Ping {

@@ -83,9 +83,9 @@ func (r *Requests) Resumed() <-chan struct{} {
 	return r.resumed
 }
 
-// Await waits for a reply until the context of the request or that of the session ends. A reply that has come counts even
-// if one of them has ended, as the session does when the server replies and closes it. open is false if the request was
-// abandoned.
+// Await waits for a reply until the context of the request or that of the session ends. A reply that has come counts
+// even if one of them has ended, as the session does when the server replies and closes it. open is false if the
+// request was abandoned.
 func Await(ctx, session context.Context, reply <-chan signal.Message) (m signal.Message, open bool, err error) {
 	select {
 	case m, open = <-reply:

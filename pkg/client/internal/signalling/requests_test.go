@@ -11,7 +11,8 @@ import (
 // attempts are enough for a random choice between two channels that are ready to be wrong once.
 const attempts = 100
 
-// TestLastReply: a reply that has come counts after the session and the wait have ended. Servers reply, and end the session.
+// TestLastReply: a reply that has come counts after the session and the wait have ended. Servers reply, and end the
+// session.
 func TestLastReply(t *testing.T) {
 	ended, end := context.WithCancelCause(t.Context())
 	kicked := &signal.Error{Code: signal.CodeKicked}

@@ -12,8 +12,8 @@ import (
 // UpdateInterval is the least time between two batches of updates. Servers take 60 viewpoints per second.
 const UpdateInterval = time.Second / 60
 
-// Updates are messages to the server of which only the newest of a kind counts, and that need no reply: viewpoints, poses and
-// the state of the uplink. Any goroutine sets them, without waiting. One goroutine sends them.
+// Updates are messages to the server of which only the newest of a kind counts, and that need no reply: viewpoints,
+// poses and the state of the uplink. Any goroutine sets them, without waiting. One goroutine sends them.
 type Updates struct {
 	// wake is signalled when an update is set.
 	wake chan struct{}

@@ -23,7 +23,8 @@ type Outlet interface {
 	PayloadType(mimeType string) (media, retransmission uint8, ok bool)
 }
 
-// line is one RTP stream that the client sends. The track on it may change. Its numbers go on, since they belong to the SSRC.
+// line is one RTP stream that the client sends. The track on it may change. Its numbers go on, since they belong to the
+// SSRC.
 type line struct {
 	outlet      Outlet
 	publication *Publication
@@ -47,7 +48,8 @@ type Outgoing struct {
 	Mark  frametrace.Mark
 }
 
-// keep puts the packet into its line's history, as it leaves. A request for a packet that has not left yet finds nothing.
+// keep puts the packet into its line's history, as it leaves. A request for a packet that has not left yet finds
+// nothing.
 func (o *Outgoing) keep(now time.Time) {
 	o.line.history.Put(feedback.Sent{
 		Sequence:    o.Header.SequenceNumber,
@@ -68,7 +70,8 @@ func (o *Outgoing) Write() { _ = o.line.outlet.Queue(&o.Header, o.Payload) }
 func newLine(o Outlet) *line {
 	return &line{
 		outlet: o,
-		// A receiver that missed the packets before an early wrap would have the wrong rollover counter (RFC 3711 section 3.3.1).
+		// A receiver that missed the packets before an early wrap would have the wrong rollover counter (RFC 3711
+		// section 3.3.1).
 		next:           uint16(rand.Uint32N(1 << 15)),
 		retransmission: feedback.RTX{Next: uint16(rand.Uint32N(1 << 15))},
 		history:        feedback.NewSendHistory(feedback.DefaultConfig().History),

@@ -18,7 +18,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// loopRig is a publication behind an emulated link in virtual time, whose server reports arrivals. Tests run it in a bubble.
+// loopRig is a publication behind an emulated link in virtual time, whose server reports arrivals. Tests run it in a
+// bubble.
 type loopRig struct {
 	t           *testing.T
 	u           *Uplink
@@ -36,7 +37,8 @@ type loopRig struct {
 	number uint32
 	random *rand.Rand
 
-	// offered are the bytes sent; missing are the packets that frames lack, frames those that lack none, waits what packets spent in the queue.
+	// offered are the bytes sent; missing are the packets that frames lack, frames those that lack none, waits what
+	// packets spent in the queue.
 	offered int64
 	missing map[frameKey]int
 	since   uint32
@@ -111,7 +113,8 @@ func (r *loopRig) setRate(rate float64) {
 	}
 }
 
-// run publishes 30 frames per second for a time, as long as tracks are wanted; sizes are those of a frame by quality, varied by a fifth.
+// run publishes 30 frames per second for a time, as long as tracks are wanted; sizes are those of a frame by quality,
+// varied by a fifth.
 func (r *loopRig) run(length time.Duration, sizes ...int) {
 	r.t.Helper()
 	end := time.Now().Add(length)
@@ -238,7 +241,8 @@ func (r *loopRig) gaveUp() int {
 // sizesOf are frames of 1, 2 and 4 Mbit/s at 30 per second: 28 Mbit/s for 4 tiles.
 var sizesOf = []int{4000, 8000, 16000}
 
-// expect checks what was measured over so long a time since settle: what was given up, what left per second, and that nothing came in part or late.
+// expect checks what was measured over so long a time since settle: what was given up, what left per second, and that
+// nothing came in part or late.
 func (r *loopRig) expect(what string, length time.Duration, least, most int, slowest, fastest float64) {
 	r.t.Helper()
 	gaveUp, rate, queue := r.gaveUp(), 8*float64(r.offered)/1e6/length.Seconds(), quantile(r.waits, 0.95)

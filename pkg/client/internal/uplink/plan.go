@@ -3,12 +3,15 @@ package uplink
 import "time"
 
 const (
-	// planShare is the part of the estimate that tracks may take: the rest is for retransmissions and for frames above their mean.
+	// planShare is the part of the estimate that tracks may take. The rest is for retransmissions and for frames above
+	// their mean.
 	planShare = 0.95
-	// planMargin is what a track that was given up has to fit with beside it: who returns and goes by turns costs more than the quality is worth.
+	// planMargin is the margin with which a track that was given up has to fit: a track that returns and goes by turns
+	// costs more than its quality is worth.
 	planMargin = 1.1
-	// planPatience lets an estimate dip for a moment, as it does where a host is busy: giving up and returning would cost more frames than the pacer drops
-	// out meanwhile. Tracks that take more than planExcess times what there is have less of it, three reports at 25 ms: more would be left out.
+	// planPatience ignores short dips of the estimate, as on a busy host: giving up and returning would cost more
+	// frames than the pacer drops meanwhile. If the tracks take more than planExcess times the budget,
+	// planShortPatience applies, three reports at 25 ms: the pacer would drop more.
 	planPatience      = 200 * time.Millisecond
 	planShortPatience = 75 * time.Millisecond
 	planExcess        = 1.25
@@ -18,30 +21,30 @@ const (
 type planTrack struct {
 	// publication tells publications apart, from 0.
 	publication int
-	// rate is what it takes on the wire, in bit/s, 0 as long as it is not known.
+	// rate is the rate on the wire, in bit/s, 0 while unknown.
 	rate float64
 	// kept tracks are never given up: audio, and the lowest quality of each tile.
 	kept bool
-	// wanted says that the server wants it, gaveUp that it is not sent for want of bandwidth.
+	// wanted is set if the server wants the track, gaveUp if it is not sent for lack of bandwidth.
 	wanted, gaveUp bool
 }
 
-// plan decides which tracks are sent when the uplink cannot carry all that is wanted: of each publication the highest qualities are given up first. It is
-// pure and stepped with now.
+// plan decides which tracks are sent if the uplink cannot carry all that are wanted: of each publication the highest
+// qualities are given up first. It is pure and stepped with now.
 type plan struct {
-	// exceeded is since when the tracks that are sent take more than there is, the zero time while they do not.
+	// exceeded is since when the tracks that are sent take more than the budget, the zero time while they do not.
 	exceeded time.Time
-	// fitted is how many tracks were sent after the last step: where more are wanted since, it is no dip of the estimate that is to be waited for.
+	// fitted is the number of tracks that were sent after the last step. If more are wanted since, the excess is no dip
+	// of the estimate.
 	fitted int
 	// closed are the publications of which nothing more fits, in one step.
 	closed []bool
 }
 
-// step decides about all tracks, which come in the order of their worth: lower qualities first, whatever publication they are of. budget is what
-// they may take in bit/s, 0 for everything. It tells whether anything has changed.
-//
-// What was given up returns once it fits beside all that is sent, with a margin: also what nobody wants any more since it was given up, because it
-// would be wanted again at once.
+// step decides about all tracks, which are sorted by priority: lower qualities first, of all publications. budget is
+// the rate that they may take in bit/s, 0 for no limit. It reports whether a decision has changed. A track that was
+// given up returns once it fits beside all that is sent, with a margin. So does a track that is no longer wanted since
+// it was given up, because it would be wanted again at once.
 func (p *plan) step(now time.Time, budget float64, tracks []planTrack) (changed bool) {
 	if budget == 0 {
 		p.exceeded = time.Time{}
@@ -64,7 +67,7 @@ func (p *plan) step(now time.Time, budget float64, tracks []planTrack) (changed 
 	return changed
 }
 
-// giveUp gives up what does not fit, or takes back what fits.
+// giveUp gives up tracks that do not fit, or takes back tracks that fit.
 func (p *plan) giveUp(budget float64, tracks []planTrack) (changed bool) {
 	total := p.open(tracks)
 	for i := range tracks {
@@ -98,7 +101,7 @@ func (p *plan) giveUp(budget float64, tracks []planTrack) (changed bool) {
 	return changed
 }
 
-// waits tells whether tracks take more than there is, and have not done so for long.
+// waits reports whether the tracks take more than the budget, and have not done so for long.
 func (p *plan) waits(now time.Time, budget float64, tracks []planTrack) bool {
 	sum, sent := 0.0, 0
 	for i := range tracks {
@@ -121,7 +124,7 @@ func (p *plan) waits(now time.Time, budget float64, tracks []planTrack) bool {
 	return sent <= p.fitted && now.Sub(p.exceeded) < patience
 }
 
-// open begins a step with every publication open. It returns the rate of what is sent in any case.
+// open begins a step with every publication open. It returns the rate of the tracks that are sent in any case.
 func (p *plan) open(tracks []planTrack) (total float64) {
 	p.closed = p.closed[:0]
 	for i := range tracks {

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// sizeShare is the weight of a frame in the mean size of its track's frames: a quarter of a second at 30 frames per second.
-	// intervalShare is the weight of an interval.
+	// sizeShare is the weight of a frame in the mean size of its track's frames: a quarter of a second at 30 frames per
+	// second. intervalShare is the weight of an interval.
 	sizeShare     = 1. / 8
 	intervalShare = 1. / 16
-	// shortestInterval is the least time between two frames. Tiles that are captured within it belong to one frame: cameras
-	// have 90 frames per second at most, and programs may stamp each tile by itself.
+	// shortestInterval is the least time between two frames. Tiles that are captured within it belong to one frame:
+	// cameras have 90 frames per second at most, and programs may stamp each tile by itself.
 	shortestInterval = 4 * time.Millisecond
 	// longestInterval is the least time that counts as a pause.
 	longestInterval = time.Second
@@ -26,31 +26,32 @@ const (
 	unknownInterval = time.Second / 30
 )
 
-// maxSpread bounds the time that a frame takes to leave, however slow its publication is: receivers give a frame up 150 ms
-// after its first packet, and need two thirds of that for repairs. Down to 8 frames per second 0.4 of the interval is less.
+// maxSpread bounds the time that a frame takes to leave, however slow its publication is: receivers give a frame up 150
+// ms after its first packet, and need two thirds of that for repairs. Down to 8 frames per second 0.4 of the interval
+// is less.
 const maxSpread = 50 * time.Millisecond
 
-// packetTime is the time for each packet of a long frame, if the frame interval allows: 1,200 bytes in 40 µs are 240 Mbit/s. A
-// frame of 8 MB within maxSpread would be 7,000 packets at 1.3 Gbit/s. The 208 kB that Linux gives a socket by default hold 90
-// of them, so their reader may pause for 0.6 ms at most; with packetTime, it may pause for 3.6 ms.
+// packetTime is the time for each packet of a long frame, if the frame interval allows: 1,200 bytes in 40 µs are 240
+// Mbit/s. A frame of 8 MB within maxSpread would be 7,000 packets at 1.3 Gbit/s. The 208 kB that Linux gives a socket
+// by default hold 90 of them, so their reader may pause for 0.6 ms at most; with packetTime, it may pause for 3.6 ms.
 const packetTime = 40 * time.Microsecond
 
-// packetGap bounds the time between two packets of a frame: after 10 ms of silence (feedback.NACKConfig.TailWait) a receiver
-// takes the rest of a frame for lost and asks for it. Two packets over 0.4 of a frame interval would be 13 ms apart at 30
-// frames per second.
+// packetGap bounds the time between two packets of a frame: after 10 ms of silence (feedback.NACKConfig.TailWait) a
+// receiver takes the rest of a frame for lost and asks for it. Two packets over 0.4 of a frame interval would be 13 ms
+// apart at 30 frames per second.
 const packetGap = 5 * time.Millisecond
 
 const (
-	// maxBudget bounds the time for which frames of slow publications wait for the uplink: at 10 frames per second it is one
-	// interval.
+	// maxBudget bounds the time for which frames of slow publications wait for the uplink: at 10 frames per second it
+	// is one interval.
 	maxBudget = 100 * time.Millisecond
-	// foreignBudget is the time for which frames of real video wait for the uplink. Each frame that is dropped costs all frames
-	// up to the next key frame.
+	// foreignBudget is the time for which frames of real video wait for the uplink. Each frame that is dropped costs
+	// all frames up to the next key frame.
 	foreignBudget = 500 * time.Millisecond
 )
 
-// Publication is one publication of this client: its tracks, and the lines that carry them. Tracks are numbered by tile ×
-// qualities + quality. The methods SetParity and Parity are safe for concurrent use.
+// Publication is one publication of this client: its tracks, and the lines that carry them. Tracks are numbered by tile
+// × qualities + quality. The methods SetParity and Parity are safe for concurrent use.
 type Publication struct {
 	description volumetric.Publication
 	// timestampBase is added to the RTP timestamps of all tracks: one random offset per publication.
@@ -81,8 +82,8 @@ type trackState struct {
 	restart restart
 }
 
-// NewPublication returns a publication without lines. spread is the part of the frame interval over which the packets of a
-// frame are sent. budget is how long a frame may wait for the uplink, 0 for the default.
+// NewPublication returns a publication without lines. spread is the part of the frame interval over which the packets
+// of a frame are sent. budget is how long a frame may wait for the uplink, 0 for the default.
 func NewPublication(description volumetric.Publication, spread float64, budget time.Duration) *Publication {
 	interval := unknownInterval
 	if description.FrameRate > 0 {
@@ -102,8 +103,8 @@ func NewPublication(description volumetric.Publication, spread float64, budget t
 	}
 }
 
-// budgetOf returns how long a frame of a publication may wait for the uplink: by default one frame interval, since the next
-// frame is there then. Audio always leaves.
+// budgetOf returns how long a frame of a publication may wait for the uplink: by default one frame interval, since the
+// next frame is there then. Audio always leaves.
 func budgetOf(description volumetric.Publication, interval, configured time.Duration) time.Duration {
 	switch {
 	case description.Kind == volumetric.KindAudio:
@@ -169,9 +170,9 @@ func (p *Publication) SpreadInTurn() time.Duration {
 	return p.spread / time.Duration(len(p.description.Qualities))
 }
 
-// Timestamp returns the RTP timestamp of a capture time by this host's clock. All tracks of the publication share it. It does
-// not follow the server's clock: the estimate of that clock moves, also between two tiles of one frame. Sender reports relate
-// the timestamp to the server's clock.
+// Timestamp returns the RTP timestamp of a capture time by this host's clock. All tracks of the publication share it.
+// It does not follow the server's clock: the estimate of that clock moves, also between two tiles of one frame. Sender
+// reports relate the timestamp to the server's clock.
 func (p *Publication) Timestamp(capture time.Time) uint32 {
 	rate := int64(p.description.Codec.ClockRate)
 	// Seconds and nanoseconds apart: together they would overflow 64 bits when multiplied by the rate.
@@ -179,8 +180,8 @@ func (p *Publication) Timestamp(capture time.Time) uint32 {
 	return p.timestampBase + uint32(ticks)
 }
 
-// SetParity sets how many parity packets the frames get that are written from now on, as a share of their source packets, of
-// signal.MaxParity at most. What is not a number is none.
+// SetParity sets how many parity packets the frames get that are written from now on, as a share of their source
+// packets, of signal.MaxParity at most. What is not a number is none.
 func (p *Publication) SetParity(share float64) {
 	if !(share > 0) {
 		share = 0
@@ -188,8 +189,8 @@ func (p *Publication) SetParity(share float64) {
 	p.parity.Store(math.Float64bits(min(share, signal.MaxParity)))
 }
 
-// Parity returns the number of parity packets of a frame of so many source packets. It is the number that a server forwards
-// for the same share, so no receiver gets less than it needs.
+// Parity returns the number of parity packets of a frame of so many source packets. It is the number that a server
+// forwards for the same share, so no receiver gets less than it needs.
 func (p *Publication) Parity(source int) int {
 	// A share like 0.07 is a little more in binary. The result for 100 packets is 7 all the same.
 	const rounding = 1e-9
@@ -197,8 +198,8 @@ func (p *Publication) Parity(source int) int {
 	return min(int(math.Ceil(share*float64(source)-rounding)), payload.MaxParity(source))
 }
 
-// FrameSize returns the size on the wire, in bytes, of a frame of payload v1 of that length, with its prefix and with so many
-// packets of parity.
+// FrameSize returns the size on the wire, in bytes, of a frame of payload v1 of that length, with its prefix and with
+// so many packets of parity.
 func FrameSize(length, parity int) int {
 	return length + payload.SourceFragments(length)*(payload.DescriptorSize+congestion.PacketOverhead) +
 		parity*(payload.MaxPacketSize+congestion.PacketOverhead)
@@ -213,8 +214,8 @@ func PacketsSize(payloads [][]byte) int {
 	return size
 }
 
-// rate returns the rate of the track on the wire in bit/s, as it was measured last, or as it was announced. It is 0 if neither
-// is known.
+// rate returns the rate of the track on the wire in bit/s, as it was measured last, or as it was announced. It is 0 if
+// neither is known.
 func (p *Publication) rate(track int) float64 {
 	if size := p.tracks[track].size; size > 0 {
 		return 8 * size / p.interval.Seconds()

@@ -18,7 +18,8 @@ import (
 // wireOverhead is the size of a packet on the wire beside its RTP header of 12 bytes and its payload, in bytes.
 const wireOverhead = congestion.PacketOverhead - 12
 
-// queue holds the frames and retransmissions of one peer connection until their packets leave, at the rate of the Sender.
+// queue holds the frames and retransmissions of one peer connection until their packets leave, at the rate of the
+// Sender.
 //
 // The packets of a frame get their sequence numbers when they leave, so that a frame that is dropped leaves no gap.
 type queue struct {
@@ -27,8 +28,8 @@ type queue struct {
 	// extension identifies the header extension with the transport-wide number, 0 if packets are not numbered: then the
 	// Sender has no estimator, and arriving packets have no numbers either.
 	extension uint8
-	// audio holds frames of audio, which are never held back. delayed holds frames that wait for another quality of their
-	// tile.
+	// audio holds frames of audio, which are never held back. delayed holds frames that wait for another quality of
+	// their tile.
 	audio, delayed []*heldFrame
 	// leaving are the packets that leave in this call of depart, stepped is the time of the last one.
 	leaving []Outgoing
@@ -192,7 +193,8 @@ func (q *queue) delay(f *heldFrame) {
 	q.delayed = append(q.delayed, f)
 }
 
-// resume makes the delayed frames of the tracks from first to before last of a publication begin right after the given time.
+// resume makes the delayed frames of the tracks from first to before last of a publication begin right after the given
+// time.
 func (q *queue) resume(p *Publication, first, last int, begin time.Time) {
 	for _, f := range q.delayed {
 		if f.publication == p && f.track >= first && f.track < last {

@@ -109,8 +109,8 @@ func TestUplinkKeepsTheRate(t *testing.T) {
 	}
 }
 
-// TestUplinkDropsWholeFrames offers 2 MB/s to an uplink of 1 MB/s: half of the frames leave, from first to last, and the
-// tracks take turns.
+// TestUplinkDropsWholeFrames offers 2 MB/s to an uplink of 1 MB/s: half of the frames leave, from first to last, and
+// the tracks take turns.
 func TestUplinkDropsWholeFrames(t *testing.T) {
 	u := newRig(t)
 	p, _ := published(t, u, described("body", volumetric.MIMEVolumetric, 1, 4))
@@ -274,7 +274,8 @@ func TestProbesTakeMediaFirst(t *testing.T) {
 	}
 }
 
-// TestFramesOfEndedPublicationsAreNotLeftOut: nobody is asked for a key frame of a publication that has ended while its frames waited.
+// TestFramesOfEndedPublicationsAreNotLeftOut: nobody is asked for a key frame of a publication that has ended while its
+// frames waited.
 func TestFramesOfEndedPublicationsAreNotLeftOut(t *testing.T) {
 	u := newRig(t)
 	p, _ := published(t, u, described("desk", volumetric.MIMEH264, 1, 1))

@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// FuzzUplinkReports gives the uplink reports on 200 packets, one per millisecond: whatever they say, the estimate stays within its limits, and the
-// lowest quality is sent.
+// FuzzUplinkReports gives the uplink reports on 200 packets, one per millisecond: whatever they say, the estimate stays
+// within its limits, and the lowest quality is sent.
 func FuzzUplinkReports(f *testing.F) {
 	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
 	var honest []byte
@@ -68,8 +68,8 @@ func FuzzUplinkReports(f *testing.F) {
 	})
 }
 
-// script takes a fuzzer's bytes apart into packets: how many milliseconds after the packet before, two bytes of length, the
-// packet.
+// script takes a fuzzer's bytes apart into packets: how many milliseconds after the packet before, two bytes of length,
+// the packet.
 func script(data []byte, each func(packet []byte, now time.Time)) {
 	now := epoch
 	for len(data) >= 3 {

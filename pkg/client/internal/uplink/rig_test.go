@@ -82,8 +82,8 @@ func (w *wire) Queue(h *rtp.Header, body []byte) error {
 	return nil
 }
 
-// published makes a publication whose tracks are all negotiated, with SSRCs from 100 on in steps of ten, on lines "b", "c" and
-// so on. Packets are not numbered, so that nothing is estimated and nothing limited.
+// published makes a publication whose tracks are all negotiated, with SSRCs from 100 on in steps of ten, on lines "b",
+// "c" and so on. Packets are not numbered, so that nothing is estimated and nothing limited.
 func published(t testing.TB, u *Uplink, description volumetric.Publication) (*Publication, []*wire) {
 	t.Helper()
 	p := NewPublication(description, defaultSpread, 0)

@@ -7,13 +7,13 @@ import (
 )
 
 // unannouncedShare divides the patience with a restarted quality if the program has not learned yet that the quality is
-// wanted. A program that asks before it encodes each quality, from the lowest on, asks for the next one as soon as it has
-// written one.
+// wanted. A program that asks before it encodes each quality, from the lowest on, asks for the next one as soon as it
+// has written one.
 const unannouncedShare = 4
 
-// restart is the state of a track that is wanted again. A receiver that is to be switched to the track sees the track's first
-// frame if the frame leaves before the others of its tile: a frame that has begun at another quality is not begun again. So
-// the others wait for it, once.
+// restart is the state of a track that is wanted again. A receiver that is to be switched to the track sees the track's
+// first frame if the frame leaves before the others of its tile: a frame that has begun at another quality is not begun
+// again. So the others wait for it, once.
 type restart struct {
 	// due is set until a frame of the track is written. announced is set once the program was told.
 	due, announced bool
@@ -21,12 +21,12 @@ type restart struct {
 	until time.Time
 }
 
-// patience returns how long other qualities of a tile wait for a restarted one: a frame interval, since the next frame is
-// there then.
+// patience returns how long other qualities of a tile wait for a restarted one: a frame interval, since the next frame
+// is there then.
 func (p *Publication) patience() time.Duration { return min(p.interval, maxBudget) }
 
-// announce notes that the program was told that a track is wanted. It reports whether frames of the track's tile that wait
-// may now leave at another time.
+// announce notes that the program was told that a track is wanted. It reports whether frames of the track's tile that
+// wait may now leave at another time.
 func (p *Publication) announce(track int, now time.Time) bool {
 	r := &p.tracks[track].restart
 	if !r.due || r.announced {
@@ -41,8 +41,8 @@ func (p *Publication) announce(track int, now time.Time) bool {
 	return true
 }
 
-// awaitRestarted returns when a frame of a track may begin to leave: now, unless another quality of its tile is to leave
-// first.
+// awaitRestarted returns when a frame of a track may begin to leave: now, unless another quality of its tile is to
+// leave first.
 func (p *Publication) awaitRestarted(track int, now time.Time) time.Time {
 	if p.description.Mode != volumetric.ModeAlternatives {
 		return now

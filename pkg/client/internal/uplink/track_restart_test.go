@@ -66,8 +66,9 @@ func (r *restarting) expect(wait time.Duration, want string) {
 	}
 }
 
-// TestRestartedQualitiesLeaveFirst: the first frame of a quality that is wanted again leaves before the same frame at other qualities, whichever was written first.
-// Tests that need time to pass look ahead, since frames are held from when they are written on: 33 ms at most, at 30 frames per second.
+// TestRestartedQualitiesLeaveFirst: the first frame of a quality that is wanted again leaves before the same frame at
+// other qualities, whichever was written first. Tests that need time to pass look ahead, since frames are held from
+// when they are written on: 33 ms at most, at 30 frames per second.
 func TestRestartedQualitiesLeaveFirst(t *testing.T) {
 	const soon, never = time.Millisecond, time.Hour
 	for _, quality := range []volumetric.Quality{0, 2} {
@@ -93,7 +94,8 @@ func TestRestartedQualitiesLeaveFirst(t *testing.T) {
 	}
 }
 
-// TestWhatIsRestartedIsNotWaitedForLong covers programs that write nothing, those that were not told in time, and those that need more than a frame interval.
+// TestWhatIsRestartedIsNotWaitedForLong covers programs that write nothing, those that were not told in time, and those
+// that need more than a frame interval.
 func TestWhatIsRestartedIsNotWaitedForLong(t *testing.T) {
 	const interval = time.Second / 30
 	restart := func(qualities ...volumetric.Quality) *restarting {
@@ -151,7 +153,8 @@ func TestWhatIsRestartedIsNotWaitedForLong(t *testing.T) {
 	})
 }
 
-// TestDescriptionsWaitForNoOther, since none takes another's place, and neither do codecs that leave their qualities in turn.
+// TestDescriptionsWaitForNoOther, since none takes another's place, and neither do codecs that leave their qualities in
+// turn.
 func TestDescriptionsWaitForNoOther(t *testing.T) {
 	r := newRestarting(t, volumetric.ModeDescriptions, volumetric.MIMEVolumetric)
 	r.want(1)

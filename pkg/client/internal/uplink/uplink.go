@@ -1,8 +1,9 @@
-// Package uplink sends the frames of a client's publications to the server: it gives frames to lines and packets to the pacer,
-// estimates the rate of the uplink, and decides which tracks are given up if the uplink cannot carry all that is wanted.
+// Package uplink sends the frames of a client's publications to the server: it gives frames to lines and packets to the
+// pacer, estimates the rate of the uplink, and decides which tracks are given up if the uplink cannot carry all that is
+// wanted.
 //
-// An Uplink is pure: it has no goroutine, no socket and no timer, and is stepped with now. Its owner serialises all calls,
-// those of the methods of a Publication included, except where their comments say otherwise.
+// An Uplink is pure: it has no goroutine, no socket and no timer, and is stepped with now. Its owner serialises all
+// calls, those of the methods of a Publication included, except where their comments say otherwise.
 package uplink
 
 import (
@@ -22,14 +23,14 @@ import (
 )
 
 const (
-	// PlanInterval is the least time between two decisions about the tracks. The estimate changes with reports, every 25 ms at
-	// most.
+	// PlanInterval is the least time between two decisions about the tracks. The estimate changes with reports, every
+	// 25 ms at most.
 	PlanInterval = 25 * time.Millisecond
-	// wantFactor is the rate to probe for by the rate of the tracks: enough for a track that was given up to return, and the
-	// share that is left free.
+	// wantFactor is the rate to probe for by the rate of the tracks: enough for a track that was given up to return,
+	// and the share that is left free.
 	wantFactor = planMargin / planShare * 1.05
-	// gaveUpInterval and estimateInterval are the least times between two messages to the server: about the tracks that were
-	// given up, and about an estimate that has changed by estimateChange.
+	// gaveUpInterval and estimateInterval are the least times between two messages to the server: about the tracks that
+	// were given up, and about an estimate that has changed by estimateChange.
 	gaveUpInterval   = 100 * time.Millisecond
 	estimateInterval = time.Second
 	estimateChange   = 0.1
@@ -42,15 +43,15 @@ type Uplink struct {
 	queue  queue
 	// counts has the probe bytes of former connections only.
 	counts Counts
-	// publications are those that have lines, sorted by name. plan decides which tracks are sent, as of planned. tracks and
-	// owners are the slices of the plan.
+	// publications are those that have lines, sorted by name. plan decides which tracks are sent, as of planned. tracks
+	// and owners are the slices of the plan.
 	publications []*Publication
 	plan         plan
 	planned      time.Time
 	tracks       []planTrack
 	owners       []ownTrack
-	// told is the time of the last message to the server, toldEstimate its estimate. untold is set if tracks were given up or
-	// taken back since.
+	// told is the time of the last message to the server, toldEstimate its estimate. untold is set if tracks were given
+	// up or taken back since.
 	told         time.Time
 	toldEstimate volumetric.Bitrate
 	untold       bool
@@ -59,16 +60,16 @@ type Uplink struct {
 	lineBySSRC map[uint32]*line
 }
 
-// Counts counts frames that were written and not sent, and the bytes sent beside frames. client.UplinkCounts describes the
-// fields.
+// Counts counts frames that were written and not sent, and the bytes sent beside frames. client.UplinkCounts describes
+// the fields.
 type Counts struct {
 	Paused, GivenUp int64
 	Dropped         int64
 	ProbeBytes      int64
 }
 
-// New returns an uplink without lines. plan is how the packets of a frame are spread. clock turns capture times into the
-// server's time.
+// New returns an uplink without lines. plan is how the packets of a frame are spread. clock turns capture times into
+// the server's time.
 func New(plan pacing.Plan, clock *hostclock.Clock, now time.Time) *Uplink {
 	u := &Uplink{pacing: plan, clock: clock}
 	u.clear(now)
@@ -90,8 +91,8 @@ func (u *Uplink) clear(now time.Time) {
 	u.publications, u.plan, u.planned = nil, plan{}, time.Time{}
 }
 
-// Number sets the identifier of the header extension that numbers packets, 0 for none, and starts the estimate with the first
-// one.
+// Number sets the identifier of the header extension that numbers packets, 0 for none, and starts the estimate with the
+// first one.
 func (u *Uplink) Number(extension uint8, config congestion.Config, now time.Time) {
 	u.queue.number(extension, config, now)
 }
@@ -99,8 +100,8 @@ func (u *Uplink) Number(extension uint8, config congestion.Config, now time.Time
 // Extension returns the identifier of the header extension that numbers packets, 0 for none.
 func (u *Uplink) Extension() uint8 { return u.queue.extension }
 
-// Attach gives a line to a track of a publication, or to none if the publication is nil. outlet is the line's stream; it may
-// be nil if the line exists.
+// Attach gives a line to a track of a publication, or to none if the publication is nil. outlet is the line's stream;
+// it may be nil if the line exists.
 func (u *Uplink) Attach(mid string, outlet Outlet, p *Publication, tile int, quality volumetric.Quality) {
 	l := u.lines[mid]
 	if l == nil {
@@ -169,7 +170,8 @@ func (u *Uplink) Wanted(p *Publication, track int, now time.Time) bool {
 // Undecided reports whether Weigh has yet to decide which tracks are sent, since the last change of what is wanted.
 func (u *Uplink) Undecided() bool { return u.planned.IsZero() && u.queue.numbers() }
 
-// Measure measures a frame of a track, whether or not it is sent: its size on the wire in bytes, and when it was captured.
+// Measure measures a frame of a track, whether or not it is sent: its size on the wire in bytes, and when it was
+// captured.
 func (u *Uplink) Measure(p *Publication, track int, capture time.Time, size int) {
 	p.measure(track, capture, size)
 }
@@ -196,8 +198,8 @@ type Frame struct {
 	Payloads [][]byte
 	// Spread is how long the frame takes to leave.
 	Spread time.Duration
-	// InTurn makes the frame leave after those of the same tile that are under way. Without, the first frame of a quality that
-	// is wanted again leaves before the others of its tile.
+	// InTurn makes the frame leave after those of the same tile that are under way. Without, the first frame of a
+	// quality that is wanted again leaves before the others of its tile.
 	InTurn bool
 	// Times is nil if the frame is not traced.
 	Times *frametrace.Sent
@@ -236,8 +238,8 @@ func (u *Uplink) Enqueue(f Frame, now time.Time) {
 	}
 }
 
-// reorder makes the frames of a track's tile that wait for another quality leave after those that are under way, once there
-// is none to wait for.
+// reorder makes the frames of a track's tile that wait for another quality leave after those that are under way, once
+// there is none to wait for.
 func (u *Uplink) reorder(p *Publication, track int, now time.Time) {
 	first, last := p.tile(track)
 	u.queue.resume(p, first, last, p.awaited(track, now))
@@ -285,7 +287,8 @@ func (u *Uplink) Depart(now time.Time, packets []Outgoing) []Outgoing {
 // Due returns when the next packet leaves. It is not ok if none waits and no probe is under way.
 func (u *Uplink) Due() (at time.Time, ok bool) { return u.queue.due() }
 
-// CountDropped counts the frames that were dropped, and returns their tracks that need a key frame: those of real video.
+// CountDropped counts the frames that were dropped, and returns their tracks that need a key frame: those of real
+// video.
 func (u *Uplink) CountDropped() (tracks []signal.OwnTrack) {
 	for _, d := range u.queue.dropped {
 		u.counts.Dropped++
@@ -312,8 +315,8 @@ func (u *Uplink) AppendReports(packets []rtcp.Packet, now time.Time) []rtcp.Pack
 	return packets
 }
 
-// Weigh decides which tracks are sent, and the rate to probe for. It reports whether tracks were given up or taken back, and
-// returns the message for the server, nil for none.
+// Weigh decides which tracks are sent, and the rate to probe for. It reports whether tracks were given up or taken
+// back, and returns the message for the server, nil for none.
 func (u *Uplink) Weigh(now time.Time) (changed bool, message *signal.Uplink) {
 	if now.Sub(u.planned) < PlanInterval {
 		return false, nil

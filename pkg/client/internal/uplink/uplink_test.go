@@ -10,7 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestTheServerIsToldOfTheUplink: what was given up at once, the rate when it has changed by a tenth, and everything anew after a new beginning.
+// TestTheServerIsToldOfTheUplink: what was given up at once, the rate when it has changed by a tenth, and everything
+// anew after a new beginning.
 func TestTheServerIsToldOfTheUplink(t *testing.T) {
 	u := newRig(t)
 	p, _ := published(t, u, described("body", volumetric.MIMEVolumetric, 1, 2))
