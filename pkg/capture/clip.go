@@ -10,28 +10,29 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// footage is frames in files. Load replaces the shot by one frame and names the file in its error; several goroutines call it at once. Coordinates are finite.
+// footage is a sequence of frames in files. Load replaces the shot by one frame; its error names
+// the file. Several goroutines call Load concurrently. Coordinates are finite.
 type footage interface {
 	Len() int
 	Load(index int, into *shot) error
 	Close() error
 }
 
-// shot is what there is of a frame.
+// shot is the content of one frame.
 type shot struct {
 	cloud  pointcloud.Cloud
-	images []depth.Image // empty unless they were asked for
+	images []depth.Image // empty unless requested
 }
 
-// pointBytes and pixelBytes are the memory of one point, three float32 and three bytes, and of one pixel, a depth and a colour. Labels and sources
-// take two bytes each.
+// pointBytes is the memory of one point: three float32 and three bytes. pixelBytes is the memory of
+// one pixel: a depth and a colour. Labels and sources take two bytes each.
 const (
 	pointBytes = 15
 	pixelBytes = 5
 	labelBytes = 2
 )
 
-// bytes is the memory that a copy of the shot takes.
+// bytes returns the memory of a copy of the shot.
 func (s *shot) bytes() int64 {
 	size := s.cloud.Len()*pointBytes + (len(s.cloud.Labels)+len(s.cloud.Sources))*labelBytes
 	for _, m := range s.images {
@@ -40,7 +41,7 @@ func (s *shot) bytes() int64 {
 	return int64(size)
 }
 
-// copyFrom makes the shot an equal of another, in memory of its own that is used again.
+// copyFrom makes the shot a copy of another shot and reuses its own memory.
 func (s *shot) copyFrom(other *shot) {
 	s.cloud.CopyFrom(&other.cloud)
 	s.images = copyImages(s.images, other.images)
@@ -54,22 +55,24 @@ func copyImages(into, from []depth.Image) []depth.Image {
 	return into
 }
 
-// clip is footage in a loop, as far as possible from memory.
+// clip plays footage in a loop, from memory as far as possible.
 type clip struct {
 	footage footage
 	limit   int // points per frame, 0 = all
 	seed    int
-	kept    []*shot // by frame, nil where it did not fit into memory
+	kept    []*shot // by frame, nil if the frame did not fit into memory
 	box     volumetric.BoundingBox
 	points  int   // of the largest frame
 	coming  []int // frames of the read-ahead window that are not in memory
 	ahead   readAhead
 }
 
-// shuffled is footage whose clouds come in random order already; one that is larger than wanted is cut off.
+// shuffled marks footage whose clouds are already in random order. A cloud larger than the limit is
+// truncated.
 type shuffled interface{ shuffled() }
 
-// newClip loads every frame once, keeps as many as fit into memory, and measures the box that holds them all.
+// newClip loads every frame once, keeps as many frames as fit into memory, and computes the box
+// that contains all frames.
 func newClip(frames footage, options Options) (*clip, error) {
 	c := &clip{footage: frames, limit: options.Points, seed: options.Seed, kept: make([]*shot, frames.Len())}
 	c.ahead.load = c.load

@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// reel is footage whose frame i has 10+i points, at x = i and y = 0, 1, 2 ….
+// reel is a recording whose frame i has 10+i points, at x = i and y = 0, 1, 2 ….
 type reel struct {
 	frames int
 	empty  bool
@@ -22,7 +22,7 @@ type reel struct {
 	loads  atomic.Int64 // finished
 	active atomic.Int64
 	most   atomic.Int64
-	gate   chan struct{} // where set, every load takes one from it
+	gate   chan struct{} // if set, every load receives one value from it
 	mutex  sync.Mutex
 }
 
@@ -87,7 +87,8 @@ func TestClipPlaysTheSameFromMemoryAndFromFiles(t *testing.T) {
 			cloud := frame.Cloud
 			if limit == 1<<20 {
 				reference = append(reference, cloud)
-			} else if !slices.Equal(cloud.Positions, reference[i].Positions) || !slices.Equal(cloud.Colors, reference[i].Colors) {
+			} else if !slices.Equal(cloud.Positions, reference[i].Positions) ||
+				!slices.Equal(cloud.Colors, reference[i].Colors) {
 				t.Errorf("limit %d: frame %d differs from the one in memory", limit, number)
 			}
 			index := int(number % frames)
@@ -129,7 +130,7 @@ func TestClipReadsAhead(t *testing.T) {
 	if got := r.loads.Load() - before; got != readAheadFrames {
 		t.Errorf("one Read led to %d loads, expected %d", got, readAheadFrames)
 	}
-	// The next frame is there, though the loads of those after it are stuck.
+	// The next frame is available although the loads of later frames are blocked.
 	if err := clip.render(t.Context(), 1, &frame); err != nil || frame.Cloud.Positions[0][0] != 1 {
 		t.Errorf("frame 1: %v, error %v", frame.Cloud.Positions, err)
 	}
@@ -149,7 +150,7 @@ func TestClipStopsWaitingWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var frame Frame
-	for _, number := range []int64{0, 5, 8} { // each leaves loads behind that nobody waits for
+	for _, number := range []int64{0, 5, 8} { // each leaves unused loads behind
 		if err := clip.render(ctx, number, &frame); !errors.Is(err, context.Canceled) {
 			t.Errorf("frame %d: got %v, expected %v", number, err, context.Canceled)
 		}
@@ -169,7 +170,11 @@ func TestClipErrors(t *testing.T) {
 		broken[index] = fmt.Errorf("frame_%d.ply: torn", index)
 	}
 	for range 20 {
-		if _, err := newClip(&reel{frames: 20, broken: broken}, Options{}); err == nil || !strings.Contains(err.Error(), "frame_3.ply") {
+		if _, err := newClip(
+			&reel{frames: 20, broken: broken},
+			Options{},
+		); err == nil ||
+			!strings.Contains(err.Error(), "frame_3.ply") {
 			t.Fatalf("three broken frames: got %v, expected the first one's error", err)
 		}
 	}

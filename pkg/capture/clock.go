@@ -5,20 +5,21 @@ import (
 	"time"
 )
 
-// Clock is the time that a source lives in. Tests pass one that they move by hand.
+// Clock is the clock of a source. Tests pass a clock that they advance explicitly.
 type Clock interface {
 	Now() time.Time
-	// Wait returns nil once the clock has reached the time, or the context's error if that ends before.
+	// Wait returns nil when the clock has reached the time, or the context's error if the context
+	// ends before.
 	Wait(ctx context.Context, until time.Time) error
 }
 
-// SystemClock is the computer's clock.
+// SystemClock is the clock of the computer.
 type SystemClock struct{}
 
-// Now is time.Now.
+// Now returns time.Now.
 func (SystemClock) Now() time.Time { return time.Now() }
 
-// Wait sleeps on a timer, by the monotonic clock where the time carries its reading.
+// Wait waits for a timer, by the monotonic clock if the time contains its reading.
 func (SystemClock) Wait(ctx context.Context, until time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// handClock is a clock that stands still until somebody waits on it or moves it.
+// handClock is a clock that advances only when it is waited on or set.
 type handClock struct{ now time.Time }
 
 func newHandClock() *handClock { return &handClock{now: time.Unix(1_700_000_000, 0)} }

@@ -9,8 +9,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// BenchmarkDepthToCloud is what a live depth camera's frame takes from its images to a cloud: depth and colours of a real seated person, 512 × 424,
-// background, flying pixels and specks removed, points in random order, all of them or 40,000.
+// BenchmarkDepthToCloud measures the processing of one frame of a live depth camera, from its
+// images to a cloud: depth and colours of a real seated person, 512 × 424, without background,
+// flying pixels and specks, points in random order, all of them or 40,000.
 func BenchmarkDepthToCloud(b *testing.B) {
 	folder, err := rgbd.OpenFolder(testData(b, "seated-human", "rgbd"))
 	if err != nil {

@@ -10,17 +10,19 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/synthetic"
 )
 
-// kind is one row of the table of sources: what stands before the colon, what stands after it, and how to open it.
+// kind is one row of the table of sources: the name before the colon, the argument after the colon,
+// and functions that open the source.
 type kind struct {
 	name     string
-	argument string // empty: the source takes none
-	optional bool   // the argument may be left out
+	argument string // empty if the source takes no argument
+	optional bool   // the argument may be omitted
 	open     func(clock Clock, argument string, options Options) (Source, error)
-	// camera opens the source as one of several cameras; nil where it is none.
+	// camera opens the source as one of several cameras; nil if the source is not a camera
+	// recording.
 	camera func(name, argument string) (recording, error)
 }
 
-// kinds are the sources that exist. A new source is a new row.
+// kinds contains all sources. A new source is a new row.
 var kinds = []kind{
 	{name: "synthetic", open: openSynthetic},
 	{name: "ply", argument: "DIR", open: openPLY},
@@ -31,7 +33,7 @@ var kinds = []kind{
 	{name: "realsense", argument: "FILE", optional: true, open: openRealSense},
 }
 
-// Kinds lists how the sources that exist are written, for instance "ply:DIR".
+// Kinds returns the syntax of all sources, for example "ply:DIR".
 func Kinds() []string {
 	var names []string
 	for _, k := range kinds {
@@ -50,18 +52,20 @@ func (k kind) usage() string {
 	return k.name + ":" + k.argument
 }
 
-// Open opens a source by its specification, such as "synthetic" or "ply:DIR", on the computer's clock. Sources of files read every frame
-// once before it returns, in parallel, so that a broken file is an error here and not in the middle of a conference.
+// Open opens a source by its specification, such as "synthetic" or "ply:DIR", on the computer's
+// clock. Sources of files read every frame once before Open returns, in parallel, so that a broken
+// file results in an error of Open and not in the middle of a conference.
 //
-// Several recordings of cameras, written one after another with commas between them, become one: "rgbd:left,rgbd:right". A camera's name is
-// that of its folder or file; where that will not do, it stands before the kind: "left=rgbd:monday/rgbd".
+// Several camera recordings, separated by commas, are merged: "rgbd:left,rgbd:right". The name of a
+// camera is the name of its folder or file, unless a name precedes the kind:
+// "left=rgbd:monday/rgbd".
 //
-// Errors are around ErrUnknownSource, ErrArgument or ErrOptions, or name the file that is wrong.
+// Errors wrap ErrUnknownSource, ErrArgument or ErrOptions, or name the invalid file.
 func Open(spec string, options Options) (Source, error) {
 	return OpenOn(SystemClock{}, spec, options)
 }
 
-// OpenOn is Open on a clock of the caller's.
+// OpenOn opens a source as Open does, on the given clock.
 func OpenOn(clock Clock, spec string, options Options) (Source, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -76,7 +80,8 @@ func OpenOn(clock Clock, spec string, options Options) (Source, error) {
 	return parts[0].kind.open(clock, parts[0].argument, options)
 }
 
-// The synthetic figure has no rate of its own, nor have PLY files: both play at what is usual in conferences.
+// The synthetic figure and PLY files have no frame rate of their own. Both are played at the usual
+// rate of conferences.
 const defaultFPS = 30
 
 func openSynthetic(clock Clock, _ string, options Options) (Source, error) {
@@ -98,7 +103,8 @@ func openSynthetic(clock Clock, _ string, options Options) (Source, error) {
 	}), nil
 }
 
-// performance is the synthetic figure as content: its time is the frame's deadline, counted from the first frame.
+// performance is the synthetic figure as content. Its time is the frame's deadline, counted from
+// the first frame.
 type performance struct {
 	figure *synthetic.Figure
 	rate   float64
@@ -118,7 +124,12 @@ func openPLY(clock Clock, dir string, options Options) (Source, error) {
 		return nil, err
 	}
 	description := fmt.Sprintf("%d PLY frames from %s", folder.Len(), dir)
-	return openClip(clock, plyFolder{folder}, Info{Description: description, FrameRate: options.rate(defaultFPS)}, options)
+	return openClip(
+		clock,
+		plyFolder{folder},
+		Info{Description: description, FrameRate: options.rate(defaultFPS)},
+		options,
+	)
 }
 
 // plyFolder is a folder of PLY files as footage.
@@ -130,7 +141,7 @@ func (f plyFolder) Load(index int, into *shot) error {
 	return f.Folder.Load(index, &into.cloud)
 }
 
-// Close implements footage: no file stays open.
+// Close implements footage. No file stays open.
 func (f plyFolder) Close() error { return nil }
 
 // openGLB samples an animated mesh.
@@ -157,10 +168,10 @@ func (m mesh) Load(index int, into *shot) error {
 	return m.Figure.Load(index, &into.cloud)
 }
 
-// Close implements footage: no file stays open.
+// Close implements footage. No file stays open.
 func (m mesh) Close() error { return nil }
 
-// openClip plays footage. It closes the footage where that fails.
+// openClip plays footage. On error it closes the footage.
 func openClip(clock Clock, frames footage, info Info, options Options) (Source, error) {
 	source, err := playClip(clock, frames, info, options)
 	if err != nil {

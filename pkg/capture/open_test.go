@@ -22,7 +22,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// testData gives the path of a folder of the test data, or skips the test.
+// testData returns the path of a folder of the test data, or skips the test.
 func testData(t testing.TB, elements ...string) string {
 	t.Helper()
 	root := os.Getenv("VOLSFU_TESTDATA")
@@ -53,12 +53,18 @@ func TestOpenErrors(t *testing.T) {
 		err     error
 		says    string
 	}{
-		{"", DefaultOptions(), ErrUnknownSource, "expected synthetic or ply:DIR or rgbd:DIR or kinect:FILE.mkv or glb:FILE or replay:FILE or realsense[:FILE]"},
+		{
+			"",
+			DefaultOptions(),
+			ErrUnknownSource,
+			"expected synthetic or ply:DIR or rgbd:DIR or kinect:FILE.mkv or glb:FILE or replay:FILE or " +
+				"realsense[:FILE]",
+		},
 		{"lidar", DefaultOptions(), ErrUnknownSource, `"lidar"`},
 		{"kinect", DefaultOptions(), ErrArgument, "expected kinect:FILE.mkv"},
-		{"left=synthetic", DefaultOptions(), ErrArgument, "no recording of a camera"},
+		{"left=synthetic", DefaultOptions(), ErrArgument, "is not a camera recording"},
 		{"=rgbd:" + empty, DefaultOptions(), ErrArgument, "empty name"},
-		{"rgbd:" + empty + ",ply:" + empty, DefaultOptions(), ErrArgument, `"ply:DIR" is no recording of a camera`},
+		{"rgbd:" + empty + ",ply:" + empty, DefaultOptions(), ErrArgument, `"ply:DIR" is not a camera recording`},
 		{"kinect:" + torn, DefaultOptions(), kinect.ErrMatroska, torn},
 		{"glb:" + torn + "/frame_1.ply", DefaultOptions(), glb.ErrFile, "frame_1.ply"},
 		{"replay:" + torn + "/frame_1.ply", DefaultOptions(), journal.ErrJournal, "frame_1.ply"},
@@ -89,7 +95,10 @@ func TestOpenErrors(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	if got := Kinds(); !slices.Equal(got, []string{"synthetic", "ply:DIR", "rgbd:DIR", "kinect:FILE.mkv", "glb:FILE", "replay:FILE", "realsense[:FILE]"}) {
+	if got := Kinds(); !slices.Equal(
+		got,
+		[]string{"synthetic", "ply:DIR", "rgbd:DIR", "kinect:FILE.mkv", "glb:FILE", "replay:FILE", "realsense[:FILE]"},
+	) {
 		t.Errorf("got %v", got)
 	}
 }
@@ -104,7 +113,8 @@ func TestOpenSynthetic(t *testing.T) {
 	}
 	defer source.Close()
 	info := source.Info()
-	if info.FrameRate != 30 || info.Points != 1000 || info.Box != synthetic.Box() || !strings.Contains(info.Description, "1000 points") {
+	if info.FrameRate != 30 || info.Points != 1000 || info.Box != synthetic.Box() ||
+		!strings.Contains(info.Description, "1000 points") {
 		t.Errorf("info is %+v", info)
 	}
 	figure, err := synthetic.New(synthetic.Config{Points: 1000, Seed: 3})
@@ -118,7 +128,8 @@ func TestOpenSynthetic(t *testing.T) {
 			t.Fatal(err)
 		}
 		figure.At(time.Duration(float64(number)*1e9/30), &expected)
-		if !slices.Equal(frame.Cloud.Positions, expected.Positions) || !slices.Equal(frame.Cloud.Colors, expected.Colors) {
+		if !slices.Equal(frame.Cloud.Positions, expected.Positions) ||
+			!slices.Equal(frame.Cloud.Colors, expected.Colors) {
 			t.Errorf("frame %d is not the figure at its deadline", number)
 		}
 	}
@@ -127,7 +138,7 @@ func TestOpenSynthetic(t *testing.T) {
 	}
 }
 
-// inside tells whether the box holds all points.
+// inside reports whether the box contains all points.
 func inside(cloud *pointcloud.Cloud, box volumetric.BoundingBox) bool {
 	bounds := cloud.Bounds()
 	for axis := range 3 {
@@ -138,7 +149,8 @@ func inside(cloud *pointcloud.Cloud, box volumetric.BoundingBox) bool {
 	return true
 }
 
-// excerpt is a folder with every fifth pair of a recording, up to a number of them: all would take the race detector many seconds.
+// excerpt returns a folder with every fifth pair of a recording, up to the given number: with the
+// race detector, all pairs would take many seconds.
 func excerpt(t *testing.T, recording string, pairs int) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -9,26 +9,30 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/synthetic"
 )
 
-// MaxFPS is the highest frame rate: a publication's description admits no more.
+// MaxFPS is the maximum frame rate, which is also the limit in a publication's description.
 const MaxFPS = 1000
 
-// Options say how a source is played. What a source has no use for, it ignores.
+// Options determine how a source is played. A source ignores options that it does not use.
 type Options struct {
-	FPS         float64 `yaml:"fps" help:"frames per second; 0 takes the source's own rate"`
-	Points      int     `yaml:"points" help:"points per frame; larger frames of files are sampled down evenly; 0 takes all (synthetic: 40000)"`
-	Seed        int     `yaml:"seed" help:"what is random about the source: order of points, looks and motion of the synthetic figure"`
-	MemoryLimit int     `yaml:"memory_limit" help:"bytes of decoded frames that a source of files keeps in memory; the rest is read ahead while playing"`
-	// Background says what of depth images is not the object. An rgbd recording's own near_m and far_m hold where it has no range.
+	FPS         float64 `yaml:"fps" help:"frames per second; 0 means the rate of the source"`
+	Points      int     `yaml:"points" help:"points per frame; larger frames are sampled evenly; 0 keeps all (synthetic: 40000)"`
+	Seed        int     `yaml:"seed" help:"seed of the order of points, and of the looks and motion of the synthetic figure"`
+	MemoryLimit int     `yaml:"memory_limit" help:"bytes of decoded frames kept in memory; other frames are read ahead"`
+	// Background specifies the parts of depth images that are not the object. If the background has
+	// no range, an rgbd recording's own near_m and far_m apply.
 	Background depth.Background `yaml:"-"`
-	// Calibration is a file that says where cameras stand, see depth.ParseCalibration; without, every camera stands at the origin.
-	Calibration string `yaml:"calibration" help:"rgbd, kinect, realsense: file that says where cameras stand, in YAML or JSON"`
-	// RealSense says which cameras capture, and how. The rate is FPS where that is not 0, and the calibration that of Calibration.
+	// Calibration is a file with the poses of cameras (see depth.ParseCalibration). Without it
+	// every camera is at the origin.
+	Calibration string `yaml:"calibration" help:"rgbd, kinect, realsense: YAML or JSON file with the poses of cameras"`
+	// RealSense configures the RealSense cameras. Its rate is replaced by FPS unless FPS is 0, and
+	// its calibration by Calibration if set.
 	RealSense realsense.Config `yaml:"-"`
-	// Images asks for Frame.Images.
-	Images bool `yaml:"images" help:"hand out depth images beside the points made of them"`
+	// Images requests Frame.Images.
+	Images bool `yaml:"images" help:"return depth images with the points"`
 }
 
-// DefaultOptions play a source as it is. 512 MiB hold 36 million points of 15 bytes: 500 frames of a depth camera's 70,000.
+// DefaultOptions plays a source unchanged. 512 MiB hold 36 million points of 15 bytes: 500 frames
+// of a depth camera's 70,000.
 func DefaultOptions() Options {
 	return Options{MemoryLimit: 512 << 20, RealSense: realsense.DefaultConfig()}
 }
@@ -45,7 +49,7 @@ func (o Options) validate() error {
 	return nil
 }
 
-// rate is the frame rate to play at, given the source's own.
+// rate returns the frame rate of playback, given the source's own rate.
 func (o Options) rate(own float64) float64 {
 	if o.FPS > 0 {
 		return o.FPS

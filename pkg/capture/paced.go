@@ -6,22 +6,24 @@ import (
 	"time"
 )
 
-// content is what a paced source shows: a cloud for every frame number, in any order.
+// content renders the frames of a paced source by frame number, in any order.
 type content interface {
-	// render replaces the frame's cloud and images by those of this number. It is called by one goroutine at a time.
+	// render replaces the frame's cloud and images by those of the given number. One goroutine at a
+	// time calls render.
 	render(ctx context.Context, number int64, into *Frame) error
 	close() error
 }
 
-// schedule says when frames are due. Every deadline is counted from the start, so that waking late never moves the ones after it.
+// schedule determines the deadlines of frames. Every deadline is counted from the start, so that a
+// late wake-up does not delay later frames.
 type schedule interface {
-	// due is the deadline of a frame.
+	// due returns the deadline of a frame.
 	due(start time.Time, number int64) time.Time
-	// newest is the number of the latest frame that is due, negative before the start.
+	// newest returns the number of the latest frame that is due, negative before the start.
 	newest(start, now time.Time) int64
 }
 
-// steady is so many frames per second.
+// steady is a schedule with a constant rate in frames per second.
 type steady float64
 
 // due implements schedule. The product is exact to the nanosecond for the first 104 days (2^53 ns).
@@ -32,7 +34,7 @@ func (rate steady) due(start time.Time, number int64) time.Time {
 // newest implements schedule.
 func (rate steady) newest(start, now time.Time) int64 {
 	number := int64(now.Sub(start).Seconds() * float64(rate))
-	// The division rounds: settle on the frame whose interval holds now.
+	// The division rounds: find the frame whose interval contains now.
 	for rate.due(start, number).After(now) {
 		number--
 	}
@@ -42,10 +44,10 @@ func (rate steady) newest(start, now time.Time) int64 {
 	return number
 }
 
-// timetable is deadlines as they were once, again and again.
+// timetable is a schedule that repeats recorded deadlines.
 type timetable struct {
 	times  []time.Duration // ascending from 0
-	period time.Duration   // after the last one
+	period time.Duration   // longer than the last time
 }
 
 // due implements schedule.
@@ -64,7 +66,7 @@ func (t timetable) newest(start, now time.Time) int64 {
 	return int64(since/t.period)*int64(len(t.times)) + int64(later) - 1
 }
 
-// paced makes a Source of content by waiting for each frame's deadline.
+// paced is a Source that waits for each frame's deadline and renders its content.
 type paced struct {
 	clock    Clock
 	content  content
@@ -75,7 +77,7 @@ type paced struct {
 	closed   bool
 }
 
-// newPaced plays content at the frame rate.
+// newPaced returns a source that plays content at the frame rate.
 func newPaced(clock Clock, content content, info Info) *paced {
 	return &paced{clock: clock, content: content, info: info, schedule: steady(info.FrameRate)}
 }
@@ -83,7 +85,7 @@ func newPaced(clock Clock, content content, info Info) *paced {
 // Info implements Source.
 func (p *paced) Info() Info { return p.info }
 
-// Read implements Source. The first frame is due when it is first called.
+// Read implements Source. The first frame is due at the first call.
 func (p *paced) Read(ctx context.Context, frame *Frame) error {
 	if p.closed {
 		return ErrClosed
@@ -97,7 +99,8 @@ func (p *paced) Read(ctx context.Context, frame *Frame) error {
 	now := p.clock.Now()
 	frame.Number = max(p.next, p.schedule.newest(p.start, now))
 	frame.Skipped = frame.Number - p.next
-	// Counted back from now, the wall clock part follows a clock that was set since the start; the monotonic part is the deadline's.
+	// Counted back from now, the wall clock reading follows a clock that was set since the start;
+	// the monotonic reading is that of the deadline.
 	frame.Capture = now.Add(p.schedule.due(p.start, frame.Number).Sub(now))
 	p.next = frame.Number + 1
 	return p.content.render(ctx, frame.Number, frame)

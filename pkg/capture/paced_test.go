@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// numbered is content whose only point tells the number of its frame. It takes its time on the clock.
+// numbered is content with the frame number in its only point. Each load takes time on the clock.
 type numbered struct {
 	clock  *handClock
 	takes  time.Duration
@@ -55,7 +55,8 @@ func TestTimetable(t *testing.T) {
 			t.Errorf("frame %d is due after %d ns, expected %d", number, got, due)
 		}
 	}
-	for since, newest := range map[time.Duration]int64{-1: -1, 0: 0, 9: 0, 10: 2, 34: 2, 35: 3, 49: 3, 50: 4, 61: 6, 5_000_000_085: 400_000_007} {
+	for since, newest := range map[time.Duration]int64{-1: -1, 0: 0, 9: 0, 10: 2, 34: 2, 35: 3, 49: 3, 50: 4, 61: 6,
+		5_000_000_085: 400_000_007} {
 		if got := table.newest(start, start.Add(since)); got != newest {
 			t.Errorf("after %d ns the newest frame is %d, expected %d", since, got, newest)
 		}
@@ -73,7 +74,13 @@ func TestPacedDeliversEveryFrameInTime(t *testing.T) {
 		}
 		due := start.Add(time.Duration(number) * time.Second / 30)
 		if frame.Number != number || frame.Skipped != 0 || frame.Capture.Sub(due).Abs() > time.Nanosecond {
-			t.Fatalf("frame %d: number %d, skipped %d, captured %v from its deadline", number, frame.Number, frame.Skipped, frame.Capture.Sub(due))
+			t.Fatalf(
+				"frame %d: number %d, skipped %d, captured %v from its deadline",
+				number,
+				frame.Number,
+				frame.Skipped,
+				frame.Capture.Sub(due),
+			)
 		}
 		if frame.Cloud.Len() != 1 || frame.Cloud.Positions[0][0] != float32(number) {
 			t.Fatalf("frame %d shows %v", number, frame.Cloud.Positions)
@@ -94,7 +101,7 @@ func TestPacedSkipsToTheNewestFrame(t *testing.T) {
 		{0, 1, 0, 100 * time.Millisecond},
 		{40 * time.Millisecond, 2, 0, 200 * time.Millisecond},
 		{130 * time.Millisecond, 3, 0, 330 * time.Millisecond}, // late, but no other frame is due
-		{0, 4, 0, 400 * time.Millisecond},                      // and the next one comes in time
+		{0, 4, 0, 400 * time.Millisecond},                      // and the next one is in time
 		{250 * time.Millisecond, 6, 1, 650 * time.Millisecond},
 		{0, 7, 0, 700 * time.Millisecond},
 		{time.Hour, 36_007, 35_999, time.Hour + 700*time.Millisecond},

@@ -6,12 +6,13 @@ import (
 	"sync"
 )
 
-// readAheadFrames counts the frame that is shown and those after it that are loaded at the same time: at 30 frames per second each load
-// may take 100 ms, on as many processors as there are.
+// readAheadFrames is the number of frames loaded concurrently, including the current one. At 30
+// frames per second each load may take 100 ms, on as many processors as there are.
 const readAheadFrames = 3
 
-// readAhead loads frames before they are due, each on a goroutine of its own that ends with the load. It belongs to one goroutine; a load
-// runs beside that in memory of its own, which it hands back by closing done. Never more than readAheadFrames loads are under way.
+// readAhead loads frames before they are due. Each load runs in its own goroutine, which ends with
+// the load. readAhead belongs to one goroutine; a load uses separate memory and returns it by
+// closing done. At most readAheadFrames loads run at the same time.
 type readAhead struct {
 	load    func(index int, into *shot) error
 	loading []*loading
@@ -30,7 +31,8 @@ func (r *readAhead) find(index int) int {
 	return slices.IndexFunc(r.loading, func(l *loading) bool { return l.index == index })
 }
 
-// want starts to load a frame if nobody does yet and there is room. Loads that are done and not among the coming frames make room.
+// want starts to load a frame if it is not being loaded and there is room. Completed loads that are
+// not among the coming frames make room.
 func (r *readAhead) want(index int, coming []int) {
 	if r.find(index) >= 0 {
 		return
@@ -69,8 +71,8 @@ func (r *readAhead) release(position int) {
 	r.loading = slices.Delete(r.loading, position, position+1)
 }
 
-// take waits for a frame, which stays valid until the next want. After a jump the room may be full of frames that
-// nobody waits for any more: then it waits for the oldest of them first.
+// take waits for a frame. The result is valid until the next want. After a jump all loads may be of
+// frames that are no longer needed; take then waits for the oldest load first.
 func (r *readAhead) take(ctx context.Context, index int) (*shot, error) {
 	for {
 		r.want(index, nil)
@@ -88,5 +90,5 @@ func (r *readAhead) take(ctx context.Context, index int) (*shot, error) {
 	}
 }
 
-// wait returns once no load is under way.
+// wait returns when no load is running.
 func (r *readAhead) wait() { r.running.Wait() }

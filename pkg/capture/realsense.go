@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// takes are what RealSense cameras or a recording of them see.
+// takes is a sequence of images from RealSense cameras or from a recording.
 type takes interface {
 	Cameras() []depth.Camera
 	FrameRate() float64
@@ -19,7 +19,7 @@ type takes interface {
 	Close() error
 }
 
-// realSense makes a Source of takes: their images become points.
+// realSense is a Source that converts the images of takes to points.
 type realSense struct {
 	takes      takes
 	info       Info
@@ -27,13 +27,13 @@ type realSense struct {
 	projectors []*depth.Projector
 	visibility *depth.Visibility // nil with one camera
 	take       realsense.Take
-	whole      []depth.Image // the take's images, blank ones for cameras that gave none
+	whole      []depth.Image // images of the take, with blank images for cameras without an image
 	blank      []depth.Image
 	learning   bool
 	closed     bool
 }
 
-// openRealSense captures with the cameras that are plugged in or, where there is an argument, plays a recording.
+// openRealSense captures with the connected cameras, or plays a recording if there is an argument.
 func openRealSense(clock Clock, path string, options Options) (Source, error) {
 	config := options.RealSense
 	if options.Calibration != "" {
@@ -66,8 +66,8 @@ func openRealSense(clock Clock, path string, options Options) (Source, error) {
 	return s, nil
 }
 
-// farthest is how far a camera sees where nobody says how far the object is: farther, the error of stereo cameras exceeds 2 cm, and the box that
-// points are quantised in grows with it.
+// farthest is the default range of a camera. Beyond it the error of stereo cameras exceeds 2 cm,
+// and a larger range enlarges the box in which points are quantized.
 const farthest = 3.0 // metres
 
 func newRealSense(from takes, options Options) (*realSense, error) {
@@ -104,10 +104,12 @@ func newRealSense(from takes, options Options) (*realSense, error) {
 	return s, nil
 }
 
-// Info implements Source. Points is what the cameras have pixels for: nobody knows what they will see.
+// Info implements Source. Points is the number of pixels of the cameras, because the number of
+// points is not known.
 func (s *realSense) Info() Info { return s.info }
 
-// Read implements Source. Where the background is learnt, the first Read takes as many takes as that needs.
+// Read implements Source. If the background is learnt, the first Read consumes the takes required
+// for learning.
 func (s *realSense) Read(ctx context.Context, frame *Frame) error {
 	if s.closed {
 		return ErrClosed
@@ -162,10 +164,14 @@ func (s *realSense) Close() error {
 	return s.takes.Close()
 }
 
-// reachOf is the box around everything that the cameras can see of the object. A pixel's points lie on its ray, and all rays between those of the picture's rim, so
-// that the rim's ends and the cameras' own places are the corners.
+// reachOf returns the box around everything that the cameras can see of the object. A pixel's
+// points lie on its ray, and all rays lie between the rays of the border pixels. The corners are
+// therefore the ends of the border rays and the positions of the cameras.
 func reachOf(cameras []depth.Camera, background depth.Background) volumetric.BoundingBox {
-	box := volumetric.BoundingBox{Min: [3]float32{math.MaxFloat32, math.MaxFloat32, math.MaxFloat32}, Max: [3]float32{-math.MaxFloat32, -math.MaxFloat32, -math.MaxFloat32}}
+	box := volumetric.BoundingBox{
+		Min: [3]float32{math.MaxFloat32, math.MaxFloat32, math.MaxFloat32},
+		Max: [3]float32{-math.MaxFloat32, -math.MaxFloat32, -math.MaxFloat32},
+	}
 	for _, c := range cameras {
 		for v := range c.Height {
 			for u := range c.Width {
@@ -195,7 +201,8 @@ func reachOf(cameras []depth.Camera, background depth.Background) volumetric.Bou
 	return box
 }
 
-// include enlarges a box by a point and the rounding of its coordinates, which is below a millimetre within 10 km.
+// include extends a box by a point and the rounding error of its coordinates, which is below a
+// millimetre within 10 km.
 func include(box *volumetric.BoundingBox, point [3]float64) {
 	const rounding = 1e-3
 	for axis, at := range point {

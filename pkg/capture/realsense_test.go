@@ -14,8 +14,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// wallRecordings are of two cameras, of which the second stands 1 m to the right of the first and sees none of what that sees, and of which a third stands where the
-// first does. Walls are at 1.5 m.
+// wallRecordings are from cameras in front of walls at 1.5 m. The second camera is 1 m to the right
+// of the first, without overlap; the third is at the position of the first.
 func wallRecordings(t *testing.T) (dir string, options Options) {
 	t.Helper()
 	library := rstest.Library(t)
@@ -51,7 +51,8 @@ func TestRealSenseMergesCameras(t *testing.T) {
 	options.Images = true
 	source := openRecorded(t, "realsense:"+dir, options)
 	info := source.Info()
-	if len(info.Cameras) != 3 || info.FrameRate != 30 || info.Points != 3*64*48 || !strings.Contains(info.Description, dir) {
+	if len(info.Cameras) != 3 || info.FrameRate != 30 || info.Points != 3*64*48 ||
+		!strings.Contains(info.Description, dir) {
 		t.Errorf("got %+v", info)
 	}
 	var frame Frame
@@ -107,15 +108,23 @@ func TestRealSenseBackground(t *testing.T) {
 	if _, frame = read(func(o *Options) { o.Points = 500 }); frame.Cloud.Len() != 500 {
 		t.Errorf("of 500 points: got %d", frame.Cloud.Len())
 	}
-	if _, frame = read(func(o *Options) { o.Background = depth.Background{Near: 0.2, Far: 1} }); frame.Cloud.Len() != 0 {
+	if _, frame = read(
+		func(o *Options) { o.Background = depth.Background{Near: 0.2, Far: 1} },
+	); frame.Cloud.Len() != 0 {
 		t.Errorf("wall behind the range: got %d points", frame.Cloud.Len())
 	}
 	left := volumetric.BoundingBox{Min: [3]float32{-9, -9, -9}, Max: [3]float32{0, 9, 9}}
-	if source, frame = read(func(o *Options) { o.Background.Box = left }); frame.Cloud.Len() != 32*48 || source.Info().Box.Max[0] != 0 || source.Info().Box.Min[0] < -2 {
+	if source, frame = read(
+		func(o *Options) { o.Background.Box = left },
+	); frame.Cloud.Len() != 32*48 || source.Info().Box.Max[0] != 0 ||
+		source.Info().Box.Min[0] < -2 {
 		t.Errorf("left half: got %d points in %v", frame.Cloud.Len(), source.Info().Box)
 	}
-	// The wall comes nearer by a millimetre per frame, which is no object yet.
-	if _, frame = read(func(o *Options) { o.Background.Static = true }); frame.Cloud.Len() != 0 || frame.Number < depth.LearnImages {
+	// The wall is one millimetre nearer in each frame, which does not count as an object.
+	if _, frame = read(
+		func(o *Options) { o.Background.Static = true },
+	); frame.Cloud.Len() != 0 ||
+		frame.Number < depth.LearnImages {
 		t.Errorf("learnt background: frame %d has %d points", frame.Number, frame.Cloud.Len())
 	}
 }

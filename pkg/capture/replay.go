@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/journal"
 )
 
-// openReplay plays a journal of clouds or images at the times at which they were captured.
+// openReplay plays a journal of clouds or images with its capture times.
 func openReplay(clock Clock, path string, options Options) (Source, error) {
 	reader, err := journal.Open(path)
 	if err != nil {
@@ -43,7 +43,10 @@ func newReplay(clock Clock, reader *journal.Reader, path string, options Options
 		}
 		frames, info.Cameras = r, r.cameras
 	default:
-		return nil, fmt.Errorf("%w: its frames are encoded; volpeer publish sends them as they are, with nothing merged to them", ErrArgument)
+		return nil, fmt.Errorf(
+			"%w: the frames are encoded; volpeer publish sends them unchanged and cannot merge them",
+			ErrArgument,
+		)
 	}
 	source, err := playClip(clock, frames, info, options)
 	if err != nil {
@@ -53,8 +56,8 @@ func newReplay(clock Clock, reader *journal.Reader, path string, options Options
 	return source, nil
 }
 
-// newTimetable gives the times of a journal's frames, as they were or, at another rate than their own, faster or slower. The first follows the last
-// after a frame interval.
+// newTimetable returns the capture times of a journal's frames, scaled if the rate differs from the
+// journal's own rate. The first frame follows the last after one frame interval.
 func newTimetable(entries []journal.Entry, own, rate float64) timetable {
 	pace := own / rate
 	var t timetable
@@ -73,7 +76,7 @@ type tape struct {
 // Len implements footage.
 func (t *tape) Len() int { return len(t.reader.Entries()) }
 
-// shuffled says that the points come in the random order that they had.
+// shuffled marks that the points are already in random order.
 func (t *tape) shuffled() {}
 
 // Load implements footage.
@@ -108,13 +111,13 @@ func (r journalCamera) FrameRate() float64 { return r.reader.Head().FrameRate }
 // Time implements recording.
 func (r journalCamera) Time(index int) time.Duration { return r.reader.Entries()[index].Captured }
 
-// Synchronized implements recording: all cameras of a frame have its time.
+// Synchronized implements recording. All cameras of a frame have the frame's time.
 func (r journalCamera) Synchronized() bool { return true }
 
-// LoadImage implements recording. An image stays empty where the camera gave none.
+// LoadImage implements recording. The image is empty if the camera has no image in this frame.
 func (r journalCamera) LoadImage(index int, into *depth.Image) error {
 	frame := journal.Frame{Images: make([]depth.Image, r.camera+1)}
-	frame.Images[r.camera] = *into // its memory
+	frame.Images[r.camera] = *into // reuse its memory
 	err := r.reader.ReadFrame(index, &frame)
 	if err != nil || r.camera >= len(frame.Images) {
 		into.CopyFrom(&depth.Image{})

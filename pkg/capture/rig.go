@@ -13,27 +13,30 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/rgbd"
 )
 
-// recording is what one camera saw, in files. Several goroutines load from it at once.
+// recording is the recording of one camera in files. Several goroutines load images concurrently.
 type recording interface {
 	Camera() depth.Camera
-	// Description is for people, for instance "48 RGB-D frames of 512x424 from recordings/desk".
+	// Description is text for people, for example "48 RGB-D frames of 512x424 from
+	// recordings/desk".
 	Description() string
 	Len() int
-	// FrameRate is in frames per second.
+	// FrameRate returns the frame rate in frames per second.
 	FrameRate() float64
-	// Time is when a frame was taken, counted from an instant that recordings share where both have Synchronized, from some instant otherwise.
+	// Time returns the capture time of a frame. The times of two recordings have a common origin if
+	// both are Synchronized; otherwise the origin is arbitrary.
 	Time(index int) time.Duration
 	Synchronized() bool
-	// LoadImage replaces an image by that of one frame; its error names the file.
+	// LoadImage replaces an image by the image of one frame. Its error names the file.
 	LoadImage(index int, into *depth.Image) error
 	Close() error
 }
 
-// rig is recordings of cameras that saw the same, as footage. Each load has a workspace of its own.
+// rig is footage from several cameras that recorded the same scene. Each load has its own
+// workspace.
 type rig struct {
 	recordings []recording
 	cameras    []depth.Camera
-	// frames are, for each frame of the rig, the frames of the recordings.
+	// frames contains, for each frame of the rig, the frame indices of the recordings.
 	frames     [][]int
 	images     bool
 	visibility *depth.Visibility // nil with one camera
@@ -80,7 +83,8 @@ func closeAll(recordings []recording) error {
 	return errors.Join(errs...)
 }
 
-// newRig takes recordings; they stay the caller's where that fails.
+// newRig returns a rig of the recordings. On error the caller keeps the ownership of the
+// recordings.
 func newRig(recordings []recording, options Options) (*rig, error) {
 	r := &rig{recordings: recordings, images: options.Images}
 	if err := r.set(options); err != nil {
@@ -96,7 +100,7 @@ func newRig(recordings []recording, options Options) (*rig, error) {
 	return r, nil
 }
 
-// set places the cameras.
+// set sets the poses of the cameras.
 func (r *rig) set(options Options) error {
 	var calibration depth.Calibration
 	if options.Calibration != "" {
@@ -109,7 +113,11 @@ func (r *rig) set(options Options) error {
 		camera := recording.Camera()
 		for _, other := range r.cameras {
 			if other.Name == camera.Name {
-				return fmt.Errorf("%w: two cameras are called %q; NAME= before the kind names them", ErrArgument, camera.Name)
+				return fmt.Errorf(
+					"%w: two cameras have the name %q; set names with NAME= before the kind",
+					ErrArgument,
+					camera.Name,
+				)
 			}
 		}
 		if options.Calibration != "" {
@@ -131,8 +139,8 @@ func (r *rig) set(options Options) error {
 	return r.align()
 }
 
-// newProjector makes the projector of one of a number of cameras. It learns the background where that is static: from the first frames, and the same
-// again where there are too few.
+// newProjector returns the projector of one of several cameras. If the background is static, the
+// projector learns it from the first frames, which are repeated if there are too few.
 func newProjector(from recording, camera depth.Camera, index, cameras int, options Options) (*depth.Projector, error) {
 	// Frames are loaded in parallel already.
 	o := depth.Options{Background: options.Background, Cleaning: depth.DefaultCleaning(), Threads: 1}
@@ -162,7 +170,8 @@ func newProjector(from recording, camera depth.Camera, index, cameras int, optio
 	return p, nil
 }
 
-// align finds for each frame of the first camera those of the others that were taken at the same time, within half a frame interval.
+// align finds for each frame of the first camera the frames of the other cameras with the same
+// time, within half a frame interval.
 func (r *rig) align() error {
 	first := r.recordings[0]
 	half := time.Duration(float64(time.Second) / first.FrameRate() / 2)
@@ -195,7 +204,7 @@ func (r *rig) align() error {
 	return nil
 }
 
-// when is the time of a frame of the first recording on the clock that it is compared on with another.
+// when returns the time of a frame of the first recording in a comparison with another recording.
 func when(first, other recording, index int) time.Duration {
 	if first.Synchronized() && other.Synchronized() {
 		return first.Time(index)
@@ -203,7 +212,7 @@ func when(first, other recording, index int) time.Duration {
 	return first.Time(index) - first.Time(0)
 }
 
-// origin is what to take off the times of the other recording.
+// origin returns the time to subtract from the times of the other recording.
 func origin(first, other recording) time.Duration {
 	if first.Synchronized() && other.Synchronized() {
 		return 0
@@ -226,7 +235,7 @@ func (r *rig) Load(index int, into *shot) error {
 			return err
 		}
 		if len(m.Depth) == 0 {
-			continue // the camera gave none
+			continue // the camera has no image
 		}
 		if err := w.projectors[i].Project(m, &into.cloud); err != nil {
 			return fmt.Errorf("camera %q, frame %d: %w", r.cameras[i].Name, r.frames[index][i], err)
@@ -286,8 +295,8 @@ func (f rgbdRecording) Time(index int) time.Duration {
 	return time.Duration(float64(index) * float64(time.Second) / f.FrameRate())
 }
 
-// Synchronized implements recording: the files do not say when they were taken.
+// Synchronized implements recording. The files contain no capture times.
 func (f rgbdRecording) Synchronized() bool { return false }
 
-// Close implements recording: no file stays open.
+// Close implements recording. No file stays open.
 func (f rgbdRecording) Close() error { return nil }

@@ -19,7 +19,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/rgbd"
 )
 
-// walls makes folders of RGB-D frames: frame i shows a wall 1 m + i cm off, in the colour of the camera.
+// walls writes folders of RGB-D frames: frame i shows a wall at 1 m + i cm in the colour of the
+// camera.
 func walls(t *testing.T, frames int, fps float64, names ...string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -37,12 +38,21 @@ func walls(t *testing.T, frames int, fps float64, names ...string) string {
 				t.Fatal(err)
 			}
 		}
-		in := fmt.Sprintf(`{"width": 40, "height": 30, "fx": 40, "fy": 40, "cx": 20, "cy": 15, "depth_unit_m": 0.001, "fps": %g}`, fps)
+		in := fmt.Sprintf(
+			`{"width": 40, "height": 30, "fx": 40, "fy": 40, "cx": 20, "cy": 15, "depth_unit_m": 0.001, "fps": %g}`,
+			fps,
+		)
 		if err := os.WriteFile(filepath.Join(dir, rgbd.IntrinsicsFile), []byte(in), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		for i := range frames {
-			far, colors, mask := image.NewGray16(image.Rect(0, 0, 40, 30)), image.NewRGBA(image.Rect(0, 0, 40, 30)), image.NewGray(image.Rect(0, 0, 40, 30))
+			far, colors, mask := image.NewGray16(
+				image.Rect(0, 0, 40, 30),
+			), image.NewRGBA(
+				image.Rect(0, 0, 40, 30),
+			), image.NewGray(
+				image.Rect(0, 0, 40, 30),
+			)
 			for p := range 40 * 30 {
 				far.SetGray16(p%40, p/40, color.Gray16{Y: uint16(1000 + 10*i)})
 				colors.SetRGBA(p%40, p/40, color.RGBA{R: uint8(n), G: uint8(i), A: 255})
@@ -75,7 +85,7 @@ func read(t *testing.T, source Source) *Frame {
 	return frame
 }
 
-// TestCamerasMerge puts two cameras 10 cm beside each other: both see the same wall, each as far as its picture goes.
+// TestCamerasMerge has two cameras 10 cm apart: both see the same wall within their pictures.
 func TestCamerasMerge(t *testing.T) {
 	root := walls(t, 3, 30, "left", "right")
 	calibration := filepath.Join(root, "cameras.yaml")
@@ -87,7 +97,9 @@ func TestCamerasMerge(t *testing.T) {
 	options.Calibration, options.Images = calibration, true
 	source := open(t, "rgbd:"+root+"/left,east=rgbd:"+root+"/right", options)
 	info := source.Info()
-	if len(info.Cameras) != 2 || info.Cameras[0].Name != "left" || info.Cameras[1].Name != "east" || info.Points != 2400 || !strings.Contains(info.Description, "left, 3 RGB-D") {
+	if len(info.Cameras) != 2 || info.Cameras[0].Name != "left" || info.Cameras[1].Name != "east" ||
+		info.Points != 2400 ||
+		!strings.Contains(info.Description, "left, 3 RGB-D") {
 		t.Errorf("info is %+v", info)
 	}
 	read(t, source)
@@ -99,21 +111,33 @@ func TestCamerasMerge(t *testing.T) {
 		if math.Abs(float64(p[2])+1.01) > 1e-6 || frame.Cloud.Colors[i][1] != 1 {
 			t.Fatalf("a point at %v of colour %v in frame 1", p, frame.Cloud.Colors[i])
 		}
-		// Pixels are 1.01 m / 40 wide: the right half of the picture, with label 5, begins at the camera's own place.
+		// Pixels are 1.01 m / 40 wide: the right half of the picture, with label 5, starts at the
+		// camera's own position.
 		if label := frame.Cloud.Labels[i]; (p[0]-0.1*float32(own) > 0) != (label == 5) {
 			t.Fatalf("a point at %v of camera %d has label %d", p, own, label)
 		}
 	}
 	// 10 cm are 3.96 pixels: of 40 columns, 36 are seen by both.
-	if counts[[2]uint16{0, 3}] != 36*30 || counts[[2]uint16{0, 1}] != 4*30 || counts[[2]uint16{1, 3}] != 36*30 || counts[[2]uint16{1, 2}] != 4*30 {
+	if counts[[2]uint16{0, 3}] != 36*30 || counts[[2]uint16{0, 1}] != 4*30 || counts[[2]uint16{1, 3}] != 36*30 ||
+		counts[[2]uint16{1, 2}] != 4*30 {
 		t.Errorf("points by camera and set of cameras: %v", counts)
 	}
-	if len(frame.Images) != 2 || frame.Images[1].Depth[0] != 1010 || frame.Images[1].Colors[0] != [3]uint8{1, 1, 0} || len(frame.Images[0].Labels) != 1200 {
+	if len(frame.Images) != 2 || frame.Images[1].Depth[0] != 1010 || frame.Images[1].Colors[0] != [3]uint8{1, 1, 0} ||
+		len(frame.Images[0].Labels) != 1200 {
 		t.Errorf("%d images", len(frame.Images))
 	}
 	options.Points = 100
-	if frame := read(t, open(t, "rgbd:"+root+"/left,east=rgbd:"+root+"/right", options)); frame.Cloud.Len() != 100 || len(frame.Cloud.Sources) != 100 || len(frame.Cloud.Labels) != 100 {
-		t.Errorf("%d points of 100, %d sources, %d labels", frame.Cloud.Len(), len(frame.Cloud.Sources), len(frame.Cloud.Labels))
+	if frame := read(
+		t,
+		open(t, "rgbd:"+root+"/left,east=rgbd:"+root+"/right", options),
+	); frame.Cloud.Len() != 100 || len(frame.Cloud.Sources) != 100 ||
+		len(frame.Cloud.Labels) != 100 {
+		t.Errorf(
+			"%d points of 100, %d sources, %d labels",
+			frame.Cloud.Len(),
+			len(frame.Cloud.Sources),
+			len(frame.Cloud.Labels),
+		)
 	}
 }
 
@@ -132,7 +156,7 @@ func TestCamerasErrors(t *testing.T) {
 		err         error
 		says        string
 	}{
-		{left + "," + left, "", depth.Background{}, ErrArgument, `two cameras are called "left"`},
+		{left + "," + left, "", depth.Background{}, ErrArgument, `two cameras have the name "left"`},
 		{left + "," + right, calibration, depth.Background{}, depth.ErrCalibration, `"right"`},
 		{left, filepath.Join(root, "none"), depth.Background{}, depth.ErrCalibration, "none"},
 		{left + ",rgbd:" + slow + "/slow", "", depth.Background{}, ErrArgument, "15 frames per second, expected 30"},
@@ -143,17 +167,21 @@ func TestCamerasErrors(t *testing.T) {
 	for _, test := range tests {
 		options := DefaultOptions()
 		options.Calibration, options.Background = test.calibration, test.background
-		if source, err := Open(test.spec, options); source != nil || !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.says) {
+		if source, err := Open(
+			test.spec,
+			options,
+		); source != nil || !errors.Is(err, test.err) ||
+			!strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: got %v, expected an error around %q that says %q", test.spec, err, test.err, test.says)
 		}
 	}
-	// A comma belongs to the folder's name unless a source begins behind it.
+	// A comma belongs to the folder's name unless a source follows.
 	if frame := read(t, open(t, "rgbd:"+root+"/odd,rgbd", DefaultOptions())); frame.Cloud.Len() != 1200 {
 		t.Errorf("%d points", frame.Cloud.Len())
 	}
 }
 
-// TestBackgrounds removes what the flags say of a recording.
+// TestBackgrounds applies the background options to a recording.
 func TestBackgrounds(t *testing.T) {
 	root := walls(t, 2, 30, "left")
 	empty := filepath.Join(root, "empty.png")
@@ -168,7 +196,8 @@ func TestBackgrounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for spec, points := range map[string]int{"": 1200, "range=:1.005": 1200, "mask": 600, "static:" + empty: 800, "box=0,-9,-9:9,9,9": 600} {
+	for spec, points := range map[string]int{"": 1200, "range=:1.005": 1200, "mask": 600, "static:" + empty: 800,
+		"box=0,-9,-9:9,9,9": 600} {
 		options := DefaultOptions()
 		if spec != "" {
 			if options.Background, err = depth.ParseBackground([]string{spec}); err != nil {
@@ -186,7 +215,8 @@ func TestBackgrounds(t *testing.T) {
 	}
 }
 
-// TestReplayKeepsTimes: frames are due as far apart as they were captured, and the points come in the order that they had.
+// TestReplayKeepsTimes checks that the intervals between frames are those of the capture, and that
+// the order of points is preserved.
 func TestReplayKeepsTimes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	begun := time.Now()
@@ -221,7 +251,7 @@ func TestReplayKeepsTimes(t *testing.T) {
 			if i == 0 {
 				first = frame.Capture
 			}
-			// The loop begins anew one frame interval, 100 ms, after its last frame.
+			// The loop starts again one frame interval, 100 ms, after its last frame.
 			expected := (after[i%4] + time.Duration(i/4)*510*time.Millisecond) * test.pace
 			if got := frame.Capture.Sub(first); got != expected || frame.Number != int64(i) {
 				t.Errorf("at %g fps frame %d was captured after %v, expected %v", test.fps, frame.Number, got, expected)
@@ -240,13 +270,15 @@ func TestReplayErrors(t *testing.T) {
 	}
 }
 
-// TestOpenGLB plays the animated mesh: every frame has its points in another order, and the loop is the animation's.
+// TestOpenGLB plays the animated mesh: every frame has its points in another order, and the loop
+// has the length of the animation.
 func TestOpenGLB(t *testing.T) {
 	options := DefaultOptions()
 	options.Points, options.FPS = 1000, 4
 	source := open(t, "glb:"+testData(t, "cesium-man", "CesiumMan.glb"), options)
 	info := source.Info()
-	if info.FrameRate != 4 || info.Points != 1000 || !strings.Contains(info.Description, "8 frames of a mesh of 4672 triangles") {
+	if info.FrameRate != 4 || info.Points != 1000 ||
+		!strings.Contains(info.Description, "8 frames of a mesh of 4672 triangles") {
 		t.Errorf("info is %+v", info)
 	}
 	var first *Frame
@@ -277,8 +309,13 @@ func TestOpenKinect(t *testing.T) {
 	}
 	for range 2 {
 		frame := read(t, source)
-		if !inside(&frame.Cloud, info.Box) || frame.Cloud.Len() < 20_000 || frame.Cloud.Len() > 80_000 || frame.Cloud.Sources != nil {
-			t.Errorf("%d points within %v, expected those of a mug and a table", frame.Cloud.Len(), frame.Cloud.Bounds())
+		if !inside(&frame.Cloud, info.Box) || frame.Cloud.Len() < 20_000 || frame.Cloud.Len() > 80_000 ||
+			frame.Cloud.Sources != nil {
+			t.Errorf(
+				"%d points within %v, expected those of a mug and a table",
+				frame.Cloud.Len(),
+				frame.Cloud.Bounds(),
+			)
 		}
 	}
 }

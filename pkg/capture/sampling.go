@@ -7,14 +7,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// scatter samples a cloud down to at most limit points (0 = all) and puts them into random order, the same for the same seed and frame.
+// scatter samples a cloud to at most limit points (0 = all) and puts them in random order. The
+// result is the same for the same seed and frame.
 //
-// The sample takes one point at random from each of limit equally long runs of the order that the points came in. That order is a scan
-// nearly always, so the sample is spread more evenly over the surface than one of independent draws. The shuffle afterwards makes every
-// prefix and every stride of the result a sample of the whole.
+// The sample contains one random point from each of limit runs of equal length in the order of the
+// points. This order is nearly always a scan, so that the sample is spread more evenly over the
+// surface than independent draws. After the shuffle, every prefix and every stride of the result is
+// a sample of the whole.
 func scatter(cloud *pointcloud.Cloud, limit, seed, frame int) {
 	random := rand.NewPCG(uint64(seed), uint64(frame))
-	// What a swap takes away from place i is of no later run: run i + 1 begins behind it.
+	// A swap removes no point of a later run from place i: run i + 1 begins after it.
 	swap := cloud.Swap
 	if len(cloud.Labels)+len(cloud.Sources) == 0 {
 		positions, colors := cloud.Positions, cloud.Colors
@@ -37,7 +39,7 @@ func scatter(cloud *pointcloud.Cloud, limit, seed, frame int) {
 	}
 }
 
-// below draws a number from 0 to n - 1. Numbers differ in likelihood by n in 2^64 at most, which nobody can see.
+// below returns a random number from 0 to n - 1. The probabilities differ by at most n in 2^64.
 func below(random *rand.PCG, n int) int {
 	drawn, _ := bits.Mul64(random.Uint64(), uint64(n))
 	return int(drawn)

@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// row is a scan line: point i lies at x = i and has a colour that tells i.
+// row is a scan line: point i is at x = i and has a colour derived from i.
 func row(points int) pointcloud.Cloud {
 	var cloud pointcloud.Cloud
 	for i := range points {
@@ -64,7 +64,8 @@ func TestScatterHidesTheScan(t *testing.T) {
 		for i := range size {
 			counts[int(cloud.Positions[pick(i)][0])*parts/points]++
 		}
-		// Each part has 400 of 4,000 points, with a standard deviation of 19 or less: 6 of them are never seen.
+		// Each part has 400 of 4,000 points, with a standard deviation of at most 19: a difference
+		// of 6 of them never occurs.
 		for part, count := range counts {
 			if math.Abs(float64(count)-size/parts) > 6*math.Sqrt(size/parts*0.9) {
 				t.Errorf("%s: part %d of the scan has %d points, expected about %d", name, part, count, size/parts)

@@ -1,10 +1,11 @@
-// Package capture is where frames come from: it opens a source of point clouds by name and hands out its frames when they are due, as a camera would.
-// What the frames show is the business of the packages below it (synthetic, ply, rgbd, kinect, realsense, glb, journal), what depth images become that
-// of package depth; this package owns time: the frame rate, the skipping of frames that nobody fetched, and the reading ahead of files. It also merges
-// what several cameras saw.
+// Package capture opens a source of point clouds by name and returns its frames when they are due,
+// as a camera would. The packages below it implement the sources (synthetic, ply, rgbd, kinect,
+// realsense, glb, journal); package depth converts depth images to points. Package capture
+// implements the timing: the frame rate, skipped frames, and reading files ahead. It also merges
+// several cameras.
 //
-// A Source belongs to the one goroutine that reads it. It keeps no goroutine of its own between calls, but for files that are being
-// read ahead; these end before Close returns.
+// A Source belongs to the goroutine that reads it. It has no goroutines between calls, except to
+// read files ahead; these goroutines end before Close returns.
 package capture
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Errors of opening and reading. They are wrapped with the source and what was wrong.
+// Errors of opening and reading. The wrapping error contains the source and the reason.
 var (
 	ErrUnknownSource = errors.New("unknown source")
 	ErrArgument      = errors.New("invalid source argument")
@@ -26,46 +27,52 @@ var (
 	ErrClosed        = errors.New("source is closed")
 )
 
-// Frame is one cloud at one instant. Its memory is the caller's: one Frame passed to Read again and again costs no allocation once it has
-// grown to the size of the source's clouds.
+// Frame is one cloud at one instant. The caller owns its memory. A Frame that is passed to Read
+// repeatedly causes no allocation after it has grown to the size of the source's clouds.
 type Frame struct {
-	// Capture is when the frame was due, not when it was fetched. It carries Go's monotonic reading, so that the difference of two
-	// captures is exact even where the wall clock was set in between.
+	// Capture is the time at which the frame was due, not the time of Read. It contains Go's
+	// monotonic reading, so that the difference of two capture times is exact even if the wall
+	// clock was set in between.
 	Capture time.Time
-	// Number counts the frame intervals since the first Read, skipped frames included.
+	// Number is the number of frame intervals since the first Read, including skipped frames.
 	Number int64
-	// Skipped is how many frames fell due between the Read before and this one without being fetched. They are gone: a late consumer gets
-	// the newest frame, not a queue.
+	// Skipped is the number of frames that became due between the previous Read and this one and
+	// were not read. They are lost: a late consumer gets the newest frame, not a queue.
 	Skipped int64
-	// Cloud holds the points, in an order that says nothing about where they lie: a prefix or a stride is an even sample. Where several cameras
-	// were merged, Cloud.Sources tells which of Info.Cameras saw a point, bit 0 for the first.
+	// Cloud contains the points in an order independent of their positions: a prefix or a stride is
+	// an even sample. If several cameras were merged, Cloud.Sources contains the set of
+	// Info.Cameras that saw a point, with bit 0 for the first.
 	Cloud pointcloud.Cloud
-	// Images are what Info.Cameras saw, one for each, before anything was removed; one without Depth is of a camera that gave none this time. There
-	// are none unless Options.Images asked for them and the source has cameras.
+	// Images contains the images of Info.Cameras, one for each camera, before any removal. An image
+	// without Depth means that the camera had no image for this frame. Images is empty unless
+	// Options.Images is set and the source has cameras.
 	Images []depth.Image
 }
 
 // Info describes a source. It does not change while the source is open.
 type Info struct {
-	// Description is for people, for instance "48 RGB-D frames of 512x424 from recordings/desk".
+	// Description is text for people, for example "48 RGB-D frames of 512x424 from
+	// recordings/desk".
 	Description string
-	// FrameRate is how many frames fall due per second.
+	// FrameRate is the number of frames per second.
 	FrameRate float64
-	// Box holds every point of every frame. It serves as the one box that all tiles and qualities are quantised in.
+	// Box contains every point of every frame. All tiles and qualities are quantized in this box.
 	Box volumetric.BoundingBox
 	// Points is the number of points of the largest frame.
 	Points int
-	// Cameras are those whose depth images the points come from; empty where there are none.
+	// Cameras contains the cameras whose depth images are converted to points. It is empty for
+	// other sources.
 	Cameras []depth.Camera
 }
 
-// Source hands out frames at its frame rate.
+// Source returns frames at its frame rate.
 type Source interface {
 	Info() Info
-	// Read blocks until the next frame is due and replaces what the frame holds. Where the caller is late, it gets the newest frame that
-	// is due, at once. It returns the context's error when that ends first, ErrClosed after Close, or what went wrong with the frame,
-	// naming the file; a later Read then goes on with the next frame.
+	// Read blocks until the next frame is due and replaces the content of frame. If the caller is
+	// late, Read immediately returns the newest frame that is due. The error is the context's error
+	// if the context ends first, ErrClosed after Close, or an error of the frame that names the
+	// file; a later Read then continues with the next frame.
 	Read(ctx context.Context, frame *Frame) error
-	// Close frees what the source holds. It is called once no Read is under way.
+	// Close releases the resources of the source. No Read may be in progress.
 	Close() error
 }

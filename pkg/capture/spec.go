@@ -11,10 +11,11 @@ import (
 type part struct {
 	kind     *kind
 	argument string
-	name     string // of a camera; empty where none was given
+	name     string // of a camera; empty if not given
 }
 
-// parseSpec reads a specification. Its parts are what stands between commas, but for commas in names of files: a part begins with a kind that exists.
+// parseSpec parses a specification. Its parts are separated by commas. Because file names may
+// contain commas, a part must begin with an existing kind.
 func parseSpec(spec string) ([]part, error) {
 	var parts []part
 	for begin := 0; begin < len(spec) || len(parts) == 0; {
@@ -31,13 +32,17 @@ func parseSpec(spec string) ([]part, error) {
 	}
 	for _, p := range parts {
 		if p.kind.camera == nil {
-			return nil, fmt.Errorf("%w: %q is no recording of a camera, which alone can be named or merged", ErrArgument, p.kind.usage())
+			return nil, fmt.Errorf(
+				"%w: %q is not a camera recording; only these can be named or merged",
+				ErrArgument,
+				p.kind.usage(),
+			)
 		}
 	}
 	return parts, nil
 }
 
-// nextPart is the place of the comma that ends a part, or the end.
+// nextPart returns the index of the comma that ends a part, or the length of the specification.
 func nextPart(spec string, begin int) int {
 	for at := begin; ; at++ {
 		comma := strings.IndexByte(spec[at:], ',')
@@ -51,7 +56,8 @@ func nextPart(spec string, begin int) int {
 	}
 }
 
-// startOf finds the kind that a text begins with, with a colon after it and maybe a name before it.
+// startOf returns the kind at the start of a text, if the kind is followed by a colon. A name may
+// precede the kind.
 func startOf(text string) (*kind, bool) {
 	head, _, found := strings.Cut(text, ":")
 	if !found || strings.Contains(head, ",") {
@@ -93,7 +99,8 @@ func parsePart(text string) (part, error) {
 	return part{kind: k, argument: argument, name: name}, nil
 }
 
-// cameraName is what a camera is called: as the specification says, or as its file.
+// cameraName returns the name of the camera: the name in the specification, or the name of its
+// file.
 func (p part) cameraName() string {
 	if p.name != "" {
 		return p.name

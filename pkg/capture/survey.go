@@ -8,23 +8,25 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// survey loads every frame of a clip once, on all processors. Its goroutines take the frames in order, and each keeps findings of its own.
+// survey loads every frame of a clip once, on all processors. Its goroutines process the frames in
+// order, and each has its own findings.
 type survey struct {
 	clip   *clip
 	memory int64        // bytes that may be kept
 	used   atomic.Int64 // bytes kept so far
-	next   atomic.Int64 // the first frame that nobody has taken
+	next   atomic.Int64 // first frame that no goroutine has started
 }
 
-// findings are what a goroutine learnt about the frames that it took.
+// findings contains the results of one goroutine.
 type findings struct {
 	box    volumetric.BoundingBox
 	points int // of the largest frame
-	failed int // the frame that err is about
+	failed int // frame that caused err
 	err    error
 }
 
-// run returns what is true of all frames. Of several broken ones it reports the first: those before it had been taken when it failed.
+// run returns the results for all frames. If several frames are broken, it reports the first:
+// earlier frames had been started before the failure.
 func (s *survey) run() findings {
 	workers := make([]findings, min(runtime.GOMAXPROCS(0), len(s.clip.kept)))
 	var group sync.WaitGroup
@@ -66,7 +68,7 @@ func (s *survey) work() findings {
 	}
 }
 
-// include takes points and the box around them into account. Without points there is no box.
+// include adds points and the box around them. Without points the box is ignored.
 func (f *findings) include(box volumetric.BoundingBox, points int) {
 	switch {
 	case points == 0:

@@ -2,27 +2,31 @@ package depth
 
 import "math"
 
-// Picture is what a colour camera saw. Its pixels have their centre at whole coordinates.
+// Picture is an image of a colour camera. Pixel centres are at integer coordinates.
 type Picture interface {
-	// RGB is the colour of a pixel of the camera's width and height.
+	// RGB returns the colour of a pixel within the camera's width and height.
 	RGB(x, y int) [3]uint8
 }
 
-// Alignment finds for every pixel of a depth camera what a colour camera beside it saw there. It never changes, so any number of goroutines may use
-// it, each with a Registration of its own.
+// Alignment finds for every pixel of a depth camera the corresponding pixel of a colour camera next
+// to it. It is immutable and safe for concurrent use; each goroutine needs its own Registration.
 type Alignment struct {
-	width, height int // of depth
+	width, height int // of depth images
 	color         Camera
 	unit          float64
-	rays          [][3]float64 // of the depth camera, in the colour camera's coordinates with y down and z forward; zero where there is none
-	offset        [3]float64
-	// perPixel is how many of the squares of the colour picture, in which the nearest point hides those behind it, a pixel is wide.
+	// of the depth camera, in the colour camera's coordinates with y down and z forward; zero if
+	// there is none
+	rays   [][3]float64
+	offset [3]float64
+	// perPixel is the width of a pixel in squares. The colour image is divided into squares, in
+	// which the nearest point hides the points behind it.
 	perPixel float64
 	columns  int
 	cells    int
 }
 
-// NewAlignment takes both cameras, and the motion from the depth camera's coordinates into those of the colour camera. The cameras' poses do not matter.
+// NewAlignment returns the alignment of two cameras, given the motion from the depth camera's
+// coordinates to those of the colour camera. The poses of the cameras are ignored.
 func NewAlignment(depth, color Camera, toColor Pose) (*Alignment, error) {
 	for _, c := range []*Camera{&depth, &color} {
 		if err := c.Validate(); err != nil {
@@ -32,12 +36,13 @@ func NewAlignment(depth, color Camera, toColor Pose) (*Alignment, error) {
 	if err := toColor.Validate(); err != nil {
 		return nil, err
 	}
-	motion := FromVision(toColor) // the same turn of axes leads back
+	motion := FromVision(toColor) // the same rotation of axes converts in both directions
 	a := &Alignment{
 		width: depth.Width, height: depth.Height, color: color, unit: depth.Unit,
 		rays:   make([][3]float64, depth.Width*depth.Height),
 		offset: motion.Translation,
-		// Points of a surface that faces the camera lie less than a square apart in the colour picture: the nearest in every square is then one of them.
+		// Points of a surface that faces the camera are less than a square apart in the colour
+		// image, so that every square of the surface contains one of its points.
 		perPixel: 1 / max(1, 1.5*color.FX/depth.FX),
 	}
 	a.columns = int(float64(color.Width)*a.perPixel) + 1
@@ -55,18 +60,20 @@ func NewAlignment(depth, color Camera, toColor Pose) (*Alignment, error) {
 	return a, nil
 }
 
-// Registration is the memory of one alignment.
+// Registration is the working memory of an alignment.
 type Registration struct {
-	pixels  []int32 // of the colour picture by pixel of depth, -1 for none
+	pixels  []int32 // pixel of the colour image per depth pixel, -1 for none
 	far     []float32
 	nearest []float32 // by cell
 }
 
-// hidden is how much farther than the nearest point of its cell a point is another surface, as a part of its depth.
+// hidden is the relative depth difference to the nearest point of a cell beyond which a point
+// belongs to another surface.
 const hidden = 0.03
 
-// Align gives the image's pixels their colours from a picture. Pixels of depth that the colour camera did not see, since its picture ends before or
-// something stands in between, lose their depth: a colour of something else is worse than a point less.
+// Align sets the colours of the image's pixels from a picture. Depth pixels that the colour camera
+// did not see, because they are outside of its image or hidden, lose their depth: a missing point
+// is better than a wrong colour.
 func (a *Alignment) Align(image *Image, picture Picture, r *Registration) {
 	r.reset(len(a.rays), a.cells)
 	for i, raw := range image.Depth[:len(a.rays)] {
@@ -98,11 +105,12 @@ func (a *Alignment) Align(image *Image, picture Picture, r *Registration) {
 	}
 }
 
-// project gives where the colour camera sees what a pixel has at a depth, and how far from it that is.
+// project returns the position in the colour image of a pixel's point at depth d, and the point's
+// distance z from the colour camera.
 func (a *Alignment) project(pixel int, d float64) (u, v, z float64, ok bool) {
 	ray := &a.rays[pixel]
 	z = ray[2]*d + a.offset[2]
-	if !(z > 0.01) { // so, too, without a ray
+	if !(z > 0.01) { // also without a ray
 		return 0, 0, 0, false
 	}
 	u, v, ok = a.color.Project((ray[0]*d+a.offset[0])/z, (ray[1]*d+a.offset[1])/z)

@@ -9,25 +9,29 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// BackgroundGrammar says how a background is written.
+// BackgroundGrammar describes the syntax of a background.
 const BackgroundGrammar = "range=NEAR:FAR in metres, box=X,Y,Z:X,Y,Z in metres of the world, static, static:PNG or mask"
 
-// Background says what of a camera's picture is not the object. All that is given applies together.
+// Background specifies the pixels of a camera's image that are not the object. All given conditions
+// apply together.
 type Background struct {
-	// Near and Far are the depths between which the object is, in metres; 0 is no limit.
+	// Near and Far are the limits of the object's depth in metres; 0 means no limit.
 	Near, Far float64
-	// Box holds the object, in metres of the world, after the camera's pose; the zero box is no limit.
+	// Box contains the object, in metres of the world, after the camera's pose. The zero box means
+	// no limit.
 	Box volumetric.BoundingBox
-	// Static removes what stands no nearer than what the camera sees without the object: Scene says where that comes from.
+	// Static removes pixels that are no nearer than the scene without the object; Scene determines
+	// the source of the scene.
 	Static bool
-	// Scene is a 16-bit grey PNG of what the camera sees without the object, in its units, or a folder with such a NAME.png for each camera. Without, the first
-	// LearnImages images are taken to show no object.
+	// Scene is a 16-bit grey PNG of the depth image without the object, in the camera's units, or a
+	// folder with one file NAME.png per camera. If Scene is empty, the first LearnImages images are
+	// assumed to show no object.
 	Scene string
-	// Mask removes pixels with the label 0.
+	// Mask removes pixels with label 0.
 	Mask bool
 }
 
-// ParseBackground reads a background from parts such as "range=0.5:2.5", see BackgroundGrammar.
+// ParseBackground parses a background from parts such as "range=0.5:2.5" (see BackgroundGrammar).
 func ParseBackground(parts []string) (Background, error) {
 	var b Background
 	for _, part := range parts {
@@ -96,7 +100,7 @@ func (b *Background) addBox(value string) error {
 		}
 	}
 	if b.Box == (volumetric.BoundingBox{}) {
-		return fmt.Errorf("expected a box with room in it, got %q", value)
+		return fmt.Errorf("expected a box that is not empty, got %q", value)
 	}
 	return b.validate()
 }
@@ -110,21 +114,28 @@ func (b *Background) validate() error {
 	}
 	for axis := range 3 {
 		if low, high := b.Box.Min[axis], b.Box.Max[axis]; !(low >= -maxPlace && high <= maxPlace && low < high) {
-			return fmt.Errorf("%w: box is %v to %v, expected the lower corner first, in metres of at most %g", ErrBackground, b.Box.Min, b.Box.Max, float64(maxPlace))
+			return fmt.Errorf(
+				"%w: box is %v to %v, expected the lower corner first, in metres of at most %g",
+				ErrBackground,
+				b.Box.Min,
+				b.Box.Max,
+				float64(maxPlace),
+			)
 		}
 	}
 	return nil
 }
 
-// interval is the depths of one pixel that are the object's, in units; none where hi < lo. 0 is never in it.
+// interval contains the depths of one pixel that belong to the object, in units; it is empty if hi
+// < lo. It never contains 0.
 type interval struct{ lo, hi uint16 }
 
 func (i interval) has(depth uint16) bool { return depth >= i.lo && depth <= i.hi }
 
 var nothing = interval{1, 0}
 
-// reach turns a range in metres into one in units, rounded inwards. A thousandth of a unit forgives the rounding of the division, so that a depth of exactly the
-// limit is kept.
+// reach converts a range in metres to units, rounded inwards. A thousandth of a unit compensates
+// the rounding of the division, so that a depth exactly at the limit is kept.
 func reach(near, far, unit float64) interval {
 	lo, hi := math.Ceil(near/unit-1e-3), math.Floor(far/unit+1e-3)
 	if !(hi >= 1) || lo > math.MaxUint16 || lo > hi {
@@ -133,7 +144,8 @@ func reach(near, far, unit float64) interval {
 	return interval{uint16(max(lo, 1)), uint16(min(hi, math.MaxUint16))}
 }
 
-// within gives the depths in metres at which a ray is inside the box: it begins at origin and gains ray per metre.
+// within returns the depths in metres at which a ray is inside the box. The ray starts at origin
+// and advances by ray per metre of depth.
 func within(box volumetric.BoundingBox, origin [3]float64, ray [3]float64) (near, far float64) {
 	near, far = 0, math.Inf(1)
 	for axis := range 3 {

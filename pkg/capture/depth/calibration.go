@@ -14,18 +14,18 @@ import (
 // Limits on a calibration.
 const (
 	maxCalibrationBytes = 1 << 20
-	// MaxCameras is how many cameras can be told apart by the bits of pointcloud.Cloud.Sources.
+	// MaxCameras is the maximum number of cameras, limited by the bits of pointcloud.Cloud.Sources.
 	MaxCameras = 16
 )
 
-// Calibration is where cameras stand in the world they share, by name.
+// Calibration contains the poses of cameras in a common world, by name.
 type Calibration struct {
 	poses map[string]Pose
 }
 
-// calibrationFile is a calibration as it is written.
+// calibrationFile is the file format of a calibration.
 type calibrationFile struct {
-	// Axes are those that the poses are given in.
+	// Axes is the axis convention of the poses.
 	Axes    string                 `yaml:"axes"`
 	Cameras map[string]writtenPose `yaml:"cameras"`
 }
@@ -37,7 +37,7 @@ type writtenPose struct {
 	Quaternion []float64   `yaml:"quaternion"`
 }
 
-// ReadCalibration reads a calibration from a file, see ParseCalibration.
+// ReadCalibration reads a calibration file (see ParseCalibration).
 func ReadCalibration(path string) (Calibration, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -55,10 +55,11 @@ func ReadCalibration(path string) (Calibration, error) {
 	return c, nil
 }
 
-// ParseCalibration reads a calibration in YAML or JSON: under cameras, by name, either matrix (4 rows of 4, or 3 of 4, from the camera's coordinates
-// into the world's) or position (x, y, z in metres) and quaternion (x, y, z, w; no rotation where it is missing). Axes are "graphics" (x right, y up,
-// z back; so if it is missing) or "vision" (x right, y down, z forward, as calibrations by OpenCV and librealsense have them), for cameras and world
-// alike.
+// ParseCalibration parses a calibration in YAML or JSON. The key cameras contains for each name
+// either matrix (4 rows of 4, or 3 of 4, from the camera's coordinates to the world's) or position
+// (x, y, z in metres) and quaternion (x, y, z, w; no rotation if absent). The key axes is
+// "graphics" (x right, y up, z back; the default) or "vision" (x right, y down, z forward, as in
+// calibrations by OpenCV and librealsense), for cameras and world alike.
 func ParseCalibration(data []byte) (Calibration, error) {
 	if len(data) > maxCalibrationBytes {
 		return Calibration{}, fmt.Errorf("%w: more than %d bytes", ErrCalibration, maxCalibrationBytes)
@@ -144,8 +145,8 @@ func (p *Pose) setMatrix(rows [][]float64) error {
 	return nil
 }
 
-// Pose is where a camera stands; the error around ErrCalibration names it where the calibration does not know it. The zero Calibration has every
-// camera at the origin.
+// Pose returns the pose of a camera. If the calibration does not contain the camera, the error
+// wraps ErrCalibration and names it. In the zero Calibration every camera is at the origin.
 func (c Calibration) Pose(name string) (Pose, error) {
 	if c.poses == nil {
 		return Pose{}, nil
@@ -157,7 +158,7 @@ func (c Calibration) Pose(name string) (Pose, error) {
 			known = append(known, name)
 		}
 		slices.Sort(known)
-		return Pose{}, fmt.Errorf("%w: camera %q is not in it, which has %q", ErrCalibration, name, known)
+		return Pose{}, fmt.Errorf("%w: no camera %q in the file, only %q", ErrCalibration, name, known)
 	}
 	return pose, nil
 }

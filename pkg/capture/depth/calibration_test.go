@@ -26,8 +26,10 @@ func TestParseCalibration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the camera has a metre in front, at (0, 0, -1), is a metre to the left of it in the world.
-	for name, expected := range map[string][3]float64{"left": {0, 2, 3}, "048522074864": {0, 2, 3}, "still": {0, 0, -0.5}} {
+	// A point one metre in front of the camera, at (0, 0, -1), is one metre to the left of the
+	// camera in the world.
+	for name, expected := range map[string][3]float64{"left": {0, 2, 3}, "048522074864": {0, 2, 3},
+		"still": {0, 0, -0.5}} {
 		pose, err := c.Pose(name)
 		if err != nil {
 			t.Fatal(err)
@@ -81,7 +83,10 @@ func TestParseCalibrationErrors(t *testing.T) {
 		strings.Repeat(" ", maxCalibrationBytes+1):                          "bytes",
 	}
 	for text, says := range tests {
-		if _, err := ParseCalibration([]byte(text)); !errors.Is(err, ErrCalibration) || !strings.Contains(err.Error(), says) {
+		if _, err := ParseCalibration(
+			[]byte(text),
+		); !errors.Is(err, ErrCalibration) ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%.80q: got %v, expected an error that says %q", text, err, says)
 		}
 	}
@@ -136,23 +141,32 @@ func TestPoses(t *testing.T) {
 func TestParseBackground(t *testing.T) {
 	got, err := ParseBackground([]string{"range=0.5:2.5", "box=-1,0,-2:1,2,0.5", "static:a:b.png", "mask"})
 	expected := Background{
-		Near: 0.5, Far: 2.5, Box: volumetric.BoundingBox{Min: [3]float32{-1, 0, -2}, Max: [3]float32{1, 2, 0.5}}, Static: true, Scene: "a:b.png", Mask: true,
+		Near: 0.5, Far: 2.5, Box: volumetric.BoundingBox{Min: [3]float32{-1, 0, -2}, Max: [3]float32{1, 2, 0.5}},
+		Static: true, Scene: "a:b.png", Mask: true,
 	}
 	if err != nil || got != expected {
 		t.Errorf("got %+v, %v, expected %+v", got, err, expected)
 	}
-	if got, err := ParseBackground([]string{"range=:2", "static"}); err != nil || got != (Background{Far: 2, Static: true}) {
+	if got, err := ParseBackground(
+		[]string{"range=:2", "static"},
+	); err != nil ||
+		got != (Background{Far: 2, Static: true}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if got, err := ParseBackground(nil); err != nil || got != (Background{}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for text, says := range map[string]string{
-		"": "expected range", "green": "expected range", "range": "NEAR:FAR", "range=1": "NEAR:FAR", "range=a:2": `"a"`, "range=2:1": "near < far", "range=NaN:1": "near < far",
-		"range=-1:1": "near < far", "box=1,2:3,4": "two corners", "box=0,0,0:0,0,0": "room", "box=1,1,1:0,2,2": "lower corner", "box=a,1,1:2,2,2": `"a"`, "static:": "expected range",
+		"": "expected range", "green": "expected range", "range": "NEAR:FAR", "range=1": "NEAR:FAR",
+		"range=a:2": `"a"`, "range=2:1": "near < far", "range=NaN:1": "near < far",
+		"range=-1:1": "near < far", "box=1,2:3,4": "two corners", "box=0,0,0:0,0,0": "not empty",
+		"box=1,1,1:0,2,2": "lower corner", "box=a,1,1:2,2,2": `"a"`, "static:": "expected range",
 		"box=1,1,1:inf,2,2": "lower corner", "mask=1": "expected range",
 	} {
-		if _, err := ParseBackground([]string{"range=0.1:9", text}); !errors.Is(err, ErrBackground) || !strings.Contains(err.Error(), says) {
+		if _, err := ParseBackground(
+			[]string{"range=0.1:9", text},
+		); !errors.Is(err, ErrBackground) ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%q: got %v, expected an error that says %q", text, err, says)
 		}
 	}

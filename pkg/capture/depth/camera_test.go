@@ -5,21 +5,32 @@ import (
 	"testing"
 )
 
-// lenses are real ones, but for the models of which none is at hand: the depth and colour cameras of an Azure Kinect, and coefficients of the size
-// that librealsense reports for its colour and fisheye cameras.
+// lenses are the real depth and colour cameras of an Azure Kinect. For the other models, the
+// coefficients are similar to those that librealsense reports for its colour and fisheye cameras.
 var lenses = map[string]struct {
 	lens Distortion
-	wide float64 // how far from the axis it is used
+	wide float64 // maximum distance from the axis in use
 }{
-	"none":          {Distortion{}, 2},
-	"brown-conrady": {Distortion{Model: BrownConrady, Coefficients: [8]float64{-0.055, 0.066, -0.0005, 0.0008, -0.021}}, 0.8},
-	"modified":      {Distortion{Model: ModifiedBrownConrady, Coefficients: [8]float64{0.13, -0.19, -0.002, 0.001, 0.06}}, 0.6},
-	"inverse":       {Distortion{Model: InverseBrownConrady, Coefficients: [8]float64{-0.055, 0.066, -0.0005, 0.0008, -0.021}}, 0.8},
-	"fisheye":       {Distortion{Model: KannalaBrandt4, Coefficients: [8]float64{-0.0077, 0.042, -0.039, 0.0066}}, 3},
+	"none": {Distortion{}, 2},
+	"brown-conrady": {
+		Distortion{Model: BrownConrady, Coefficients: [8]float64{-0.055, 0.066, -0.0005, 0.0008, -0.021}},
+		0.8,
+	},
+	"modified": {
+		Distortion{Model: ModifiedBrownConrady, Coefficients: [8]float64{0.13, -0.19, -0.002, 0.001, 0.06}},
+		0.6,
+	},
+	"inverse": {
+		Distortion{Model: InverseBrownConrady, Coefficients: [8]float64{-0.055, 0.066, -0.0005, 0.0008, -0.021}},
+		0.8,
+	},
+	"fisheye": {Distortion{Model: KannalaBrandt4, Coefficients: [8]float64{-0.0077, 0.042, -0.039, 0.0066}}, 3},
 	"kinect depth": {Distortion{Model: Rational, Radius: 1.74, Coefficients: [8]float64{
-		0.5479397773742676, -0.020971370860934258, 2.0557534298859537e-05, -7.2104157879948616e-05, -0.0026522316038608551, 0.88967907428741455, 0.086130209267139435, -0.013910384848713875}}, 1.7},
+		0.5479397773742676, -0.020971370860934258, 2.0557534298859537e-05, -7.2104157879948616e-05,
+		-0.0026522316038608551, 0.88967907428741455, 0.086130209267139435, -0.013910384848713875}}, 1.7},
 	"kinect colour": {Distortion{Model: Rational, Radius: 1.7, Coefficients: [8]float64{
-		0.33012130856513977, -2.4893965721130371, -0.00016178244550246745, -0.00012944525224156678, 1.453670859336853, 0.20891207456588745, -2.302915096282959, 1.3751275539398193}}, 0.9},
+		0.33012130856513977, -2.4893965721130371, -0.00016178244550246745, -0.00012944525224156678, 1.453670859336853,
+		0.20891207456588745, -2.302915096282959, 1.3751275539398193}}, 0.9},
 }
 
 func TestDistortionIsUndone(t *testing.T) {
@@ -43,7 +54,8 @@ func TestDistortionIsUndone(t *testing.T) {
 	}
 }
 
-// TestDistortionAsDocumented holds the formulas to numbers computed from those of librealsense's rsutil.h and OpenCV's documentation by hand.
+// TestDistortionAsDocumented compares the formulas with numbers computed by hand from those of
+// librealsense's rsutil.h and OpenCV's documentation.
 func TestDistortionAsDocumented(t *testing.T) {
 	k := [8]float64{0.1, -0.2, 0.01, 0.02, 0.3, 0.05, -0.06, 0.07}
 	const x, y = 0.3, -0.4
@@ -51,7 +63,8 @@ func TestDistortionAsDocumented(t *testing.T) {
 	radial := 1 + 0.1*r2 - 0.2*r2*r2 + 0.3*r2*r2*r2
 	rational := radial / (1 + 0.05*r2 - 0.06*r2*r2 + 0.07*r2*r2*r2)
 	theta := math.Atan(0.5)
-	fisheye := theta * (1 + 0.1*theta*theta - 0.2*math.Pow(theta, 4) + 0.01*math.Pow(theta, 6) + 0.02*math.Pow(theta, 8)) / 0.5
+	fisheye := theta * (1 + 0.1*theta*theta - 0.2*math.Pow(theta, 4) + 0.01*math.Pow(theta, 6) +
+		0.02*math.Pow(theta, 8)) / 0.5
 	tangential := func(x, y float64) (float64, float64) {
 		return 2*0.01*x*y + 0.02*(r2+2*x*x), 2*0.02*x*y + 0.01*(r2+2*y*y)
 	}
@@ -81,7 +94,8 @@ func TestDistortionBeyondItsReach(t *testing.T) {
 	if _, _, ok := kinect.remove(5, 5); ok {
 		t.Error("a pixel beyond the radius was undistorted")
 	}
-	// r · (1 - r²) has its largest value at r = 0.577: no point appears farther out than 0.385, and those beyond 0.577 appear where nearer ones do.
+	// r · (1 - r²) has its maximum at r = 0.577: no point appears farther out than 0.385, and
+	// points beyond 0.577 appear at the same place as nearer ones.
 	folding := Distortion{Model: BrownConrady, Coefficients: [8]float64{-1}}
 	if x, _, ok := folding.remove(0.38, 0); !ok || x > 0.578 {
 		t.Errorf("just before the fold: %g, %v", x, ok)

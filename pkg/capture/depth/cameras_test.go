@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// twoCameras look at each other's object from 60° apart, 1 m away from the origin.
+// twoCameras view the same object from directions 60° apart, 1 m from the origin.
 func twoCameras(t *testing.T) []Camera {
 	t.Helper()
 	var cameras []Camera
@@ -19,12 +19,25 @@ func twoCameras(t *testing.T) []Camera {
 		}
 		pose := Pose{Rotation: turn}
 		pose.Translation = pose.Apply([3]float64{0, 0, 1})
-		cameras = append(cameras, Camera{Width: 160, Height: 120, FX: 150, FY: 150, CX: 79.5, CY: 59.5, Unit: 0.0005, Distortion: lenses["kinect colour"].lens, Pose: pose})
+		cameras = append(
+			cameras,
+			Camera{
+				Width:      160,
+				Height:     120,
+				FX:         150,
+				FY:         150,
+				CX:         79.5,
+				CY:         59.5,
+				Unit:       0.0005,
+				Distortion: lenses["kinect colour"].lens,
+				Pose:       pose,
+			},
+		)
 	}
 	return cameras
 }
 
-// ball is what a camera sees of a ball at a place, in front of nothing.
+// ball renders the image of a ball at a position, without background.
 func ball(c *Camera, centre [3]float64, radius float64) Image {
 	m := Image{Depth: make([]uint16, c.Width*c.Height), Colors: make([][3]uint8, c.Width*c.Height)}
 	turn := Pose{Rotation: c.Pose.Rotation}
@@ -46,7 +59,8 @@ func ball(c *Camera, centre [3]float64, radius float64) Image {
 	return m
 }
 
-// TestMarkFindsWhoElseSees: of a ball, each camera sees a half, and both what their halves share.
+// TestMarkFindsWhoElseSees checks the visibility of a ball: each camera sees a half, and both see
+// the intersection.
 func TestMarkFindsWhoElseSees(t *testing.T) {
 	cameras := twoCameras(t)
 	centre, radius := [3]float64{0.02, 0.05, -0.03}, 0.2
@@ -64,7 +78,8 @@ func TestMarkFindsWhoElseSees(t *testing.T) {
 	var counts [4]int
 	wrong := 0
 	for i, p := range cloud.Positions {
-		// Both models of lenses are exact: a camera sees a point of the ball if that lies on its side.
+		// Both lens models are exact: a camera sees a point of the ball if it is on the camera's
+		// side.
 		var normal [3]float64
 		for axis := range 3 {
 			normal[axis] = float64(p[axis]) - centre[axis]
@@ -83,7 +98,7 @@ func TestMarkFindsWhoElseSees(t *testing.T) {
 			if facing > 0 {
 				seen |= 1 << n
 			}
-			sure = sure && math.Abs(facing) > 0.15 // the rim, where a pixel more or less decides
+			sure = sure && math.Abs(facing) > 0.15 // at the rim, one pixel can decide
 		}
 		counts[cloud.Sources[i]]++
 		if sure && cloud.Sources[i] != seen {
@@ -91,20 +106,44 @@ func TestMarkFindsWhoElseSees(t *testing.T) {
 		}
 	}
 	if counts[0] != 0 || counts[1] < 500 || counts[2] < 500 || counts[3] < 1000 || wrong > cloud.Len()/100 {
-		t.Errorf("%v points of no, the first, the second and both cameras, %d of %d are wrong", counts, wrong, cloud.Len())
+		t.Errorf(
+			"%v points of no, the first, the second and both cameras, %d of %d are wrong",
+			counts,
+			wrong,
+			cloud.Len(),
+		)
 	}
 }
 
-// rows tells the place of every pixel.
+// rows encodes the position of every pixel.
 type rows struct{}
 
 func (rows) RGB(x, y int) [3]uint8 { return [3]uint8{uint8(x), uint8(y), 7} }
 
-// TestAlign: a ball in front of a wall, seen by a colour camera 5 cm to the side. Every pixel has the colour that the colour camera sees at its
-// place, and those behind the ball, or beyond the picture, have none.
+// TestAlign aligns a ball in front of a wall with a colour camera 5 cm to the side. Every pixel has
+// the colour of its point in the colour image. Points behind the ball, or beyond the picture, have
+// none.
 func TestAlign(t *testing.T) {
-	c := Camera{Width: 160, Height: 120, FX: 150, FY: 150, CX: 79.5, CY: 59.5, Unit: 0.001, Distortion: lenses["kinect depth"].lens}
-	color := Camera{Width: 250, Height: 200, FX: 300, FY: 300, CX: 124, CY: 101, Unit: 0.001, Distortion: lenses["kinect colour"].lens}
+	c := Camera{
+		Width:      160,
+		Height:     120,
+		FX:         150,
+		FY:         150,
+		CX:         79.5,
+		CY:         59.5,
+		Unit:       0.001,
+		Distortion: lenses["kinect depth"].lens,
+	}
+	color := Camera{
+		Width:      250,
+		Height:     200,
+		FX:         300,
+		FY:         300,
+		CX:         124,
+		CY:         101,
+		Unit:       0.001,
+		Distortion: lenses["kinect colour"].lens,
+	}
 	turn, _ := rotation([4]float64{0.02, 0.03, -0.01, 1})
 	toColor := Pose{Rotation: turn, Translation: [3]float64{-0.05, 0.01, 0.004}}
 	a, err := NewAlignment(c, color, toColor)
@@ -130,16 +169,24 @@ func TestAlign(t *testing.T) {
 		case d != 0:
 			kept++
 			if !ok || math.Abs(u-float64(m.Colors[i][0])) > 0.51 || math.Abs(v-float64(m.Colors[i][1])) > 0.51 {
-				t.Fatalf("pixel %d, %d has the colour of %v, expected that of %g, %g", i%c.Width, i/c.Width, m.Colors[i], u, v)
+				t.Fatalf(
+					"pixel %d, %d has the colour of %v, expected that of %g, %g",
+					i%c.Width,
+					i/c.Width,
+					m.Colors[i],
+					u,
+					v,
+				)
 			}
 		case ok && u > 1 && v > 1 && u < 248 && v < 198:
 			lost++ // in the picture, but hidden
 			if raw[i] != 1200 {
-				rim++ // where the ball's own surface falls off
+				rim++ // at the edge of the ball's surface
 			}
 		}
 	}
-	// The ball's shadow on the wall is 5 cm · (1.2 m / 0.55 m - 1) wide, some 7 pixels, and as high as the ball, some 54.
+	// The ball's shadow on the wall is 5 cm · (1.2 m / 0.55 m - 1) wide, about 7 pixels, and as
+	// high as the ball, about 54.
 	if kept < 10_000 || lost < 150 || lost > 700 || rim > 40 {
 		t.Errorf("%d pixels kept, %d hidden, %d of them the ball's", kept, lost, rim)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// drawing is a depth image drawn with letters, one depth each.
+// drawing is a depth image in the form of letters, one for each depth.
 type drawing struct {
 	rows   []string
 	depths map[rune]uint16
@@ -28,7 +28,7 @@ func (d drawing) image() (Camera, *Image) {
 	return camera, &m
 }
 
-// kept draws what is left: the letters of the pixels that became points.
+// kept draws the result: the letters of the pixels that became points.
 func (d drawing) kept(cloud *pointcloud.Cloud) string {
 	points := map[[3]uint8]bool{}
 	for _, c := range cloud.Colors {
@@ -62,7 +62,8 @@ func (d drawing) project(t *testing.T, options Options) string {
 }
 
 func TestCleaning(t *testing.T) {
-	// p: person at 1 m, whose surface runs to q; b: wall at 2 m; m: pixels that mix both; n: noise in front.
+	// p: person at 1 m with a surface up to q; b: wall at 2 m; m: pixels that mix both; n: noise in
+	// front.
 	depths := map[rune]uint16{'p': 1000, 'q': 1015, 'b': 2000, 'm': 1400, 'n': 700, 'i': 1700}
 	full := drawing{depths: depths, rows: []string{
 		"bbbbbbbbbbbb",
@@ -81,23 +82,34 @@ func TestCleaning(t *testing.T) {
 		kept       []string
 	}{
 		{name: "everything", cleaning: Cleaning{EdgeRatio: 0.02}, kept: full.rows},
-		{name: "depth range", cleaning: Cleaning{EdgeRatio: 0.02}, background: Background{Near: 1, Far: 1.015}, kept: []string{
-			"............", "............", "...pppp.....", "...pqqp.....", "...pqqp.....", "...pppp.....", "............", "............",
-		}},
+		{
+			name:       "depth range",
+			cleaning:   Cleaning{EdgeRatio: 0.02},
+			background: Background{Near: 1, Far: 1.015},
+			kept: []string{
+				"............", "............", "...pppp.....", "...pqqp.....", "...pqqp.....", "...pppp.....",
+				"............", "............",
+			},
+		},
 		{name: "flying pixels", cleaning: Cleaning{EdgeRatio: 0.02, EdgeNeighbors: 3}, kept: []string{
-			"bbbbbbbbbbbb", "bbbbbbbbbbbb", "bb.pppp.bb.b", "bb.pqqp.bbbb", "bb.pqqp..bbb", "bb.pppp.bbbb", "bbbbbbbbbbbb", "bbbbbbbbbbbb",
+			"bbbbbbbbbbbb", "bbbbbbbbbbbb", "bb.pppp.bb.b", "bb.pqqp.bbbb", "bb.pqqp..bbb", "bb.pppp.bbbb",
+			"bbbbbbbbbbbb", "bbbbbbbbbbbb",
 		}},
 		{name: "blobs below 16", cleaning: Cleaning{EdgeRatio: 0.02, MinBlobPixels: 16}, kept: []string{
-			"bbbbbbbbbbbb", "bbbbbbbbbbbb", "bb.pppp.bb.b", "bb.pqqp.bbbb", "bb.pqqp..bbb", "bb.pppp.bbbb", "bbbbbbbbbbbb", "bbbbbbbbbbbb",
+			"bbbbbbbbbbbb", "bbbbbbbbbbbb", "bb.pppp.bb.b", "bb.pqqp.bbbb", "bb.pqqp..bbb", "bb.pppp.bbbb",
+			"bbbbbbbbbbbb", "bbbbbbbbbbbb",
 		}},
 		{name: "blobs below 17", cleaning: Cleaning{EdgeRatio: 0.02, MinBlobPixels: 17}, kept: []string{
-			"bbbbbbbbbbbb", "bbbbbbbbbbbb", "bb......bb.b", "bb......bbbb", "bb.......bbb", "bb......bbbb", "bbbbbbbbbbbb", "bbbbbbbbbbbb",
+			"bbbbbbbbbbbb", "bbbbbbbbbbbb", "bb......bb.b", "bb......bbbb", "bb.......bbb", "bb......bbbb",
+			"bbbbbbbbbbbb", "bbbbbbbbbbbb",
 		}},
 		{name: "finer edges", cleaning: Cleaning{EdgeRatio: 0.01, MinBlobPixels: 10}, kept: []string{
-			"bbbbbbbbbbbb", "bbbbbbbbbbbb", "bb.pppp.bb.b", "bb.p..p.bbbb", "bb.p..p..bbb", "bb.pppp.bbbb", "bbbbbbbbbbbb", "bbbbbbbbbbbb",
+			"bbbbbbbbbbbb", "bbbbbbbbbbbb", "bb.pppp.bb.b", "bb.p..p.bbbb", "bb.p..p..bbb", "bb.pppp.bbbb",
+			"bbbbbbbbbbbb", "bbbbbbbbbbbb",
 		}},
 		{name: "nothing left", cleaning: Cleaning{EdgeRatio: 0.02, MinBlobPixels: 1000}, kept: []string{
-			"............", "............", "............", "............", "............", "............", "............", "............",
+			"............", "............", "............", "............", "............", "............",
+			"............", "............",
 		}},
 	}
 	for _, test := range tests {
@@ -110,7 +122,8 @@ func TestCleaning(t *testing.T) {
 	}
 }
 
-// TestSurfacesMeetAtEdges holds surfaces to neighbours by edges, and away from the image's other side.
+// TestSurfacesMeetAtEdges checks that pixels are connected by edges, and not across the image
+// border.
 func TestSurfacesMeetAtEdges(t *testing.T) {
 	d := drawing{depths: map[rune]uint16{'a': 1000}, rows: []string{
 		"aaa...",
@@ -124,7 +137,8 @@ func TestSurfacesMeetAtEdges(t *testing.T) {
 	}
 }
 
-// TestSurfacesAgreeWithFloodFill compares with a flood fill, pixel by pixel, on images of noise: rows that meet late, spirals and combs are all among them.
+// TestSurfacesAgreeWithFloodFill compares with a flood fill, pixel by pixel, on images of noise,
+// which include rows that merge late, spirals and combs.
 func TestSurfacesAgreeWithFloodFill(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	joints := newJoints(0.1)
@@ -136,7 +150,10 @@ func TestSurfacesAgreeWithFloodFill(t *testing.T) {
 			m.Depth = append(m.Depth, steps[random.IntN(len(steps))])
 		}
 		smallest := 1 + random.IntN(30)
-		p, err := NewProjector(camera, Options{Cleaning: Cleaning{EdgeRatio: 0.1, MinBlobPixels: smallest}, Threads: 1 + round%5})
+		p, err := NewProjector(
+			camera,
+			Options{Cleaning: Cleaning{EdgeRatio: 0.1, MinBlobPixels: smallest}, Threads: 1 + round%5},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,14 +166,20 @@ func TestSurfacesAgreeWithFloodFill(t *testing.T) {
 			t.Fatalf("round %d: %d points, expected %d", round, cloud.Len(), len(expected))
 		}
 		for i, pixel := range expected {
-			if x := float32(pixel%camera.Width) * float32(m.Depth[pixel]) * 0.001; math.Abs(float64(x-cloud.Positions[i][0])) > 1e-4 {
+			if x := float32(
+				pixel%camera.Width,
+			) * float32(
+				m.Depth[pixel],
+			) * 0.001; math.Abs(
+				float64(x-cloud.Positions[i][0]),
+			) > 1e-4 {
 				t.Fatalf("round %d: point %d is at %v, expected it at pixel %d", round, i, cloud.Positions[i], pixel)
 			}
 		}
 	}
 }
 
-// flood lists the pixels of surfaces that are large enough.
+// flood returns the pixels of surfaces with at least the given size.
 func flood(c Camera, depth []uint16, joints []joint, smallest int) []int {
 	seen, kept := make([]bool, len(depth)), make([]bool, len(depth))
 	for start := range depth {
@@ -191,13 +214,15 @@ func flood(c Camera, depth []uint16, joints []joint, smallest int) []int {
 	return pixels
 }
 
-// TestJoints: the table holds exactly the depths whose difference is at most the ratio of the nearer one.
+// TestJoints checks that the table has exactly the depths that differ by at most the ratio of the
+// nearer one.
 func TestJoints(t *testing.T) {
 	for _, ratio := range []float64{0.005, 0.02, 0.1, 0.5, 1} {
 		joints := newJoints(ratio)
 		for _, depth := range []int{1, 2, 3, 10, 49, 50, 51, 99, 100, 999, 1000, 5207, 12_596, 40_000, 65_535} {
 			j := joints[depth]
-			for _, other := range []int{0, 1, int(j.lo) - 1, int(j.lo), depth, int(j.lo) + int(j.span), int(j.lo) + int(j.span) + 1, 65_535} {
+			for _, other := range []int{0, 1, int(j.lo) - 1, int(j.lo), depth, int(j.lo) + int(j.span),
+				int(j.lo) + int(j.span) + 1, 65_535} {
 				if other > math.MaxUint16 || other < 0 {
 					continue
 				}

@@ -5,28 +5,38 @@ import (
 	"math"
 )
 
-// Model is how a lens bends the picture. The names and formulas are those of librealsense's rs2_distortion (rsutil.h), but for Rational.
+// Model is a lens distortion model. Names and formulas are those of librealsense's rs2_distortion
+// (rsutil.h), except for Rational.
 type Model uint8
 
-// The models. Coefficients stand in OpenCV's order: k1, k2, p1, p2, k3, and for Rational k4, k5, k6.
+// The models. Coefficients are in OpenCV's order: k1, k2, p1, p2, k3, and for Rational k4, k5, k6.
 const (
-	// None is a pinhole.
+	// None is a pinhole camera.
 	None Model = iota
 	// BrownConrady is OpenCV's model with five coefficients.
 	BrownConrady
-	// ModifiedBrownConrady has its tangential part computed from what the radial part made.
+	// ModifiedBrownConrady applies the tangential distortion to the result of the radial
+	// distortion.
 	ModifiedBrownConrady
-	// InverseBrownConrady is what librealsense calls the distortion of its cameras' colour images; it projects as ModifiedBrownConrady does.
+	// InverseBrownConrady is librealsense's name for the distortion of its cameras' colour images.
+	// It projects like ModifiedBrownConrady.
 	InverseBrownConrady
-	// KannalaBrandt4 is the model of fisheye lenses; its coefficients are k1 to k4.
+	// KannalaBrandt4 is a model for fisheye lenses with the coefficients k1 to k4.
 	KannalaBrandt4
-	// Rational is OpenCV's model with eight coefficients, which Azure Kinect uses.
+	// Rational is OpenCV's model with eight coefficients, used by Azure Kinect.
 	Rational
 )
 
-var modelNames = [...]string{"none", "brown-conrady", "modified-brown-conrady", "inverse-brown-conrady", "kannala-brandt4", "rational"}
+var modelNames = [...]string{
+	"none",
+	"brown-conrady",
+	"modified-brown-conrady",
+	"inverse-brown-conrady",
+	"kannala-brandt4",
+	"rational",
+}
 
-// String is the model's name, such as "brown-conrady".
+// String returns the model's name, such as "brown-conrady".
 func (m Model) String() string {
 	if int(m) < len(modelNames) {
 		return modelNames[m]
@@ -34,7 +44,7 @@ func (m Model) String() string {
 	return fmt.Sprintf("model %d", uint8(m))
 }
 
-// ParseModel finds a model by its name.
+// ParseModel returns the model with a name.
 func ParseModel(name string) (Model, error) {
 	for i, known := range modelNames {
 		if known == name {
@@ -44,7 +54,7 @@ func ParseModel(name string) (Model, error) {
 	return None, fmt.Errorf("%w: distortion model %.40q, expected one of %v", ErrCamera, name, modelNames)
 }
 
-// MarshalText implements encoding.TextMarshaler: the name.
+// MarshalText implements encoding.TextMarshaler. It returns the name.
 func (m Model) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -57,7 +67,8 @@ func (m *Model) UnmarshalText(text []byte) (err error) {
 type Distortion struct {
 	Model        Model      `json:"model"`
 	Coefficients [8]float64 `json:"coefficients"`
-	// Radius is how far from the axis the model holds, as a distance in the image plane at depth 1; 0 is as far as it is unambiguous.
+	// Radius is the distance from the axis, in the image plane at depth 1, up to which the model is
+	// valid. 0 means as far as the model is unambiguous.
 	Radius float64 `json:"radius"`
 }
 
@@ -67,7 +78,12 @@ func (d *Distortion) validate() error {
 	}
 	for i, k := range d.Coefficients {
 		if !finite(k) {
-			return fmt.Errorf("%w: distortion coefficient %d is %g, expected a number of at most 1e6", ErrCamera, i+1, k)
+			return fmt.Errorf(
+				"%w: distortion coefficient %d is %g, expected a number of at most 1e6",
+				ErrCamera,
+				i+1,
+				k,
+			)
 		}
 	}
 	if !(d.Radius >= 0 && d.Radius <= 1e6) {
@@ -76,7 +92,7 @@ func (d *Distortion) validate() error {
 	return nil
 }
 
-// apply gives where a point of the image plane appears.
+// apply returns the position at which a point of the image plane appears.
 func (d *Distortion) apply(x, y float64) (float64, float64, bool) {
 	r2 := x*x + y*y
 	if d.Radius > 0 && r2 > d.Radius*d.Radius {
@@ -109,16 +125,18 @@ func (d *Distortion) apply(x, y float64) (float64, float64, bool) {
 	return x, y, true
 }
 
-// Removing a distortion is solving apply(x, y) = (u, v) by Newton's method, beginning where the lens would not bend. 20 steps are Azure Kinect's own
-// limit; lenses of real cameras take 3 to 5. A residue of 1e-6 is less than a thousandth of a pixel at a focal length of 1,000.
+// A distortion is removed by solving apply(x, y) = (u, v) with Newton's method, starting without
+// distortion. 20 steps are Azure Kinect's own limit; lenses of real cameras need 3 to 5. A residue
+// of 1e-6 is less than a thousandth of a pixel at a focal length of 1,000.
 const (
 	newtonSteps   = 20
-	newtonStep    = 1e-6 // the step of the numeric derivative
+	newtonStep    = 1e-6 // step of the numeric derivative
 	newtonTarget  = 1e-9
 	newtonAllowed = 1e-6
 )
 
-// remove gives the point of the image plane that appears at (u, v); false where there is none, or where the model folds back on itself.
+// remove returns the point of the image plane that appears at (u, v). The result is false if there
+// is no such point, or if the model folds back.
 func (d *Distortion) remove(u, v float64) (float64, float64, bool) {
 	if d.Model == None {
 		return u, v, true
@@ -134,7 +152,7 @@ func (d *Distortion) remove(u, v float64) (float64, float64, bool) {
 		j00, j10 := (ax-px)/newtonStep, (ay-py)/newtonStep
 		j01, j11 := (bx-px)/newtonStep, (by-py)/newtonStep
 		determinant := j00*j11 - j01*j10
-		if !(determinant > 1e-9) { // the picture would be mirrored: beyond the fold
+		if !(determinant > 1e-9) { // beyond the fold the image would be mirrored
 			return 0, 0, false
 		}
 		ex, ey := u-px, v-py
@@ -148,13 +166,14 @@ func (d *Distortion) remove(u, v float64) (float64, float64, bool) {
 	return x, y, inside && math.Abs(u-px)+math.Abs(v-py) < newtonAllowed
 }
 
-// guess is where to begin. A fisheye's picture is of angles, whose tangents are far from them towards the rim.
+// guess returns the start value. The image of a fisheye lens represents angles, which differ much
+// from their tangents towards the border.
 func (d *Distortion) guess(u, v float64) (float64, float64) {
 	if d.Model != KannalaBrandt4 {
 		return u, v
 	}
 	theta := math.Hypot(u, v)
-	if theta < 1e-12 || theta > 1.5 { // 1.5 rad are 86°: farther out the image plane ends
+	if theta < 1e-12 || theta > 1.5 { // 1.5 rad are 86°; the image plane ends beyond
 		return u, v
 	}
 	scale := math.Tan(theta) / theta

@@ -1,17 +1,21 @@
-// Package depth turns what depth cameras see into point clouds: cameras with distortion and pose, depth images with colours and labels, and a
-// Projector that removes the background, flying pixels and specks, and projects the rest back into space, on several processors and without
-// allocating from one image to the next.
+// Package depth converts images of depth cameras to point clouds. It provides cameras with
+// distortion and pose, depth images with colours and labels, and a Projector. The Projector removes
+// the background, flying pixels and specks, and projects the remaining pixels to space, on several
+// processors and without allocations between images.
 //
-// Two systems of coordinates are in use. Cameras and clouds have x to the right, y up and z towards the camera from what it sees, so that everything
-// seen has z < 0 before the camera's pose is applied. Pixels, rays and distortion have x to the right, y down and z forward, as camera makers and
-// OpenCV have them; nothing of that leaves the package but for Camera.Project and Camera.Deproject.
+// There are two coordinate systems. In cameras and clouds, x is right, y is up and z points from
+// the scene to the camera, so that everything visible has z < 0 before the camera's pose is
+// applied. For pixels, rays and distortion, x is right, y is down and z is forward, as in OpenCV
+// and in camera documentation. Only Camera.Project and Camera.Deproject use the second system in
+// the package's API.
 //
-// A Camera and an Image are plain values. A Projector belongs to the goroutine that calls it; it keeps no goroutine between calls.
+// A Camera and an Image are plain values. A Projector belongs to the goroutine that calls it and
+// has no goroutines between calls.
 package depth
 
 import "errors"
 
-// Errors of this package. They are wrapped with what was wrong and what was expected.
+// Errors of this package. The wrapping error contains the value found and the value expected.
 var (
 	ErrCamera      = errors.New("invalid depth camera")
 	ErrImage       = errors.New("invalid depth image")

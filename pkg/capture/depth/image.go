@@ -2,17 +2,19 @@ package depth
 
 import "fmt"
 
-// Image is what a depth camera saw at one instant, row by row from the upper left corner. The slices belong to whoever made the image.
+// Image is one image of a depth camera, row by row from the upper left corner. The creator of the
+// image owns its slices.
 type Image struct {
-	// Depth is in the camera's units, 0 where it has none.
+	// Depth is in the camera's units; 0 means no depth.
 	Depth []uint16
-	// Colors are 8-bit sRGB, one for each pixel of Depth; empty where there are none.
+	// Colors are 8-bit sRGB, one per pixel of Depth. The slice is empty if there are no colours.
 	Colors [][3]uint8
-	// Labels say what of the object a pixel shows; empty where nobody said.
+	// Labels assign each pixel to a part of the object. The slice is empty if there are no labels.
 	Labels []uint16
 }
 
-// Validate tells whether the image is one of the camera's, in an error around ErrImage.
+// Validate returns an error that wraps ErrImage unless the image has the size of the camera's
+// images.
 func (m *Image) Validate(c *Camera) error {
 	pixels := c.Width * c.Height
 	switch {
@@ -26,7 +28,7 @@ func (m *Image) Validate(c *Camera) error {
 	return nil
 }
 
-// CopyFrom makes the image an equal of another, in memory of its own that is used again.
+// CopyFrom makes the image a copy of another image and reuses its own memory.
 func (m *Image) CopyFrom(other *Image) {
 	m.Depth = append(m.Depth[:0], other.Depth...)
 	m.Colors = append(m.Colors[:0], other.Colors...)

@@ -8,17 +8,19 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// optics is what follows from a camera and its background for every pixel. Projectors of one camera share it.
+// optics contains the values per pixel that follow from a camera and its background. Projectors of
+// one camera share it.
 type optics struct {
 	camera     Camera
 	background Background
 	cleaning   Cleaning
-	// rays lead from the camera's place to what a pixel sees, in the world, per unit of depth.
+	// rays contains, per unit of depth, the vectors from the camera to the points seen by each
+	// pixel, in the world.
 	rays   [][3]float32
 	origin [3]float32
-	// object are the depths that are not background.
+	// object contains the depths of each pixel that are not background.
 	object []interval
-	// joints tell by a pixel's depth what depths of a neighbour are of the same surface.
+	// joints contains, for a pixel's depth, the depths of a neighbour on the same surface.
 	joints []joint
 }
 
@@ -41,7 +43,7 @@ func newOptics(camera Camera, background Background, cleaning Cleaning) *optics 
 	return o
 }
 
-// fill computes rays and depths of a range of rows.
+// fill computes the rays and depths of a range of rows.
 func (o *optics) fill(first, end int) {
 	c := &o.camera
 	turn := Pose{Rotation: c.Pose.Rotation}

@@ -5,9 +5,10 @@ import (
 	"math"
 )
 
-// Pose is a rigid motion: p becomes Rotation · p + Translation. The zero Pose is no motion.
+// Pose is a rigid motion: p becomes Rotation · p + Translation. The zero Pose is the identity.
 type Pose struct {
-	// Rotation has the matrix's rows. All zeros stand for the identity, so that the zero Pose is of use.
+	// Rotation contains the rows of the matrix. All zeros mean the identity, so that the zero Pose
+	// is usable.
 	Rotation [3][3]float64 `json:"rotation"`
 	// Translation is in metres.
 	Translation [3]float64 `json:"translation"`
@@ -15,7 +16,7 @@ type Pose struct {
 
 var identity = [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}
 
-// vision turns x right, y up, z back into x right, y down, z forward, and the other way round.
+// vision converts between x right, y up, z back and x right, y down, z forward, in both directions.
 var vision = Pose{Rotation: [3][3]float64{{1, 0, 0}, {0, -1, 0}, {0, 0, -1}}}
 
 func (p Pose) matrix() [3][3]float64 {
@@ -25,7 +26,7 @@ func (p Pose) matrix() [3][3]float64 {
 	return p.Rotation
 }
 
-// Apply moves a point.
+// Apply returns the moved point.
 func (p Pose) Apply(v [3]float64) [3]float64 {
 	r := p.matrix()
 	for i := range 3 {
@@ -34,7 +35,7 @@ func (p Pose) Apply(v [3]float64) [3]float64 {
 	return [3]float64{r[0][0], r[1][0], r[2][0]}
 }
 
-// Inverse undoes the motion.
+// Inverse returns the inverse motion.
 func (p Pose) Inverse() Pose {
 	r := p.matrix()
 	var inverse Pose
@@ -47,7 +48,7 @@ func (p Pose) Inverse() Pose {
 	return inverse
 }
 
-// After is this motion after another: After(first).Apply(v) is Apply(first.Apply(v)).
+// After returns this motion after another: After(first).Apply(v) equals Apply(first.Apply(v)).
 func (p Pose) After(first Pose) Pose {
 	a, b := p.matrix(), first.matrix()
 	after := Pose{Translation: p.Apply(first.Translation)}
@@ -59,18 +60,24 @@ func (p Pose) After(first Pose) Pose {
 	return after
 }
 
-// FromVision is the motion between cameras with axes as OpenCV has them (x right, y down, z forward), as the same motion between cameras with this
-// package's axes.
+// FromVision converts a motion between cameras with OpenCV's axes (x right, y down, z forward) to
+// this package's axes.
 func FromVision(p Pose) Pose { return vision.After(p).After(vision) }
 
-// maxPlace is how far off a camera may be, in metres: farther, float32 coordinates have steps of a millimetre.
+// maxPlace is the maximum distance of a camera from the origin, in metres. Beyond it, float32
+// coordinates have steps of a millimetre.
 const maxPlace = 1e4
 
-// Validate tells what is wrong with a motion, in an error around ErrCamera.
+// Validate returns an error that wraps ErrCamera if the motion is invalid.
 func (p Pose) Validate() error {
 	for _, t := range p.Translation {
 		if !(math.Abs(t) <= maxPlace) {
-			return fmt.Errorf("%w: position is %v, expected metres of at most %g", ErrCamera, p.Translation, float64(maxPlace))
+			return fmt.Errorf(
+				"%w: position is %v, expected metres of at most %g",
+				ErrCamera,
+				p.Translation,
+				float64(maxPlace),
+			)
 		}
 	}
 	if _, ok := orthonormal(p.matrix()); !ok {
@@ -79,7 +86,8 @@ func (p Pose) Validate() error {
 	return nil
 }
 
-// orthonormal cleans a rotation of what rounding has left; false where it was none: more than 1 % off, or a mirror.
+// orthonormal corrects the rounding errors of a rotation. It returns false if r is no rotation:
+// more than 1 % off, or a mirror.
 func orthonormal(r [3][3]float64) ([3][3]float64, bool) {
 	for i := range r {
 		for j := range i {
@@ -99,13 +107,18 @@ func orthonormal(r [3][3]float64) ([3][3]float64, bool) {
 			r[i][k] /= length
 		}
 	}
-	up := [3]float64{r[0][1]*r[1][2] - r[0][2]*r[1][1], r[0][2]*r[1][0] - r[0][0]*r[1][2], r[0][0]*r[1][1] - r[0][1]*r[1][0]}
+	up := [3]float64{
+		r[0][1]*r[1][2] - r[0][2]*r[1][1],
+		r[0][2]*r[1][0] - r[0][0]*r[1][2],
+		r[0][0]*r[1][1] - r[0][1]*r[1][0],
+	}
 	return r, dot(up, r[2]) > 0
 }
 
 func dot(a, b [3]float64) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
 
-// rotation is the matrix of a quaternion x, y, z, w; false where that has no direction.
+// rotation returns the matrix of a quaternion x, y, z, w. It returns false if the quaternion's
+// length is near zero or too large.
 func rotation(q [4]float64) ([3][3]float64, bool) {
 	norm := q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3]
 	if !(norm > 1e-12 && norm < 1e12) {

@@ -8,43 +8,45 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Options say what a Projector makes of a camera's images.
+// Options configure the conversion of a camera's images to points.
 type Options struct {
 	Background Background
 	Cleaning   Cleaning
-	// Source is set in Cloud.Sources of every point, one bit for the camera; 0 leaves Sources alone.
+	// Source is stored in Cloud.Sources of every point, with one bit for the camera; 0 leaves
+	// Sources unchanged.
 	Source uint16
-	// Threads is how many processors one image may take; 0 takes all.
+	// Threads is the number of processors for one image; 0 means all.
 	Threads int
 }
 
-// DefaultOptions keep everything that is a surface.
+// DefaultOptions returns options that keep every surface.
 func DefaultOptions() Options { return Options{Cleaning: DefaultCleaning()} }
 
-// Projector turns the images of one camera into points. It belongs to one goroutine.
+// Projector converts the images of one camera to points. It belongs to one goroutine.
 type Projector struct {
 	optics  *optics
 	source  uint16
-	scene   *scene // nil where no background is being learnt
+	scene   *scene // nil unless a background is being learnt
 	threads []func()
 	done    sync.WaitGroup
 
-	// near is what is left after the background was removed, with a rim of zeros, so that every pixel has 8 neighbours. object is what is left after cleaning.
+	// near is the image after removal of the background, with a border of zeros, so that every
+	// pixel has 8 neighbours. object is the image after cleaning.
 	near, object []uint16
 	surfaces     surfaces
 
-	// The image under way, and what the threads do with it.
+	// State of the current image.
 	image  *Image
 	into   *pointcloud.Cloud
 	stage  func(thread int)
-	starts []int // by thread, where its points begin in the cloud
+	starts []int // index of each thread's first point in the cloud
 
-	remove, clean, place func(thread int) // the stages, bound once: a bound method takes memory
+	remove, clean, place func(thread int) // stages, bound once, because binding a method allocates memory
 }
 
-// NewProjector makes a projector. Where the background has a scene, it is read now.
+// NewProjector returns a projector. If the background has a scene, it is read immediately.
 //
-// Errors are around ErrCamera, ErrBackground or ErrCleaning.
+// Errors wrap ErrCamera, ErrBackground or ErrCleaning.
 func NewProjector(camera Camera, options Options) (*Projector, error) {
 	if err := camera.Validate(); err != nil {
 		return nil, err
@@ -93,23 +95,26 @@ func newProjector(o *optics, source uint16, threads int) *Projector {
 	return p
 }
 
-// Clone is a projector for another goroutine that shares what this one has learnt. It is made once Learning is false.
+// Clone returns a projector for another goroutine that shares the learnt background. Clone must be
+// called only after Learning has become false.
 func (p *Projector) Clone() *Projector { return newProjector(p.optics, p.source, len(p.threads)) }
 
-// Camera is the camera whose images are projected.
+// Camera returns the camera whose images are projected.
 func (p *Projector) Camera() Camera { return p.optics.camera }
 
-// Learning tells whether the next image shows the background only: it adds no points.
+// Learning reports whether the next image is used to learn the background. Such an image adds no
+// points.
 func (p *Projector) Learning() bool { return p.scene != nil }
 
-// Project appends a point for every pixel that shows the object, in the order of the image's rows. Where there are no colours, points are grey. Errors are around
-// ErrImage; then no points are added.
+// Project appends a point for every pixel that shows the object, in the order of the image's rows.
+// Without colours points are grey. If the error, which wraps ErrImage, is not nil, no points are
+// added.
 func (p *Projector) Project(image *Image, into *pointcloud.Cloud) error {
 	if err := image.Validate(&p.optics.camera); err != nil {
 		return err
 	}
 	if p.optics.background.Mask && len(image.Labels) == 0 {
-		return fmt.Errorf("%w: no labels, which the background's mask is made of", ErrImage)
+		return fmt.Errorf("%w: no labels, which the mask of the background requires", ErrImage)
 	}
 	p.image, p.into = image, into
 	defer func() { p.image, p.into = nil, nil }()
@@ -124,7 +129,7 @@ func (p *Projector) Project(image *Image, into *pointcloud.Cloud) error {
 	return nil
 }
 
-// learn adds an image to what is known of the background.
+// learn adds an image to the learnt background.
 func (p *Projector) learn() {
 	if p.scene.add(p.object) {
 		p.optics.removeScene(p.scene.depth)
@@ -132,7 +137,7 @@ func (p *Projector) learn() {
 	}
 }
 
-// run does one stage on all threads, the first of which is the caller's.
+// run runs one stage on all threads, including the caller's.
 func (p *Projector) run(stage func(thread int)) {
 	p.stage = stage
 	p.done.Add(len(p.threads) - 1)
@@ -143,7 +148,7 @@ func (p *Projector) run(stage func(thread int)) {
 	p.done.Wait()
 }
 
-// rows are those that a thread has.
+// rows returns the rows of a thread.
 func (p *Projector) rows(thread int) (first, end int) {
 	height, threads := p.optics.camera.Height, len(p.threads)
 	return thread * height / threads, (thread + 1) * height / threads

@@ -8,13 +8,18 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// BenchmarkProject is depth and colours of a real seated person, 512 × 424, to a cloud without background.
+// BenchmarkProject projects depth and colours of a real seated person, 512 × 424, to a cloud
+// without background.
 func BenchmarkProject(b *testing.B) {
 	m := seatedImage(b, "000")
 	for _, threads := range []int{1, 2} {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
 			options := DefaultOptions()
-			options.Background = Background{Near: 0.5207, Far: 1.25961, Box: volumetric.BoundingBox{Min: [3]float32{-1, -1, -1.2}, Max: [3]float32{1, 1, 0}}}
+			options.Background = Background{
+				Near: 0.5207,
+				Far:  1.25961,
+				Box:  volumetric.BoundingBox{Min: [3]float32{-1, -1, -1.2}, Max: [3]float32{1, 1, 0}},
+			}
 			options.Threads = threads
 			p, err := NewProjector(seated, options)
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// wall is a picture of one depth all over.
+// wall is an image of constant depth.
 func wall(c Camera, depth uint16) *Image {
 	m := &Image{Depth: make([]uint16, c.Width*c.Height), Colors: make([][3]uint8, c.Width*c.Height)}
 	for i := range m.Depth {
@@ -43,10 +43,10 @@ func project(t testing.TB, p *Projector, m *Image) *pointcloud.Cloud {
 	return cloud
 }
 
-// everything keeps every pixel that has a depth.
+// everything keeps every pixel with a depth.
 var everything = Options{Cleaning: Cleaning{EdgeRatio: 1}}
 
-// TestProjectFollowsLensAndPose: every point, seen through the camera again, is at its pixel and its depth.
+// TestProjectFollowsLensAndPose maps every point back to the image: it is at its pixel and depth.
 func TestProjectFollowsLensAndPose(t *testing.T) {
 	turn, _ := rotation([4]float64{0.1, -0.5, 0.2, 0.8})
 	for name, test := range lenses {
@@ -62,7 +62,11 @@ func TestProjectFollowsLensAndPose(t *testing.T) {
 		for i, p := range cloud.Positions {
 			at := into.Apply([3]float64{float64(p[0]), float64(p[1]), float64(p[2])})
 			u, v, ok := c.Project(at[0]/-at[2], -at[1]/-at[2])
-			if off := math.Hypot(u-float64(cloud.Colors[i][0]), v-float64(cloud.Colors[i][1])); !ok || off > 1e-3 || math.Abs(at[2]+2) > 1e-5 {
+			if off := math.Hypot(
+				u-float64(cloud.Colors[i][0]),
+				v-float64(cloud.Colors[i][1]),
+			); !ok || off > 1e-3 ||
+				math.Abs(at[2]+2) > 1e-5 {
 				t.Fatalf("%s: the point of pixel %v is seen at %g, %g, %g m off", name, cloud.Colors[i], u, v, -at[2])
 			}
 		}
@@ -71,7 +75,16 @@ func TestProjectFollowsLensAndPose(t *testing.T) {
 
 func TestProjectWithinBox(t *testing.T) {
 	turn, _ := rotation([4]float64{0, 1, 0, 0.3})
-	c := Camera{Width: 80, Height: 60, FX: 60, FY: 60, CX: 39.5, CY: 29.5, Unit: 0.001, Pose: Pose{Rotation: turn, Translation: [3]float64{0.3, 0.1, 1}}}
+	c := Camera{
+		Width:  80,
+		Height: 60,
+		FX:     60,
+		FY:     60,
+		CX:     39.5,
+		CY:     29.5,
+		Unit:   0.001,
+		Pose:   Pose{Rotation: turn, Translation: [3]float64{0.3, 0.1, 1}},
+	}
 	all := project(t, projector(t, c, everything), wall(c, 1500))
 	bounds := all.Bounds()
 	var box volumetric.BoundingBox
@@ -84,10 +97,11 @@ func TestProjectWithinBox(t *testing.T) {
 	inside := project(t, projector(t, c, options), wall(c, 1500))
 	expected := 0
 	for i, p := range all.Positions {
-		within, clear := true, true // clear of the faces by more than rounding
+		within, clear := true, true // away from the faces by more than rounding
 		for axis := range 3 {
 			within = within && p[axis] >= box.Min[axis] && p[axis] <= box.Max[axis]
-			clear = clear && math.Abs(float64(p[axis]-box.Min[axis])) > 2e-3 && math.Abs(float64(p[axis]-box.Max[axis])) > 2e-3
+			clear = clear && math.Abs(float64(p[axis]-box.Min[axis])) > 2e-3 &&
+				math.Abs(float64(p[axis]-box.Max[axis])) > 2e-3
 		}
 		if within {
 			expected++
@@ -129,7 +143,8 @@ func TestDepthRange(t *testing.T) {
 	}
 }
 
-// TestProjectLearnsTheBackground: what stands in front of the empty scene is the object, by more than the noise, and where nothing was seen, too.
+// TestProjectLearnsTheBackground checks which pixels count as the object: those in front of the
+// empty scene by more than the noise, and those without depth in the empty scene.
 func TestProjectLearnsTheBackground(t *testing.T) {
 	c := Camera{Width: 40, Height: 30, FX: 40, FY: 40, Unit: 0.001}
 	options := everything
@@ -141,7 +156,7 @@ func TestProjectLearnsTheBackground(t *testing.T) {
 		}
 		m := wall(c, uint16(2000+i%7)) // noise
 		for x := range c.Width / 2 {
-			m.Depth[x] = 0 // a row that is half black
+			m.Depth[x] = 0 // a row with every second pixel black
 		}
 		if cloud := project(t, p, m); cloud.Len() != 0 {
 			t.Fatalf("%d points of the background", cloud.Len())
@@ -151,7 +166,8 @@ func TestProjectLearnsTheBackground(t *testing.T) {
 		t.Fatal("goes on learning")
 	}
 	// 2 m less 1 % and 2 cm are 1.96 m.
-	for depth, points := range map[uint16]int{2000: c.Width / 2, 1961: c.Width / 2, 1959: c.Width * c.Height, 500: c.Width * c.Height, 3000: c.Width / 2} {
+	for depth, points := range map[uint16]int{2000: c.Width / 2, 1961: c.Width / 2, 1959: c.Width * c.Height,
+		500: c.Width * c.Height, 3000: c.Width / 2} {
 		for _, q := range []*Projector{p, p.Clone()} {
 			if cloud := project(t, q, wall(c, depth)); cloud.Len() != points {
 				t.Errorf("at %d mm: %d points, expected %d", depth, cloud.Len(), points)
@@ -195,7 +211,8 @@ func TestProjectTakesTheBackgroundFromFile(t *testing.T) {
 			t.Errorf("%s: %d points, expected those of the last row", path, cloud.Len())
 		}
 	}
-	for name, says := range map[string]string{"gray.png": "16-bit", "large.png": "expected 4 × 3", "torn.png": "torn.png", "none.png": "none.png"} {
+	for name, says := range map[string]string{"gray.png": "16-bit", "large.png": "expected 4 × 3",
+		"torn.png": "torn.png", "none.png": "none.png"} {
 		options := everything
 		options.Background = Background{Static: true, Scene: filepath.Join(dir, name)}
 		if _, err := NewProjector(c, options); !errors.Is(err, ErrBackground) || !strings.Contains(err.Error(), says) {
@@ -239,7 +256,8 @@ func TestProjectRefusesOtherImages(t *testing.T) {
 	c := Camera{Width: 4, Height: 2, FX: 4, FY: 4, Unit: 0.001}
 	p := projector(t, c, everything)
 	for _, change := range []func(*Image){
-		func(m *Image) { m.Depth = m.Depth[1:] }, func(m *Image) { m.Depth = nil }, func(m *Image) { m.Colors = m.Colors[1:] }, func(m *Image) { m.Labels = make([]uint16, 9) },
+		func(m *Image) { m.Depth = m.Depth[1:] }, func(m *Image) { m.Depth = nil },
+		func(m *Image) { m.Colors = m.Colors[1:] }, func(m *Image) { m.Labels = make([]uint16, 9) },
 	} {
 		m := wall(c, 1000)
 		change(m)
@@ -250,7 +268,7 @@ func TestProjectRefusesOtherImages(t *testing.T) {
 	}
 }
 
-// TestProjectIsAllocationFree with any number of threads, and gives the same with all of them.
+// TestProjectIsAllocationFree also checks that the result is the same for any number of threads.
 func TestProjectIsAllocationFree(t *testing.T) {
 	m := seatedImage(t, "000")
 	options := DefaultOptions()
@@ -264,10 +282,11 @@ func TestProjectIsAllocationFree(t *testing.T) {
 		if first == nil {
 			first = cloud
 		}
-		if !slices.Equal(cloud.Positions, first.Positions) || !slices.Equal(cloud.Colors, first.Colors) || cloud.Len() < 60_000 {
+		if !slices.Equal(cloud.Positions, first.Positions) || !slices.Equal(cloud.Colors, first.Colors) ||
+			cloud.Len() < 60_000 {
 			t.Errorf("%d threads: %d points, other than with one thread", threads, cloud.Len())
 		}
-		// A goroutine may need a new stack now and then.
+		// A goroutine may occasionally need a new stack.
 		if allocations := testing.AllocsPerRun(4, func() {
 			cloud.Reset()
 			_ = p.Project(m, cloud)
@@ -277,7 +296,8 @@ func TestProjectIsAllocationFree(t *testing.T) {
 	}
 }
 
-// FuzzProject gives a small camera any image: points are within range, and no more than pixels.
+// FuzzProject projects arbitrary images of a small camera: points are within range, at most one per
+// pixel.
 func FuzzProject(f *testing.F) {
 	f.Add([]byte("aaaabbbbccccdddd"), uint8(3), uint8(2))
 	f.Add(make([]byte, 200), uint8(1), uint8(0))
@@ -291,7 +311,11 @@ func FuzzProject(f *testing.F) {
 		for i := range c.Width * c.Height {
 			m.Depth = append(m.Depth, uint16(data[2*i])<<8|uint16(data[2*i+1]))
 		}
-		options := Options{Cleaning: Cleaning{EdgeRatio: 0.3, EdgeNeighbors: 2, MinBlobPixels: 3}, Background: Background{Near: 0.7, Far: 20}, Threads: int(threads)%5 + 1}
+		options := Options{
+			Cleaning:   Cleaning{EdgeRatio: 0.3, EdgeNeighbors: 2, MinBlobPixels: 3},
+			Background: Background{Near: 0.7, Far: 20},
+			Threads:    int(threads)%5 + 1,
+		}
 		p, err := NewProjector(c, options)
 		if err != nil {
 			t.Fatal(err)

@@ -9,25 +9,28 @@ import (
 	"path/filepath"
 )
 
-// LearnImages is how many images a static background is learnt from, one second's: enough for every pixel that sees something at all to have seen it.
+// LearnImages is the number of images from which a static background is learnt: one second, enough
+// for every pixel that sees a surface at all.
 const LearnImages = 30
 
-// What stands in front of the background by less than this is taken for it: 2 cm for what moves a little, and a hundredth of the depth for the
-// camera's noise, which is a few thousandths of it for cameras by time of flight and stereo alike.
+// A surface in front of the background by less than this margin counts as background: 2 cm for
+// small movements, and a hundredth of the depth for the camera's noise, which is a few thousandths
+// of the depth for time-of-flight and stereo cameras.
 const (
 	sceneMargin = 0.02 // metres
 	sceneNoise  = 0.01
 )
 
-// scene is the nearest that a camera has seen while there was no object. Images are cleaned of flying pixels before, which would hover in front of every edge.
+// scene contains the nearest depth per pixel seen without the object. Images are cleaned of flying
+// pixels before, because flying pixels appear in front of every edge.
 type scene struct {
 	images int
-	depth  []uint16 // 0 where nothing was seen
+	depth  []uint16 // 0 if no depth was seen
 }
 
 func newScene(c Camera) *scene { return &scene{depth: make([]uint16, c.Width*c.Height)} }
 
-// add takes an image, and tells whether that was the last one.
+// add adds an image and reports whether it was the last.
 func (s *scene) add(depth []uint16) bool {
 	for i, d := range depth {
 		if d != 0 && (s.depth[i] == 0 || d < s.depth[i]) {
@@ -38,7 +41,7 @@ func (s *scene) add(depth []uint16) bool {
 	return s.images == LearnImages
 }
 
-// removeScene makes background of what is not in front of the scene.
+// removeScene marks depths that are not in front of the scene as background.
 func (o *optics) removeScene(depth []uint16) {
 	for i, d := range depth {
 		if d == 0 {
@@ -53,7 +56,8 @@ func (o *optics) removeScene(depth []uint16) {
 	}
 }
 
-// readScene reads what a camera sees without the object from a PNG, or from NAME.png where the path is a folder.
+// readScene reads the depth image without the object from a PNG, or from NAME.png if the path is a
+// folder.
 func readScene(path string, c *Camera) ([]uint16, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, c.Name+".png")
@@ -68,7 +72,16 @@ func readScene(path string, c *Camera) ([]uint16, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrBackground, path, err)
 	}
 	if header.Width != c.Width || header.Height != c.Height {
-		return nil, fmt.Errorf("%w: %s: expected %d × %d pixels as camera %q has, got %d × %d", ErrBackground, path, c.Width, c.Height, c.Name, header.Width, header.Height)
+		return nil, fmt.Errorf(
+			"%w: %s: expected %d × %d pixels as camera %q has, got %d × %d",
+			ErrBackground,
+			path,
+			c.Width,
+			c.Height,
+			c.Name,
+			header.Width,
+			header.Height,
+		)
 	}
 	if _, err := file.Seek(0, 0); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBackground, err)

@@ -2,7 +2,7 @@ package depth
 
 import "slices"
 
-// removeBackground takes over the depths that are the object's.
+// removeBackground copies the depths that belong to the object.
 func (p *Projector) removeBackground(thread int) {
 	first, end := p.rows(thread)
 	width, mask := p.optics.camera.Width, p.optics.background.Mask
@@ -27,8 +27,8 @@ func (p *Projector) removeBackground(thread int) {
 	}
 }
 
-// cleanRows drops flying pixels and finds the surfaces of a thread's rows: at the rim of an object a pixel sees the front and the back together and
-// reports a depth between them.
+// cleanRows drops flying pixels and finds the surfaces of a thread's rows. At the border of an
+// object a pixel sees front and back together and reports a depth between them.
 func (p *Projector) cleanRows(thread int) {
 	first, end := p.rows(thread)
 	width, joints := p.optics.camera.Width, p.optics.joints
@@ -49,8 +49,9 @@ func (p *Projector) cleanRows(thread int) {
 	}
 }
 
-// dropMixed takes over the pixels of a row that have enough neighbours on their surface. The lines have a pixel more at either end. The likeliest
-// come first: most pixels are done after as many neighbours as are wanted.
+// dropMixed copies the pixels of a row that have enough neighbours on their surface. The input rows
+// have one more pixel at each end. The neighbours most likely on the surface are tested first, so
+// that most pixels need only the minimum number of tests.
 func dropMixed(to, above, here, below []uint16, joints []joint, wanted int) {
 	above, here, below = above[:len(to)+2], here[:len(to)+2], below[:len(to)+2]
 	for x := range to {
@@ -60,7 +61,8 @@ func dropMixed(to, above, here, below []uint16, joints []joint, wanted int) {
 			continue
 		}
 		j, found := joints[d], 0
-		for _, neighbor := range [8]uint16{here[x], here[x+2], above[x+1], below[x+1], above[x], above[x+2], below[x], below[x+2]} {
+		for _, neighbor := range [8]uint16{here[x], here[x+2], above[x+1], below[x+1], above[x], above[x+2], below[x],
+			below[x+2]} {
 			if j.has(neighbor) {
 				if found++; found == wanted {
 					break
@@ -74,7 +76,8 @@ func dropMixed(to, above, here, below []uint16, joints []joint, wanted int) {
 	}
 }
 
-// choose joins the surfaces of all threads, drops small ones, and tells each thread where its points begin; it returns how many points there are.
+// choose joins the surfaces of all threads, drops small surfaces, and sets each thread's first
+// index. It returns the number of points.
 func (p *Projector) choose() int {
 	smallest := int32(p.optics.cleaning.MinBlobPixels)
 	if smallest > 1 {
@@ -102,7 +105,7 @@ func (p *Projector) choose() int {
 	return points
 }
 
-// reserve makes room for points in the cloud.
+// reserve extends the cloud by a number of points.
 func (p *Projector) reserve(points int) {
 	c := p.into
 	before := c.Len()
@@ -116,7 +119,7 @@ func (p *Projector) reserve(points int) {
 	}
 }
 
-// extend makes room in an array that the points before may not have had.
+// extend extends an attribute that earlier points may not have.
 func extend(values []uint16, before, points int) []uint16 {
 	had := len(values)
 	values = slices.Grow(values, before+points-had)[:before+points]
@@ -124,10 +127,10 @@ func extend(values []uint16, before, points int) []uint16 {
 	return values
 }
 
-// unknownColor is the colour of points without one.
+// unknownColor is the colour of points without colour.
 var unknownColor = [3]uint8{200, 200, 200}
 
-// placePoints fills in a thread's points.
+// placePoints writes the points of a thread.
 func (p *Projector) placePoints(thread int) {
 	first, end := p.rows(thread)
 	to, at, c := p.starts[thread], p.optics.origin, p.into

@@ -1,20 +1,23 @@
 package depth
 
-// run is neighbouring pixels of a row that are of one surface: those from begin to end, as indices of the image. Runs of one surface form a tree.
+// run is a range of neighbouring pixels of a row on the same surface, from begin to end, as indices
+// of the image. The runs of one surface form a tree.
 type run struct {
 	begin, end int32
 	parent     int32
-	// pixels of the surface, where the run is its root.
+	// pixels is the number of pixels of the surface, valid in the root of the tree.
 	pixels int32
 }
 
-// surfaces finds connected surfaces, by edges of pixels and not by their corners: a union of runs (He, Chao and Suzuki, "A run-based two-scan
-// labeling algorithm", 2008), row by row. Bands of rows are done at the same time, and joined afterwards.
+// surfaces finds surfaces connected by pixel edges, not by corners: a union of runs (He, Chao and
+// Suzuki, "A run-based two-scan labeling algorithm", 2008), row by row. Bands of rows are processed
+// concurrently and joined afterwards.
 type surfaces struct {
 	width int
-	// runs has room for one run per pixel; those of a row begin at the index of the row's first pixel, so that bands need not know each other's.
+	// runs has room for one run per pixel. The runs of a row start at the index of the row's first
+	// pixel, so that bands are independent.
 	runs []run
-	// ends tells for each row where its runs end.
+	// ends contains the end of each row's runs.
 	ends []int32
 }
 
@@ -22,7 +25,7 @@ func newSurfaces(width, height int) surfaces {
 	return surfaces{width: width, runs: make([]run, width*height), ends: make([]int32, height)}
 }
 
-// row gives the runs of a row, as indices.
+// row returns the range of a row's runs.
 func (s *surfaces) row(y int) (first, end int32) { return int32(y * s.width), s.ends[y] }
 
 // split finds the runs of a row.
@@ -46,7 +49,7 @@ func (s *surfaces) split(depth []uint16, joints []joint, y int) {
 	s.ends[y] = next
 }
 
-// join unites the runs of a row with those of the row above that they touch.
+// join unites the runs of a row with the adjacent runs of the row above.
 func (s *surfaces) join(depth []uint16, joints []joint, y int) {
 	width := int32(s.width)
 	above, aboveEnd := s.row(y - 1)
@@ -76,7 +79,8 @@ func (s *surfaces) root(i int32) int32 {
 	return i
 }
 
-// unite makes the earlier root the root of both, so that a root stands before all of its tree.
+// unite makes the earlier root the root of both trees, so that a root precedes all other runs of
+// its tree.
 func (s *surfaces) unite(a, b int32) {
 	a, b = s.root(a), s.root(b)
 	s.runs[max(a, b)].parent = min(a, b)
@@ -94,5 +98,5 @@ func (s *surfaces) measure() {
 	}
 }
 
-// size is how many pixels the surface of a run has, once all are measured.
+// size returns the number of pixels of the surface of a run, after measure.
 func (s *surfaces) size(i int32) int32 { return s.runs[s.root(i)].pixels }

@@ -8,10 +8,20 @@ import (
 	"testing"
 )
 
-// seated is the camera of the recording of a seated person in the test data: 512 × 424 pixels, near_m and far_m of its description.
-var seated = Camera{Name: "seated", Width: 512, Height: 424, FX: 366.557, FY: 366.557, CX: 254.003, CY: 204.552, Unit: 0.0001}
+// seated is the camera of the recording of a seated person in the test data: 512 × 424 pixels, with
+// near_m and far_m of its description.
+var seated = Camera{
+	Name:   "seated",
+	Width:  512,
+	Height: 424,
+	FX:     366.557,
+	FY:     366.557,
+	CX:     254.003,
+	CY:     204.552,
+	Unit:   0.0001,
+}
 
-// seatedImage is a pair of the recording, or skips the test.
+// seatedImage returns an image pair of the recording, or skips the test.
 func seatedImage(t testing.TB, number string) *Image {
 	t.Helper()
 	root := os.Getenv("VOLSFU_TESTDATA")
@@ -33,7 +43,7 @@ func seatedImage(t testing.TB, number string) *Image {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The race detector makes slow work of asking for pixels one by one.
+		// With the race detector, reading pixels one by one is slow.
 		switch picture := picture.(type) {
 		case *image.Gray16:
 			for i := 0; i < len(picture.Pix); i += 2 {

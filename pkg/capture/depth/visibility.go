@@ -2,18 +2,19 @@ package depth
 
 import "github.com/volsfu/volsfu/pkg/pointcloud"
 
-// Visibility finds which of several cameras saw a point: the one that it comes from, and every other that has a pixel at about its place. It never
-// changes, so any number of goroutines may use it.
+// Visibility finds the cameras that saw a point: the camera from which the point comes, and every
+// other camera with a pixel near the point's position. It is immutable and safe for concurrent use.
 type Visibility struct {
 	cameras []Camera
-	// into are the motions from the world into each camera's coordinates.
+	// into contains the motion from the world to each camera's coordinates.
 	into []Pose
 }
 
-// sameSurface is how much nearer or farther another camera may see a point, as a part of its depth: what calibrations and two cameras' noise leave.
+// sameSurface is the tolerated depth difference of another camera's pixel, relative to the depth:
+// the errors of calibration and of two cameras' noise.
 const sameSurface = 0.02
 
-// NewVisibility takes cameras in the order of their bits, at most MaxCameras.
+// NewVisibility returns the visibility for cameras in the order of their bits, at most MaxCameras.
 func NewVisibility(cameras []Camera) *Visibility {
 	v := &Visibility{cameras: cameras}
 	for _, c := range cameras {
@@ -22,7 +23,8 @@ func NewVisibility(cameras []Camera) *Visibility {
 	return v
 }
 
-// Mark adds the bits of the cameras that saw them to the points of a cloud that has Sources, given the cameras' images, from which it was made.
+// Mark sets the bits of all cameras that saw each point of a cloud with Sources. images contains
+// the cameras' images from which the cloud was made.
 func (v *Visibility) Mark(images []Image, cloud *pointcloud.Cloud) {
 	for i, position := range cloud.Positions {
 		world := [3]float64{float64(position[0]), float64(position[1]), float64(position[2])}

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// builder builds a file: its document is plain JSON, so that what the reader's library makes of it is tested, too.
+// builder builds a file. Its document is plain JSON, so that the parsing is tested independently of
+// the reader's library.
 type builder struct {
 	doc  map[string]any
 	data []byte
@@ -20,7 +21,7 @@ func newBuilder() *builder {
 	return &builder{doc: map[string]any{"asset": map[string]any{"version": "2.0"}}}
 }
 
-// add adds an object to a list of the document and gives its index.
+// add adds an object to a list of the document and returns its index.
 func (b *builder) add(list string, object map[string]any) int {
 	objects, _ := b.doc[list].([]any)
 	b.doc[list] = append(objects, object)
@@ -37,7 +38,7 @@ func (b *builder) view(data []byte) int {
 	return index
 }
 
-// The types of components.
+// These are the types of components.
 const (
 	typeUint8   = 5121
 	typeUint16  = 5123
@@ -50,7 +51,10 @@ func (b *builder) numbers(shape string, component, count int, values any) int {
 	if err := binary.Write(&data, binary.LittleEndian, values); err != nil {
 		panic("test data that cannot be written: " + err.Error())
 	}
-	return b.add("accessors", map[string]any{"bufferView": b.view(data.Bytes()), "componentType": component, "count": count, "type": shape})
+	return b.add(
+		"accessors",
+		map[string]any{"bufferView": b.view(data.Bytes()), "componentType": component, "count": count, "type": shape},
+	)
 }
 
 func (b *builder) floats(shape string, count int, values ...float32) int {
@@ -60,17 +64,25 @@ func (b *builder) floats(shape string, count int, values ...float32) int {
 // animate adds a channel to the one animation.
 func (b *builder) animate(node int, path, interpolation string, times []float32, shape string, values ...float32) {
 	width := map[string]int{"SCALAR": 1, "VEC3": 3, "VEC4": 4}[shape]
-	sampler := map[string]any{"input": b.floats("SCALAR", len(times), times...), "output": b.floats(shape, len(values)/width, values...), "interpolation": interpolation}
+	sampler := map[string]any{
+		"input":         b.floats("SCALAR", len(times), times...),
+		"output":        b.floats(shape, len(values)/width, values...),
+		"interpolation": interpolation,
+	}
 	if b.doc["animations"] == nil {
 		b.add("animations", map[string]any{"samplers": []any{}, "channels": []any{}})
 	}
 	animation := b.doc["animations"].([]any)[0].(map[string]any)
 	samplers := animation["samplers"].([]any)
 	animation["samplers"] = append(samplers, sampler)
-	animation["channels"] = append(animation["channels"].([]any), map[string]any{"sampler": len(samplers), "target": map[string]any{"node": node, "path": path}})
+	animation["channels"] = append(
+		animation["channels"].([]any),
+		map[string]any{"sampler": len(samplers), "target": map[string]any{"node": node, "path": path}},
+	)
 }
 
-// square adds a mesh that is a square of 1 m with its corner at the origin, and gives its primitive to be added to.
+// square adds a mesh with a square of 1 m and its corner at the origin. It returns the primitive
+// for further attributes.
 func (b *builder) square() (mesh int, primitive map[string]any) {
 	primitive = map[string]any{
 		"attributes": map[string]any{"POSITION": b.floats("VEC3", 4, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0)},
@@ -107,7 +119,7 @@ func (b *builder) texture(sampler map[string]any) int {
 	return b.add("textures", texture)
 }
 
-// file puts the parts together.
+// file assembles the file.
 func (b *builder) file(t testing.TB) []byte {
 	t.Helper()
 	if len(b.data) > 0 {

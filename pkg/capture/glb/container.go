@@ -9,7 +9,8 @@ import (
 	"github.com/qmuntal/gltf"
 )
 
-// The container: a header of magic, version and length, then chunks of length, type and data, all little-endian (glTF 2.0 section 4.4).
+// The container: a header of magic, version and length, then chunks of length, type and data, all
+// little-endian (glTF 2.0 section 4.4).
 const (
 	magic      = 0x46546C67
 	chunkJSON  = 0x4E4F534A
@@ -18,13 +19,21 @@ const (
 	chunkSize  = 8
 )
 
-// supported are the extensions that a file may require: those that change nothing about shape and base colour.
-var supported = []string{"KHR_materials_unlit", "KHR_materials_specular", "KHR_materials_ior", "KHR_materials_emissive_strength", "KHR_materials_clearcoat"}
+// supported contains the extensions that a file may require: extensions that do not affect shape
+// and base colour.
+var supported = []string{
+	"KHR_materials_unlit",
+	"KHR_materials_specular",
+	"KHR_materials_ior",
+	"KHR_materials_emissive_strength",
+	"KHR_materials_clearcoat",
+}
 
-// parse reads a document whose one buffer is the file's own. Reading it through gltf.Decoder would trust the lengths that a file claims.
+// parse parses a document whose only buffer is in the file. gltf.Decoder is not used because it
+// trusts the lengths in the file.
 func parse(data []byte) (*gltf.Document, error) {
 	if len(data) < headerSize || binary.LittleEndian.Uint32(data) != magic {
-		return nil, fmt.Errorf("%w: it does not begin with glTF", ErrFile)
+		return nil, fmt.Errorf("%w: the file does not start with glTF", ErrFile)
 	}
 	if version := binary.LittleEndian.Uint32(data[4:]); version != 2 {
 		return nil, fmt.Errorf("%w: version %d, expected 2", ErrFile, version)
@@ -60,7 +69,7 @@ func parse(data []byte) (*gltf.Document, error) {
 	return doc, nil
 }
 
-// chunk cuts the first chunk off.
+// chunk returns the content of the first chunk and the data after it.
 func chunk(data []byte, kind uint32) (content, rest []byte, err error) {
 	if len(data) < chunkSize {
 		return nil, nil, fmt.Errorf("%w: it ends before a chunk", ErrFile)
@@ -68,12 +77,19 @@ func chunk(data []byte, kind uint32) (content, rest []byte, err error) {
 	length, found := binary.LittleEndian.Uint32(data), binary.LittleEndian.Uint32(data[4:])
 	data = data[chunkSize:]
 	if found != kind || uint64(length) > uint64(len(data)) {
-		return nil, nil, fmt.Errorf("%w: chunk %#x of %d bytes, expected %#x of at most %d", ErrFile, found, length, kind, len(data))
+		return nil, nil, fmt.Errorf(
+			"%w: chunk %#x of %d bytes, expected %#x of at most %d",
+			ErrFile,
+			found,
+			length,
+			kind,
+			len(data),
+		)
 	}
 	return data[:length], data[length:], nil
 }
 
-// hasHoles tells whether a list of objects has a null in it.
+// hasHoles reports whether a list of objects contains null.
 func hasHoles(doc *gltf.Document) bool {
 	for _, a := range doc.Animations {
 		if a == nil || slices.Contains(a.Channels, nil) || slices.Contains(a.Samplers, nil) {
@@ -85,12 +101,15 @@ func hasHoles(doc *gltf.Document) bool {
 			return true
 		}
 	}
-	return slices.Contains(doc.Nodes, nil) || slices.Contains(doc.Skins, nil) || slices.Contains(doc.Accessors, nil) || slices.Contains(doc.BufferViews, nil) ||
-		slices.Contains(doc.Buffers, nil) || slices.Contains(doc.Materials, nil) || slices.Contains(doc.Textures, nil) || slices.Contains(doc.Images, nil) ||
-		slices.Contains(doc.Samplers, nil) || slices.Contains(doc.Scenes, nil)
+	return slices.Contains(doc.Nodes, nil) || slices.Contains(doc.Skins, nil) ||
+		slices.Contains(doc.Accessors, nil) || slices.Contains(doc.BufferViews, nil) ||
+		slices.Contains(doc.Buffers, nil) || slices.Contains(doc.Materials, nil) ||
+		slices.Contains(doc.Textures, nil) || slices.Contains(doc.Images, nil) ||
+		slices.Contains(doc.Samplers, nil) ||
+		slices.Contains(doc.Scenes, nil)
 }
 
-// at is an element of a list that a file refers to by its index.
+// at returns an element of a list by an index in the file.
 func at[T any](list []T, index int, what string) (T, error) {
 	if index < 0 || index >= len(list) {
 		var none T
@@ -99,8 +118,8 @@ func at[T any](list []T, index int, what string) (T, error) {
 	return list[index], nil
 }
 
-// accessor finds an accessor and gives it as the only one of a document whose only view is exactly its data: the library that reads it looks neither
-// at offsets nor, for bytes, at what comes behind its data.
+// accessor returns an accessor as the only one of a document whose only view is exactly its data.
+// The library that reads the accessor ignores offsets and, for bytes, the data after its end.
 func accessor(doc *gltf.Document, index int) (*gltf.Document, *gltf.Accessor, error) {
 	a, err := at(doc.Accessors, index, "accessor")
 	if err != nil {
@@ -119,32 +138,58 @@ func accessor(doc *gltf.Document, index int) (*gltf.Document, *gltf.Accessor, er
 	}
 	size := gltf.SizeOfElement(a.ComponentType, a.Type)
 	stride := max(size, view.ByteStride)
-	if size <= 0 || a.Count <= 0 || a.ByteOffset < 0 || len(data)-size < a.ByteOffset || view.ByteStride != 0 && view.ByteStride < size ||
+	if size <= 0 || a.Count <= 0 || a.ByteOffset < 0 || len(data)-size < a.ByteOffset ||
+		view.ByteStride != 0 && view.ByteStride < size ||
 		a.Count-1 > (len(data)-a.ByteOffset-size)/stride {
-		return nil, nil, fmt.Errorf("%w: accessor %d of %d elements does not fit into its %d bytes", ErrFile, index, a.Count, len(data))
+		return nil, nil, fmt.Errorf(
+			"%w: accessor %d of %d elements does not fit into its %d bytes",
+			ErrFile,
+			index,
+			a.Count,
+			len(data),
+		)
 	}
 	data = data[a.ByteOffset:][:(a.Count-1)*stride+size]
 	only := &gltf.Document{
 		Buffers:     []*gltf.Buffer{{ByteLength: len(data), Data: data}},
 		BufferViews: []*gltf.BufferView{{ByteLength: len(data), ByteStride: view.ByteStride}},
 	}
-	return only, &gltf.Accessor{BufferView: new(int), ComponentType: a.ComponentType, Type: a.Type, Count: a.Count, Normalized: a.Normalized}, nil
+	return only, &gltf.Accessor{
+		BufferView:    new(int),
+		ComponentType: a.ComponentType,
+		Type:          a.Type,
+		Count:         a.Count,
+		Normalized:    a.Normalized,
+	}, nil
 }
 
-// contents are the bytes of a buffer view.
+// contents returns the bytes of a buffer view.
 func contents(doc *gltf.Document, view *gltf.BufferView) ([]byte, error) {
 	buffer, err := at(doc.Buffers, view.Buffer, "buffer")
 	if err != nil {
 		return nil, err
 	}
-	if view.ByteOffset < 0 || view.ByteLength < 0 || view.ByteOffset > len(buffer.Data) || view.ByteLength > len(buffer.Data)-view.ByteOffset {
-		return nil, fmt.Errorf("%w: a view of %d bytes at %d of a buffer of %d", ErrFile, view.ByteLength, view.ByteOffset, len(buffer.Data))
+	if view.ByteOffset < 0 || view.ByteLength < 0 || view.ByteOffset > len(buffer.Data) ||
+		view.ByteLength > len(buffer.Data)-view.ByteOffset {
+		return nil, fmt.Errorf(
+			"%w: a view of %d bytes at %d of a buffer of %d",
+			ErrFile,
+			view.ByteLength,
+			view.ByteOffset,
+			len(buffer.Data),
+		)
 	}
 	return buffer.Data[view.ByteOffset:][:view.ByteLength], nil
 }
 
-// named finds an attribute whose accessor has as many elements as there are vertices; nil where there is none.
-func named(doc *gltf.Document, attributes gltf.PrimitiveAttributes, name string, count int) (*gltf.Document, *gltf.Accessor, error) {
+// named returns an attribute whose accessor has as many elements as there are vertices, or nil if
+// the attribute is absent.
+func named(
+	doc *gltf.Document,
+	attributes gltf.PrimitiveAttributes,
+	name string,
+	count int,
+) (*gltf.Document, *gltf.Accessor, error) {
 	index, ok := attributes[name]
 	if !ok {
 		return nil, nil, nil

@@ -1,15 +1,16 @@
-// Package glb makes point clouds of animated meshes: binary glTF 2.0 files, whose surface is sampled once and moves with the animation. Skins, morph
-// targets, animation of nodes with all three interpolations, textures, vertex colours and factors are taken into account; light and other properties
-// of materials are not.
+// Package glb converts animated meshes to point clouds. It reads binary glTF 2.0 files; the surface
+// is sampled once, and the samples move with the animation. The package supports skins, morph
+// targets, animation of nodes with all three interpolations, textures, vertex colours and factors.
+// It ignores light and other properties of materials.
 //
-// A Figure never changes after it was opened, so any number of goroutines may load from it at once.
+// A Figure is immutable; any number of goroutines may load from it concurrently.
 package glb
 
 import "errors"
 
-// Errors of files. They are wrapped with the file and what was wrong.
+// Errors of files. The wrapping error contains the file and the reason.
 var (
 	ErrFile        = errors.New("invalid glTF binary file")
-	ErrUnsupported = errors.New("glTF file needs what is not supported")
+	ErrUnsupported = errors.New("glTF file needs an unsupported feature")
 	ErrConfig      = errors.New("invalid sampling of a mesh")
 )

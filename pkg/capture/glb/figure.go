@@ -12,31 +12,31 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Limits on what is opened and made of it.
+// Limits on files and clouds.
 const (
 	maxFileBytes = 256 << 20
-	// MaxPoints bounds a cloud.
+	// MaxPoints is the maximum number of points of a cloud.
 	MaxPoints = 5_000_000
 )
 
-// Config says how a mesh is sampled.
+// Config configures the sampling of a mesh.
 type Config struct {
 	// Points is the number of points of every cloud.
 	Points int
-	// Seed is where on the surface they lie.
+	// Seed selects the positions of the points on the surface.
 	Seed int
-	// FrameRate is how many clouds there are per second of the animation.
+	// FrameRate is the number of clouds per second of the animation.
 	FrameRate float64
 }
 
-// Figure is an animated mesh with points on its surface, which keep their places on it.
+// Figure is an animated mesh with points at fixed positions on its surface.
 type Figure struct {
 	scene    *scene
 	parts    []part
 	vertices int
 	samples  []sample
 	frames   int
-	poses    sync.Pool // of *stage, one per load under way
+	poses    sync.Pool // of *stage, one per load in progress
 }
 
 // sample is a point of the surface.
@@ -70,7 +70,7 @@ func Open(path string, c Config) (*Figure, error) {
 	return f, nil
 }
 
-// New reads a file's contents.
+// New parses the contents of a file.
 func New(data []byte, c Config) (*Figure, error) {
 	switch {
 	case len(data) > maxFileBytes:
@@ -78,7 +78,11 @@ func New(data []byte, c Config) (*Figure, error) {
 	case c.Points < 1 || c.Points > MaxPoints:
 		return nil, fmt.Errorf("%w: %d points, expected 1 to %d", ErrConfig, c.Points, MaxPoints)
 	case !(c.FrameRate > 0 && c.FrameRate <= 1000):
-		return nil, fmt.Errorf("%w: %g frames per second, expected more than 0 and at most 1000", ErrConfig, c.FrameRate)
+		return nil, fmt.Errorf(
+			"%w: %g frames per second, expected more than 0 and at most 1000",
+			ErrConfig,
+			c.FrameRate,
+		)
 	}
 	doc, err := parse(data)
 	if err != nil {
@@ -91,16 +95,17 @@ func New(data []byte, c Config) (*Figure, error) {
 	if f.parts, f.vertices, err = newParts(doc, f.scene); err != nil {
 		return nil, err
 	}
-	// The loop closes: its frames share out the animation evenly, at a rate that differs from the one wished for by half a frame in all.
+	// The frames divide the animation evenly, so that the loop closes. The resulting rate differs
+	// from the requested rate by at most half a frame in total.
 	f.frames = max(1, int(math.Round(f.scene.duration*c.FrameRate)))
 	f.poses.New = func() any { return &stage{vertices: make([][3]float64, f.vertices)} }
 	return f, f.sample(c)
 }
 
-// Len is the number of clouds that the animation has.
+// Len returns the number of clouds of the animation.
 func (f *Figure) Len() int { return f.frames }
 
-// Triangles is the number of triangles that are sampled.
+// Triangles returns the number of sampled triangles.
 func (f *Figure) Triangles() int {
 	sum := 0
 	for i := range f.parts {
@@ -109,7 +114,7 @@ func (f *Figure) Triangles() int {
 	return sum
 }
 
-// pose puts the vertices where they are in a frame.
+// pose moves the vertices to their positions in a frame.
 func (f *Figure) pose(index int, s *stage) {
 	f.scene.at(float64(index)*f.scene.duration/float64(f.frames), &s.pose)
 	for i := range f.parts {
@@ -117,10 +122,11 @@ func (f *Figure) pose(index int, s *stage) {
 	}
 }
 
-// redraws is how often a place is drawn anew where the surface is transparent.
+// redraws is the maximum number of draws of a position on a transparent surface.
 const redraws = 16
 
-// sample spreads the points over the surface as it is in the first frame: one at random in each of as many equal stretches of it, triangle by triangle.
+// sample distributes the points over the surface of the first frame: one random point in each of
+// equal parts of the area, triangle by triangle.
 func (f *Figure) sample(c Config) error {
 	s := f.poses.Get().(*stage)
 	defer f.poses.Put(s)
@@ -130,7 +136,7 @@ func (f *Figure) sample(c Config) error {
 		triangle [3]uint32
 	}
 	var pieces []piece
-	var ends []float64 // of the area up to each piece
+	var ends []float64 // sum of the areas up to each piece
 	total := 0.0
 	for i := range f.parts {
 		p := &f.parts[i]
@@ -141,7 +147,7 @@ func (f *Figure) sample(c Config) error {
 		}
 	}
 	if !(total > 1e-12 && total < 1e12) {
-		return fmt.Errorf("%w: its surface has %g m²", ErrFile, total)
+		return fmt.Errorf("%w: the surface area is %g m²", ErrFile, total)
 	}
 	random := rand.New(rand.NewPCG(uint64(c.Seed), 0))
 	for i := range c.Points {
@@ -167,15 +173,15 @@ func (f *Figure) sample(c Config) error {
 		}
 	}
 	if len(f.samples) == 0 {
-		return fmt.Errorf("%w: its surface is transparent", ErrFile)
+		return fmt.Errorf("%w: the surface is transparent", ErrFile)
 	}
 	return nil
 }
 
-// farthest is how far from the origin a figure may go, in metres.
+// farthest is the maximum distance of a figure from the origin, in metres.
 const farthest = 1e4
 
-// Load replaces the cloud's points by those of one frame, in an order that follows the mesh.
+// Load replaces the cloud's points by the points of one frame, in the order of the mesh.
 func (f *Figure) Load(index int, into *pointcloud.Cloud) error {
 	into.Reset()
 	s := f.poses.Get().(*stage)
@@ -184,7 +190,13 @@ func (f *Figure) Load(index int, into *pointcloud.Cloud) error {
 	for _, v := range s.vertices {
 		for _, c := range v {
 			if !(math.Abs(c) <= farthest) {
-				return fmt.Errorf("%w: in frame %d a vertex is at %g, expected metres of at most %g", ErrFile, index, v, float64(farthest))
+				return fmt.Errorf(
+					"%w: in frame %d a vertex is at %g, expected metres of at most %g",
+					ErrFile,
+					index,
+					v,
+					float64(farthest),
+				)
 			}
 		}
 	}
@@ -193,7 +205,9 @@ func (f *Figure) Load(index int, into *pointcloud.Cloud) error {
 		a, b, c := &s.vertices[p.vertices[0]], &s.vertices[p.vertices[1]], &s.vertices[p.vertices[2]]
 		var position [3]float32
 		for axis := range 3 {
-			position[axis] = float32(float64(p.share[0])*a[axis] + float64(p.share[1])*b[axis] + float64(p.share[2])*c[axis])
+			position[axis] = float32(
+				float64(p.share[0])*a[axis] + float64(p.share[1])*b[axis] + float64(p.share[2])*c[axis],
+			)
 		}
 		into.Append(position, p.color)
 	}

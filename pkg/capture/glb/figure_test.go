@@ -32,13 +32,14 @@ func load(t testing.TB, f *Figure, index int) *pointcloud.Cloud {
 	return cloud
 }
 
-// corners holds the box around a cloud to one, within what 500 points leave free at the rim.
+// corners checks the bounding box of a cloud with the tolerance of 500 random points at the rim.
 func corners(t *testing.T, what string, cloud *pointcloud.Cloud, low, high [3]float32) {
 	t.Helper()
 	box := cloud.Bounds()
 	for axis := range 3 {
 		slack := 0.07*(high[axis]-low[axis]) + 1e-4
-		if box.Min[axis] < low[axis]-1e-4 || box.Min[axis] > low[axis]+slack || box.Max[axis] > high[axis]+1e-4 || box.Max[axis] < high[axis]-slack {
+		if box.Min[axis] < low[axis]-1e-4 || box.Min[axis] > low[axis]+slack || box.Max[axis] > high[axis]+1e-4 ||
+			box.Max[axis] < high[axis]-slack {
 			t.Errorf("%s: points within %v, expected %v to %v", what, box, low, high)
 			return
 		}
@@ -49,7 +50,10 @@ func TestStill(t *testing.T) {
 	b := newBuilder()
 	mesh, _ := b.square()
 	b.add("nodes", map[string]any{"mesh": mesh, "translation": []float64{1, 2, 3}, "scale": []float64{2, 1, 1}})
-	b.add("nodes", map[string]any{"children": []int{0}, "matrix": []float64{1, 0, 0, 0, 0, 0, -1, 0, 0, 1, 0, 0, 0, 0, 10, 1}})
+	b.add(
+		"nodes",
+		map[string]any{"children": []int{0}, "matrix": []float64{1, 0, 0, 0, 0, 0, -1, 0, 0, 1, 0, 0, 0, 0, 10, 1}},
+	)
 	f := figure(t, b, 30)
 	cloud := load(t, f, 0)
 	// (x, y, z) becomes (2 x + 1, y + 2, 3), and that (x, z, 10 - y).
@@ -98,7 +102,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestAnimation moves a square by all interpolations: four frames of one second's animation are at 0, 1/4, 1/2 and 3/4 s.
+// TestAnimation moves a square with all interpolations: the four frames of a one-second animation
+// are at 0, 1/4, 1/2 and 3/4 s.
 func TestAnimation(t *testing.T) {
 	half := float32(math.Sqrt(0.5))
 	tests := []struct {
@@ -106,29 +111,84 @@ func TestAnimation(t *testing.T) {
 		animate   func(b *builder)
 		low, high [4][3]float32
 	}{
-		{"linear translation", func(b *builder) { b.animate(0, "translation", "LINEAR", []float32{0, 1}, "VEC3", 0, 0, 0, 4, 0, 0) },
-			[4][3]float32{{0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {3, 0, 0}}, [4][3]float32{{1, 1, 0}, {2, 1, 0}, {3, 1, 0}, {4, 1, 0}}},
+		{
+			"linear translation",
+			func(b *builder) { b.animate(0, "translation", "LINEAR", []float32{0, 1}, "VEC3", 0, 0, 0, 4, 0, 0) },
+			[4][3]float32{
+				{0, 0, 0},
+				{1, 0, 0},
+				{2, 0, 0},
+				{3, 0, 0},
+			},
+			[4][3]float32{{1, 1, 0}, {2, 1, 0}, {3, 1, 0}, {4, 1, 0}},
+		},
 		{"steps", func(b *builder) {
 			b.animate(0, "translation", "STEP", []float32{0, 0.5, 1}, "VEC3", 0, 0, 0, 4, 0, 0, 9, 0, 0)
 		},
-			[4][3]float32{{0, 0, 0}, {0, 0, 0}, {4, 0, 0}, {4, 0, 0}}, [4][3]float32{{1, 1, 0}, {1, 1, 0}, {5, 1, 0}, {5, 1, 0}}},
-		// Between 0 and 4 with tangents of 8 at both ends: p(t) = 8 (t³ - 2 t² + t) + 4 (3 t² - 2 t³) + 8 (t³ - t²) = 8 t³ - 12 t² + 8 t.
+			[4][3]float32{
+				{0, 0, 0},
+				{0, 0, 0},
+				{4, 0, 0},
+				{4, 0, 0},
+			}, [4][3]float32{{1, 1, 0}, {1, 1, 0}, {5, 1, 0}, {5, 1, 0}}},
+		// Between 0 and 4 with tangents of 8 at both ends: p(t) = 8 (t³ - 2 t² + t) + 4 (3 t² - 2
+		// t³) + 8 (t³ - t²) = 8 t³ - 12 t² + 8 t.
 		{"splines", func(b *builder) {
-			b.animate(0, "translation", "CUBICSPLINE", []float32{0, 1}, "VEC3", 7, 7, 7, 0, 0, 0, 8, 0, 0, 8, 0, 0, 4, 0, 0, 7, 7, 7)
+			b.animate(
+				0,
+				"translation",
+				"CUBICSPLINE",
+				[]float32{0, 1},
+				"VEC3",
+				7,
+				7,
+				7,
+				0,
+				0,
+				0,
+				8,
+				0,
+				0,
+				8,
+				0,
+				0,
+				4,
+				0,
+				0,
+				7,
+				7,
+				7,
+			)
 		},
-			[4][3]float32{{0, 0, 0}, {1.375, 0, 0}, {2, 0, 0}, {2.625, 0, 0}}, [4][3]float32{{1, 1, 0}, {2.375, 1, 0}, {3, 1, 0}, {3.625, 1, 0}}},
+			[4][3]float32{
+				{0, 0, 0},
+				{1.375, 0, 0},
+				{2, 0, 0},
+				{2.625, 0, 0},
+			}, [4][3]float32{{1, 1, 0}, {2.375, 1, 0}, {3, 1, 0}, {3.625, 1, 0}}},
 		{"scale", func(b *builder) { b.animate(0, "scale", "LINEAR", []float32{0, 1}, "VEC3", 1, 1, 1, 5, 1, 1) },
 			[4][3]float32{}, [4][3]float32{{1, 1, 0}, {2, 1, 0}, {3, 1, 0}, {4, 1, 0}}},
-		// A half turn about z in a second, the second key with its signs turned: the way is the short one all the same.
+		// This is half a turn about z in a second. The second key has inverted signs, but the
+		// rotation still uses the shorter direction.
 		{"rotation", func(b *builder) {
 			b.animate(0, "rotation", "LINEAR", []float32{0, 0.5, 1}, "VEC4", 0, 0, 0, 1, 0, 0, -half, -half, 0, 0, 1, 0)
 		},
-			[4][3]float32{{0, 0, 0}, {-half, 0, 0}, {-1, 0, 0}, {-2 * half, -half, 0}}, [4][3]float32{{1, 1, 0}, {half, 2 * half, 0}, {0, 1, 0}, {0, half, 0}}},
+			[4][3]float32{
+				{0, 0, 0},
+				{-half, 0, 0},
+				{-1, 0, 0},
+				{-2 * half, -half, 0},
+			}, [4][3]float32{{1, 1, 0}, {half, 2 * half, 0}, {0, 1, 0}, {0, half, 0}}},
 		{"before the first key and after the last", func(b *builder) {
 			b.animate(0, "translation", "LINEAR", []float32{0.25, 0.5}, "VEC3", 1, 0, 0, 2, 0, 0)
 			b.animate(0, "scale", "LINEAR", []float32{0, 1}, "VEC3", 1, 1, 1, 1, 1, 1)
 		},
-			[4][3]float32{{1, 0, 0}, {1, 0, 0}, {2, 0, 0}, {2, 0, 0}}, [4][3]float32{{2, 1, 0}, {2, 1, 0}, {3, 1, 0}, {3, 1, 0}}},
+			[4][3]float32{
+				{1, 0, 0},
+				{1, 0, 0},
+				{2, 0, 0},
+				{2, 0, 0},
+			}, [4][3]float32{{2, 1, 0}, {2, 1, 0}, {3, 1, 0}, {3, 1, 0}}},
 	}
 	for _, test := range tests {
 		b := newBuilder()
@@ -156,17 +216,61 @@ func TestMorphTargets(t *testing.T) {
 	corners(t, "weights of the animation", load(t, figure(t, b, 4), 2), [3]float32{0, 0, 4}, [3]float32{1, 1, 4})
 }
 
-// TestSkin: the square's lower edge stays with one joint, its upper edge goes with another. Weights do not add up to 1, as exporters leave them.
+// TestSkin binds the lower edge of the square to a resting joint, and the upper edge to a moving
+// one. The weights do not sum up to 1, as in the output of some exporters.
 func TestSkin(t *testing.T) {
 	b := newBuilder()
 	mesh, primitive := b.square()
-	attribute(primitive, "JOINTS_0", b.numbers("VEC4", typeUint8, 4, []uint8{0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}))
+	attribute(
+		primitive,
+		"JOINTS_0",
+		b.numbers("VEC4", typeUint8, 4, []uint8{0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}),
+	)
 	attribute(primitive, "WEIGHTS_0", b.floats("VEC4", 4, 0.5, 0, 0, 0, 0.5, 0, 0, 0, 0.5, 0, 0, 0, 0.5, 0, 0, 0))
-	b.add("nodes", map[string]any{"mesh": mesh, "skin": 0, "translation": []float64{100, 0, 0}}) // a skin takes no notice of its node's place
+	b.add(
+		"nodes",
+		map[string]any{"mesh": mesh, "skin": 0, "translation": []float64{100, 0, 0}},
+	) // a skin ignores its node's transform
 	b.add("nodes", map[string]any{"translation": []float64{0, 0, 1}})
 	b.add("nodes", map[string]any{"translation": []float64{0, 3, 0}})
-	// The second joint was at (0, 1, 0) when the mesh was bound to it. Matrices stand column by column.
-	inverse := b.floats("MAT4", 2, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, -1, 0, 1)
+	// The second joint was at (0, 1, 0) when the mesh was bound to it. Matrices are in column-major
+	// order.
+	inverse := b.floats(
+		"MAT4",
+		2,
+		1,
+		0,
+		0,
+		0,
+		0,
+		1,
+		0,
+		0,
+		0,
+		0,
+		1,
+		0,
+		0,
+		0,
+		0,
+		1,
+		1,
+		0,
+		0,
+		0,
+		0,
+		1,
+		0,
+		0,
+		0,
+		0,
+		1,
+		0,
+		0,
+		-1,
+		0,
+		1,
+	)
 	b.add("skins", map[string]any{"joints": []int{1, 2}, "inverseBindMatrices": inverse})
 	cloud := load(t, figure(t, b, 4), 0)
 	corners(t, "a skin", cloud, [3]float32{0, 0, 0}, [3]float32{1, 3, 1})
@@ -182,46 +286,77 @@ func TestColors(t *testing.T) {
 	mesh, primitive := b.square()
 	b.add("nodes", map[string]any{"mesh": mesh})
 	attribute(primitive, "COLOR_0", b.floats("VEC3", 4, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0))
-	b.material(primitive, map[string]any{"pbrMetallicRoughness": map[string]any{"baseColorFactor": []float64{0.5, 1, 1, 1}}})
+	b.material(
+		primitive,
+		map[string]any{"pbrMetallicRoughness": map[string]any{"baseColorFactor": []float64{0.5, 1, 1, 1}}},
+	)
 	// 0.5 in linear light is 188 in sRGB.
 	if cloud := load(t, figure(t, b, 4), 0); cloud.Colors[7] != [3]uint8{188, 0, 0} {
 		t.Errorf("vertex colours: %v", cloud.Colors[7])
 	}
 }
 
-// TestTexture looks at places of the square through a texture that repeats: its coordinates run from -1 to 3.
+// TestTexture samples a repeating texture on the square: its coordinates range from -1 to 3.
 func TestTexture(t *testing.T) {
 	red, green, blue := [3]uint8{255, 0, 0}, [3]uint8{0, 255, 0}, [3]uint8{0, 0, 255}
 	tests := map[string]struct {
 		sampler map[string]any
-		at      map[[2]int][3]uint8 // by pixel of the texture, beyond its edges, too
+		at      map[[2]int][3]uint8 // by pixel of the texture, also beyond its edges
 	}{
-		"repeats by itself": {nil, map[[2]int][3]uint8{{0, 0}: red, {1, 0}: green, {0, 1}: blue, {2, 0}: red, {-1, 0}: green, {-2, 3}: blue}},
+		"repeats by itself": {
+			nil,
+			map[[2]int][3]uint8{{0, 0}: red, {1, 0}: green, {0, 1}: blue, {2, 0}: red, {-1, 0}: green, {-2, 3}: blue},
+		},
 		"mirrored": {map[string]any{"wrapS": 33648, "wrapT": 33648},
-			map[[2]int][3]uint8{{0, 0}: red, {1, 0}: green, {2, 0}: green, {3, 0}: red, {-1, 0}: red, {-2, 0}: green, {0, 2}: blue, {0, -1}: red}},
-		"clamped": {map[string]any{"wrapS": 33071, "wrapT": 33071}, map[[2]int][3]uint8{{-2, -2}: red, {5, -1}: green, {-1, 4}: blue}},
+			map[[2]int][3]uint8{
+				{0, 0}:  red,
+				{1, 0}:  green,
+				{2, 0}:  green,
+				{3, 0}:  red,
+				{-1, 0}: red,
+				{-2, 0}: green,
+				{0, 2}:  blue,
+				{0, -1}: red,
+			}},
+		"clamped": {
+			map[string]any{"wrapS": 33071, "wrapT": 33071},
+			map[[2]int][3]uint8{{-2, -2}: red, {5, -1}: green, {-1, 4}: blue},
+		},
 	}
 	for name, test := range tests {
 		b := newBuilder()
 		_, primitive := b.square()
 		attribute(primitive, "TEXCOORD_0", b.floats("VEC2", 4, -1, -1, 3, -1, 3, 3, -1, 3))
-		b.material(primitive, map[string]any{"pbrMetallicRoughness": map[string]any{"baseColorTexture": map[string]any{"index": b.texture(test.sampler)}}})
+		b.material(
+			primitive,
+			map[string]any{
+				"pbrMetallicRoughness": map[string]any{
+					"baseColorTexture": map[string]any{"index": b.texture(test.sampler)},
+				},
+			},
+		)
 		b.add("nodes", map[string]any{"mesh": 0})
 		f := figure(t, b, 4)
 		for pixel, expected := range test.at {
-			seen := f.parts[0].paint.texture.at([2]float64{(float64(pixel[0]) + 0.5) / 2, (float64(pixel[1]) + 0.5) / 2})
+			seen := f.parts[0].paint.texture.at(
+				[2]float64{(float64(pixel[0]) + 0.5) / 2, (float64(pixel[1]) + 0.5) / 2},
+			)
 			if got := [3]uint8{encode(seen[0]), encode(seen[1]), encode(seen[2])}; got != expected {
 				t.Errorf("%s: pixel %v is %v, expected %v", name, pixel, got, expected)
 			}
 		}
-		// Halfway between two pixels both count: 0.5 in linear light is 188.
-		if seen := f.parts[0].paint.texture.at([2]float64{0.5, 0.25}); encode(seen[0]) != 188 || encode(seen[1]) != 188 {
+		// Halfway between two pixels, both have equal weight: 0.5 in linear light is 188.
+		if seen := f.parts[0].paint.texture.at(
+			[2]float64{0.5, 0.25},
+		); encode(seen[0]) != 188 ||
+			encode(seen[1]) != 188 {
 			t.Errorf("%s: between two pixels it is %v", name, seen)
 		}
 	}
 }
 
-// TestMask: where a masked texture is transparent there are no points, and the others have more instead.
+// TestMask checks that transparent parts of a masked texture have no points, and the other parts
+// have more.
 func TestMask(t *testing.T) {
 	b := newBuilder()
 	mesh, primitive := b.square()
@@ -240,7 +375,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// cesiumMan is the figure of the test data, or skips the test.
+// cesiumMan returns the figure of the test data, or skips the test.
 func cesiumMan(t testing.TB, points int) *Figure {
 	t.Helper()
 	root := os.Getenv("VOLSFU_TESTDATA")
@@ -258,7 +393,8 @@ func cesiumMan(t testing.TB, points int) *Figure {
 	return f
 }
 
-// TestRealFigure: a walking man of 1.5 m, whose feet touch the ground in turn, in white, blue and green.
+// TestRealFigure loads a walking man of 1.5 m in white, blue and green. His feet touch the ground
+// alternately.
 func TestRealFigure(t *testing.T) {
 	f := cesiumMan(t, 5000)
 	if f.Len() != 60 || f.Triangles() != 4672 {
@@ -313,7 +449,7 @@ func TestRealFigure(t *testing.T) {
 	}
 }
 
-// BenchmarkLoad is a figure of 4,672 triangles with 19 joints, at 40,000 points.
+// BenchmarkLoad loads a figure of 4,672 triangles with 19 joints as 40,000 points.
 func BenchmarkLoad(b *testing.B) {
 	f := cesiumMan(b, 40_000)
 	var cloud pointcloud.Cloud

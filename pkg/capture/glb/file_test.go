@@ -31,17 +31,41 @@ func TestFileErrors(t *testing.T) {
 		"null channel": {func(b *builder, _ map[string]any) {
 			b.add("animations", map[string]any{"channels": []any{nil}, "samplers": []any{}})
 		}, ErrFile, "null"},
-		"missing mesh":   {func(b *builder, _ map[string]any) { b.add("nodes", map[string]any{"mesh": 7}) }, ErrFile, "mesh 7"},
-		"missing child":  {func(b *builder, _ map[string]any) { b.add("nodes", map[string]any{"children": []int{9}}) }, ErrFile, "node 9"},
-		"two parents":    {func(b *builder, _ map[string]any) { b.add("nodes", map[string]any{"children": []int{0, 0}}) }, ErrFile, "two parents"},
-		"its own parent": {func(b *builder, _ map[string]any) { b.add("nodes", map[string]any{"children": []int{1}}) }, ErrFile, "own parents"},
-		"huge scale":     {func(b *builder, _ map[string]any) { b.add("nodes", map[string]any{"scale": []float64{1e9, 1, 1}}) }, ErrFile, "1e+09"},
-		"missing scene":  {func(b *builder, _ map[string]any) { b.doc["scene"] = 3 }, ErrFile, "scene 3"},
+		"missing mesh": {
+			func(b *builder, _ map[string]any) { b.add("nodes", map[string]any{"mesh": 7}) },
+			ErrFile,
+			"mesh 7",
+		},
+		"missing child": {
+			func(b *builder, _ map[string]any) { b.add("nodes", map[string]any{"children": []int{9}}) },
+			ErrFile,
+			"node 9",
+		},
+		"two parents": {
+			func(b *builder, _ map[string]any) { b.add("nodes", map[string]any{"children": []int{0, 0}}) },
+			ErrFile,
+			"two parents",
+		},
+		"its own parent": {
+			func(b *builder, _ map[string]any) { b.add("nodes", map[string]any{"children": []int{1}}) },
+			ErrFile,
+			"own parents",
+		},
+		"huge scale": {
+			func(b *builder, _ map[string]any) { b.add("nodes", map[string]any{"scale": []float64{1e9, 1, 1}}) },
+			ErrFile,
+			"1e+09",
+		},
+		"missing scene": {func(b *builder, _ map[string]any) { b.doc["scene"] = 3 }, ErrFile, "scene 3"},
 		"outer buffer": {func(b *builder, _ map[string]any) {
 			b.add("buffers", map[string]any{"uri": "a.bin", "byteLength": 4})
 			b.data = nil
 		}, ErrUnsupported, "outside"},
-		"no positions":      {func(_ *builder, p map[string]any) { p["attributes"] = map[string]any{} }, ErrFile, "no positions"},
+		"no positions": {
+			func(_ *builder, p map[string]any) { p["attributes"] = map[string]any{} },
+			ErrFile,
+			"no positions",
+		},
 		"missing accessor":  {func(_ *builder, p map[string]any) { p["indices"] = 99 }, ErrFile, "accessor 99"},
 		"negative accessor": {func(_ *builder, p map[string]any) { p["indices"] = -1 }, ErrFile, "accessor -1"},
 		"vertex beyond": {func(b *builder, p map[string]any) {
@@ -71,7 +95,12 @@ func TestFileErrors(t *testing.T) {
 			b.doc["nodes"].([]any)[0].(map[string]any)["skin"] = 0
 		}, ErrFile, "no joints"},
 		"texture without coordinates": {func(b *builder, p map[string]any) {
-			b.material(p, map[string]any{"pbrMetallicRoughness": map[string]any{"baseColorTexture": map[string]any{"index": b.texture(nil)}}})
+			b.material(
+				p,
+				map[string]any{
+					"pbrMetallicRoughness": map[string]any{"baseColorTexture": map[string]any{"index": b.texture(nil)}},
+				},
+			)
 		}, ErrFile, "no coordinates"},
 		"times that go back": {func(b *builder, _ map[string]any) {
 			b.animate(0, "translation", "LINEAR", []float32{0, 1, 0.5}, "VEC3", make([]float32, 9)...)
@@ -87,14 +116,23 @@ func TestFileErrors(t *testing.T) {
 		}, ErrFile, "0 m²"},
 		"image that is none": {func(b *builder, p map[string]any) {
 			attribute(p, "TEXCOORD_0", b.floats("VEC2", 4, make([]float32, 8)...))
-			b.material(p, map[string]any{"pbrMetallicRoughness": map[string]any{"baseColorTexture": map[string]any{"index": b.texture(nil)}}})
+			b.material(
+				p,
+				map[string]any{
+					"pbrMetallicRoughness": map[string]any{"baseColorTexture": map[string]any{"index": b.texture(nil)}},
+				},
+			)
 			b.doc["images"].([]any)[0].(map[string]any)["bufferView"] = 0
 		}, ErrFile, "image 0"},
 	}
 	for name, test := range tests {
 		b, primitive := whole()
 		test.change(b, primitive)
-		if _, err := New(b.file(t), Config{Points: 10, FrameRate: 30}); !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.says) {
+		if _, err := New(
+			b.file(t),
+			Config{Points: 10, FrameRate: 30},
+		); !errors.Is(err, test.err) ||
+			!strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: got %v, expected an error around %q that says %q", name, err, test.err, test.says)
 		}
 	}
@@ -111,24 +149,32 @@ func TestContainerErrors(t *testing.T) {
 		return other
 	}
 	for name, file := range map[string][]byte{
-		"empty": nil, "text": []byte("solid cube of text"), "version 1": changed(4, 1), "long chunk": changed(12, 1<<31), "other chunk": changed(16, chunkBIN),
+		"empty": nil, "text": []byte("solid cube of text"), "version 1": changed(4, 1),
+		"long chunk": changed(12, 1<<31), "other chunk": changed(16, chunkBIN),
 		"header alone": data[:12], "cut off": data[:len(data)-1], "no JSON": changed(20, 0),
 	} {
 		if _, err := New(file, Config{Points: 10, FrameRate: 30}); !errors.Is(err, ErrFile) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, c := range []Config{{FrameRate: 30}, {Points: MaxPoints + 1, FrameRate: 30}, {Points: 10}, {Points: 10, FrameRate: math.NaN()}} {
+	for _, c := range []Config{{FrameRate: 30}, {Points: MaxPoints + 1, FrameRate: 30}, {Points: 10},
+		{Points: 10, FrameRate: math.NaN()}} {
 		if _, err := New(data, c); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if _, err := Open(filepath.Join(t.TempDir(), "none.glb"), Config{Points: 1, FrameRate: 1}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(
+		filepath.Join(t.TempDir(), "none.glb"),
+		Config{Points: 1, FrameRate: 1},
+	); !errors.Is(
+		err,
+		os.ErrNotExist,
+	) {
 		t.Errorf("no file: %v", err)
 	}
 }
 
-// FuzzNew gives any bytes for a file: what is accepted can be loaded, in every frame.
+// FuzzNew reads arbitrary bytes as a file: every frame of an accepted file can be loaded.
 func FuzzNew(f *testing.F) {
 	b := newBuilder()
 	mesh, primitive := b.square()
@@ -137,7 +183,12 @@ func FuzzNew(f *testing.F) {
 	attribute(primitive, "COLOR_0", b.numbers("VEC4", typeUint16, 4, make([]uint16, 16)))
 	attribute(primitive, "TEXCOORD_0", b.floats("VEC2", 4, 0, 0, 1, 0, 1, 1, 0, 1))
 	primitive["targets"] = []any{map[string]any{"POSITION": 0}}
-	b.material(primitive, map[string]any{"pbrMetallicRoughness": map[string]any{"baseColorTexture": map[string]any{"index": b.texture(nil)}}})
+	b.material(
+		primitive,
+		map[string]any{
+			"pbrMetallicRoughness": map[string]any{"baseColorTexture": map[string]any{"index": b.texture(nil)}},
+		},
+	)
 	b.add("nodes", map[string]any{"mesh": mesh, "skin": 0})
 	b.add("nodes", map[string]any{"children": []int{0}})
 	b.add("skins", map[string]any{"joints": []int{1}})

@@ -8,27 +8,27 @@ import (
 	"github.com/qmuntal/gltf/modeler"
 )
 
-// Limits on a mesh, so that a small file cannot ask for much by naming the same data again and again.
+// Limits on a mesh, so that a small file cannot refer to the same data many times.
 const (
 	maxTargets   = 16
-	maxVertices  = 4 << 20 // all parts together, as often as the scene shows them
+	maxVertices  = 4 << 20 // all parts together, counted as often as the scene shows them
 	maxTriangles = 8 << 20
 )
 
-// part is a primitive of a mesh where a node shows it.
+// part is a primitive of a mesh shown by a node.
 type part struct {
 	node      int
 	skin      *skin // nil for none
 	triangles [][3]uint32
 	positions [][3]float32
-	targets   [][][3]float32 // by morph target; nil for one without positions
+	targets   [][][3]float32 // by morph target; nil for a target without positions
 	joints    [][4]uint16
 	weights   [][4]float32
-	first     int // its first vertex among those of the scene
+	first     int // index of its first vertex in the scene
 	paint     *paint
 }
 
-// skin is what moves the vertices of parts.
+// skin contains the joints that move the vertices of parts.
 type skin struct {
 	joints  []int
 	inverse []affine
@@ -63,7 +63,12 @@ func newParts(doc *gltf.Document, s *scene) ([]part, int, error) {
 			}
 			vertices, triangles = vertices+len(p.positions), triangles+len(p.triangles)
 			if vertices > maxVertices || triangles > maxTriangles {
-				return nil, 0, fmt.Errorf("%w: more than %d vertices or %d triangles", ErrUnsupported, maxVertices, maxTriangles)
+				return nil, 0, fmt.Errorf(
+					"%w: more than %d vertices or %d triangles",
+					ErrUnsupported,
+					maxVertices,
+					maxTriangles,
+				)
 			}
 			parts = append(parts, p)
 		}
@@ -74,7 +79,8 @@ func newParts(doc *gltf.Document, s *scene) ([]part, int, error) {
 	return parts, vertices, nil
 }
 
-// visible tells which nodes the scene shows: those below the roots of the default scene, or all where there is none.
+// visible reports for each node whether the scene shows it: nodes below the roots of the default
+// scene, or all nodes without a default scene.
 func visible(doc *gltf.Document) ([]bool, error) {
 	shown := make([]bool, len(doc.Nodes))
 	if doc.Scene == nil {
@@ -123,7 +129,13 @@ func newSkin(doc *gltf.Document, index, nodes int) (*skin, error) {
 	}
 	matrices, err := modeler.ReadInverseBindMatrices(only, a, nil)
 	if err != nil || len(matrices) < len(s.joints) {
-		return nil, fmt.Errorf("%w: %d inverse bind matrices for %d joints: %v", ErrFile, len(matrices), len(s.joints), err)
+		return nil, fmt.Errorf(
+			"%w: %d inverse bind matrices for %d joints: %v",
+			ErrFile,
+			len(matrices),
+			len(s.joints),
+			err,
+		)
 	}
 	for i := range s.inverse {
 		for row := range 3 {
@@ -135,7 +147,7 @@ func newSkin(doc *gltf.Document, index, nodes int) (*skin, error) {
 	return s, nil
 }
 
-// read reads a primitive's vertices and triangles.
+// read reads the vertices and triangles of a primitive.
 func (p *part) read(doc *gltf.Document, primitive *gltf.Primitive) error {
 	index, ok := primitive.Attributes[gltf.POSITION]
 	if !ok {
@@ -204,7 +216,8 @@ func (p *part) readSkin(doc *gltf.Document, primitive *gltf.Primitive) error {
 		if sum < 1e-6 {
 			return fmt.Errorf("%w: vertex %d is moved by no joint", ErrFile, i)
 		}
-		// Exporters that keep the four largest of more weights leave sums below 1, which would draw vertices towards the origin.
+		// Exporters that keep the four largest of more weights leave sums below 1, which would move
+		// vertices towards the origin.
 		for k := range four {
 			p.weights[i][k] /= sum
 		}
@@ -248,7 +261,7 @@ func (p *part) readTriangles(doc *gltf.Document, primitive *gltf.Primitive) erro
 	return nil
 }
 
-// place puts a part's vertices where they are in a pose.
+// place moves the vertices of a part to their positions in a pose.
 func (p *part) place(now *pose, vertices [][3]float64) {
 	weights := now.joints[p.node].weights
 	var moves []affine
@@ -285,7 +298,7 @@ func (p *part) place(now *pose, vertices [][3]float64) {
 	}
 }
 
-// area of a triangle.
+// area returns the area of a triangle.
 func area(a, b, c [3]float64) float64 {
 	var u, v [3]float64
 	for axis := range 3 {

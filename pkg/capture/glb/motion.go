@@ -9,7 +9,7 @@ import (
 	"github.com/qmuntal/gltf/modeler"
 )
 
-// affine is the upper three rows of a matrix.
+// affine contains the upper three rows of a matrix.
 type affine [3][4]float64
 
 var unmoved = affine{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}
@@ -33,9 +33,9 @@ func (a *affine) apply(v [3]float64) [3]float64 {
 	return moved
 }
 
-// joint is a node of the scene in the course of the animation.
+// joint is a node of the scene with its state in the animation.
 type joint struct {
-	parent      int // -1 for none; parents stand before their children in the order
+	parent      int // -1 for none; parents precede their children in scene.order
 	fixed       *affine
 	translation [3]float64
 	rotation    [4]float64
@@ -62,20 +62,22 @@ func (j *joint) local() affine {
 	return r
 }
 
-// channel moves one property of one node.
+// channel animates one property of one node.
 type channel struct {
 	node          int
 	path          gltf.TRSProperty
 	interpolation gltf.Interpolation
 	times         []float64
-	values        []float64 // width for each time, thrice that for cubic splines: in-tangent, value, out-tangent
-	width         int
+	// width values for each time, or three times as many for cubic splines: in-tangent, value,
+	// out-tangent
+	values []float64
+	width  int
 }
 
-// maxTime is how long an animation may last: an hour.
+// maxTime is the maximum duration of an animation: one hour, in seconds.
 const maxTime = 3600
 
-// newChannels reads the channels of an animation and tells how long it lasts.
+// newChannels reads the channels of an animation and returns the duration in seconds.
 func newChannels(doc *gltf.Document, animation *gltf.Animation, joints []joint) ([]channel, float64, error) {
 	var channels []channel
 	duration := 0.0
@@ -121,19 +123,31 @@ func (c *channel) check(j *joint) error {
 		each *= 3
 	}
 	if len(c.values) != each*len(c.times) {
-		return fmt.Errorf("%w: %d values at %d times of an animation, expected %d at each", ErrFile, len(c.values), len(c.times), each)
+		return fmt.Errorf(
+			"%w: %d values at %d times of an animation, expected %d at each",
+			ErrFile,
+			len(c.values),
+			len(c.times),
+			each,
+		)
 	}
 	last := -1.0
 	for _, t := range c.times {
 		if !(t > last && t <= maxTime) {
-			return fmt.Errorf("%w: times of an animation are %g after %g s, expected ascending ones up to %d s", ErrFile, t, last, maxTime)
+			return fmt.Errorf(
+				"%w: times of an animation are %g after %g s, expected ascending ones up to %d s",
+				ErrFile,
+				t,
+				last,
+				maxTime,
+			)
 		}
 		last = t
 	}
 	return nil
 }
 
-// floats reads numbers of an animation; integers stand for -1 to 1 (glTF 2.0 section 3.11).
+// floats reads numbers of an animation. Integers represent -1 to 1 (glTF 2.0 section 3.11).
 func floats(doc *gltf.Document, index int) ([]float64, error) {
 	only, a, err := accessor(doc, index)
 	if err != nil {
@@ -181,7 +195,7 @@ func flatten[T float32 | int8 | int16](into []float64, values []T, one float64) 
 	return into
 }
 
-// move sets the property to what it is at a time.
+// move sets the property to its value at a time.
 func (c *channel) move(j *joint, time float64) {
 	var buffer [16]float64
 	now := buffer[:0]
@@ -208,7 +222,7 @@ func (c *channel) move(j *joint, time float64) {
 	}
 }
 
-// key is the value at a time of the list.
+// key returns the value at key i.
 func (c *channel) key(i int) []float64 {
 	if c.interpolation == gltf.InterpolationCubicSpline {
 		return c.values[(3*i+1)*c.width:][:c.width]
@@ -216,7 +230,8 @@ func (c *channel) key(i int) []float64 {
 	return c.values[i*c.width:][:c.width]
 }
 
-// between interpolates from key i to the next, at a part of the interval (glTF 2.0 appendix C).
+// between interpolates from key i to the next key, at a fraction of the interval (glTF 2.0 appendix
+// C).
 func (c *channel) between(into []float64, i int, part, interval float64) []float64 {
 	a, b := c.key(i), c.key(i+1)
 	switch {
@@ -226,7 +241,10 @@ func (c *channel) between(into []float64, i int, part, interval float64) []float
 		out, in := c.values[(3*i+2)*c.width:][:c.width], c.values[(3*i+3)*c.width:][:c.width]
 		t2, t3 := part*part, part*part*part
 		for k := range a {
-			into = append(into, (2*t3-3*t2+1)*a[k]+interval*(t3-2*t2+part)*out[k]+(3*t2-2*t3)*b[k]+interval*(t3-t2)*in[k])
+			into = append(
+				into,
+				(2*t3-3*t2+1)*a[k]+interval*(t3-2*t2+part)*out[k]+(3*t2-2*t3)*b[k]+interval*(t3-t2)*in[k],
+			)
 		}
 		return into
 	case c.path == gltf.TRSRotation:
@@ -238,7 +256,7 @@ func (c *channel) between(into []float64, i int, part, interval float64) []float
 	return into
 }
 
-// slerp interpolates on the shorter way between two rotations.
+// slerp interpolates on the shorter arc between two rotations.
 func slerp(into, a, b []float64, part float64) []float64 {
 	cosine := a[0]*b[0] + a[1]*b[1] + a[2]*b[2] + a[3]*b[3]
 	sign := 1.0
@@ -246,7 +264,7 @@ func slerp(into, a, b []float64, part float64) []float64 {
 		cosine, sign = -cosine, -1
 	}
 	from, to := 1-part, part
-	if cosine < 0.9995 { // nearer together, a straight line differs by less than rounding
+	if cosine < 0.9995 { // for closer rotations a straight line differs by less than rounding
 		angle := math.Acos(cosine)
 		from, to = math.Sin((1-part)*angle)/math.Sin(angle), math.Sin(part*angle)/math.Sin(angle)
 	}

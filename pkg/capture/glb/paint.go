@@ -13,25 +13,26 @@ import (
 	"github.com/qmuntal/gltf/modeler"
 )
 
-// maxTexture bounds all textures together: 16.8 million pixels, an image of 4096 × 4096, which takes 67 MB.
+// maxTexture is the maximum number of pixels of all textures together: 16.8 million, an image of
+// 4096 × 4096, which takes 67 MB.
 const maxTexture = 1 << 24
 
-// paint is what gives a part its colours.
+// paint determines the colours of a part.
 type paint struct {
 	factor      [4]float64 // linear, and opacity
 	texture     *texture   // nil for none
 	coordinates [][2]float32
 	colors      [][4]uint16 // of vertices, linear; nil for none
-	cutoff      float64     // opacity below which there is nothing; 0 for none
+	cutoff      float64     // opacity below which the surface is omitted; 0 for none
 }
 
-// texture is an image with the way it goes on beyond its edges.
+// texture is an image with its wrapping mode.
 type texture struct {
 	image *image.NRGBA
 	wrap  [2]gltf.WrappingMode
 }
 
-// painter reads materials; each image once.
+// painter reads materials, and each image once.
 type painter struct {
 	doc    *gltf.Document
 	images map[int]*image.NRGBA
@@ -42,7 +43,7 @@ func newPainter(doc *gltf.Document) *painter {
 	return &painter{doc: doc, images: make(map[int]*image.NRGBA)}
 }
 
-// of reads what a primitive of so many vertices is painted with.
+// of returns the paint of a primitive with the given number of vertices.
 func (r *painter) of(primitive *gltf.Primitive, vertices int) (*paint, error) {
 	p := &paint{factor: [4]float64{1, 1, 1, 1}}
 	only, a, err := named(r.doc, primitive.Attributes, gltf.COLOR_0, vertices)
@@ -72,7 +73,12 @@ func (r *painter) of(primitive *gltf.Primitive, vertices int) (*paint, error) {
 	if look.BaseColorTexture == nil {
 		return p, nil
 	}
-	only, a, err = named(r.doc, primitive.Attributes, fmt.Sprintf("TEXCOORD_%d", look.BaseColorTexture.TexCoord), vertices)
+	only, a, err = named(
+		r.doc,
+		primitive.Attributes,
+		fmt.Sprintf("TEXCOORD_%d", look.BaseColorTexture.TexCoord),
+		vertices,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +121,7 @@ func (r *painter) image(index int) (*image.NRGBA, error) {
 		return nil, err
 	}
 	if found.BufferView == nil {
-		return nil, fmt.Errorf("%w: image %d lies outside of the file", ErrUnsupported, index)
+		return nil, fmt.Errorf("%w: image %d is outside of the file", ErrUnsupported, index)
 	}
 	view, err := at(r.doc.BufferViews, *found.BufferView, "buffer view")
 	if err != nil {
@@ -130,7 +136,14 @@ func (r *painter) image(index int) (*image.NRGBA, error) {
 		return nil, fmt.Errorf("%w: image %d: %w", ErrFile, index, err)
 	}
 	if header.Width < 1 || header.Height < 1 || header.Width > (maxTexture-r.pixels)/header.Height {
-		return nil, fmt.Errorf("%w: image %d has %d × %d pixels, expected at most %d in all images", ErrUnsupported, index, header.Width, header.Height, maxTexture)
+		return nil, fmt.Errorf(
+			"%w: image %d has %d × %d pixels, expected at most %d in all images",
+			ErrUnsupported,
+			index,
+			header.Width,
+			header.Height,
+			maxTexture,
+		)
 	}
 	r.pixels += header.Width * header.Height
 	picture, _, err := image.Decode(bytes.NewReader(data))
@@ -143,7 +156,7 @@ func (r *painter) image(index int) (*image.NRGBA, error) {
 	return converted, nil
 }
 
-// at is the colour, in sRGB, and the opacity of a place of a triangle.
+// at returns the colour, in sRGB, and the opacity of a position in a triangle.
 func (p *paint) at(triangle [3]uint32, share [3]float64) ([3]uint8, float64) {
 	linear := p.factor
 	if p.colors != nil {
@@ -170,7 +183,7 @@ func (p *paint) at(triangle [3]uint32, share [3]float64) ([3]uint8, float64) {
 	return [3]uint8{encode(linear[0]), encode(linear[1]), encode(linear[2])}, linear[3]
 }
 
-// at is the colour of a place of the texture, linear: the mean of the four pixels around it.
+// at returns the linear colour of a position in the texture: the mean of the four pixels around it.
 func (t *texture) at(place [2]float64) [4]float64 {
 	size := [2]int{t.image.Rect.Dx(), t.image.Rect.Dy()}
 	var low [2]float64
@@ -197,7 +210,7 @@ func (t *texture) at(place [2]float64) [4]float64 {
 	return sum
 }
 
-// wrapped is the pixel that stands for one beyond the edges.
+// wrapped returns the pixel that replaces a pixel beyond the edges.
 func (t *texture) wrapped(axis, i, size int) int {
 	switch t.wrap[axis] {
 	case gltf.WrapClampToEdge:
@@ -209,7 +222,7 @@ func (t *texture) wrapped(axis, i, size int) int {
 	return ((i % size) + size) % size
 }
 
-// decoded are the linear values of sRGB (IEC 61966-2-1).
+// decoded contains the linear values of sRGB (IEC 61966-2-1).
 var decoded = func() (table [256]float64) {
 	for i := range table {
 		v := float64(i) / 255
@@ -222,7 +235,7 @@ var decoded = func() (table [256]float64) {
 	return table
 }()
 
-// encode is the sRGB of a linear value.
+// encode returns the sRGB value of a linear value.
 func encode(v float64) uint8 {
 	v = min(max(v, 0), 1)
 	if v <= 0.0031308 {

@@ -8,7 +8,7 @@ import (
 	"github.com/qmuntal/gltf"
 )
 
-// scene is the nodes of a document and what moves them.
+// scene contains the nodes of a document and their animation.
 type scene struct {
 	joints   []joint
 	order    []int // parents before their children
@@ -16,7 +16,7 @@ type scene struct {
 	duration float64 // seconds, 0 without animation
 }
 
-// newScene reads the nodes, and the first animation.
+// newScene reads the nodes and the first animation.
 func newScene(doc *gltf.Document) (*scene, error) {
 	s := &scene{joints: make([]joint, len(doc.Nodes))}
 	for i, n := range doc.Nodes {
@@ -72,7 +72,11 @@ func newJoint(doc *gltf.Document, n *gltf.Node) (joint, error) {
 	for _, row := range local {
 		for _, v := range row {
 			if !(math.Abs(v) <= 1e6) {
-				return joint{}, fmt.Errorf("%w: %g in a transformation, expected a number of at most a million", ErrFile, v)
+				return joint{}, fmt.Errorf(
+					"%w: %g in a transformation, expected a number of at most a million",
+					ErrFile,
+					v,
+				)
 			}
 		}
 	}
@@ -96,13 +100,13 @@ func newJoint(doc *gltf.Document, n *gltf.Node) (joint, error) {
 	return j, nil
 }
 
-// pose is the memory of a scene at one time.
+// pose is the state of a scene at one time.
 type pose struct {
 	joints []joint
 	global []affine
 }
 
-// at puts the scene into a pose.
+// at sets the pose of the scene at a time.
 func (s *scene) at(time float64, p *pose) {
 	if p.joints == nil {
 		p.global = make([]affine, len(s.joints))
@@ -113,7 +117,7 @@ func (s *scene) at(time float64, p *pose) {
 	}
 	for i := range s.channels {
 		c := &s.channels[i]
-		p.joints[c.node].fixed = nil // a node that is animated has no matrix
+		p.joints[c.node].fixed = nil // an animated node has no matrix
 		c.move(&p.joints[c.node], time)
 	}
 	for _, i := range s.order {

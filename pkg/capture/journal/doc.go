@@ -1,10 +1,12 @@
-// Package journal keeps captures in files, so that an experiment repeats exactly: clouds and depth images as they were captured, or tiles as they
-// were encoded, with the times of both. docs/capture.md describes the format.
+// Package journal stores captures in files, so that an experiment can be repeated exactly: clouds
+// and depth images as captured, or tiles as encoded, with their times. docs/capture.md describes
+// the format.
 //
-// A journal grows by whole records, each with a checksum, and each in one write: what a program that dies had recorded stays readable, and a record
-// that was cut off ends the journal before it.
+// A journal grows by whole records. Each record has a checksum and is written by one write call. If
+// the program dies, all recorded frames remain readable; the journal ends before an incomplete
+// record.
 //
-// Any number of goroutines may write to a Writer, and read from a Reader.
+// Writers and Readers are safe for concurrent use.
 package journal
 
 import (
@@ -16,37 +18,38 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Errors of journals. They are wrapped with what was wrong and what was expected.
+// Errors of journals. The wrapping error contains the value found and the value expected.
 var (
 	ErrJournal = errors.New("invalid journal")
-	ErrContent = errors.New("journal of other content")
+	ErrContent = errors.New("journal with different content")
 )
 
-// Content is what the frames of a journal are.
+// Content is the type of the frames of a journal.
 type Content string
 
 // The contents of journals.
 const (
-	// Points are clouds as they were captured.
+	// Points are captured clouds.
 	Points Content = "points"
-	// Images are depth images with colours and labels, as they were captured.
+	// Images are captured depth images with colours and labels.
 	Images Content = "images"
-	// Encoded are tiles at all qualities, as they were handed over.
+	// Encoded are tiles at all qualities, as sent.
 	Encoded Content = "encoded"
 )
 
-// Head is what a journal says of its source.
+// Head describes the source of a journal.
 type Head struct {
 	Content Content `json:"content"`
-	// Description is that of the source.
+	// Description is the description of the source.
 	Description string    `json:"description"`
 	Begun       time.Time `json:"begun"`
-	// FrameRate is the source's own.
+	// FrameRate is the frame rate of the source.
 	FrameRate float64 `json:"frame_rate"`
-	// Box holds all points, in journals of clouds, and Points is how many the largest frame has at most.
+	// Box contains all points, in journals of clouds. Points is the maximum number of points of a
+	// frame.
 	Box    volumetric.BoundingBox `json:"box"`
 	Points int                    `json:"points"`
-	// Cameras are those of the images, in their order.
+	// Cameras contains the cameras of the images, in their order.
 	Cameras []depth.Camera `json:"cameras,omitempty"`
 	// Publication describes the tiles and qualities of encoded frames.
 	Publication *volumetric.Publication `json:"publication,omitempty"`
@@ -54,7 +57,7 @@ type Head struct {
 
 // Frame is a captured frame: a cloud, or images.
 type Frame struct {
-	// Number is the source's: it counts frame intervals.
+	// Number is the source's frame number, which counts frame intervals.
 	Number  int64
 	Capture time.Time
 	Cloud   pointcloud.Cloud
@@ -63,7 +66,7 @@ type Frame struct {
 
 // Tile is an encoded tile at one quality.
 type Tile struct {
-	// Number counts capture instants: the same for all tiles of one.
+	// Number counts capture times: all tiles of one capture time have the same number.
 	Number  uint32
 	Capture time.Time
 	Tile    int

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// magic begins a journal; its last character is the version.
+// magic is at the start of a journal; its last character is the version.
 const magic = "VOLJRNL1"
 
 // The kinds of records.
@@ -24,8 +24,10 @@ var (
 
 // Sizes in bytes, and limits. All integers are little-endian.
 const (
-	recordSize = 12      // kind, length of the payload u32, CRC-32C u32 of kind, length and payload
-	timesSize  = 32      // number i64, capture in nanoseconds since 1970 i64, capture and record in nanoseconds since the first capture i64 each
+	recordSize = 12 // kind, length of the payload u32, CRC-32C u32 of kind, length and payload
+	// four i64: number, capture time in nanoseconds since 1970, capture time and record time in
+	// nanoseconds since the first capture
+	timesSize  = 32
 	tileSize   = 8       // tile u16, quality u8, 0, codec
 	maxPayload = 1 << 30 // 71 million points
 	maxHead    = 1 << 20
@@ -37,7 +39,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// times are what every record but the head begins with.
+// times is at the start of every record except the head.
 type times struct {
 	number            int64
 	wall              int64 // nanoseconds since 1970
@@ -56,7 +58,7 @@ func parseTimes(data []byte) times {
 	return times{at(0), at(1), at(2), at(3)}
 }
 
-// appendRecord begins a record; finish fills in what its header needs.
+// appendRecord starts a record; finish completes its header.
 func appendRecord(dst []byte, kind [4]byte) []byte {
 	dst = append(dst, kind[:]...)
 	return append(dst, make([]byte, recordSize-len(kind))...)
@@ -76,8 +78,9 @@ func checksum(header, payload []byte) uint32 {
 	return crc32.Update(crc32.Update(0, castagnoli, header), castagnoli, payload)
 }
 
-// appendFrame appends a frame: flags u32 and points u32, then positions, colours, labels and sources, where flagged, each for all points; images u32,
-// and for each of them flags u32 and pixels u32, then depths, colours and labels, where flagged.
+// appendFrame appends a frame: flags u32 and points u32, then positions, colours, and labels and
+// sources if flagged, each for all points; images u32, and for each image flags u32 and pixels u32,
+// then depths, and colours and labels if flagged.
 func appendFrame(dst []byte, f *Frame) []byte {
 	c := &f.Cloud
 	flags := uint32(0)
@@ -133,7 +136,7 @@ func appendShorts(dst []byte, values []uint16) []byte {
 	return dst
 }
 
-// taker cuts a payload into its parts. Once something is missing, it gives nothing any more.
+// taker splits a payload into its parts. After missing data it returns nothing.
 type taker struct {
 	rest []byte
 	torn bool
@@ -174,7 +177,8 @@ func (t *taker) shorts(into []uint16, n int) []uint16 {
 	return into
 }
 
-// parseFrame reads what appendFrame has written. Coordinates that are no numbers, which no box holds, are an error.
+// parseFrame parses the output of appendFrame. Coordinates that are not finite are an error,
+// because no box contains them.
 func parseFrame(data []byte, f *Frame) error {
 	t := taker{rest: data}
 	flags, points := t.number(), t.number()
@@ -205,7 +209,7 @@ func parseFrame(data []byte, f *Frame) error {
 		m.Labels = t.shorts(m.Labels, flagged(flags, flagLabels, pixels))
 	}
 	if t.torn || len(t.rest) > 0 {
-		return fmt.Errorf("%w: a frame's parts do not add up to its %d bytes", ErrJournal, len(data))
+		return fmt.Errorf("%w: the parts of a frame do not sum up to its %d bytes", ErrJournal, len(data))
 	}
 	return nil
 }
@@ -217,7 +221,7 @@ func flagged(flags, flag, n int) int {
 	return n
 }
 
-// appendTile appends a tile behind its times.
+// appendTile appends a tile after its times.
 func appendTile(dst []byte, t *Tile) []byte {
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(t.Tile))
 	dst = append(dst, uint8(t.Quality), 0)
@@ -225,7 +229,7 @@ func appendTile(dst []byte, t *Tile) []byte {
 	return append(dst, t.Data...)
 }
 
-// parseHead reads and checks the first record's payload.
+// parseHead parses and checks the payload of the first record.
 func parseHead(data []byte) (Head, error) {
 	var h Head
 	if err := json.Unmarshal(data, &h); err != nil {
@@ -233,7 +237,11 @@ func parseHead(data []byte) (Head, error) {
 	}
 	switch {
 	case !(h.FrameRate > 0 && h.FrameRate <= 1000):
-		return Head{}, fmt.Errorf("%w: %g frames per second, expected more than 0 and at most 1000", ErrJournal, h.FrameRate)
+		return Head{}, fmt.Errorf(
+			"%w: %g frames per second, expected more than 0 and at most 1000",
+			ErrJournal,
+			h.FrameRate,
+		)
 	case h.Points < 0 || h.Points > maxPayload:
 		return Head{}, fmt.Errorf("%w: %d points", ErrJournal, h.Points)
 	case len(h.Cameras) > depth.MaxCameras:

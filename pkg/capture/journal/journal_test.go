@@ -21,19 +21,56 @@ import (
 var begun = time.Now().Round(0).UTC()
 
 var heads = map[Content]Head{
-	Points: {Content: Points, Description: "a figure", Begun: begun, FrameRate: 30, Points: 3, Box: volumetric.BoundingBox{Max: [3]float32{1, 2, 3}}},
+	Points: {
+		Content:     Points,
+		Description: "a figure",
+		Begun:       begun,
+		FrameRate:   30,
+		Points:      3,
+		Box:         volumetric.BoundingBox{Max: [3]float32{1, 2, 3}},
+	},
 	Images: {Content: Images, Description: "two cameras", Begun: begun, FrameRate: 15, Cameras: []depth.Camera{
-		{Name: "left", Width: 2, Height: 2, FX: 2, FY: 2, Unit: 0.001, Distortion: depth.Distortion{Model: depth.Rational, Coefficients: [8]float64{1, 2}, Radius: 1.7}},
-		{Name: "right", Width: 2, Height: 1, FX: 2, FY: 2, Unit: 0.001, Pose: depth.Pose{Translation: [3]float64{1, 0, 0}}},
+		{
+			Name:       "left",
+			Width:      2,
+			Height:     2,
+			FX:         2,
+			FY:         2,
+			Unit:       0.001,
+			Distortion: depth.Distortion{Model: depth.Rational, Coefficients: [8]float64{1, 2}, Radius: 1.7},
+		},
+		{
+			Name:   "right",
+			Width:  2,
+			Height: 1,
+			FX:     2,
+			FY:     2,
+			Unit:   0.001,
+			Pose:   depth.Pose{Translation: [3]float64{1, 0, 0}},
+		},
 	}},
-	Encoded: {Content: Encoded, Description: "a figure", Begun: begun, FrameRate: 30, Publication: &volumetric.Publication{
-		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
-		FrameRate: 30, Tiles: make([]volumetric.Tile, 2), Qualities: make([]volumetric.QualityLevel, 3),
-	}},
+	Encoded: {
+		Content:     Encoded,
+		Description: "a figure",
+		Begun:       begun,
+		FrameRate:   30,
+		Publication: &volumetric.Publication{
+			Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
+			Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+			FrameRate: 30, Tiles: make([]volumetric.Tile, 2), Qualities: make([]volumetric.QualityLevel, 3),
+		},
+	},
 }
 
 var frames = []Frame{
-	{Number: 0, Capture: begun, Cloud: pointcloud.Cloud{Positions: [][3]float32{{1, 2, 3}, {0, 0, 0}}, Colors: [][3]uint8{{1, 2, 3}, {4, 5, 6}}}},
+	{
+		Number:  0,
+		Capture: begun,
+		Cloud: pointcloud.Cloud{
+			Positions: [][3]float32{{1, 2, 3}, {0, 0, 0}},
+			Colors:    [][3]uint8{{1, 2, 3}, {4, 5, 6}},
+		},
+	},
 	{Number: 1, Capture: begun.Add(33 * time.Millisecond)},
 	{Number: 4, Capture: begun.Add(133 * time.Millisecond), Cloud: pointcloud.Cloud{
 		Positions: [][3]float32{{1, 2, 3}}, Colors: [][3]uint8{{1, 2, 3}}, Labels: []uint16{700}, Sources: []uint16{3},
@@ -42,12 +79,20 @@ var frames = []Frame{
 
 var pictures = []Frame{
 	{Number: 2, Capture: begun, Images: []depth.Image{
-		{Depth: []uint16{1, 2, 3, 4}, Colors: [][3]uint8{{1}, {2}, {3}, {4}}, Labels: []uint16{9, 8, 7, 6}}, {Depth: []uint16{500, 600}},
+		{
+			Depth:  []uint16{1, 2, 3, 4},
+			Colors: [][3]uint8{{1}, {2}, {3}, {4}},
+			Labels: []uint16{9, 8, 7, 6},
+		}, {Depth: []uint16{500, 600}},
 	}},
-	{Number: 3, Capture: begun.Add(time.Second), Images: []depth.Image{{}, {Depth: []uint16{1, 1}, Colors: [][3]uint8{{1}, {2}}}}},
+	{
+		Number:  3,
+		Capture: begun.Add(time.Second),
+		Images:  []depth.Image{{}, {Depth: []uint16{1, 1}, Colors: [][3]uint8{{1}, {2}}}},
+	},
 }
 
-// written makes a journal of frames.
+// written writes a journal of frames.
 func written(t testing.TB, head Head, frames []Frame) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -80,7 +125,7 @@ func open(t testing.TB, path string) *Reader {
 	return r
 }
 
-// same compares frames, for whom no slice and an empty one are one.
+// same compares frames. Nil slices equal empty ones.
 func same(t *testing.T, got, expected *Frame) {
 	t.Helper()
 	a, errA := json.Marshal(got)
@@ -98,7 +143,7 @@ func TestFramesAreReadAsTheyWereWritten(t *testing.T) {
 			t.Errorf("%s: %+v with %d frames, %d bytes torn", content, r.Head(), len(r.Entries()), r.Torn())
 		}
 		var got Frame
-		for range 2 { // the second time into used memory
+		for range 2 { // the second time into a used frame
 			for i := range expected {
 				if err := r.ReadFrame(i, &got); err != nil {
 					t.Fatal(err)
@@ -106,7 +151,10 @@ func TestFramesAreReadAsTheyWereWritten(t *testing.T) {
 				got.Capture = got.Capture.UTC()
 				same(t, &got, &expected[i])
 				e := r.Entries()[i]
-				if since := expected[i].Capture.Sub(begun); e.Captured != since || e.Number != expected[i].Number || !e.Wall.Equal(expected[i].Capture) {
+				if since := expected[i].Capture.Sub(
+					begun,
+				); e.Captured != since || e.Number != expected[i].Number ||
+					!e.Wall.Equal(expected[i].Capture) {
 					t.Errorf("%s: frame %d is %+v", content, i, e)
 				}
 			}
@@ -132,8 +180,12 @@ func TestTilesAreReadAsTheyWereWritten(t *testing.T) {
 		group.Go(func() {
 			for n := range 20 {
 				tile := Tile{
-					Number: uint32(100 + n), Capture: start.Add(time.Duration(n) * time.Millisecond), Tile: n % 2, Quality: volumetric.Quality(worker),
-					Codec: volumetric.FourCC{'r', 'a', 'w', '0'}, Data: bytes.Repeat([]byte{byte(worker), byte(n)}, n),
+					Number: uint32(
+						100 + n,
+					), Capture: start.Add(time.Duration(n) * time.Millisecond), Tile: n % 2,
+					Quality: volumetric.Quality(worker),
+					Codec:   volumetric.FourCC{'r', 'a', 'w', '0'},
+					Data:    bytes.Repeat([]byte{byte(worker), byte(n)}, n),
 				}
 				if err := w.WriteTile(&tile); err != nil {
 					t.Error(err)
@@ -158,8 +210,12 @@ func TestTilesAreReadAsTheyWereWritten(t *testing.T) {
 		}
 		n := next[tile.Quality]
 		next[tile.Quality]++
-		if tile.Number != uint32(100+n) || tile.Tile != n%2 || !bytes.Equal(tile.Data, bytes.Repeat([]byte{byte(tile.Quality), byte(n)}, n)) || tile.Codec.String() != "raw0" ||
-			e.Bytes != len(tile.Data) || e.Tile != tile.Tile || e.Quality != tile.Quality || e.Codec != tile.Codec || !tile.Capture.Equal(e.Wall) {
+		if tile.Number != uint32(100+n) || tile.Tile != n%2 ||
+			!bytes.Equal(tile.Data, bytes.Repeat([]byte{byte(tile.Quality), byte(n)}, n)) ||
+			tile.Codec.String() != "raw0" ||
+			e.Bytes != len(tile.Data) || e.Tile != tile.Tile || e.Quality != tile.Quality ||
+			e.Codec != tile.Codec ||
+			!tile.Capture.Equal(e.Wall) {
 			t.Errorf("tile %d is %+v, %+v", i, tile, e)
 		}
 		if e.Written < last {
@@ -172,7 +228,8 @@ func TestTilesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// TestCutOffAnywhere: what a program that died had written is there, whatever it was writing.
+// TestCutOffAnywhere checks that the frames written before a crash are readable, for any position
+// of the crash.
 func TestCutOffAnywhere(t *testing.T) {
 	data, err := os.ReadFile(written(t, heads[Points], frames))
 	if err != nil {
@@ -206,7 +263,8 @@ func TestCutOffAnywhere(t *testing.T) {
 	}
 }
 
-// TestDamageIsFound: a bit that fell over is an error of its frame alone, or ends the journal before it.
+// TestDamageIsFound checks that a flipped bit is an error of its frame alone, or ends the journal
+// before it.
 func TestDamageIsFound(t *testing.T) {
 	data, err := os.ReadFile(written(t, heads[Points], frames))
 	if err != nil {
@@ -254,7 +312,11 @@ func TestCreateErrors(t *testing.T) {
 	} {
 		head := heads[Points]
 		change(&head)
-		if _, err := Create(filepath.Join(t.TempDir(), "new"), head); !errors.Is(err, ErrJournal) || !strings.Contains(err.Error(), says) {
+		if _, err := Create(
+			filepath.Join(t.TempDir(), "new"),
+			head,
+		); !errors.Is(err, ErrJournal) ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, expected an error that says %q", err, says)
 		}
 	}
@@ -263,7 +325,7 @@ func TestCreateErrors(t *testing.T) {
 	}
 }
 
-// TestReadingIsAllocationFree, and writing.
+// TestReadingIsAllocationFree covers reading and writing.
 func TestReadingIsAllocationFree(t *testing.T) {
 	var cloud pointcloud.Cloud
 	for i := range 5000 {
@@ -288,7 +350,8 @@ func TestReadingIsAllocationFree(t *testing.T) {
 	}
 }
 
-// allocations is how often a function allocates: the least of several counts, since what the runtime and other goroutines allocate meanwhile counts as well.
+// allocations returns the number of allocations of a function: the minimum of several counts, since
+// allocations of the runtime and other goroutines also count.
 func allocations(f func()) float64 {
 	least := testing.AllocsPerRun(10, f)
 	for range 4 {
@@ -297,7 +360,8 @@ func allocations(f func()) float64 {
 	return least
 }
 
-// FuzzReader gives any bytes for a journal: it is refused, or every frame of it is an error or a frame.
+// FuzzReader reads arbitrary bytes as a journal: it is rejected, or every frame is an error or
+// valid.
 func FuzzReader(f *testing.F) {
 	for content, frames := range map[Content][]Frame{Points: frames, Images: pictures} {
 		data, err := os.ReadFile(written(f, heads[content], frames))
@@ -328,7 +392,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzParseFrame looks behind the checksum.
+// FuzzParseFrame parses arbitrary bytes behind the checksum.
 func FuzzParseFrame(f *testing.F) {
 	for _, list := range [][]Frame{frames, pictures} {
 		for i := range list {
@@ -349,9 +413,12 @@ func FuzzParseFrame(f *testing.F) {
 	})
 }
 
-// BenchmarkWriteFrame is 65,000 points, those of a depth camera's person.
+// BenchmarkWriteFrame writes 65,000 points, the number for a person in front of a depth camera.
 func BenchmarkWriteFrame(b *testing.B) {
-	frame := Frame{Capture: time.Now(), Cloud: pointcloud.Cloud{Positions: make([][3]float32, 65_000), Colors: make([][3]uint8, 65_000)}}
+	frame := Frame{
+		Capture: time.Now(),
+		Cloud:   pointcloud.Cloud{Positions: make([][3]float32, 65_000), Colors: make([][3]uint8, 65_000)},
+	}
 	w, err := Create(filepath.Join(b.TempDir(), "journal"), heads[Points])
 	if err != nil {
 		b.Fatal(err)
@@ -366,9 +433,12 @@ func BenchmarkWriteFrame(b *testing.B) {
 	}
 }
 
-// BenchmarkReadFrame is the same, read again.
+// BenchmarkReadFrame reads the same frame.
 func BenchmarkReadFrame(b *testing.B) {
-	frame := Frame{Capture: time.Now(), Cloud: pointcloud.Cloud{Positions: make([][3]float32, 65_000), Colors: make([][3]uint8, 65_000)}}
+	frame := Frame{
+		Capture: time.Now(),
+		Cloud:   pointcloud.Cloud{Positions: make([][3]float32, 65_000), Colors: make([][3]uint8, 65_000)},
+	}
 	r := open(b, written(b, heads[Points], []Frame{frame}))
 	b.SetBytes(15 * 65_000)
 	b.ReportAllocs()

@@ -14,20 +14,20 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Entry is what is known of a frame, or tile, without reading it.
+// Entry describes a frame, or tile, without reading its data.
 type Entry struct {
 	Number int64
-	// Wall is when it was captured, by the clock of the computer that recorded it.
+	// Wall is the capture time by the clock of the recording computer.
 	Wall time.Time
-	// Captured and Written are when it was captured, and when it was recorded, since the first capture.
+	// Captured and Written are the capture time and the record time, since the first capture.
 	Captured, Written time.Duration
-	// Tile, Quality and Codec are those of a tile; Bytes is the length of its data.
+	// Tile, Quality and Codec describe a tile; Bytes is the size of its data.
 	Tile    int
 	Quality volumetric.Quality
 	Codec   volumetric.FourCC
 	Bytes   int
 
-	from   int64 // of its record
+	from   int64 // offset of its record
 	length uint32
 }
 
@@ -41,7 +41,7 @@ type Reader struct {
 	buffers sync.Pool // of *[]byte
 }
 
-// Open reads a journal's head and looks for its records. Errors are around ErrJournal and name the file.
+// Open reads a journal's head and indexes its records. Errors wrap ErrJournal and name the file.
 func Open(path string) (*Reader, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -64,11 +64,17 @@ func newReader(file io.ReaderAt, size int64) (*Reader, error) {
 	r.buffers.New = func() any { return new([]byte) }
 	begin := make([]byte, len(magic)+recordSize)
 	if _, err := file.ReadAt(begin, 0); err != nil || string(begin[:len(magic)]) != magic {
-		return nil, fmt.Errorf("%w: it does not begin with %s", ErrJournal, magic)
+		return nil, fmt.Errorf("%w: the file does not start with %s", ErrJournal, magic)
 	}
 	kind, length := [4]byte(begin[len(magic):]), binary.LittleEndian.Uint32(begin[len(magic)+4:])
 	if kind != kindHead || length > maxHead {
-		return nil, fmt.Errorf("%w: first record is %q of %d bytes, expected head of at most %d", ErrJournal, kind, length, maxHead)
+		return nil, fmt.Errorf(
+			"%w: first record is %q of %d bytes, expected head of at most %d",
+			ErrJournal,
+			kind,
+			length,
+			maxHead,
+		)
 	}
 	head := Entry{from: int64(len(magic)), length: length}
 	payload, err := r.payload(&head, new([]byte))
@@ -81,7 +87,8 @@ func newReader(file io.ReaderAt, size int64) (*Reader, error) {
 	return r, r.index(head.from+recordSize+int64(length), size)
 }
 
-// index looks for the records from a place on. One that reaches beyond the end, or is none, ends the journal before it.
+// index indexes the records from an offset on. A record that extends beyond the end, or is invalid,
+// ends the journal before it.
 func (r *Reader) index(at, size int64) error {
 	kind, least := kindFrame, timesSize
 	if r.head.Content == Encoded {
@@ -123,10 +130,10 @@ func (e *Entry) takeTile(data []byte) {
 	e.Bytes = int(e.length) - timesSize - tileSize
 }
 
-// maxSpan is how long a journal may be: a year. Times beyond it are damage.
+// maxSpan is the maximum duration of a journal: one year. Larger times are damage.
 const maxSpan = 366 * 24 * time.Hour
 
-// check looks at what the index says.
+// check checks and sorts the index.
 func (r *Reader) check() error {
 	if len(r.entries) == 0 {
 		return fmt.Errorf("%w: no frames", ErrJournal)
@@ -134,13 +141,29 @@ func (r *Reader) check() error {
 	for i := range r.entries {
 		e := &r.entries[i]
 		if e.Captured < 0 || e.Captured > maxSpan || e.Written < 0 || e.Written > maxSpan || e.Number < 0 {
-			return fmt.Errorf("%w: frame %d of number %d was captured after %v and written after %v", ErrJournal, i, e.Number, e.Captured, e.Written)
+			return fmt.Errorf(
+				"%w: frame %d of number %d was captured after %v and written after %v",
+				ErrJournal,
+				i,
+				e.Number,
+				e.Captured,
+				e.Written,
+			)
 		}
-		if p := r.head.Publication; r.head.Content == Encoded && (e.Tile >= len(p.Tiles) || int(e.Quality) >= len(p.Qualities)) {
-			return fmt.Errorf("%w: frame %d is of tile %d at quality %d, expected less than %d and %d", ErrJournal, i, e.Tile, e.Quality, len(p.Tiles), len(p.Qualities))
+		if p := r.head.Publication; r.head.Content == Encoded &&
+			(e.Tile >= len(p.Tiles) || int(e.Quality) >= len(p.Qualities)) {
+			return fmt.Errorf(
+				"%w: frame %d is of tile %d at quality %d, expected less than %d and %d",
+				ErrJournal,
+				i,
+				e.Tile,
+				e.Quality,
+				len(p.Tiles),
+				len(p.Qualities),
+			)
 		}
 	}
-	// Several goroutines capture and encode: what they hand over may come out of order by a little.
+	// Several goroutines capture and encode, so that their records may be slightly out of order.
 	slices.SortStableFunc(r.entries, func(a, b Entry) int {
 		if r.head.Content == Encoded {
 			return cmp.Compare(a.Written, b.Written)
@@ -150,16 +173,17 @@ func (r *Reader) check() error {
 	return nil
 }
 
-// Head is what the journal says of its source.
+// Head returns the description of the source.
 func (r *Reader) Head() Head { return r.head }
 
-// Entries are the frames, or tiles, in the order of their times.
+// Entries returns the frames, or tiles, in the order of their times.
 func (r *Reader) Entries() []Entry { return r.entries }
 
-// Torn is how many bytes at the end are no whole record: what a program that died was writing.
+// Torn returns the number of bytes at the end that are not a complete record, written when the
+// program died.
 func (r *Reader) Torn() int64 { return r.torn }
 
-// payload reads a record and holds it against its checksum.
+// payload reads a record and verifies its checksum.
 func (r *Reader) payload(e *Entry, buffer *[]byte) ([]byte, error) {
 	size := recordSize + int(e.length)
 	*buffer = slices.Grow((*buffer)[:0], size)[:size]
@@ -168,15 +192,15 @@ func (r *Reader) payload(e *Entry, buffer *[]byte) ([]byte, error) {
 	}
 	record := *buffer
 	if checksum(record[:8], record[recordSize:]) != binary.LittleEndian.Uint32(record[8:]) {
-		return nil, fmt.Errorf("%w: the record at byte %d has another checksum than its content", ErrJournal, e.from)
+		return nil, fmt.Errorf("%w: the checksum of the record at byte %d is wrong", ErrJournal, e.from)
 	}
 	return record[recordSize:], nil
 }
 
-// ReadFrame replaces a frame by one of a journal of clouds or images.
+// ReadFrame replaces a frame by a frame of a journal of clouds or images.
 func (r *Reader) ReadFrame(index int, into *Frame) error {
 	if r.head.Content == Encoded {
-		return fmt.Errorf("%w: captured frames of a journal of encoded ones", ErrContent)
+		return fmt.Errorf("%w: captured frames requested from a journal of encoded ones", ErrContent)
 	}
 	e := &r.entries[index]
 	buffer := r.buffers.Get().(*[]byte)
@@ -189,10 +213,10 @@ func (r *Reader) ReadFrame(index int, into *Frame) error {
 	return parseFrame(payload[timesSize:], into)
 }
 
-// ReadTile replaces a tile by one of a journal of encoded ones, into memory of the tile.
+// ReadTile replaces a tile by a tile of a journal of encoded frames, in the memory of the tile.
 func (r *Reader) ReadTile(index int, into *Tile) error {
 	if r.head.Content != Encoded {
-		return fmt.Errorf("%w: encoded tiles of a journal of %s", ErrContent, r.head.Content)
+		return fmt.Errorf("%w: encoded tiles requested from a journal of %s", ErrContent, r.head.Content)
 	}
 	e := &r.entries[index]
 	buffer := r.buffers.Get().(*[]byte)
@@ -201,7 +225,9 @@ func (r *Reader) ReadTile(index int, into *Tile) error {
 	if err != nil {
 		return err
 	}
-	into.Number, into.Capture, into.Tile, into.Quality, into.Codec = uint32(e.Number), e.Wall, e.Tile, e.Quality, e.Codec
+	into.Number, into.Capture, into.Tile, into.Quality, into.Codec = uint32(
+		e.Number,
+	), e.Wall, e.Tile, e.Quality, e.Codec
 	into.Data = append(into.Data[:0], payload[timesSize+tileSize:]...)
 	return nil
 }

@@ -19,10 +19,10 @@ type Writer struct {
 	first  time.Time
 	bytes  int64
 	frames int64
-	err    error // of the first write that failed: what comes after it would be of no use
+	err    error // first failed write; records after it would be unreadable
 }
 
-// Create begins a journal in a file that does not exist yet.
+// Create starts a journal in a file that must not exist.
 func Create(path string, head Head) (*Writer, error) {
 	payload, err := json.Marshal(head)
 	if err != nil {
@@ -48,7 +48,8 @@ func Create(path string, head Head) (*Writer, error) {
 	return w, nil
 }
 
-// WriteFrame adds a captured frame, or its images alone in a journal of images. It returns once the system has it.
+// WriteFrame appends a captured frame, or only its images in a journal of images. It returns when
+// the operating system has accepted the data.
 func (w *Writer) WriteFrame(f *Frame) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,7 +62,7 @@ func (w *Writer) WriteFrame(f *Frame) error {
 	return w.add()
 }
 
-// WriteTile adds an encoded tile. It returns once the system has it.
+// WriteTile appends an encoded tile. It returns when the operating system has accepted the data.
 func (w *Writer) WriteTile(t *Tile) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,14 +75,21 @@ func (w *Writer) WriteTile(t *Tile) error {
 	return w.add()
 }
 
-// since gives a capture's times. Differences are by the monotonic clock where the capture has its reading.
+// since returns the times of a capture. Differences use the monotonic clock if the capture time
+// contains its reading.
 func (w *Writer) since(number int64, capture time.Time) times {
 	if w.first.IsZero() {
 		w.first = capture
 	}
 	captured := capture.Sub(w.first)
-	// Where a capture has no monotonic reading, a clock that was set may seem to write before it captures.
-	return times{number: number, wall: capture.UnixNano(), captured: int64(captured), written: int64(max(captured, time.Since(w.first)))}
+	// If a capture time has no monotonic reading, a clock that was set could make the record time
+	// precede the capture time.
+	return times{
+		number:   number,
+		wall:     capture.UnixNano(),
+		captured: int64(captured),
+		written:  int64(max(captured, time.Since(w.first))),
+	}
 }
 
 func (w *Writer) add() error {
@@ -101,14 +109,15 @@ func (w *Writer) write(data []byte) error {
 	return err
 }
 
-// Written tells how many frames, or tiles, and bytes were written.
+// Written returns the numbers of frames, or tiles, and bytes written.
 func (w *Writer) Written() (frames, bytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.frames, w.bytes
 }
 
-// Sync returns once what was written would outlast a loss of power. Writing may go on meanwhile.
+// Sync returns when the written data would survive a loss of power. Writing may continue
+// concurrently.
 func (w *Writer) Sync() error { return w.file.Sync() }
 
 // Close ends the journal.

@@ -8,7 +8,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 )
 
-// calibrationFile is the part of calibration.json that is read; the sensor SDK reads it in src/calibration/calibration.c.
+// calibrationFile contains the parts of calibration.json that are read, as in the sensor SDK's
+// src/calibration/calibration.c.
 type calibrationFile struct {
 	CalibrationInformation struct {
 		Cameras []cameraCalibration
@@ -29,22 +30,23 @@ type cameraCalibration struct {
 	SensorWidth, SensorHeight float64
 }
 
-// Where cameras and their model are named in a calibration.
+// Names of cameras and of their model in a calibration.
 const (
 	locationDepth = "CALIBRATION_CameraLocationD0"
 	locationColor = "CALIBRATION_CameraLocationPV0"
 	modelBrown    = "CALIBRATION_LensDistortionModelBrownConrady"
 )
 
-// defaultRadius is what the sensor SDK takes for a radius that a calibration did not find: a view of 120°.
+// defaultRadius is the sensor SDK's value for an unknown radius in a calibration: a view of 120°.
 const defaultRadius = 1.7
 
-// mode is a part of the calibrated picture: it is scaled to a size, and a window of that is cut out.
+// mode is a part of the calibrated image: the image is scaled to a size, and a window is cut out.
 type mode struct {
 	scaled, offset, size [2]float64
 }
 
-// The modes of the cameras, by the size of their images (the sensor SDK's src/transformation/mode_specific_calibration.c).
+// The modes of the cameras, by the size of their images (the sensor SDK's
+// src/transformation/mode_specific_calibration.c).
 var (
 	depthModes = []mode{
 		{scaled: [2]float64{512, 512}, offset: [2]float64{96, 90}, size: [2]float64{320, 288}},     // NFOV_2X2BINNED
@@ -60,20 +62,21 @@ var (
 		{scaled: [2]float64{3840, 2880}, offset: [2]float64{0, 360}, size: [2]float64{3840, 2160}},
 		{scaled: [2]float64{4096, 3072}, size: [2]float64{4096, 3072}},
 	}
-	// legacy is how calibrations of a 16:9 picture become those of a 4:3 one.
+	// legacy converts calibrations of a 16:9 image to those of a 4:3 image.
 	legacy = mode{scaled: [2]float64{4096, 2304}, offset: [2]float64{0, -384}, size: [2]float64{4096, 3072}}
 )
 
-// depthUnit: depth images are in millimetres.
+// depthUnit is the unit of depth images: one millimetre.
 const depthUnit = 0.001
 
-// pair are the cameras of a device, and the motion from the depth camera's coordinates into those of the colour camera.
+// pair contains the two cameras of a device, and the motion from the depth camera's coordinates to
+// the colour camera's.
 type pair struct {
 	depth, color depth.Camera
 	toColor      depth.Pose
 }
 
-// parseCalibration reads a calibration for images of these sizes.
+// parseCalibration parses a calibration for images of these sizes.
 func parseCalibration(data []byte, depthSize, colorSize [2]int) (pair, error) {
 	var file calibrationFile
 	if err := json.Unmarshal(data, &file); err != nil {
@@ -115,14 +118,28 @@ func find(cameras []cameraCalibration, location string) (*cameraCalibration, err
 	return nil, fmt.Errorf("%w: no camera at %s", ErrCalibration, location)
 }
 
-// camera is the camera in the mode that has images of this size. Parameters are in parts of the calibrated picture, whose corner is at (0, 0).
+// camera returns the camera in the mode with images of this size. Parameters are fractions of the
+// calibrated image, whose corner is at (0, 0).
 func (c *cameraCalibration) camera(modes []mode, size [2]int) (depth.Camera, error) {
 	p := c.Intrinsics.ModelParameters
 	if c.Intrinsics.ModelType != modelBrown || len(p) < 14 {
-		return depth.Camera{}, fmt.Errorf("%w: %s: model %.60q with %d parameters, expected %s with 14", ErrCalibration, c.Location, c.Intrinsics.ModelType, len(p), modelBrown)
+		return depth.Camera{}, fmt.Errorf(
+			"%w: %s: model %.60q with %d parameters, expected %s with 14",
+			ErrCalibration,
+			c.Location,
+			c.Intrinsics.ModelType,
+			len(p),
+			modelBrown,
+		)
 	}
 	if p[10] != 0 || p[11] != 0 {
-		return depth.Camera{}, fmt.Errorf("%w: %s: centre of distortion %g, %g, expected 0, 0", ErrCalibration, c.Location, p[10], p[11])
+		return depth.Camera{}, fmt.Errorf(
+			"%w: %s: centre of distortion %g, %g, expected 0, 0",
+			ErrCalibration,
+			c.Location,
+			p[10],
+			p[11],
+		)
 	}
 	centre, focal := [2]float64{p[0], p[1]}, [2]float64{p[2], p[3]}
 	if c.Location == locationColor && math.Floor(c.SensorWidth*9/16) == c.SensorHeight {
@@ -154,16 +171,31 @@ func (c *cameraCalibration) camera(modes []mode, size [2]int) (depth.Camera, err
 		}
 		return camera, nil
 	}
-	return depth.Camera{}, fmt.Errorf("%w: images of %d × %d pixels, which no mode of the camera has", ErrCalibration, size[0], size[1])
+	return depth.Camera{}, fmt.Errorf(
+		"%w: images of %d × %d pixels do not match any mode of the camera",
+		ErrCalibration,
+		size[0],
+		size[1],
+	)
 }
 
-// pose is the motion from the device's coordinates into the camera's, with axes as camera makers have them.
+// pose returns the motion from the device's coordinates to the camera's, with x right, y down and z
+// forward.
 func (c *cameraCalibration) pose() (depth.Pose, error) {
 	r, t := c.Rt.Rotation, c.Rt.Translation
 	if len(r) != 9 || len(t) != 3 {
-		return depth.Pose{}, fmt.Errorf("%w: %s: %d numbers of rotation and %d of translation, expected 9 and 3", ErrCalibration, c.Location, len(r), len(t))
+		return depth.Pose{}, fmt.Errorf(
+			"%w: %s: %d numbers of rotation and %d of translation, expected 9 and 3",
+			ErrCalibration,
+			c.Location,
+			len(r),
+			len(t),
+		)
 	}
-	pose := depth.Pose{Rotation: [3][3]float64{[3]float64(r[0:3]), [3]float64(r[3:6]), [3]float64(r[6:9])}, Translation: [3]float64(t)}
+	pose := depth.Pose{
+		Rotation:    [3][3]float64{[3]float64(r[0:3]), [3]float64(r[3:6]), [3]float64(r[6:9])},
+		Translation: [3]float64(t),
+	}
 	if err := pose.Validate(); err != nil {
 		return depth.Pose{}, fmt.Errorf("%w: %s: %w", ErrCalibration, c.Location, err)
 	}

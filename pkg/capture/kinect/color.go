@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 )
 
-// colorFormat is how a colour track has its images.
+// colorFormat is the format of the images of a colour track.
 type colorFormat string
 
 // The formats that the sensor SDK records.
@@ -21,7 +21,7 @@ const (
 	formatBGRA colorFormat = "BGRA"
 )
 
-// size is how many bytes an image has, 0 where that varies.
+// size returns the size of an image in bytes, or 0 if it varies.
 func (f colorFormat) size(width, height int) int {
 	switch f {
 	case formatNV12:
@@ -34,10 +34,19 @@ func (f colorFormat) size(width, height int) int {
 	return 0
 }
 
-// decodeColor gives the picture of an image; the picture stays in the image's memory where that is possible.
+// decodeColor returns the decoded picture of an image. If possible, the picture refers to the
+// memory of data.
 func decodeColor(data []byte, format colorFormat, width, height int) (depth.Picture, error) {
 	if want := format.size(width, height); want != 0 && len(data) != want {
-		return nil, fmt.Errorf("%w: %d bytes of %s, expected %d for %d × %d pixels", ErrColor, len(data), format, want, width, height)
+		return nil, fmt.Errorf(
+			"%w: %d bytes of %s, expected %d for %d × %d pixels",
+			ErrColor,
+			len(data),
+			format,
+			want,
+			width,
+			height,
+		)
 	}
 	switch format {
 	case formatNV12:
@@ -52,7 +61,14 @@ func decodeColor(data []byte, format colorFormat, width, height int) (depth.Pict
 		return nil, fmt.Errorf("%w: %w", ErrColor, err)
 	}
 	if header.Width != width || header.Height != height {
-		return nil, fmt.Errorf("%w: expected %d × %d pixels as its track has, got %d × %d", ErrColor, width, height, header.Width, header.Height)
+		return nil, fmt.Errorf(
+			"%w: expected %d × %d pixels as its track has, got %d × %d",
+			ErrColor,
+			width,
+			height,
+			header.Width,
+			header.Height,
+		)
 	}
 	picture, err := jpeg.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -101,7 +117,8 @@ func (p *gray) RGB(x, y int) [3]uint8 {
 	return [3]uint8{v, v, v}
 }
 
-// video turns the luma of video, 16 to 235, and its chroma into colours by BT.601, which the cameras' raw formats have.
+// video converts video luma, 16 to 235, and chroma to colours by BT.601, as used by the cameras'
+// raw formats.
 func video(y, cb, cr uint8) [3]uint8 {
 	luma, u, v := 298*(int(y)-16)+128, int(cb)-128, int(cr)-128
 	clamp := func(c int) uint8 { return uint8(min(max(c>>8, 0), 255)) }

@@ -1,14 +1,15 @@
-// Package kinect reads recordings of Azure Kinect cameras: Matroska files as k4arecorder and the sensor SDK write them, with tracks of depth and colour and the
-// camera's calibration. Colours are registered to the depth images.
+// Package kinect reads recordings of Azure Kinect cameras: Matroska files written by k4arecorder
+// and the sensor SDK, with tracks of depth and colour and the camera's calibration. Colours are
+// registered to the depth images.
 //
-// Only an index of the frames is kept in memory. Matroska is read by a small walker here rather than by a library, since those at hand read whole
-// clusters of megabytes and trust the sizes that a file claims. A Recording never changes after it was opened, so any number of goroutines may load
-// from it at once.
+// Only an index of the frames is kept in memory. The package contains its own small Matroska
+// parser, because the available libraries read whole clusters of megabytes and trust the sizes in a
+// file. A Recording is immutable; any number of goroutines may load from it concurrently.
 package kinect
 
 import "errors"
 
-// Errors of recordings. They are wrapped with what was wrong and what was expected.
+// Errors of recordings. The wrapping error contains the value found and the value expected.
 var (
 	ErrMatroska    = errors.New("invalid Matroska file")
 	ErrRecording   = errors.New("invalid Azure Kinect recording")

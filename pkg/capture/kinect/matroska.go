@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Identifiers of the elements that are read (RFC 9559 section 5.1).
+// Identifiers of the parsed elements (RFC 9559 section 5.1).
 const (
 	idHeader         = 0x1A45DFA3
 	idDocType        = 0x4282
@@ -38,7 +38,8 @@ const (
 	idSimpleBlock    = 0xA3
 )
 
-// maxValue bounds the elements that are read as a whole; a calibration has 4 kB. Frames are not among them.
+// maxValue is the maximum size of elements that are read as a whole, in bytes. A calibration has 4
+// kB. Frames are not read as a whole.
 const maxValue = 1 << 20
 
 // track is a TrackEntry.
@@ -50,14 +51,14 @@ type track struct {
 	encoded       bool   // compressed or encrypted by Matroska
 }
 
-// frame is where the data of a block lies in the file.
+// frame is the location of a block's data in the file.
 type frame struct {
 	at   int64 // nanoseconds
 	from int64
 	size int32
 }
 
-// matroska is what a recording needs of a file.
+// matroska contains the parts of a file that a recording needs.
 type matroska struct {
 	scale  uint64 // nanoseconds per tick
 	tracks []track
@@ -66,8 +67,8 @@ type matroska struct {
 	blocks map[uint64][]frame // by track number
 }
 
-// walker reads a file from its beginning to its end. It descends into every element that holds others by simply going on behind its header, so that
-// sizes left unknown by a recorder that was cut off do no harm.
+// walker reads a file from beginning to end. It enters container elements by continuing after their
+// header, so that unknown sizes, left by a recorder that was interrupted, do no harm.
 type walker struct {
 	file      io.ReaderAt
 	at, size  int64
@@ -77,22 +78,22 @@ type walker struct {
 	out       *matroska
 
 	cluster  uint64 // ticks
-	fileName string // name of the attached file whose data comes next
-	tag      string // name of the tag whose value comes next
+	fileName string // name of the attached file whose data follows
+	tag      string // name of the tag whose value follows
 }
 
-// readMatroska indexes a file of a size. Its memory is bounded by that size.
+// readMatroska indexes a file of the given size. Its memory is bounded by this size.
 func readMatroska(file io.ReaderAt, size int64) (*matroska, error) {
 	w := &walker{file: file, size: size, out: &matroska{
 		scale: 1e6, tags: map[string]string{}, files: map[string][]byte{}, blocks: map[uint64][]frame{},
 	}}
 	if id, _, err := w.header(); err != nil || id != idHeader {
-		return nil, fmt.Errorf("%w: it does not begin with an EBML header", ErrMatroska)
+		return nil, fmt.Errorf("%w: the file does not start with an EBML header", ErrMatroska)
 	}
 	for w.at < w.size {
 		if err := w.element(); err != nil {
 			if errors.Is(err, io.ErrUnexpectedEOF) && len(w.out.blocks) > 0 {
-				break // a recorder that was cut off: what came before is whole
+				break // an interrupted recorder; the preceding blocks are complete
 			}
 			return nil, fmt.Errorf("%w: at byte %d: %w", ErrMatroska, w.at, err)
 		}
@@ -100,7 +101,7 @@ func readMatroska(file io.ReaderAt, size int64) (*matroska, error) {
 	return w.out, nil
 }
 
-// bytes gives the next bytes of the file, up to the size of the window, without going on.
+// bytes returns the next bytes of the file, up to the size of the window, without advancing.
 func (w *walker) bytes(n int) ([]byte, error) {
 	if w.size-w.at < int64(n) {
 		return nil, io.ErrUnexpectedEOF
@@ -115,7 +116,8 @@ func (w *walker) bytes(n int) ([]byte, error) {
 	return w.window[w.at-w.windowAt:][:n], nil
 }
 
-// vint reads a number of variable length: its first byte has as many leading zeros as bytes follow. The marker stays in identifiers.
+// vint reads a number of variable length. The number of leading zeros of its first byte is the
+// number of further bytes. Identifiers keep the marker bit.
 func (w *walker) vint(most int, keepMarker bool) (value uint64, unknown bool, err error) {
 	first, err := w.bytes(1)
 	if err != nil {
@@ -142,7 +144,7 @@ func (w *walker) vint(most int, keepMarker bool) (value uint64, unknown bool, er
 	return value, value == 1<<(7*length)-1, nil
 }
 
-// header reads an element's identifier and size; the size is that of the rest of the file where it is unknown.
+// header reads an element's identifier and size. An unknown size becomes the rest of the file.
 func (w *walker) header() (id uint64, size int64, err error) {
 	id, _, err = w.vint(4, true)
 	if err != nil {
@@ -158,14 +160,24 @@ func (w *walker) header() (id uint64, size int64, err error) {
 	return id, int64(length), nil // at most 2^56
 }
 
-// element reads one element, or steps into it.
+// element reads one element or enters it.
 func (w *walker) element() error {
 	id, size, err := w.header()
 	if err != nil {
 		return err
 	}
 	switch id {
-	case idSegment, idInfo, idTracks, idAttachments, idAttachedFile, idTags, idTag, idSimpleTag, idCluster, idBlockGroup, idHeader:
+	case idSegment,
+		idInfo,
+		idTracks,
+		idAttachments,
+		idAttachedFile,
+		idTags,
+		idTag,
+		idSimpleTag,
+		idCluster,
+		idBlockGroup,
+		idHeader:
 		return nil
 	case idTrackEntry:
 		if len(w.out.tracks) == 128 {
@@ -181,15 +193,26 @@ func (w *walker) element() error {
 	switch id {
 	case idSimpleBlock, idBlock:
 		err = w.block(end)
-	case idDocType, idTimestampScale, idTimestamp, idTrackNumber, idTrackName, idCodecID, idCodecPrivate, idDuration, idEncodings,
-		idFileName, idFileData, idTagName, idTagString:
+	case idDocType,
+		idTimestampScale,
+		idTimestamp,
+		idTrackNumber,
+		idTrackName,
+		idCodecID,
+		idCodecPrivate,
+		idDuration,
+		idEncodings,
+		idFileName,
+		idFileData,
+		idTagName,
+		idTagString:
 		err = w.value(id, size)
 	}
 	w.at = end
 	return err
 }
 
-// value reads an element that is read as a whole.
+// value reads an element as a whole.
 func (w *walker) value(id uint64, size int64) error {
 	if size > maxValue {
 		return fmt.Errorf("element %#x has %d bytes, expected at most %d", id, size, maxValue)
@@ -246,7 +269,7 @@ func (w *walker) trackValue(id uint64, data []byte, text string) error {
 	return nil
 }
 
-// number is an unsigned integer of up to 8 bytes; of longer ones, the end.
+// number returns an unsigned integer of up to 8 bytes, or the last 8 bytes of a longer one.
 func number(data []byte) uint64 {
 	var value uint64
 	for _, b := range data {
@@ -255,7 +278,8 @@ func number(data []byte) uint64 {
 	return value
 }
 
-// block notes where the data of a block is: after the track's number, the time as 16 bits and a byte of flags.
+// block records the location of a block's data, after the track number, a 16-bit time and a byte of
+// flags.
 func (w *walker) block(end int64) error {
 	number, _, err := w.vint(8, false)
 	if err != nil {
@@ -280,6 +304,9 @@ func (w *walker) block(end int64) error {
 	if ticks < 0 || uint64(ticks) > 1<<62/w.out.scale {
 		return fmt.Errorf("a block at %d ticks of %d ns", ticks, w.out.scale)
 	}
-	w.out.blocks[number] = append(w.out.blocks[number], frame{at: ticks * int64(w.out.scale), from: w.at, size: int32(end - w.at)})
+	w.out.blocks[number] = append(
+		w.out.blocks[number],
+		frame{at: ticks * int64(w.out.scale), from: w.at, size: int32(end - w.at)},
+	)
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 )
 
-// Recording is the frames of one camera that have both depth and colour.
+// Recording contains the frames of one camera that have both depth and colour.
 type Recording struct {
 	file   io.ReaderAt
 	closer io.Closer
@@ -29,11 +29,12 @@ type Recording struct {
 	frames    []shot
 	interval  time.Duration
 	serial    string
-	// start is the device's time at the file's time 0, where the device was synchronized with others by wire.
+	// start is the device's time at time 0 of the file, if the device was synchronized with others
+	// by wire.
 	start        time.Duration
 	synchronized bool
 
-	workspaces sync.Pool // of *workspace, one per load under way
+	workspaces sync.Pool // of *workspace, one per load in progress
 }
 
 // stream is a track of images.
@@ -43,7 +44,7 @@ type stream struct {
 	format        colorFormat
 }
 
-// shot is a frame.
+// shot is one frame.
 type shot struct {
 	at           time.Duration
 	depth, color frame
@@ -55,7 +56,8 @@ type workspace struct {
 	registration depth.Registration
 }
 
-// Open indexes a recording. The camera gets the name. Errors are around ErrMatroska, ErrRecording or ErrCalibration and name the file.
+// Open indexes a recording and gives its camera the name. Errors wrap ErrMatroska, ErrRecording or
+// ErrCalibration and name the file.
 func Open(name, path string) (*Recording, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -83,7 +85,14 @@ func read(name, path string, file io.ReaderAt, size int64) (*Recording, error) {
 	if r.depth, err = findStream(m, "DEPTH", "b16g"); err != nil {
 		return nil, err
 	}
-	if r.color, err = findStream(m, "COLOR", string(formatMJPG), string(formatNV12), string(formatYUY2), string(formatBGRA)); err != nil {
+	if r.color, err = findStream(
+		m,
+		"COLOR",
+		string(formatMJPG),
+		string(formatNV12),
+		string(formatYUY2),
+		string(formatBGRA),
+	); err != nil {
 		return nil, err
 	}
 	data, ok := m.files[cmp.Or(m.tags["K4A_CALIBRATION_FILE"], "calibration.json")]
@@ -103,33 +112,52 @@ func read(name, path string, file io.ReaderAt, size int64) (*Recording, error) {
 	return r, err
 }
 
-// findStream finds a track of uncompressed video by its name.
+// findStream returns a track of uncompressed video by its name.
 func findStream(m *matroska, name string, formats ...string) (stream, error) {
 	for _, t := range m.tracks {
 		if t.name != name {
 			continue
 		}
-		// A BITMAPINFOHEADER: its own size, width and height, at 16 the format, all little-endian.
+		// A BITMAPINFOHEADER: its own size, width and height, and the format at offset 16, all
+		// little-endian.
 		if t.codec != "V_MS/VFW/FOURCC" || len(t.private) < 40 || t.encoded {
-			return stream{}, fmt.Errorf("%w: track %s is coded as %.40q, expected V_MS/VFW/FOURCC without compression by Matroska", ErrRecording, name, t.codec)
+			return stream{}, fmt.Errorf(
+				"%w: track %s is coded as %.40q, expected V_MS/VFW/FOURCC without compression by Matroska",
+				ErrRecording,
+				name,
+				t.codec,
+			)
 		}
 		width, height := binary.LittleEndian.Uint32(t.private[4:]), binary.LittleEndian.Uint32(t.private[8:])
 		format := string(t.private[16:20])
 		if !slices.Contains(formats, format) {
-			return stream{}, fmt.Errorf("%w: track %s has format %q, expected %s", ErrRecording, name, format, strings.Join(formats, " or "))
+			return stream{}, fmt.Errorf(
+				"%w: track %s has format %q, expected %s",
+				ErrRecording,
+				name,
+				format,
+				strings.Join(formats, " or "),
+			)
 		}
 		if width == 0 || height == 0 || width > 4096 || height > 4096 {
-			return stream{}, fmt.Errorf("%w: track %s has %d × %d pixels, expected at most 4096 × 4096", ErrRecording, name, width, height)
+			return stream{}, fmt.Errorf(
+				"%w: track %s has %d × %d pixels, expected at most 4096 × 4096",
+				ErrRecording,
+				name,
+				width,
+				height,
+			)
 		}
 		return stream{track: t.number, width: int(width), height: int(height), format: colorFormat(format)}, nil
 	}
 	return stream{}, fmt.Errorf("%w: it has no track %s", ErrRecording, name)
 }
 
-// defaultInterval is of a camera at 30 frames per second.
+// defaultInterval is the frame interval of a camera at 30 frames per second.
 const defaultInterval = time.Second / 30
 
-// pair finds for each image of depth the one of colour that was taken with it: at the depth delay before, and not farther off than half a frame interval.
+// pair finds for each depth image the colour image captured with it: earlier by the depth delay,
+// within half a frame interval.
 func (r *Recording) pair(m *matroska) error {
 	r.interval = defaultInterval
 	for _, t := range m.tracks {
@@ -153,7 +181,13 @@ func (r *Recording) pair(m *matroska) error {
 	next := 0
 	for _, d := range depths {
 		if int(d.size) != 2*r.depth.width*r.depth.height {
-			return fmt.Errorf("%w: an image of depth has %d bytes, expected %d × %d × 2", ErrRecording, d.size, r.depth.width, r.depth.height)
+			return fmt.Errorf(
+				"%w: an image of depth has %d bytes, expected %d × %d × 2",
+				ErrRecording,
+				d.size,
+				r.depth.width,
+				r.depth.height,
+			)
 		}
 		at := d.at - int64(delay)
 		for next < len(colors) && colors[next].at < at-int64(r.interval)/2 {
@@ -165,7 +199,12 @@ func (r *Recording) pair(m *matroska) error {
 		}
 	}
 	if len(r.frames) == 0 {
-		return fmt.Errorf("%w: %d images of depth and %d of colour, no two of the same time", ErrRecording, len(depths), len(colors))
+		return fmt.Errorf(
+			"%w: %d images of depth and %d of colour, no two of the same time",
+			ErrRecording,
+			len(depths),
+			len(colors),
+		)
 	}
 	return nil
 }
@@ -182,27 +221,35 @@ func nanoseconds(tags map[string]string, name string) (time.Duration, error) {
 	return time.Duration(ns), nil
 }
 
-// Camera is the depth camera; the colours of its images are registered to it.
+// Camera returns the depth camera, to which the colours of its images are registered.
 func (r *Recording) Camera() depth.Camera { return r.camera }
 
-// Description is for people.
+// Description returns text for people.
 func (r *Recording) Description() string {
-	return fmt.Sprintf("%d frames of %dx%d from %s of Azure Kinect %s", len(r.frames), r.camera.Width, r.camera.Height, r.path, cmp.Or(r.serial, "without serial number"))
+	return fmt.Sprintf(
+		"%d frames of %dx%d from %s of Azure Kinect %s",
+		len(r.frames),
+		r.camera.Width,
+		r.camera.Height,
+		r.path,
+		cmp.Or(r.serial, "without serial number"),
+	)
 }
 
-// Len is the number of frames.
+// Len returns the number of frames.
 func (r *Recording) Len() int { return len(r.frames) }
 
-// FrameRate is in frames per second, as the camera was set.
+// FrameRate returns the configured frame rate of the camera, in frames per second.
 func (r *Recording) FrameRate() float64 { return float64(time.Second) / float64(r.interval) }
 
-// Time is when a frame's depth was taken: by the clock that devices share where they were synchronized by wire, else from the file's beginning.
+// Time returns the capture time of a frame's depth image: by the common clock of devices
+// synchronized by wire, otherwise since the start of the file.
 func (r *Recording) Time(index int) time.Duration { return r.start + r.frames[index].at }
 
-// Synchronized tells whether the device was synchronized with others by wire.
+// Synchronized reports whether the device was synchronized with others by wire.
 func (r *Recording) Synchronized() bool { return r.synchronized }
 
-// LoadImage replaces the image by that of one frame. Its error names the file.
+// LoadImage replaces the image by the image of one frame. Its error names the file.
 func (r *Recording) LoadImage(index int, into *depth.Image) error {
 	w := r.workspaces.Get().(*workspace)
 	defer r.workspaces.Put(w)
@@ -239,7 +286,7 @@ func (w *workspace) read(file io.ReaderAt, f frame) error {
 	return nil
 }
 
-// Close closes the file. It is called once no load is under way.
+// Close closes the file. No load may be in progress.
 func (r *Recording) Close() error {
 	if r.closer == nil {
 		return nil

@@ -19,7 +19,8 @@ func readFile(data []byte) (*Recording, error) {
 	return read("kinect", "test.mkv", bytes.NewReader(data), int64(len(data)))
 }
 
-// TestWrittenRecordings reads recordings of all formats of colour: each pixel of depth gets the colour of what the colour camera sees there.
+// TestWrittenRecordings reads recordings with all colour formats: each depth pixel has the colour
+// of the corresponding point in the colour image.
 func TestWrittenRecordings(t *testing.T) {
 	for _, format := range []colorFormat{formatMJPG, formatNV12, formatYUY2, formatBGRA} {
 		r, err := readFile(marshal(t, newFile(t, format, 2)))
@@ -32,7 +33,9 @@ func TestWrittenRecordings(t *testing.T) {
 		if at := r.Time(1); at != 5*time.Millisecond+34_333*time.Microsecond || !r.Synchronized() {
 			t.Errorf("%s: frame 1 is at %v, synchronized %v", format, at, r.Synchronized())
 		}
-		if c := r.Camera(); c.Name != "kinect" || c.FX != 256 || c.FY != 256 || c.CX != 159.5 || c.CY != 165.5 || c.Unit != 0.001 || c.Distortion.Radius != 1.7 {
+		if c := r.Camera(); c.Name != "kinect" || c.FX != 256 || c.FY != 256 || c.CX != 159.5 || c.CY != 165.5 ||
+			c.Unit != 0.001 ||
+			c.Distortion.Radius != 1.7 {
 			t.Errorf("%s: camera is %+v", format, c)
 		}
 		var m depth.Image
@@ -46,7 +49,8 @@ func TestWrittenRecordings(t *testing.T) {
 	}
 }
 
-// checkShades works out by hand where the colour camera sees each pixel of the wall: 50 mm to the right at a focal length of 640 pixels.
+// checkShades computes independently which colour pixel corresponds to each pixel of the wall: 50
+// mm to the right at a focal length of 640 pixels.
 func checkShades(t *testing.T, format colorFormat, m *depth.Image, millimetres uint16) {
 	t.Helper()
 	seen := 0
@@ -70,8 +74,19 @@ func checkShades(t *testing.T, format colorFormat, m *depth.Image, millimetres u
 			expected = [3]uint8{r, g, b}
 		}
 		for channel := range 3 {
-			if off := math.Abs(float64(got[channel]) - float64(expected[channel])); off > 6 || m.Depth[i] != millimetres { // of JPEG's rounding
-				t.Fatalf("%s: pixel %d has colour %v and depth %d, expected %v and %d", format, i, got, m.Depth[i], expected, millimetres)
+			if off := math.Abs(
+				float64(got[channel]) - float64(expected[channel]),
+			); off > 6 ||
+				m.Depth[i] != millimetres { // rounding in JPEG
+				t.Fatalf(
+					"%s: pixel %d has colour %v and depth %d, expected %v and %d",
+					format,
+					i,
+					got,
+					m.Depth[i],
+					expected,
+					millimetres,
+				)
 			}
 		}
 	}
@@ -84,7 +99,7 @@ func TestPairing(t *testing.T) {
 	file := newFile(t, formatMJPG, 5)
 	clusters := file.Segment.Cluster
 	clusters[1].BlockGroup = nil                      // a colour image was lost
-	clusters[2].SimpleBlock = nil                     // an image of depth was lost
+	clusters[2].SimpleBlock = nil                     // a depth image was lost
 	clusters[3].BlockGroup[0].Block.Timecode = 17_700 // more than half an interval late
 	clusters[4].BlockGroup[0].Block.Timecode = 16_000
 	r, err := readFile(marshal(t, file))
@@ -125,7 +140,7 @@ func TestRecordingErrors(t *testing.T) {
 		{func(f *mkvFile) { f.Segment.Tracks.TrackEntry[1].CodecPrivate = nil }, ErrRecording, "track DEPTH"},
 		{func(f *mkvFile) { f.Segment.Tracks.TrackEntry[0].CodecPrivate[16] = 'X' }, ErrRecording, `"XJPG"`},
 		{func(f *mkvFile) { f.Segment.Tracks.TrackEntry[1].CodecPrivate[7] = 1 }, ErrRecording, "4096"},
-		{func(f *mkvFile) { f.Segment.Tracks.TrackEntry[1].CodecPrivate[4]++ }, ErrCalibration, "no mode"},
+		{func(f *mkvFile) { f.Segment.Tracks.TrackEntry[1].CodecPrivate[4]++ }, ErrCalibration, "any mode"},
 		{func(f *mkvFile) { f.Segment.Attachments.AttachedFile = nil }, ErrRecording, "no calibration"},
 		{setTag("K4A_CALIBRATION_FILE", "other.json"), ErrRecording, "no calibration"},
 		{setTag("K4A_DEPTH_DELAY_NS", "soon"), ErrRecording, `"soon"`},
@@ -142,11 +157,15 @@ func TestRecordingErrors(t *testing.T) {
 	for _, test := range tests {
 		file := newFile(t, formatMJPG, 1)
 		test.change(file)
-		if _, err := readFile(marshal(t, file)); !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.says) {
+		if _, err := readFile(
+			marshal(t, file),
+		); !errors.Is(err, test.err) ||
+			!strings.Contains(err.Error(), test.says) {
 			t.Errorf("got %v, expected an error around %q that says %q", err, test.err, test.says)
 		}
 	}
-	for name, data := range map[string][]byte{"empty": nil, "text": []byte("hello"), "header": marshal(t, newFile(t, formatMJPG, 1))[:4]} {
+	for name, data := range map[string][]byte{"empty": nil, "text": []byte("hello"),
+		"header": marshal(t, newFile(t, formatMJPG, 1))[:4]} {
 		if _, err := readFile(data); !errors.Is(err, ErrMatroska) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -156,10 +175,11 @@ func TestRecordingErrors(t *testing.T) {
 	}
 }
 
-// TestColorErrors: a colour image that is torn is an error of its frame.
+// TestColorErrors checks that a truncated colour image is an error of its frame.
 func TestColorErrors(t *testing.T) {
 	for format, data := range map[colorFormat][]byte{
-		formatMJPG: []byte("no JPEG"), formatNV12: make([]byte, 10), formatYUY2: nil, formatBGRA: make([]byte, 4*testColorWidth*testColorHeight+1),
+		formatMJPG: []byte("no JPEG"), formatNV12: make([]byte, 10), formatYUY2: nil, formatBGRA: make([]byte,
+			4*testColorWidth*testColorHeight+1),
 	} {
 		file := newFile(t, format, 1)
 		file.Segment.Cluster[0].BlockGroup[0].Block.Data[0] = data
@@ -167,13 +187,17 @@ func TestColorErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.LoadImage(0, new(depth.Image)); !errors.Is(err, ErrColor) || !strings.Contains(err.Error(), "test.mkv, frame 0") {
+		if err := r.LoadImage(
+			0,
+			new(depth.Image),
+		); !errors.Is(err, ErrColor) ||
+			!strings.Contains(err.Error(), "test.mkv, frame 0") {
 			t.Errorf("%s: %v", format, err)
 		}
 	}
 }
 
-// TestCutOff: a recorder that was cut off leaves what came before.
+// TestCutOff checks that a truncated recording contains the frames before the end.
 func TestCutOff(t *testing.T) {
 	data := marshal(t, newFile(t, formatMJPG, 3))
 	whole, err := readFile(data)
@@ -216,14 +240,17 @@ func realRecording(t testing.TB) *Recording {
 	return r
 }
 
-// TestRealRecording is of a mug in front of a wall with a window, by a real camera.
+// TestRealRecording reads the recording of a real camera: a mug in front of a wall with a window.
 func TestRealRecording(t *testing.T) {
 	r := realRecording(t)
 	c := r.Camera()
-	if r.Len() != 1 || r.FrameRate() != 5 || r.Synchronized() || !strings.Contains(r.Description(), "001514394512") || c.Width != 640 || c.Height != 576 {
+	if r.Len() != 1 || r.FrameRate() != 5 || r.Synchronized() || !strings.Contains(r.Description(), "001514394512") ||
+		c.Width != 640 ||
+		c.Height != 576 {
 		t.Errorf("%d frames at %g, %s, %+v", r.Len(), r.FrameRate(), r.Description(), c)
 	}
-	// By the calibration: 0.4927808940410614 · 1024, and 0.51296979188919067 · 1024 - 192 - 0.5.
+	// These values follow from the calibration: 0.4927808940410614 · 1024, and 0.51296979188919067
+	// · 1024 - 192 - 0.5.
 	if math.Abs(c.FX-504.60763) > 1e-4 || math.Abs(c.CX-332.78107) > 1e-4 {
 		t.Errorf("focal length %g, centre %g", c.FX, c.CX)
 	}
@@ -234,7 +261,7 @@ func TestRealRecording(t *testing.T) {
 	checkMug(t, &m)
 }
 
-// TestLoadsInParallel: any number of goroutines may load at once.
+// TestLoadsInParallel loads frames in several goroutines at once.
 func TestLoadsInParallel(t *testing.T) {
 	r, err := readFile(marshal(t, newFile(t, formatBGRA, 2)))
 	if err != nil {
@@ -245,7 +272,11 @@ func TestLoadsInParallel(t *testing.T) {
 		group.Go(func() {
 			var m depth.Image
 			index := worker % 2
-			if err := r.LoadImage(index, &m); err != nil || m.Depth[testDepthWidth*testDepthHeight/2] != uint16(1000-10*index) {
+			if err := r.LoadImage(
+				index,
+				&m,
+			); err != nil ||
+				m.Depth[testDepthWidth*testDepthHeight/2] != uint16(1000-10*index) {
 				t.Errorf("frame %d: %v", index, err)
 			}
 		})
@@ -253,7 +284,7 @@ func TestLoadsInParallel(t *testing.T) {
 	group.Wait()
 }
 
-// checkMug looks at places of which people can see what they show.
+// checkMug checks pixels with known content.
 func checkMug(t *testing.T, m *depth.Image) {
 	t.Helper()
 	at := func(x, y int) (uint16, [3]uint8) { return m.Depth[y*640+x], m.Colors[y*640+x] }
@@ -280,7 +311,8 @@ func checkMug(t *testing.T, m *depth.Image) {
 	}
 }
 
-// FuzzRecording gives any bytes for a recording. The seed's images are left out: they would be all that there is to change.
+// FuzzRecording reads arbitrary bytes as a recording. The seed has no images, since almost all
+// mutations would hit these.
 func FuzzRecording(f *testing.F) {
 	file := newFile(f, formatMJPG, 1)
 	data := marshal(f, file)
@@ -303,7 +335,7 @@ func FuzzRecording(f *testing.F) {
 	})
 }
 
-// FuzzCalibration reads any calibration for images of a real size.
+// FuzzCalibration reads arbitrary calibrations for images of a real size.
 func FuzzCalibration(f *testing.F) {
 	f.Add(testCalibration(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -320,7 +352,7 @@ func FuzzCalibration(f *testing.F) {
 	})
 }
 
-// BenchmarkLoadImage is depth of 640 × 576 and a JPEG of 1280 × 720, registered.
+// BenchmarkLoadImage loads depth of 640 × 576 and a JPEG of 1280 × 720, registered.
 func BenchmarkLoadImage(b *testing.B) {
 	r := realRecording(b)
 	var m depth.Image

@@ -13,7 +13,8 @@ import (
 	"github.com/at-wat/ebml-go"
 )
 
-// Elements as a library of another hand writes them, named and nested as the sensor SDK's "Recording file format" has it.
+// These are Matroska elements for a different library, named and nested as in the sensor SDK's
+// "Recording file format".
 type (
 	mkvFile struct {
 		Header  mkvHeader  `ebml:"EBML"`
@@ -65,13 +66,14 @@ type (
 	}
 )
 
-// The cameras of the recordings that tests write: depth of 320 × 288 and colour of 1280 × 720, without distortion, in the same place.
+// These are the cameras of the recordings in tests: depth of 320 × 288 and colour of 1280 × 720,
+// without distortion, at the same position.
 const (
 	testDepthWidth, testDepthHeight = 320, 288
 	testColorWidth, testColorHeight = 1280, 720
 )
 
-// testCalibration is a calibration whose cameras look the same way: the colour camera is 50 mm to the right.
+// testCalibration is a calibration with parallel cameras: the colour camera is 50 mm to the right.
 func testCalibration(t testing.TB) []byte {
 	t.Helper()
 	camera := func(location string, width, height, focal float64, translation []float64) map[string]any {
@@ -79,8 +81,12 @@ func testCalibration(t testing.TB) []byte {
 		parameters[0], parameters[1] = 0.5, 0.5
 		parameters[2], parameters[3] = focal, focal*width/height
 		return map[string]any{
-			"Intrinsics": map[string]any{"ModelParameterCount": 14, "ModelParameters": parameters, "ModelType": modelBrown},
-			"Location":   location, "MetricRadius": 0, "SensorWidth": width, "SensorHeight": height,
+			"Intrinsics": map[string]any{
+				"ModelParameterCount": 14,
+				"ModelParameters":     parameters,
+				"ModelType":           modelBrown,
+			},
+			"Location": location, "MetricRadius": 0, "SensorWidth": width, "SensorHeight": height,
 			"Rt": map[string]any{"Rotation": []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}, "Translation": translation},
 		}
 	}
@@ -103,7 +109,7 @@ func bitmapHeader(width, height int, format string) []byte {
 	return header
 }
 
-// testDepth is a wall at a distance.
+// testDepth is a wall at the given distance.
 func testDepth(millimetres uint16) []byte {
 	data := make([]byte, 0, 2*testDepthWidth*testDepthHeight)
 	for range testDepthWidth * testDepthHeight {
@@ -112,12 +118,12 @@ func testDepth(millimetres uint16) []byte {
 	return data
 }
 
-// testShade tells the place of a pixel by its luma; chroma is that of orange.
+// testShade encodes the position of a pixel in its luma; chroma is that of orange.
 func testShade(x, y int) (luma, cb, cr uint8) {
 	return uint8(60 + 100*x/testColorWidth + 60*y/testColorHeight), 100, 160
 }
 
-// testColors are pictures of the test's shades, each made when it is first asked for.
+// testColors are pictures of the shades, made on first use.
 var testColors = map[colorFormat]func() []byte{
 	formatMJPG: sync.OnceValue(func() []byte {
 		picture := image.NewYCbCr(image.Rect(0, 0, testColorWidth, testColorHeight), image.YCbCrSubsampleRatio420)
@@ -155,15 +161,22 @@ var testColors = map[colorFormat]func() []byte{
 	}),
 }
 
-// newFile is a recording of so many frames at 30 per second, in ticks of a microsecond; the wall comes nearer by 10 mm from frame to frame, from 1 m
-// on. Depth is in simple blocks, colour in groups, which both occur.
+// newFile is a recording of the given number of frames at 30 per second, in ticks of a microsecond.
+// The wall is at 1 m, and 10 mm nearer with each frame. Depth is in simple blocks, colour in
+// groups; both forms occur in practice.
 func newFile(t testing.TB, format colorFormat, frames int) *mkvFile {
 	t.Helper()
 	file := &mkvFile{Header: mkvHeader{"matroska"}}
 	s := &file.Segment
 	s.Info.TimecodeScale = 1000
 	track := func(number uint64, name string, private []byte) mkvTrack {
-		return mkvTrack{TrackNumber: number, Name: name, CodecID: "V_MS/VFW/FOURCC", CodecPrivate: private, DefaultDuration: 33_333_333}
+		return mkvTrack{
+			TrackNumber:     number,
+			Name:            name,
+			CodecID:         "V_MS/VFW/FOURCC",
+			CodecPrivate:    private,
+			DefaultDuration: 33_333_333,
+		}
 	}
 	s.Tracks.TrackEntry = []mkvTrack{
 		track(1, "COLOR", bitmapHeader(testColorWidth, testColorHeight, string(format))),
@@ -173,7 +186,10 @@ func newFile(t testing.TB, format colorFormat, frames int) *mkvFile {
 	s.Attachments.AttachedFile = []mkvAttached{{"notes.txt", []byte("none")}, {"calibration.json", testCalibration(t)}}
 	tag := func(name, value string) mkvTag { return mkvTag{[]mkvSimpleTag{{name, value}}} }
 	s.Tags.Tag = []mkvTag{
-		tag("K4A_CALIBRATION_FILE", "calibration.json"), tag("K4A_DEVICE_SERIAL_NUMBER", "000123"), tag("K4A_DEPTH_DELAY_NS", "1000000"),
+		tag(
+			"K4A_CALIBRATION_FILE",
+			"calibration.json",
+		), tag("K4A_DEVICE_SERIAL_NUMBER", "000123"), tag("K4A_DEPTH_DELAY_NS", "1000000"),
 		tag("K4A_WIRED_SYNC_MODE", "SUBORDINATE"), tag("K4A_START_OFFSET_NS", "5000000"),
 	}
 	colors := testColors[format]()

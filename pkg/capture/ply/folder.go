@@ -1,6 +1,6 @@
-// Package ply plays folders of PLY files, one point cloud per file, in the natural order of their names: frame_2.ply comes before
-// frame_10.ply. It reads files and nothing else; when a frame is due is the business of package capture. A Folder never changes after it
-// was opened, so any number of goroutines may load from it at once.
+// Package ply reads folders of PLY files, one point cloud per file, in the natural order of their
+// names: frame_2.ply precedes frame_10.ply. It only reads files; package capture determines when a
+// frame is due. A Folder is immutable; any number of goroutines may load from it concurrently.
 package ply
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// ErrNoFiles says that a folder has no PLY file in it.
+// ErrNoFiles reports that a folder contains no PLY file.
 var ErrNoFiles = errors.New("no PLY files")
 
 // Folder is a sequence of PLY files, ASCII or binary.
@@ -23,7 +23,8 @@ type Folder struct {
 	files []string
 }
 
-// OpenFolder lists the files of a folder whose names end in .ply, in any letter case. Folders inside it and hidden files are passed over.
+// OpenFolder lists the files of a folder whose names end in .ply, in any letter case. Subfolders
+// and hidden files are ignored.
 func OpenFolder(dir string) (*Folder, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -37,7 +38,12 @@ func OpenFolder(dir string) (*Folder, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%w in %s: expected files named *.ply among its %d entries", ErrNoFiles, dir, len(entries))
+		return nil, fmt.Errorf(
+			"%w in %s: expected files named *.ply among its %d entries",
+			ErrNoFiles,
+			dir,
+			len(entries),
+		)
 	}
 	slices.SortFunc(names, compareNatural)
 	folder := &Folder{}
@@ -47,10 +53,11 @@ func OpenFolder(dir string) (*Folder, error) {
 	return folder, nil
 }
 
-// Len is the number of frames.
+// Len returns the number of frames.
 func (f *Folder) Len() int { return len(f.files) }
 
-// Load replaces the cloud's points by those of one frame, in the order of the file. Its error names the file.
+// Load replaces the cloud's points by the points of one frame, in the order of the file. Its error
+// names the file.
 func (f *Folder) Load(index int, into *pointcloud.Cloud) error {
 	into.Reset()
 	file, err := os.Open(f.files[index])
@@ -64,7 +71,7 @@ func (f *Folder) Load(index int, into *pointcloud.Cloud) error {
 	return nil
 }
 
-// compareNatural orders names by their text, and runs of digits in them by their value.
+// compareNatural compares names by their text, and runs of digits by their value.
 func compareNatural(a, b string) int {
 	restA, restB := a, b
 	for restA != "" && restB != "" {
@@ -82,7 +89,7 @@ func compareNatural(a, b string) int {
 		}
 		restA, restB = restA[len(digitsA):], restB[len(digitsB):]
 	}
-	// Equal but for what is left over or for leading zeros.
+	// The names are equal except for the remainder or for leading zeros.
 	return cmp.Or(cmp.Compare(len(restA), len(restB)), cmp.Compare(a, b))
 }
 

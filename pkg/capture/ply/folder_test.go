@@ -28,7 +28,8 @@ end_header
 3 4 5 40 50 60
 `
 
-const binaryPLY = "ply\nformat binary_little_endian 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n" +
+const binaryPLY = "ply\nformat binary_little_endian 1.0\nelement vertex 1\nproperty float x\nproperty float y\n" +
+	"property float z\nend_header\n" +
 	"\x00\x00\x80\x3f\x00\x00\x00\x40\x00\x00\x40\x40" // 1, 2, 3
 
 func folderOf(t *testing.T, files map[string]string) string {
@@ -44,7 +45,8 @@ func folderOf(t *testing.T, files map[string]string) string {
 
 func TestNaturalOrder(t *testing.T) {
 	sorted := []string{
-		"", "0", "00", "1", "a", "a.ply", "a01.ply", "a1.ply", "a2.ply", "a10.ply", "a10b1.ply", "a10b02.ply", "a10b20.ply",
+		"", "0", "00", "1", "a", "a.ply", "a01.ply", "a1.ply", "a2.ply", "a10.ply", "a10b1.ply", "a10b02.ply",
+		"a10b20.ply",
 		"a99999999999999999999999998.ply", "a99999999999999999999999999.ply", "ab.ply", "b1.ply",
 	}
 	random := rand.New(rand.NewPCG(1, 1))
@@ -80,7 +82,7 @@ func TestFolderLoadsInOrder(t *testing.T) {
 		t.Fatalf("%d frames, expected 2", folder.Len())
 	}
 	var cloud pointcloud.Cloud
-	for range 2 { // the second time into used memory
+	for range 2 { // the second time into a used frame
 		if err := folder.Load(0, &cloud); err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +92,8 @@ func TestFolderLoadsInOrder(t *testing.T) {
 		if err := folder.Load(1, &cloud); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(cloud.Positions, [][3]float32{{0, 1, 2}, {3, 4, 5}}) || !slices.Equal(cloud.Colors, [][3]uint8{{10, 20, 30}, {40, 50, 60}}) {
+		if !slices.Equal(cloud.Positions, [][3]float32{{0, 1, 2}, {3, 4, 5}}) ||
+			!slices.Equal(cloud.Colors, [][3]uint8{{10, 20, 30}, {40, 50, 60}}) {
 			t.Errorf("f10.ply: %v", cloud)
 		}
 	}
@@ -101,10 +104,16 @@ func TestFolderErrors(t *testing.T) {
 	if _, err := OpenFolder(empty); !errors.Is(err, ErrNoFiles) || !strings.Contains(err.Error(), empty) {
 		t.Errorf("folder without PLY files: %v", err)
 	}
-	if _, err := OpenFolder(filepath.Join(empty, "missing")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "missing") {
+	if _, err := OpenFolder(
+		filepath.Join(empty, "missing"),
+	); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), "missing") {
 		t.Errorf("missing folder: %v", err)
 	}
-	if _, err := OpenFolder(filepath.Join(empty, "readme.txt")); err == nil || !strings.Contains(err.Error(), "readme.txt") {
+	if _, err := OpenFolder(
+		filepath.Join(empty, "readme.txt"),
+	); err == nil ||
+		!strings.Contains(err.Error(), "readme.txt") {
 		t.Errorf("file for a folder: %v", err)
 	}
 	dir := folderOf(t, map[string]string{"a.ply": asciiPLY[:len(asciiPLY)-20], "b.ply": "plys\n", "c.ply": asciiPLY})
@@ -114,7 +123,11 @@ func TestFolderErrors(t *testing.T) {
 	}
 	var cloud pointcloud.Cloud
 	for index, name := range []string{"a.ply", "b.ply"} {
-		if err := folder.Load(index, &cloud); !errors.Is(err, pointcloud.ErrMalformed) || !strings.Contains(err.Error(), name) || cloud.Len() != 0 {
+		if err := folder.Load(
+			index,
+			&cloud,
+		); !errors.Is(err, pointcloud.ErrMalformed) || !strings.Contains(err.Error(), name) ||
+			cloud.Len() != 0 {
 			t.Errorf("%s: %d points, error %v", name, cloud.Len(), err)
 		}
 	}
@@ -124,7 +137,11 @@ func TestFolderErrors(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "c.ply")); err != nil {
 		t.Fatal(err)
 	}
-	if err := folder.Load(2, &cloud); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "c.ply") || cloud.Len() != 0 {
+	if err := folder.Load(
+		2,
+		&cloud,
+	); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "c.ply") ||
+		cloud.Len() != 0 {
 		t.Errorf("removed file: %d points, error %v", cloud.Len(), err)
 	}
 }

@@ -15,43 +15,46 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 )
 
-// plug is where cameras are plugged in: a context of the library, or in tests what stands for one.
+// plug gives access to the cameras that are plugged in: a context of the library, or a substitute
+// in tests.
 type plug interface {
-	// Count is how many there are.
+	// Count returns the number of cameras.
 	Count() (int, error)
-	// Devices opens all of them.
+	// Devices opens all cameras.
 	Devices() ([]*rs2.Device, error)
 	Close()
 }
 
-// patience is how long a camera may be silent before it counts as lost.
+// patience holds the time limits for cameras.
 type patience struct {
-	first time.Duration // until the first image: cameras take up to two seconds to start, and longer where they find their exposure in the dark
+	// until the first image: cameras start within 2 s, later if they adjust exposure in the dark
+	first time.Duration
 	next  time.Duration // between images
-	look  time.Duration // between looks whether other cameras are there than before
-	retry time.Duration // between attempts to start the lost one where they are the same
+	look  time.Duration // between checks for added or removed cameras
+	retry time.Duration // between attempts to start a lost camera if no camera was added or removed
 }
 
-// Starting a camera means to open all of them, which takes a while and is better not done to those that capture.
+// usual avoids frequent attempts: starting a camera opens all of them, which is slow and can
+// disturb cameras that capture.
 var usual = patience{first: 5 * time.Second, next: time.Second, look: 500 * time.Millisecond, retry: 5 * time.Second}
 
-// slice is how long one wait for an image takes at most, and so how long Close may wait for a camera.
+// slice is the maximum duration of one wait for an image, and so of the wait of Close for a camera.
 const slice = 100 * time.Millisecond
 
 // camera is one camera. Its goroutine, run, owns its stream.
 type camera struct {
 	index    int
-	camera   depth.Camera // as it was when it was found first
+	camera   depth.Camera // as first found
 	config   Config
 	library  *rs2.Library
 	plug     plug
-	finding  *sync.Mutex // cameras look for themselves one after another
+	finding  *sync.Mutex // cameras search one at a time
 	patience patience
 	mail     *mailbox
-	times    int // recordings that were begun
+	times    int // number of recordings started
 }
 
-// find starts the camera if it is there.
+// find starts the camera if it is plugged in.
 func (c *camera) find(serial string) (*stream, error) {
 	c.finding.Lock()
 	defer c.finding.Unlock()
@@ -75,14 +78,21 @@ func (c *camera) find(serial string) (*stream, error) {
 		found.Close()
 		return nil, err
 	}
-	s, err := startStream(c.library, found, record, wanted{c.config.Width, c.config.Height, c.config.FPS}, c.config.Filters)
+	s, err := startStream(
+		c.library,
+		found,
+		record,
+		wanted{c.config.Width, c.config.Height, c.config.FPS},
+		c.config.Filters,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("camera %s: %w", serial, err)
 	}
 	return s, nil
 }
 
-// recordFile is the file to record to now, "" for none. What was recorded before is not overwritten.
+// recordFile returns the file for the next recording, "" for none. Earlier recordings are not
+// overwritten.
 func (c *camera) recordFile(serial string) (string, error) {
 	if c.config.Record == "" {
 		return "", nil
@@ -97,13 +107,13 @@ func (c *camera) recordFile(serial string) (string, error) {
 		case err != nil:
 			return "", fmt.Errorf("%w: recording: %w", ErrConfig, err)
 		case c.times == 0:
-			return "", fmt.Errorf("%w: recording %s is there already", ErrConfig, name)
+			return "", fmt.Errorf("%w: recording %s already exists", ErrConfig, name)
 		}
 	}
 }
 
-// recordName is the file of a recording: NAME.db3, with several cameras NAME-SERIAL.db3, after the camera came back for the first time
-// NAME-SERIAL-2.db3.
+// recordName returns the file name of a recording: NAME.db3, with several cameras NAME-SERIAL.db3,
+// and NAME-SERIAL-2.db3 after the first return of the camera.
 func recordName(name, serial string, several bool, times int) string {
 	extension := filepath.Ext(name)
 	stem := strings.TrimSuffix(name, extension)
@@ -116,10 +126,10 @@ func recordName(name, serial string, several bool, times int) string {
 	return stem + extension
 }
 
-// errSilent says that a camera gave no images. It is lost, then.
+// errSilent reports that a camera delivered no images. The camera then counts as lost.
 var errSilent = errors.New("no images")
 
-// run captures until the context ends. Whenever the camera is lost, it waits until it is back.
+// run captures until the context ends. After losing the camera, it waits for its return.
 func (c *camera) run(ctx context.Context, s *stream) {
 	log := c.config.log().With("camera", c.camera.Name)
 	for {
@@ -159,7 +169,8 @@ func (c *camera) capture(ctx context.Context, s *stream) error {
 	return ctx.Err()
 }
 
-// await tries until the camera is there again, with the same lens; nil when the context ends first. What stands in its way is told when it changes.
+// await retries until the camera is present again with the same lens. It returns nil if the context
+// ends first. A changed cause of failure is logged.
 func (c *camera) await(ctx context.Context) *stream {
 	ticker := time.NewTicker(c.patience.look)
 	defer ticker.Stop()
@@ -187,7 +198,7 @@ func (c *camera) await(ctx context.Context) *stream {
 	}
 }
 
-// again starts the camera if it is there and the same as before.
+// again starts the camera if it is present and unchanged.
 func (c *camera) again() (*stream, error) {
 	s, err := c.find(c.camera.Name)
 	if err != nil {
@@ -197,7 +208,12 @@ func (c *camera) again() (*stream, error) {
 	seen.Pose = c.camera.Pose
 	if seen != c.camera {
 		s.close()
-		return nil, fmt.Errorf("%w: the camera came back as %dx%d with another lens", ErrStreams, seen.Width, seen.Height)
+		return nil, fmt.Errorf(
+			"%w: the camera came back as %dx%d with another lens",
+			ErrStreams,
+			seen.Width,
+			seen.Height,
+		)
 	}
 	return s, nil
 }

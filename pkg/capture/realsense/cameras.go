@@ -13,17 +13,20 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 )
 
-// Take is what the cameras saw at one instant.
+// Take is the set of images of all cameras at one instant.
 type Take struct {
-	// Capture is when: of images that were not taken together, when the oldest of the new ones was.
+	// Capture is the capture time. For images of different times, it is that of the oldest new
+	// image.
 	Capture time.Time
-	// Number counts frame intervals since the first take; Skipped is how many of them passed without one since the take before.
+	// Number counts frame intervals since the first take; Skipped is the number of intervals
+	// without a take since the previous one.
 	Number, Skipped int64
-	// Images are by camera; one without Depth is of a camera that gave none. They are valid until the next Read.
+	// Images are by camera; one without Depth means that the camera delivered none. They are valid
+	// until the next Read.
 	Images []depth.Image
 }
 
-// Cameras are cameras that capture now. It belongs to the goroutine that reads it.
+// Cameras captures from connected cameras. It must be used by one goroutine only.
 type Cameras struct {
 	cameras   []depth.Camera
 	fps       int
@@ -33,7 +36,7 @@ type Cameras struct {
 	pictures  []*picture
 	shown     []bool
 	counter   counter
-	timer     *time.Timer // wakes the reader when no image does
+	timer     *time.Timer // wakes the reader if no image does
 	stop      context.CancelFunc
 	running   sync.WaitGroup
 	closed    bool
@@ -41,7 +44,8 @@ type Cameras struct {
 
 // OpenCameras starts the cameras.
 //
-// Errors are around rs2.ErrUnavailable, rs2.ErrVersion, rs2.ErrCall, ErrConfig, ErrNoCamera, ErrStreams or depth.ErrCalibration.
+// Errors wrap rs2.ErrUnavailable, rs2.ErrVersion, rs2.ErrCall, ErrConfig, ErrNoCamera, ErrStreams
+// or depth.ErrCalibration.
 func OpenCameras(config Config) (*Cameras, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -57,7 +61,7 @@ func OpenCameras(config Config) (*Cameras, error) {
 	return openCameras(library, plug, config, usual)
 }
 
-// openCameras is OpenCameras with cameras from anywhere. The plug is the Cameras' from then on.
+// openCameras is OpenCameras for cameras of any origin. The Cameras own the plug afterwards.
 func openCameras(library *rs2.Library, plug plug, config Config, patience patience) (*Cameras, error) {
 	c := &Cameras{plug: plug, fps: config.FPS, timer: time.NewTimer(math.MaxInt64), stop: func() {}}
 	var err error
@@ -70,7 +74,15 @@ func openCameras(library *rs2.Library, plug plug, config Config, patience patien
 	c.stop = stop
 	finding := new(sync.Mutex)
 	for i, serial := range config.Serials {
-		one := &camera{index: i, config: config, library: library, plug: plug, patience: patience, mail: c.mail, finding: finding}
+		one := &camera{
+			index:    i,
+			config:   config,
+			library:  library,
+			plug:     plug,
+			patience: patience,
+			mail:     c.mail,
+			finding:  finding,
+		}
 		stream, err := one.find(serial)
 		if err != nil {
 			_ = c.Close()
@@ -93,7 +105,7 @@ func openCameras(library *rs2.Library, plug plug, config Config, patience patien
 	return c, nil
 }
 
-// selectSerials checks that the cameras that are wanted are there, or takes all.
+// selectSerials checks that the wanted cameras are connected, or selects all.
 func selectSerials(plug plug, want []string) ([]string, error) {
 	devices, err := plug.Devices()
 	if err != nil {
@@ -109,34 +121,52 @@ func selectSerials(plug plug, want []string) ([]string, error) {
 	case len(there) == 0:
 		return nil, fmt.Errorf("%w is plugged in", ErrNoCamera)
 	case len(want) == 0 && len(there) > depth.MaxCameras:
-		return nil, fmt.Errorf("%w: %d cameras are plugged in, expected at most %d", ErrConfig, len(there), depth.MaxCameras)
+		return nil, fmt.Errorf(
+			"%w: %d cameras are plugged in, expected at most %d",
+			ErrConfig,
+			len(there),
+			depth.MaxCameras,
+		)
 	case len(want) == 0:
 		return there, nil
 	}
 	for _, serial := range want {
 		if !slices.Contains(there, serial) {
-			return nil, fmt.Errorf("%w with serial number %s: there is %s", ErrNoCamera, serial, strings.Join(there, ", "))
+			return nil, fmt.Errorf(
+				"%w with serial number %s: there is %s",
+				ErrNoCamera,
+				serial,
+				strings.Join(there, ", "),
+			)
 		}
 	}
 	return want, nil
 }
 
-// Cameras describes the cameras, by their bits in pointcloud.Cloud.Sources, called as their serial numbers.
+// Cameras returns the cameras in the order of their bits in pointcloud.Cloud.Sources. Their names
+// are their serial numbers.
 func (c *Cameras) Cameras() []depth.Camera { return c.cameras }
 
-// FrameRate is in frames per second.
+// FrameRate returns the frame rate in frames per second.
 func (c *Cameras) FrameRate() float64 { return float64(c.fps) }
 
-// Description is for people.
+// Description returns a human-readable description.
 func (c *Cameras) Description() string {
 	var names []string
 	for _, camera := range c.cameras {
 		names = append(names, camera.Name)
 	}
-	return fmt.Sprintf("RealSense %s, %dx%d at %d fps", strings.Join(names, ", "), c.cameras[0].Width, c.cameras[0].Height, c.fps)
+	return fmt.Sprintf(
+		"RealSense %s, %dx%d at %d fps",
+		strings.Join(names, ", "),
+		c.cameras[0].Width,
+		c.cameras[0].Height,
+		c.fps,
+	)
 }
 
-// Read replaces a take by the next one. It returns the context's error when that ends first. While no camera is there, it waits.
+// Read replaces a take by the next one. It returns the error of a context that ends first. While no
+// camera is connected, it waits.
 func (c *Cameras) Read(ctx context.Context, take *Take) error {
 	if c.closed {
 		return ErrClosed
@@ -160,7 +190,7 @@ func (c *Cameras) Read(ctx context.Context, take *Take) error {
 	}
 }
 
-// look empties the mailbox.
+// look reads all news from the mailbox.
 func (c *Cameras) look() {
 	for i := range c.pictures {
 		var news news
@@ -214,7 +244,7 @@ func (c *counter) number(capture time.Time) (number, skipped int64) {
 		c.first = capture
 		return 0, 0
 	}
-	// Times jitter: a frame that comes early is the next one all the same.
+	// Times jitter: a frame that arrives early still has the next number.
 	number = max(c.last+1, int64(math.Round(float64(capture.Sub(c.first))/float64(c.interval))))
 	skipped = number - c.last - 1
 	c.last = number

@@ -17,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rstest"
 )
 
-// desk is a plug for cameras in software, which capture from being plugged in until they are pulled out.
+// desk is a plug for software cameras, which capture while they are plugged in.
 type desk struct {
 	t       *testing.T
 	library *rs2.Library
@@ -41,7 +41,8 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// plug lets a camera see a wall, 100 times a second. Its images' stamps are the time.
+// plug connects a camera that sees a wall 100 times a second. The stamps of its images are the
+// current time.
 func (d *desk) plug(serial string) {
 	scene := rstest.Wall(1000)
 	scene.Camera.Name, scene.FPS = serial, 100
@@ -98,17 +99,22 @@ func (d *desk) Devices() ([]*rs2.Device, error) {
 // Close implements plug.
 func (d *desk) Close() {}
 
-// impatient finds out soon that a camera is gone.
-var impatient = patience{first: 10 * time.Second, next: 500 * time.Millisecond, look: 20 * time.Millisecond, retry: 100 * time.Millisecond}
+// impatient has short limits for detecting a lost camera.
+var impatient = patience{
+	first: 10 * time.Second,
+	next:  500 * time.Millisecond,
+	look:  20 * time.Millisecond,
+	retry: 100 * time.Millisecond,
+}
 
-// walls is the configuration for what desk plugs in.
+// walls is the configuration for the cameras of desk.
 func walls() Config { return Config{Width: 64, Height: 48, FPS: 100} }
 
 func (d *desk) open(config Config) (*Cameras, error) {
 	return openCameras(d.library, d, config, impatient)
 }
 
-// until reads until the cameras that are in the picture are these.
+// until reads until exactly the given cameras are in the picture.
 func until(t *testing.T, c *Cameras, take *Take, shown ...bool) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < 30*time.Second; {
@@ -131,7 +137,7 @@ func until(t *testing.T, c *Cameras, take *Take, shown ...bool) {
 	t.Fatalf("expected pictures of %v", shown)
 }
 
-// TestACameraIsLostAndFound pulls one of two cameras out and plugs it in again.
+// TestACameraIsLostAndFound unplugs one of two cameras and plugs it in again.
 func TestACameraIsLostAndFound(t *testing.T) {
 	d := newDesk(t)
 	d.plug("left")
@@ -144,7 +150,8 @@ func TestACameraIsLostAndFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if len(c.Cameras()) != 2 || c.Cameras()[0].Name != "left" || c.Cameras()[1].Unit < 0.000999 || c.Cameras()[1].Unit > 0.001001 {
+	if len(c.Cameras()) != 2 || c.Cameras()[0].Name != "left" || c.Cameras()[1].Unit < 0.000999 ||
+		c.Cameras()[1].Unit > 0.001001 {
 		t.Fatalf("got %+v", c.Cameras())
 	}
 	var take Take
@@ -164,7 +171,7 @@ func TestACameraIsLostAndFound(t *testing.T) {
 	}
 }
 
-// TestCaptureTimes holds a take's time against the stamp of its image.
+// TestCaptureTimes compares a take's time with the stamp of its image.
 func TestCaptureTimes(t *testing.T) {
 	d := newDesk(t)
 	d.plug("one")
@@ -178,17 +185,22 @@ func TestCaptureTimes(t *testing.T) {
 		begun := time.Now()
 		read(t, c, &take)
 		until := time.Now()
-		// Stamps are taken as they are while an image arrives within a second. A take that waited in the mailbox may be older than this Read.
+		// Stamps are used unchanged if an image arrives within a second. A take that waited in the
+		// mailbox may be older than this Read.
 		if take.Capture.After(until) || take.Capture.Before(begun.Add(-2*time.Second)) {
 			t.Errorf("take %d is of %v before it was read", i, until.Sub(take.Capture))
 		}
-		if wall, monotonic := take.Capture.Round(0).Sub(begun.Round(0)), take.Capture.Sub(begun); (wall - monotonic).Abs() > time.Millisecond {
+		if wall, monotonic := take.Capture.Round(0).
+			Sub(begun.Round(0)),
+			take.Capture.Sub(
+				begun,
+			); (wall - monotonic).Abs() > time.Millisecond {
 			t.Errorf("take %d: the wall clock and the monotonic one differ by %v", i, wall-monotonic)
 		}
 	}
 }
 
-// TestRecordWhileCapturing plays what was recorded.
+// TestRecordWhileCapturing plays the recording of a capture.
 func TestRecordWhileCapturing(t *testing.T) {
 	d := newDesk(t)
 	d.plug("one")
@@ -217,9 +229,10 @@ func TestRecordWhileCapturing(t *testing.T) {
 			recorded[depth], last = true, depth
 			continue
 		}
-		break // it begins again
+		break // it starts again
 	}
-	// The last two may wait for partners in the library's synchroniser when the file ends.
+	// The last two may be waiting for partners in the library's synchroniser at the end of the
+	// file.
 	for _, depth := range seen[:len(seen)-2] {
 		if !recorded[depth] {
 			t.Errorf("depth %d was seen and not recorded", depth)
@@ -232,7 +245,14 @@ func TestFilters(t *testing.T) {
 	d.plug("one")
 	config := walls()
 	var err error
-	config.Filters, err = ParseFilters([]string{"decimation=magnitude:2", "spatial=alpha:0.5/delta:20/magnitude:2", "temporal=alpha:0.4/delta:20/holes:3", "holes=holes:1"})
+	config.Filters, err = ParseFilters(
+		[]string{
+			"decimation=magnitude:2",
+			"spatial=alpha:0.5/delta:20/magnitude:2",
+			"temporal=alpha:0.4/delta:20/holes:3",
+			"holes=holes:1",
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +265,8 @@ func TestFilters(t *testing.T) {
 	for range 5 {
 		read(t, c, &take)
 		image := &take.Images[0]
-		// A wall stays one; the decimated image has gaps where it was stretched to the colour image's size.
+		// A wall remains a wall. The decimated image has gaps where it was scaled to the colour
+		// image's size.
 		if d := image.Depth[24*64+32]; len(image.Depth) != 64*48 || d != 0 && (d < 500 || d > 1500) {
 			t.Errorf("filtered wall is at %d", d)
 		}
@@ -272,7 +293,7 @@ func TestOpenCamerasErrors(t *testing.T) {
 		says   string
 	}{
 		{func(c *Config) { c.Serials = []string{"one", "two"} }, ErrNoCamera, "serial number two: there is one"},
-		{func(c *Config) { c.Width = 848 }, ErrStreams, "no depth of 848x48 at 100 fps; it has 64x48 at 100"},
+		{func(c *Config) { c.Width = 848 }, ErrStreams, "no depth of 848x48 at 100 fps; available: 64x48 at 100"},
 		{func(c *Config) { c.FPS = 30 }, ErrStreams, "camera one"},
 		{func(c *Config) { c.Record = filepath.Join(t.TempDir(), "no", "folder.db3") }, rs2.ErrCall, "camera one"},
 		{func(c *Config) { c.Record = filepath.Join(t.TempDir(), "take.mp4") }, rs2.ErrCall, "db3"},

@@ -11,25 +11,28 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 )
 
-// Config says which cameras capture what. The zero value is DefaultConfig but for the images' size and rate.
+// Config selects cameras and settings. The zero value is DefaultConfig except for the size and rate
+// of the images.
 type Config struct {
-	// Library is the file of librealsense2; empty looks for it, see rs2.Load.
+	// Library is the file of librealsense2. If empty, it is searched for, see rs2.Load.
 	Library string
-	// Serials are the serial numbers of the cameras, in the order of their bits in pointcloud.Cloud.Sources; none takes all that are plugged in, sorted.
+	// Serials are the serial numbers of the cameras, in the order of their bits in
+	// pointcloud.Cloud.Sources. If empty, all connected cameras are used, sorted.
 	Serials []string
-	// Width, Height and FPS are those of both depth and colour. Recordings have their own.
+	// Width, Height and FPS apply to both depth and colour. Recordings have their own.
 	Width, Height, FPS int
 	Filters            Filters
-	// Record is the file that every frame is written to as it comes from the camera, before Filters. With several cameras the serial number goes
-	// before its extension, and a number for every time that a camera came back.
+	// Record is the file for recording every frame before Filters. With several cameras, the serial
+	// number precedes its extension; after each return of a camera, a number is added.
 	Record string
-	// Calibration says where cameras stand, by serial number.
+	// Calibration has the poses of cameras, by serial number.
 	Calibration depth.Calibration
-	// Log is told of cameras that are lost and found again; nil tells nobody.
+	// Log receives messages about lost and returned cameras; nil disables them.
 	Log *slog.Logger
 }
 
-// DefaultConfig captures what most cameras of the D400 family do best: depth at its native aspect ratio.
+// DefaultConfig returns settings that suit most cameras of the D400 family: depth at its native
+// aspect ratio.
 func DefaultConfig() Config { return Config{Width: 848, Height: 480, FPS: 30} }
 
 func (c Config) validate() error {
@@ -70,12 +73,13 @@ func ParseSize(text string) (width, height int, err error) {
 	return width, height, nil
 }
 
-// Filters are the library's filters of depth images, applied in the order that its makers recommend: decimation, spatial, temporal, hole filling. Each
-// setting is what the library calls it; 0 leaves the library's default.
+// Filters are the library's filters of depth images, applied in the order recommended by its
+// makers: decimation, spatial, temporal, hole filling. Settings have the library's names; 0 means
+// the library's default.
 type Filters struct {
 	Decimation Filter // Magnitude 2 to 8: the factor by which the image shrinks
 	Spatial    Filter // Magnitude 1 to 5, Alpha 0.25 to 1, Delta 1 to 50
-	Temporal   Filter // Alpha 0 to 1, Delta 1 to 100, Holes 0 to 8: how long a pixel lives on
+	Temporal   Filter // Alpha 0 to 1, Delta 1 to 100, Holes 0 to 8: persistence of a pixel
 	Holes      Filter // Holes 0 to 2: from the left, the farthest or the nearest neighbour
 }
 
@@ -91,10 +95,11 @@ type Setting struct {
 	Value  float64
 }
 
-// FilterGrammar says how filters are written.
-const FilterGrammar = "decimation[=magnitude:2-8] spatial[=alpha:0.25-1/delta:1-50/magnitude:1-5] temporal[=alpha:0-1/delta:1-100/holes:0-8] holes[=holes:0-2]"
+// FilterGrammar is the syntax of filters.
+const FilterGrammar = "decimation[=magnitude:2-8] spatial[=alpha:0.25-1/delta:1-50/magnitude:1-5] " +
+	"temporal[=alpha:0-1/delta:1-100/holes:0-8] holes[=holes:0-2]"
 
-// settingNames are what settings are called, the ranges that the library allows, and the filters that have them.
+// settingNames maps names of settings to their ranges in the library and to the filters with them.
 var settingNames = map[string]struct {
 	option  rs2.Option
 	allowed map[string][2]float64
@@ -105,7 +110,8 @@ var settingNames = map[string]struct {
 	"holes":     {rs2.HolesFill, map[string][2]float64{"temporal": {0, 8}, "holes": {0, 2}}},
 }
 
-// ParseFilters reads filters from parts such as "spatial" and "temporal=alpha:0.4/delta:20", see FilterGrammar.
+// ParseFilters parses filters from parts such as "spatial" and "temporal=alpha:0.4/delta:20", see
+// FilterGrammar.
 func ParseFilters(parts []string) (Filters, error) {
 	var f Filters
 	for _, part := range parts {
@@ -118,12 +124,13 @@ func ParseFilters(parts []string) (Filters, error) {
 
 func (f *Filters) add(part string) error {
 	name, settings, given := strings.Cut(part, "=")
-	filter, ok := map[string]*Filter{"decimation": &f.Decimation, "spatial": &f.Spatial, "temporal": &f.Temporal, "holes": &f.Holes}[name]
+	filter, ok := map[string]*Filter{"decimation": &f.Decimation, "spatial": &f.Spatial, "temporal": &f.Temporal,
+		"holes": &f.Holes}[name]
 	if !ok {
 		return fmt.Errorf("expected one of %s", FilterGrammar)
 	}
 	if filter.On {
-		return fmt.Errorf("expected once, got it twice")
+		return fmt.Errorf("expected once, got twice")
 	}
 	filter.On = true
 	if !given {
@@ -134,7 +141,7 @@ func (f *Filters) add(part string) error {
 		setting := settingNames[key]
 		allowed, ok := setting.allowed[name]
 		if !ok {
-			return fmt.Errorf("%.32q is no setting of it; expected %s", key, FilterGrammar)
+			return fmt.Errorf("the filter has no setting %.32q; expected %s", key, FilterGrammar)
 		}
 		value, err := strconv.ParseFloat(number, 64)
 		if err != nil || !(value >= allowed[0] && value <= allowed[1]) {

@@ -23,21 +23,27 @@ func TestParseSize(t *testing.T) {
 
 func TestParseFilters(t *testing.T) {
 	f, err := ParseFilters([]string{"temporal=alpha:0.4/holes:3", "holes"})
-	want := Filters{Temporal: Filter{true, []Setting{{rs2.FilterSmoothAlpha, 0.4}, {rs2.HolesFill, 3}}}, Holes: Filter{On: true}}
+	want := Filters{
+		Temporal: Filter{true, []Setting{{rs2.FilterSmoothAlpha, 0.4}, {rs2.HolesFill, 3}}},
+		Holes:    Filter{On: true},
+	}
 	if err != nil || !reflect.DeepEqual(f, want) {
 		t.Errorf("got %+v, %v", f, err)
 	}
 	tests := []struct{ part, says string }{
 		{"", "expected one of decimation"},
 		{"median", "expected one of decimation"},
-		{"spatial=", `"" is no setting`},
-		{"spatial=holes:1", `"holes" is no setting`},
+		{"spatial=", `no setting ""`},
+		{"spatial=holes:1", `no setting "holes"`},
 		{"decimation=magnitude:9", "expected 2 to 8"},
 		{"decimation=magnitude:NaN", "expected 2 to 8"},
 		{"decimation=magnitude", "expected 2 to 8"},
 	}
 	for _, test := range tests {
-		if _, err := ParseFilters([]string{test.part}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), test.says) {
+		if _, err := ParseFilters(
+			[]string{test.part},
+		); !errors.Is(err, ErrConfig) ||
+			!strings.Contains(err.Error(), test.says) {
 			t.Errorf("%q: got %v, expected it to say %q", test.part, err, test.says)
 		}
 	}
@@ -101,11 +107,21 @@ func TestRecordName(t *testing.T) {
 	}
 }
 
-// TestCameraOf has the lenses of a D455's colour camera and of one that the package does not know.
+// TestCameraOf covers the lens of a D455's colour camera and an unsupported one.
 func TestCameraOf(t *testing.T) {
-	lens := rs2.Intrinsics{Width: 848, Height: 480, PPX: 420.5, PPY: 240.25, FX: 425, FY: 424, Model: rs2.InverseBrownConrady, Coeffs: [5]float32{-0.05, 0.06, 0.001, 0.002, -0.02}}
+	lens := rs2.Intrinsics{
+		Width:  848,
+		Height: 480,
+		PPX:    420.5,
+		PPY:    240.25,
+		FX:     425,
+		FY:     424,
+		Model:  rs2.InverseBrownConrady,
+		Coeffs: [5]float32{-0.05, 0.06, 0.001, 0.002, -0.02},
+	}
 	camera, err := cameraOf("1", lens, 0.001)
-	if err != nil || camera.Distortion.Model != depth.InverseBrownConrady || camera.CX != 420.5 || camera.FY != 424 || camera.Unit != 0.001 ||
+	if err != nil || camera.Distortion.Model != depth.InverseBrownConrady || camera.CX != 420.5 || camera.FY != 424 ||
+		camera.Unit != 0.001 ||
 		float32(camera.Distortion.Coefficients[4]) != -0.02 {
 		t.Errorf("got %+v, %v", camera, err)
 	}
@@ -125,8 +141,22 @@ func TestChoose(t *testing.T) {
 	}
 	const yuyv, y16 rs2.Format = 3, 10
 	all := []rs2.Profile{
-		profile(rs2.Depth, rs2.Z16, 1280, 720, 30), profile(rs2.Depth, rs2.Z16, 848, 480, 60), profile(rs2.Depth, rs2.Z16, 848, 480, 30), profile(rs2.Depth, y16, 848, 480, 30),
-		profile(rs2.Color, yuyv, 848, 480, 30), profile(rs2.Color, rs2.BGR8, 848, 480, 30), profile(rs2.Color, rs2.RGB8, 848, 480, 30), profile(rs2.Color, rs2.RGB8, 848, 480, 60),
+		profile(
+			rs2.Depth,
+			rs2.Z16,
+			1280,
+			720,
+			30,
+		), profile(rs2.Depth, rs2.Z16, 848, 480, 60), profile(rs2.Depth, rs2.Z16, 848, 480, 30),
+		profile(rs2.Depth, y16, 848, 480, 30),
+		profile(
+			rs2.Color,
+			yuyv,
+			848,
+			480,
+			30,
+		), profile(rs2.Color, rs2.BGR8, 848, 480, 30), profile(rs2.Color, rs2.RGB8, 848, 480, 30),
+		profile(rs2.Color, rs2.RGB8, 848, 480, 60),
 	}
 	d, c, err := choose(all, wanted{848, 480, 30})
 	if err != nil || d != all[2] || c != all[6] {
@@ -142,19 +172,27 @@ func TestChoose(t *testing.T) {
 	}{
 		{nil, wanted{}, "no depth"},
 		{all[:4], wanted{}, "no colour"},
-		{all[:5], wanted{}, "in a form that cannot be read"},
-		{all, wanted{848, 480, 90}, "no depth of 848x480 at 90 fps; it has 1280x720 at 30, 848x480 at 30, 848x480 at 60"},
-		{all, wanted{1280, 720, 30}, "no colour of 1280x720 at 30 fps; it has 848x480 at 30, 848x480 at 60"},
+		{all[:5], wanted{}, "in a readable format"},
+		{
+			all,
+			wanted{848, 480, 90},
+			"no depth of 848x480 at 90 fps; available: 1280x720 at 30, 848x480 at 30, 848x480 at 60",
+		},
+		{all, wanted{1280, 720, 30}, "no colour of 1280x720 at 30 fps; available: 848x480 at 30, 848x480 at 60"},
 	}
 	for i, test := range tests {
-		if _, _, err := choose(test.profiles, test.w); !errors.Is(err, ErrStreams) || !strings.Contains(err.Error(), test.says) {
+		if _, _, err := choose(
+			test.profiles,
+			test.w,
+		); !errors.Is(err, ErrStreams) ||
+			!strings.Contains(err.Error(), test.says) {
 			t.Errorf("test %d: got %v, expected it to say %q", i, err, test.says)
 		}
 	}
 }
 
 func TestCopyColor(t *testing.T) {
-	// Two rows of two pixels, with a gap behind each row.
+	// There are two rows of two pixels, with a gap after each row.
 	pixels := map[rs2.Format][]byte{
 		rs2.RGB8:  {1, 2, 3, 4, 5, 6, 0, 7, 8, 9, 10, 11, 12, 0},
 		rs2.BGR8:  {3, 2, 1, 6, 5, 4, 0, 9, 8, 7, 12, 11, 10, 0},

@@ -10,10 +10,12 @@ import (
 	"strings"
 )
 
-// sqliteHeader is the length of what a database of SQLite begins with (sqlite.org/fileformat.html, section 1.3).
+// sqliteHeader is the length of the header of an SQLite database (sqlite.org/fileformat.html,
+// section 1.3).
 const sqliteHeader = 100
 
-// checkFile tells what is wrong with a recording that can be seen from outside: SQLite does not miss the end of a file before it needs it.
+// checkFile returns an error for damage that is visible from outside: SQLite does not notice that
+// the end of a file is missing until it reads there.
 func checkFile(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -25,35 +27,36 @@ func checkFile(path string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return errors.New("it is no file")
+		return errors.New("not a regular file")
 	case !strings.EqualFold(filepath.Ext(path), ".db3"):
-		return nil // the library knows what it reads
+		return nil // the library checks its own format
 	}
 	var header [sqliteHeader]byte
 	if _, err := io.ReadFull(file, header[:]); err != nil {
-		return fmt.Errorf("%d bytes, expected a database of SQLite", info.Size())
+		return fmt.Errorf("%d bytes, expected an SQLite database", info.Size())
 	}
 	return checkDatabase(&header, info.Size())
 }
 
-// checkDatabase holds the size of a database against what its header says.
+// checkDatabase compares the size of the database with its header.
 func checkDatabase(header *[sqliteHeader]byte, size int64) error {
 	if string(header[:16]) != "SQLite format 3\x00" {
-		return errors.New("it is no database of SQLite")
+		return errors.New("not an SQLite database")
 	}
 	page := int64(binary.BigEndian.Uint16(header[16:]))
 	if page == 1 {
 		page = 65536
 	}
 	if page < 512 || page&(page-1) != 0 {
-		return fmt.Errorf("its pages have %d bytes, expected a power of 2 from 512 to 65536", page)
+		return fmt.Errorf("the page size is %d bytes, expected a power of 2 from 512 to 65536", page)
 	}
-	// The number of pages counts where the last writer knew of it: where both change counters agree.
+	// The number of pages is valid only if the last writer updated it, which means that both change
+	// counters agree.
 	if [4]byte(header[24:]) != [4]byte(header[92:]) {
 		return nil
 	}
 	if pages := int64(binary.BigEndian.Uint32(header[28:])); size < pages*page {
-		return fmt.Errorf("it was cut off: %d bytes of %d", size, pages*page)
+		return fmt.Errorf("the file is cut off: %d bytes of %d", size, pages*page)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func TestCheckDatabase(t *testing.T) {
 		name   string
 		header *[sqliteHeader]byte
 		size   int64
-		says   string // "" is no error
+		says   string // "" means no error
 	}{
 		{"whole", database(4096, 10), 40960, ""},
 		{"one byte less", database(4096, 10), 40959, "40959 bytes of 40960"},
@@ -29,7 +29,7 @@ func TestCheckDatabase(t *testing.T) {
 		{"half of them", database(1, 2), 65536, "65536 bytes of 131072"},
 		{"a count that does not count", changed, 100, ""},
 		{"odd pages", database(1000, 10), 40960, "1000 bytes"},
-		{"no database", new([sqliteHeader]byte), 40960, "no database"},
+		{"no database", new([sqliteHeader]byte), 40960, "not an SQLite database"},
 	}
 	for _, test := range tests {
 		err := checkDatabase(test.header, test.size)
@@ -45,7 +45,8 @@ func FuzzCheckDatabase(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, size int64) {
 		var header [sqliteHeader]byte
 		copy(header[:], data)
-		if checkDatabase(&header, size) == nil && size < 0 && binary.BigEndian.Uint32(header[28:]) > 0 && [4]byte(header[24:]) == [4]byte(header[92:]) {
+		if checkDatabase(&header, size) == nil && size < 0 && binary.BigEndian.Uint32(header[28:]) > 0 &&
+			[4]byte(header[24:]) == [4]byte(header[92:]) {
 			t.Errorf("%d bytes are enough for pages", size)
 		}
 	})

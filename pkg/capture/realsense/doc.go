@@ -1,24 +1,27 @@
-// Package realsense captures with RealSense cameras and plays recordings made with them, through librealsense2, which is looked for when a
-// camera or recording is opened. The library synchronises depth and colour, filters depth, and moves it into the view of the colour
-// camera; what comes out are the images of package depth.
+// Package realsense captures with RealSense cameras and plays their recordings. It uses
+// librealsense2, which is searched for when a camera or recording is opened. The library
+// synchronises depth and colour, filters depth, and aligns it to the view of the colour camera. The
+// results are images of package depth.
 //
-// Cameras keeps one goroutine per camera, which owns the camera's stream, finds the camera again when it was lost, and leaves its newest
-// image for the reader. Recording reads files in a child process each, since the library crashes on damaged ones. Both belong to the one
-// goroutine that reads them, and end what they began before Close returns.
+// Cameras uses one goroutine per camera. The goroutine owns the camera's stream, finds the camera
+// again after a loss, and passes its newest image to the reader. Recording reads each file in a
+// child process, since the library crashes on damaged files. Both types must be used by one
+// goroutine only. All goroutines and processes end before Close returns.
 package realsense
 
 import "errors"
 
-// Errors of this package. They are wrapped with the camera or file and what was wrong; those of package rs2 come through.
+// These are the errors of this package. They are wrapped with the camera or file and the cause.
+// Errors of package rs2 are passed through.
 var (
-	// ErrConfig says that a setting cannot be used.
+	// ErrConfig reports an unusable setting.
 	ErrConfig = errors.New("invalid RealSense settings")
-	// ErrNoCamera says that no camera, or not the one that was asked for, is plugged in.
+	// ErrNoCamera reports that no camera, or not the requested one, is plugged in.
 	ErrNoCamera = errors.New("no RealSense camera")
-	// ErrStreams says that a camera or recording does not have the images that are needed.
+	// ErrStreams reports that a camera or recording lacks the necessary images.
 	ErrStreams = errors.New("RealSense camera without suitable streams")
-	// ErrRecording says that a recording cannot be played.
+	// ErrRecording reports that a recording cannot be played.
 	ErrRecording = errors.New("unusable RealSense recording")
-	// ErrClosed says that cameras or a recording were read after Close.
+	// ErrClosed reports that cameras or a recording were read after Close.
 	ErrClosed = errors.New("RealSense source is closed")
 )

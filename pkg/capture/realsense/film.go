@@ -13,11 +13,11 @@ type film struct {
 	context *rs2.Context
 	device  *rs2.Device
 	stream  *stream
-	resumed chan error // has what came of resuming the device, once
-	begun   bool       // a picture was there
+	resumed chan error // receives the result of resuming the device, once
+	begun   bool       // at least one picture was read
 }
 
-// openFilm opens a recording with a context of its own, which holds the file.
+// openFilm opens a recording with its own context, which keeps the file open.
 func openFilm(library *rs2.Library, path string, filters Filters) (*film, error) {
 	context, err := library.NewContext()
 	if err != nil {
@@ -38,13 +38,14 @@ func openFilm(library *rs2.Library, path string, filters Filters) (*film, error)
 	return f, nil
 }
 
-// stuck is how long a file may give no image without having ended. Reading one takes some milliseconds.
+// stuck is the maximum time without an image before the end of a file. Reading an image takes some
+// milliseconds.
 const stuck = 5 * time.Second
 
-// next replaces a picture by the next one, false at the end.
+// next replaces a picture by the next one and returns false at the end.
 func (f *film) next(into *picture) (bool, error) {
 	for begun := time.Now(); ; {
-		// Asked before the wait: what the library has handed out by its end is in the queue then.
+		// The check precedes the wait: all frames handed out before the end are then in the queue.
 		ended, err := f.device.Ended()
 		if err != nil {
 			return false, err
@@ -62,7 +63,7 @@ func (f *film) next(into *picture) (bool, error) {
 		case got:
 			f.begun = true
 			return true, nil
-		case ended && f.begun: // before it begins, a recording looks as if it had ended
+		case ended && f.begun: // before its first image, a recording also reports its end
 			return false, nil
 		case time.Since(begun) > stuck:
 			return false, fmt.Errorf("%w: no pair of depth and colour images, and no end, for %v", ErrRecording, stuck)
@@ -70,7 +71,7 @@ func (f *film) next(into *picture) (bool, error) {
 	}
 }
 
-// close is called at the recording's end: while images wait to be taken, the library waits with them.
+// close must be called at the end of the recording: the library blocks while images are queued.
 func (f *film) close() {
 	<-f.resumed
 	f.stream.close()

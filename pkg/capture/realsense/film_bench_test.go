@@ -8,7 +8,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rstest"
 )
 
-// BenchmarkFilm reads a recording of a camera of the usual size: decompressing by the library, synchronising, aligning, and copying.
+// BenchmarkFilm reads a recording of a camera of the usual size: decompression by the library,
+// synchronisation, alignment, and copying.
 func BenchmarkFilm(b *testing.B) {
 	library := rstest.Library(b)
 	scene := rstest.Scene{

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rstest"
 )
 
-// TestDevelopingAllocatesNothing has the library's images become pictures.
+// TestDevelopingAllocatesNothing converts the library's images to pictures.
 func TestDevelopingAllocatesNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("skipped: with the race detector, pools forget what they hold")
@@ -27,11 +27,13 @@ func TestDevelopingAllocatesNothing(t *testing.T) {
 		}
 	}
 	next()
-	// Two or three small ones are of the call that asks for the timestamp: a function that returns a floating-point number is called by reflection.
+	// Two or three small allocations belong to the call for the timestamp: a function with a
+	// floating-point result is called by reflection.
 	if got := testing.AllocsPerRun(20, next); got > 3 {
 		t.Errorf("%v allocations per picture", got)
 	}
-	// The reader may leave while pictures wait to be taken: close must not wait for ever then. The rest is read for that.
+	// The reader may stop while pictures are queued. So that close does not block forever, the rest
+	// is read.
 	for {
 		if got, err := f.next(&p); err != nil || !got {
 			return

@@ -2,34 +2,37 @@ package realsense
 
 import "time"
 
-// stale is for how many frame intervals the last image of a camera that gives no new ones stays in the picture.
+// stale is the number of frame intervals for which the last image of a camera without new images
+// remains in the picture.
 const stale = 3
 
-// gathering decides when the images of several cameras make a frame. It is stepped by the reader.
+// gathering decides when the images of several cameras form a frame. The reader calls it.
 //
-// Cameras run on clocks of their own. A frame is made once every camera that is there has a new image, or half a frame interval after the
-// first one that is new; after that the others' images are waiting when the first camera's next one comes.
+// Cameras have their own clocks. A frame is formed once every present camera has a new image, or
+// half a frame interval after the first new image. By then, the images of the other cameras are
+// available before the next image of the first camera.
 type gathering struct {
 	interval time.Duration
 	cameras  []gathered
-	first    time.Time // when the first new image came; zero without one
+	first    time.Time // arrival of the first new image; zero if there is none
 }
 
 type gathered struct {
 	there   bool
 	fresh   bool
-	capture time.Time // of the latest image; zero without one
+	capture time.Time // of the latest image; zero if there is none
 }
 
 func newGathering(cameras int, interval time.Duration) *gathering {
 	return &gathering{interval: interval, cameras: make([]gathered, cameras)}
 }
 
-// found and lost say whether a camera is there. A lost one's last image is not shown again.
+// found and lost record whether a camera is present. The last image of a lost camera is not shown
+// again.
 func (g *gathering) found(camera int) { g.cameras[camera].there = true }
 func (g *gathering) lost(camera int)  { g.cameras[camera] = gathered{} }
 
-// arrived is called with every image.
+// arrived must be called for every image.
 func (g *gathering) arrived(camera int, capture, now time.Time) {
 	g.cameras[camera].fresh, g.cameras[camera].capture = true, capture
 	if g.first.IsZero() {
@@ -37,7 +40,8 @@ func (g *gathering) arrived(camera int, capture, now time.Time) {
 	}
 }
 
-// ready tells whether a frame is to be made now; if not, when to ask again, the zero time for not before another image has come.
+// ready reports whether a frame is due now. If not, it returns the time of the next check; the zero
+// time means after the next image.
 func (g *gathering) ready(now time.Time) (bool, time.Time) {
 	fresh, waiting := false, false
 	for _, c := range g.cameras {
@@ -52,7 +56,8 @@ func (g *gathering) ready(now time.Time) (bool, time.Time) {
 	return !waiting || !now.Before(due), due
 }
 
-// compose takes the images for a frame: which cameras are in it, and when it was captured, which is when the oldest of the new images was.
+// compose selects the images for a frame. It returns the capture time of the frame, which is that
+// of the oldest new image.
 func (g *gathering) compose(shown []bool) time.Time {
 	var capture, newest time.Time
 	for _, c := range g.cameras {

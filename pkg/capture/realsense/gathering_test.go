@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// conductor plays images of cameras to a gathering, at times in milliseconds.
+// conductor feeds a gathering with images of cameras, at times in milliseconds.
 type conductor struct {
 	t     *testing.T
 	g     *gathering
@@ -23,19 +23,25 @@ func conduct(t *testing.T, cameras int) *conductor {
 
 func (c *conductor) at(ms int) time.Time { return c.begin.Add(time.Duration(ms) * time.Millisecond) }
 
-// image arrives 5 ms after it was taken.
+// image arrives 5 ms after its capture.
 func (c *conductor) image(camera, ms int) { c.g.arrived(camera, c.at(ms-5), c.at(ms)) }
 
-// waits expects no frame, and to be asked again at another time, -1 for not before another image.
+// waits expects no frame, and a time for the next check, -1 for none before another image.
 func (c *conductor) waits(ms, until int) {
 	c.t.Helper()
 	ready, again := c.g.ready(c.at(ms))
 	if ready || again.IsZero() != (until < 0) || until >= 0 && !again.Equal(c.at(until)) {
-		c.t.Fatalf("at %d ms: ready is %v, ask again at %v, expected to wait until %d ms", ms, ready, again.Sub(c.begin), until)
+		c.t.Fatalf(
+			"at %d ms: ready is %v, ask again at %v, expected to wait until %d ms",
+			ms,
+			ready,
+			again.Sub(c.begin),
+			until,
+		)
 	}
 }
 
-// frame expects one, captured at a time, with these cameras.
+// frame expects a frame with the given capture time and cameras.
 func (c *conductor) frame(ms, capture int, shown ...bool) {
 	c.t.Helper()
 	if ready, _ := c.g.ready(c.at(ms)); !ready {
@@ -61,10 +67,10 @@ func TestCamerasOutOfStep(t *testing.T) {
 	c := conduct(t, 2)
 	c.image(0, 100)
 	c.waits(100, 115)
-	c.frame(115, 95, true, false) // the other has given none yet
+	c.frame(115, 95, true, false) // the other one has not delivered any yet
 	c.image(1, 120)
 	c.waits(120, 135)
-	for ms := 130; ms < 300; ms += 30 { // from now on the other's image is there first
+	for ms := 130; ms < 300; ms += 30 { // the other camera's image now arrives first
 		c.image(0, ms)
 		c.frame(ms, ms-15, true, true)
 		c.image(1, ms+20)

@@ -5,20 +5,22 @@ import (
 	"time"
 )
 
-// mailbox is where cameras leave their newest image for the reader. A picture that was not read is overwritten: the reader wants the newest.
+// mailbox passes the newest image of each camera to the reader. Unread pictures are overwritten:
+// the reader needs the newest only.
 type mailbox struct {
 	mu    sync.Mutex
 	boxes []box
-	wake  chan struct{} // has an element after something changed
+	wake  chan struct{} // has an element after a change
 }
 
-// box is one camera's. Its picture goes round between camera, box and reader, so that none of them waits and nothing is copied.
+// box is the slot of one camera. Its picture circulates between camera, box and reader, so that
+// nobody waits and nothing is copied.
 type box struct {
 	picture *picture
 	news    news
 }
 
-// news is what happened at a camera since the reader looked.
+// news describes the events at a camera since the reader's last look.
 type news struct {
 	there            bool
 	fresh            bool
@@ -33,7 +35,7 @@ func newMailbox(cameras int) *mailbox {
 	return m
 }
 
-// put leaves a picture and returns another for the next one.
+// put stores a picture and returns another one for the next image.
 func (m *mailbox) put(camera int, p *picture, capture, arrival time.Time) *picture {
 	m.mu.Lock()
 	b := &m.boxes[camera]
@@ -44,7 +46,7 @@ func (m *mailbox) put(camera int, p *picture, capture, arrival time.Time) *pictu
 	return p
 }
 
-// leave says that a camera is gone, and arrive that it is back.
+// leave and arrive record that a camera was lost or has returned.
 func (m *mailbox) leave(camera int)  { m.set(camera, false) }
 func (m *mailbox) arrive(camera int) { m.set(camera, true) }
 
@@ -62,7 +64,7 @@ func (m *mailbox) ring() {
 	}
 }
 
-// look returns a camera's news and, where its picture is fresh, that picture in exchange for the one given.
+// look returns the news of a camera. If its picture is new, look exchanges it for the given one.
 func (m *mailbox) look(camera int, p *picture) (news, *picture) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 )
 
-// picture is what one camera saw at one instant: depth in the view of the colour camera.
+// picture is the image pair of one camera at one instant: depth in the view of the colour camera.
 type picture struct {
 	image  depth.Image
 	stamp  float64 // milliseconds of the domain's clock
@@ -27,7 +27,7 @@ func (p *picture) copyDepth(from rs2.Picture, width, height int) error {
 	return nil
 }
 
-// copyColor copies the rows of a colour image, whatever the order of its channels.
+// copyColor copies the rows of a colour image for any order of channels.
 func (p *picture) copyColor(from rs2.Picture, format rs2.Format, width, height int) error {
 	channels := 3
 	if format == rs2.RGBA8 || format == rs2.BGRA8 {
@@ -55,7 +55,8 @@ func (p *picture) copyColor(from rs2.Picture, format rs2.Format, width, height i
 	return nil
 }
 
-// check holds what the library says about an image's memory against what was agreed when the stream began.
+// check compares the library's description of an image's memory with the format agreed at the start
+// of the stream.
 func check(p rs2.Picture, width, height, pixel int) error {
 	if p.Width != width || p.Height != height || p.Stride < width*pixel || len(p.Pixels) < p.Stride*height {
 		return fmt.Errorf("%w: image of %dx%d in %d bytes with rows of %d, expected %dx%d of %d bytes each",
@@ -76,7 +77,8 @@ func copyRows(to []byte, from rs2.Picture, row int) {
 
 func resize[T any](values []T, n int) []T { return slices.Grow(values[:0], n)[:n] }
 
-// bytesOf is the memory of pixels. The library runs on little-endian processors only, and its depths are little-endian.
+// bytesOf returns the memory of pixels. The library supports little-endian processors only, and its
+// depths are little-endian.
 func bytesOf[T uint16 | [3]uint8](pixels []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(pixels))), len(pixels)*int(unsafe.Sizeof(pixels[0])))
 }

@@ -14,46 +14,47 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 )
 
-// A recording is read by a process of its own: librealsense crashes, or never comes back, on files that are damaged in certain ways, and
-// nothing in this process could catch that. The child is the same program again, with a job in its environment; it writes what it reads to
-// its standard output, in a format that is between these two and lives in this file.
+// A separate process reads each recording: librealsense crashes or hangs on files with certain
+// damage, and this process could not catch that. The child is the same program with a job in its
+// environment. It writes the pictures to its standard output in the format of this file, which is
+// private to the two processes.
 
 // jobVariable is the environment variable with the child's job.
 const jobVariable = "VOLSFU_REALSENSE_PLAYER"
 
-// job is what a child has to do.
+// job is the task of a child process.
 type job struct {
 	Library string
 	File    string
 	Filters Filters
 }
 
-// init makes this process a player where it was started as one. It stands here because it must come before anything that the program
-// does, whichever program that is.
+// init turns this process into a player if it was started as one. It is an init function because
+// the check must precede everything else in the program, whichever program that is.
 func init() {
 	if text := os.Getenv(jobVariable); text != "" {
 		var j job
 		if err := json.Unmarshal([]byte(text), &j); err != nil {
 			os.Exit(2)
 		}
-		// Ctrl-C reaches both processes; the other one ends in order, and this one with it.
+		// Ctrl-C reaches both processes. The parent ends in order and ends this process, too.
 		signal.Ignore(os.Interrupt)
 		if err := j.play(bufio.NewWriterSize(os.Stdout, 1<<20)); err != nil {
-			os.Exit(1) // the other process is gone
+			os.Exit(1) // the parent process has ended
 		}
 		os.Exit(0)
 	}
 }
 
-// Messages begin with one of these bytes.
+// These are the first bytes of the messages.
 const (
 	headMessage    = 'H' // the head as JSON, after its length
 	pictureMessage = 'P' // stamp, domain, number, depths, colours
-	endMessage     = 'E' // the recording has ended and begins anew
-	errorMessage   = 'X' // what went wrong, after its length; the last message
+	endMessage     = 'E' // the recording has ended and starts again
+	errorMessage   = 'X' // the error, after its length; the last message
 )
 
-// maxText bounds heads and errors.
+// maxText is the maximum length of heads and errors.
 const maxText = 64 << 10
 
 // head describes a recording.
@@ -62,14 +63,15 @@ type head struct {
 	FPS    int
 }
 
-// pictureHead is what goes before a picture's pixels.
+// pictureHead precedes the pixels of a picture.
 type pictureHead struct {
 	Stamp  float64
 	Domain int32
 	Number uint64
 }
 
-// play writes the recording, over and over, until nobody reads it any more or it cannot be read.
+// play writes the recording repeatedly, until the reader has closed the pipe or the recording
+// cannot be read.
 func (j job) play(to *bufio.Writer) error {
 	err := j.rounds(to)
 	var failed *writeError
@@ -79,7 +81,7 @@ func (j job) play(to *bufio.Writer) error {
 	return errors.Join(writeText(to, errorMessage, []byte(err.Error())), to.Flush())
 }
 
-// writeError says that the reader is gone.
+// writeError reports that the reader has closed the pipe.
 type writeError struct{ error }
 
 func (j job) rounds(to *bufio.Writer) error {
@@ -134,7 +136,7 @@ func (p *picture) write(to *bufio.Writer) error {
 	return errors.Join(append(errs[:], to.Flush())...)
 }
 
-// read reads what write wrote, but for the first byte.
+// read reads the output of write, except for its first byte.
 func (p *picture) read(from io.Reader, c *depth.Camera) error {
 	var h [20]byte
 	if _, err := io.ReadFull(from, h[:]); err != nil {

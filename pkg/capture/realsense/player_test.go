@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rstest"
 )
 
-// spoken is what a player says of a small camera with one picture, but for the messages' first bytes.
+// spoken is the output of a player for a small camera with one picture, without the first bytes of
+// the messages.
 func spoken(t testing.TB, p *picture) []byte {
 	t.Helper()
 	scene := rstest.Wall(1)
@@ -26,12 +27,12 @@ func spoken(t testing.TB, p *picture) []byte {
 	if err := errors.Join(writeText(to, headMessage, text), p.write(to)); err != nil {
 		t.Fatal(err)
 	}
-	// The second message's first byte stands behind the text: both are cut out.
+	// The first byte of the second message is after the text: both are removed.
 	out := said.Bytes()[1:]
 	return append(out[:4+len(text):4+len(text)], out[4+len(text)+1:]...)
 }
 
-// hear reads what spoken made.
+// hear parses the output of spoken.
 func hear(data []byte) (*picture, error) {
 	from := bytes.NewReader(data)
 	text, err := readText(from)

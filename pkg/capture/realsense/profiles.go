@@ -9,24 +9,25 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 )
 
-// colorFormats are those that pixels can be read from, the one wanted first. Cameras have them all, recordings the one that was recorded.
+// colorFormats are the readable pixel formats, the preferred one first. Cameras have all of them,
+// recordings only the recorded one.
 var colorFormats = []rs2.Format{rs2.RGB8, rs2.BGR8, rs2.RGBA8, rs2.BGRA8}
 
-// wanted is the size and rate that streams must have; zeros take any.
+// wanted is the required size and rate of streams; zeros allow any.
 type wanted struct{ width, height, fps int }
 
 func (w wanted) suits(p rs2.Profile) bool {
 	return (w.width == 0 || p.Width == w.width && p.Height == w.height) && (w.fps == 0 || p.FPS == w.fps)
 }
 
-// choose picks a depth profile and a colour profile among all that a device has.
+// choose selects a depth profile and a colour profile among all profiles of a device.
 func choose(profiles []rs2.Profile, w wanted) (depthProfile, color rs2.Profile, err error) {
 	var ok bool
 	depthProfile, ok = pick(profiles, w, rs2.Depth, []rs2.Format{rs2.Z16})
 	if !ok {
 		return rs2.Profile{}, rs2.Profile{}, lacking("depth", rs2.Depth, profiles, w)
 	}
-	// Images of different rates would pair up too seldom.
+	// Images of different rates would rarely form pairs.
 	w.fps = depthProfile.FPS
 	color, ok = pick(profiles, w, rs2.Color, colorFormats)
 	if !ok {
@@ -46,7 +47,7 @@ func pick(profiles []rs2.Profile, w wanted, stream rs2.Stream, formats []rs2.For
 	return rs2.Profile{}, false
 }
 
-// lacking says what is there instead of what was wanted.
+// lacking returns an error that lists the available profiles instead of the wanted ones.
 func lacking(name string, stream rs2.Stream, profiles []rs2.Profile, w wanted) error {
 	var there []string
 	for _, p := range profiles {
@@ -60,13 +61,19 @@ func lacking(name string, stream rs2.Stream, profiles []rs2.Profile, w wanted) e
 		return fmt.Errorf("%w: no %s", ErrStreams, name)
 	}
 	if w.width == 0 {
-		return fmt.Errorf("%w: %s in a form that cannot be read, at %d fps; it has %s", ErrStreams, name, w.fps, strings.Join(there, ", "))
+		return fmt.Errorf(
+			"%w: no %s in a readable format at %d fps; available: %s",
+			ErrStreams,
+			name,
+			w.fps,
+			strings.Join(there, ", "),
+		)
 	}
-	return fmt.Errorf("%w: no %s of %dx%d at %d fps; it has %s (fewer where USB 3 became USB 2 on the way)",
+	return fmt.Errorf("%w: no %s of %dx%d at %d fps; available: %s (fewer with USB 2)",
 		ErrStreams, name, w.width, w.height, w.fps, strings.Join(there, ", "))
 }
 
-// models are the library's models of lenses in the words of package depth.
+// models maps the library's lens models to those of package depth.
 var models = map[rs2.Distortion]depth.Model{
 	rs2.NoDistortion:         depth.None,
 	rs2.ModifiedBrownConrady: depth.ModifiedBrownConrady,
@@ -75,7 +82,7 @@ var models = map[rs2.Distortion]depth.Model{
 	rs2.KannalaBrandt4:       depth.KannalaBrandt4,
 }
 
-// cameraOf describes a colour camera into whose view depth is moved.
+// cameraOf describes a colour camera for depth that is aligned to its view.
 func cameraOf(name string, lens rs2.Intrinsics, unit float64) (depth.Camera, error) {
 	model, ok := models[lens.Model]
 	if !ok {
@@ -92,7 +99,7 @@ func cameraOf(name string, lens rs2.Intrinsics, unit float64) (depth.Camera, err
 		bent = bent || k != 0
 	}
 	if !bent && model != depth.KannalaBrandt4 {
-		camera.Distortion.Model = depth.None // the same, and sooner computed
+		camera.Distortion.Model = depth.None // equivalent and faster
 	}
 	return camera, camera.Validate()
 }

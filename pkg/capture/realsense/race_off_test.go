@@ -2,5 +2,6 @@
 
 package realsense
 
-// raceDetector tells that sync.Pool drops objects on purpose, so that allocations cannot be counted.
+// raceDetector is true if sync.Pool drops objects on purpose, so that allocations cannot be
+// counted.
 const raceDetector = false

@@ -14,35 +14,38 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 )
 
-// Clock is the time that a recording is played in.
+// Clock is the clock for playback.
 type Clock interface {
 	Now() time.Time
-	// Wait returns nil once the clock has reached the time, or the context's error if that ends before.
+	// Wait returns nil once the clock has reached the time, or the context's error if the context
+	// ends first.
 	Wait(ctx context.Context, until time.Time) error
 }
 
-// Recording is files that were recorded from cameras, played over and over as if the cameras captured now. It belongs to the goroutine that reads it.
+// Recording plays files recorded from cameras repeatedly, as if the cameras captured now. It must
+// be used by one goroutine only.
 type Recording struct {
 	path    string
 	clock   Clock
 	cameras []depth.Camera
 	reels   []*reel
-	heads   []*picture // the next picture of each reel, nil where it is not there yet
-	shown   []*picture // those of the latest take
+	heads   []*picture // the next picture of each reel, nil if not yet read
+	shown   []*picture // the pictures of the latest take
 	fps     float64
-	pace    float64 // how much faster than recorded it is played
+	pace    float64 // playback speed relative to the recorded one
 	origins []float64
 	times   timetable
 	closed  bool
 }
 
-// OpenRecording opens a recording, or all recordings in a folder, which are taken to be of cameras that captured together. It is played at a frame
-// rate other than its own where fps is not 0. Of the configuration Library, Filters, Calibration and Serials count: where there are serial numbers, the
-// others' recordings are left out.
+// OpenRecording opens a recording, or all recordings in a folder, which must be from cameras that
+// captured together. A non-zero fps replaces the frame rate of the recording. Of the configuration,
+// Library, Filters, Calibration and Serials are used. If there are serial numbers, recordings of
+// other cameras are skipped.
 //
-// Errors are around rs2.ErrUnavailable, rs2.ErrVersion, ErrConfig, ErrRecording or depth.ErrCalibration.
+// Errors wrap rs2.ErrUnavailable, rs2.ErrVersion, ErrConfig, ErrRecording or depth.ErrCalibration.
 func OpenRecording(path string, fps float64, clock Clock, config Config) (*Recording, error) {
-	// Without the library, or with one that cannot be used, the player could only say the same less clearly.
+	// If the library is missing or unusable, this error is clearer than that of the player process.
 	if _, err := rs2.Load(config.Library); err != nil {
 		return nil, err
 	}
@@ -58,7 +61,12 @@ func OpenRecording(path string, fps float64, clock Clock, config Config) (*Recor
 		}
 	}
 	if len(r.reels) == 0 {
-		return nil, fmt.Errorf("%w: %s has none of the cameras %s", ErrRecording, path, strings.Join(config.Serials, ", "))
+		return nil, fmt.Errorf(
+			"%w: %s has none of the cameras %s",
+			ErrRecording,
+			path,
+			strings.Join(config.Serials, ", "),
+		)
 	}
 	r.fps, r.pace = float64(r.reels[0].head.FPS), 1
 	if fps > 0 {
@@ -69,7 +77,7 @@ func OpenRecording(path string, fps float64, clock Clock, config Config) (*Recor
 	return r, nil
 }
 
-// recordingFiles are the files to play.
+// recordingFiles returns the files to play.
 func recordingFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -89,7 +97,13 @@ func recordingFiles(path string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 || len(files) > depth.MaxCameras {
-		return nil, fmt.Errorf("%w: %s has %d files .db3 or .bag, expected 1 to %d", ErrRecording, path, len(files), depth.MaxCameras)
+		return nil, fmt.Errorf(
+			"%w: %s has %d files .db3 or .bag, expected 1 to %d",
+			ErrRecording,
+			path,
+			len(files),
+			depth.MaxCameras,
+		)
 	}
 	return files, nil
 }
@@ -107,7 +121,13 @@ func (r *Recording) open(file string, config Config) error {
 	r.reels = append(r.reels, reel)
 	for _, other := range r.cameras {
 		if other.Name == camera.Name {
-			return fmt.Errorf("%w: %s is of camera %s, as another in %s is; expected one of each", ErrRecording, file, camera.Name, r.path)
+			return fmt.Errorf(
+				"%w: %s is of camera %s, as another in %s is; expected one of each",
+				ErrRecording,
+				file,
+				camera.Name,
+				r.path,
+			)
 		}
 	}
 	if camera.Pose, err = config.Calibration.Pose(camera.Name); err != nil {
@@ -117,19 +137,27 @@ func (r *Recording) open(file string, config Config) error {
 	return nil
 }
 
-// Cameras describes the cameras, by their bits in pointcloud.Cloud.Sources, called as their serial numbers.
+// Cameras returns the cameras in the order of their bits in pointcloud.Cloud.Sources. Their names
+// are their serial numbers.
 func (r *Recording) Cameras() []depth.Camera { return r.cameras }
 
-// FrameRate is in frames per second.
+// FrameRate returns the frame rate in frames per second.
 func (r *Recording) FrameRate() float64 { return r.fps * r.pace }
 
-// Description is for people.
+// Description returns a human-readable description.
 func (r *Recording) Description() string {
-	return fmt.Sprintf("RealSense recording %s, %dx%d at %g fps", r.path, r.cameras[0].Width, r.cameras[0].Height, r.FrameRate())
+	return fmt.Sprintf(
+		"RealSense recording %s, %dx%d at %g fps",
+		r.path,
+		r.cameras[0].Width,
+		r.cameras[0].Height,
+		r.FrameRate(),
+	)
 }
 
-// Read waits until the next take is due and replaces the one given. The first is due at once. Where the caller is late, takes that are over are skipped. It
-// returns the context's error when that ends first, and what went wrong with a file for as long as it is read.
+// Read waits until the next take is due and stores it. The first is due immediately. If the caller
+// is late, takes that are over are skipped. Read returns the error of a context that ends first,
+// and the error of a file until the file is readable again.
 func (r *Recording) Read(ctx context.Context, take *Take) error {
 	if r.closed {
 		return ErrClosed
@@ -148,7 +176,9 @@ func (r *Recording) Read(ctx context.Context, take *Take) error {
 			return err
 		}
 		now := r.clock.Now()
-		take.Capture = now.Add(due.Sub(now)) // the monotonic part is the deadline's, the wall clock follows a clock that was set
+		take.Capture = now.Add(
+			due.Sub(now),
+		) // the monotonic part is that of the deadline; the wall time follows adjustments of the clock
 		take.Number, take.Skipped = r.times.count(due)
 		take.Images = take.Images[:0]
 		for _, p := range r.shown {
@@ -158,7 +188,8 @@ func (r *Recording) Read(ctx context.Context, take *Take) error {
 	}
 }
 
-// gather waits until the reels' next pictures are of one instant, and returns that, counted from the recording's beginning.
+// gather waits until the next pictures of the reels belong to one instant. It returns that instant,
+// counted from the start of the recording.
 func (r *Recording) gather(ctx context.Context) (time.Duration, error) {
 	for {
 		for i := range r.reels {
@@ -175,7 +206,7 @@ func (r *Recording) gather(ctx context.Context) (time.Duration, error) {
 			}
 		}
 		if slices.Contains(r.heads, nil) {
-			continue // one has come to its end: all begin again
+			continue // one reel has ended: all start again
 		}
 		newest := r.time(0)
 		for i := range r.reels {
@@ -195,21 +226,21 @@ func (r *Recording) gather(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// time is when a reel's next picture was taken, counted from the beginning.
+// time returns the capture time of the next picture of a reel, counted from the start.
 func (r *Recording) time(i int) time.Duration {
 	return time.Duration((r.heads[i].stamp - r.origins[i]) * float64(time.Millisecond))
 }
 
-// errEnd says that a reel is at its end. Its next picture is its first.
+// errEnd reports that a reel has ended. Its next picture is its first.
 var errEnd = errors.New("end of the recording")
 
-// advance takes a reel's next picture.
+// advance reads the next picture of a reel.
 func (r *Recording) advance(ctx context.Context, i int) error {
 	select {
 	case next := <-r.reels[i].frames:
 		switch {
 		case next.err != nil:
-			r.reels[i].frames <- next // for those who ask again
+			r.reels[i].frames <- next // for later calls
 			return next.err
 		case next.picture == nil:
 			return errEnd
@@ -222,8 +253,8 @@ func (r *Recording) advance(ctx context.Context, i int) error {
 	}
 }
 
-// locate fixes what times are counted from, once every reel has shown its first picture. Stamps of the host's clock are comparable; cameras with clocks of their
-// own are taken to have begun together.
+// locate sets the origin of times once every reel has its first picture. Stamps of the host's clock
+// are comparable; cameras with their own clocks are assumed to have started together.
 func (r *Recording) locate() {
 	if r.origins != nil || slices.Contains(r.heads, nil) {
 		return
@@ -243,7 +274,7 @@ func (r *Recording) locate() {
 	}
 }
 
-// rewind brings the other reels to their end, too.
+// rewind skips to the end of the other reels.
 func (r *Recording) rewind(ctx context.Context, ended int) error {
 	for i := range r.reels {
 		if i == ended {
@@ -264,7 +295,7 @@ func (r *Recording) rewind(ctx context.Context, ended int) error {
 	return nil
 }
 
-// drop gives a reel its next picture back.
+// drop returns the next picture of a reel to the reel.
 func (r *Recording) drop(i int) {
 	if r.heads[i] != nil {
 		r.reels[i].free <- r.heads[i]
@@ -272,7 +303,7 @@ func (r *Recording) drop(i int) {
 	}
 }
 
-// show makes the next pictures the shown ones, and gives the reels back those shown before.
+// show makes the next pictures the shown ones, and returns the previous ones to the reels.
 func (r *Recording) show() {
 	for i, p := range r.shown {
 		if p != nil {

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// leapClock is a clock on which no time passes but what is waited for.
+// leapClock is a clock that advances only during waits.
 type leapClock struct{ now time.Time }
 
 func (c *leapClock) Now() time.Time { return c.now }
@@ -31,7 +31,7 @@ func (c *leapClock) Wait(ctx context.Context, until time.Time) error {
 	return ctx.Err()
 }
 
-// config is for tests with the library, or skips the test.
+// config returns the settings for tests with the library, or skips the test.
 func config(t testing.TB) Config {
 	t.Helper()
 	c := DefaultConfig()
@@ -60,7 +60,7 @@ func read(t *testing.T, from interface {
 	}
 }
 
-// untouched projects an image with nothing removed.
+// untouched projects an image without removing points.
 func untouched(t *testing.T, camera depth.Camera, image *depth.Image) pointcloud.Cloud {
 	t.Helper()
 	projector, err := depth.NewProjector(camera, depth.Options{Cleaning: depth.Cleaning{EdgeRatio: 0.02}})
@@ -74,7 +74,7 @@ func untouched(t *testing.T, camera depth.Camera, image *depth.Image) pointcloud
 	return cloud
 }
 
-// same tells whether two clouds are, but for the rounding of float32.
+// same reports whether two clouds are equal except for the rounding of float32.
 func same(a, b *pointcloud.Cloud) bool {
 	if a.Len() != b.Len() || !slices.Equal(a.Colors, b.Colors) {
 		return false
@@ -89,7 +89,8 @@ func same(a, b *pointcloud.Cloud) bool {
 	return true
 }
 
-// TestPersonIsWhatTheLibraryMakesOfIt holds the points of a recorded person against those that the library makes by itself: synchronised, aligned and projected.
+// TestPersonIsWhatTheLibraryMakesOfIt compares the points of a recorded person with those computed
+// by the library alone: synchronised, aligned and projected.
 func TestPersonIsWhatTheLibraryMakesOfIt(t *testing.T) {
 	config, library := config(t), rstest.Library(t)
 	scene := rstest.Person(t, 3)
@@ -118,7 +119,7 @@ func TestPersonIsWhatTheLibraryMakesOfIt(t *testing.T) {
 		}
 		found[i] = true
 	}
-	// The first or last image may find no partner in time, which differs from one run to the next.
+	// The first or last image may find no partner in time, which differs between runs.
 	if len(found) < len(expected)-1 {
 		t.Errorf("%d different takes, expected %d", len(found), len(expected))
 	}
@@ -145,8 +146,12 @@ func TestRecordingGoesRound(t *testing.T) {
 			if take.Number != int64(i) || take.Skipped != 0 {
 				t.Fatalf("take %d has number %d after %d skipped", i, take.Number, take.Skipped)
 			}
-			// Between rounds an interval may be longer, where the last image of the round before found no partner.
-			if step := take.Capture.Sub(last); i > 0 && (step < interval-time.Millisecond || step > interval+time.Millisecond) {
+			// Between rounds, an interval may be longer if the last image of the previous round
+			// found no partner.
+			if step := take.Capture.Sub(
+				last,
+			); i > 0 &&
+				(step < interval-time.Millisecond || step > interval+time.Millisecond) {
 				t.Errorf("at %v fps, take %d is %v after the one before", r.FrameRate(), i, step)
 			}
 			last = take.Capture
@@ -166,7 +171,8 @@ func TestRecordingGoesRound(t *testing.T) {
 	}
 }
 
-// TestRecordingsOfSeveralCameras has two cameras of which one was started two frames later, and one saw five frames more.
+// TestRecordingsOfSeveralCameras plays two cameras: one started two frames later, and one has five
+// more frames.
 func TestRecordingsOfSeveralCameras(t *testing.T) {
 	config, library := config(t), rstest.Library(t)
 	dir := t.TempDir()
@@ -176,7 +182,9 @@ func TestRecordingsOfSeveralCameras(t *testing.T) {
 	left.Record(t, library, filepath.Join(dir, "a.db3"), begin)
 	right.Record(t, library, filepath.Join(dir, "b.db3"), begin+2*1000/30.0+5)
 	var err error
-	if config.Calibration, err = depth.ParseCalibration([]byte(`cameras: {left: {position: [0, 0, 0]}, right: {position: [1, 2, 3]}}`)); err != nil {
+	if config.Calibration, err = depth.ParseCalibration(
+		[]byte(`cameras: {left: {position: [0, 0, 0]}, right: {position: [1, 2, 3]}}`),
+	); err != nil {
 		t.Fatal(err)
 	}
 	r := openTest(t, dir, 0, &leapClock{time.Now()}, config)
@@ -192,7 +200,14 @@ func TestRecordingsOfSeveralCameras(t *testing.T) {
 		}
 	}
 	config.Serials = []string{"right"}
-	if r := openTest(t, dir, 0, &leapClock{time.Now()}, config); len(r.Cameras()) != 1 || r.Cameras()[0].Name != "right" {
+	if r := openTest(
+		t,
+		dir,
+		0,
+		&leapClock{time.Now()},
+		config,
+	); len(r.Cameras()) != 1 ||
+		r.Cameras()[0].Name != "right" {
 		t.Errorf("asked for one camera, got %+v", r.Cameras())
 	}
 }

@@ -14,15 +14,16 @@ import (
 	"time"
 )
 
-// reel is a recording that a child process reads. A goroutine takes its pictures from the pipe, one ahead of the reader.
+// reel is a recording read by a child process. A goroutine reads its pictures from the pipe, one
+// ahead of the reader.
 type reel struct {
 	path    string
 	head    head
 	child   *exec.Cmd
 	output  io.ReadCloser
 	pipe    *bufio.Reader
-	limit   time.Duration // for a message
-	alarm   *time.Timer   // kills a child that takes longer
+	limit   time.Duration // for one message
+	alarm   *time.Timer   // kills a child that exceeds the limit
 	hangs   atomic.Bool
 	frames  chan turn
 	free    chan *picture
@@ -30,21 +31,27 @@ type reel struct {
 	running sync.WaitGroup
 }
 
-// turn is a picture, the end of the recording, or what went wrong for good.
+// turn is a picture, the end of the recording, or a permanent error.
 type turn struct {
 	picture *picture // nil at the end
 	err     error
 }
 
-// pictures go round: one with the reader, one waiting, one being read.
+// pictures is the number of buffers: one at the reader, one waiting, one being read.
 const pictures = 3
 
-// openReel starts a child and waits for its description of the recording, or for what is wrong with it.
+// openReel starts a child and waits for its description of the recording, or for its error.
 func openReel(config Config, path string, limit time.Duration) (*reel, error) {
 	if err := checkFile(path); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRecording, path, err)
 	}
-	r := &reel{path: path, limit: limit, frames: make(chan turn, 1), free: make(chan *picture, pictures), quit: make(chan struct{})}
+	r := &reel{
+		path:   path,
+		limit:  limit,
+		frames: make(chan turn, 1),
+		free:   make(chan *picture, pictures),
+		quit:   make(chan struct{}),
+	}
 	if err := r.start(config); err != nil {
 		return nil, err
 	}
@@ -67,14 +74,19 @@ func (r *reel) start(config Config) error {
 	}
 	text, err := json.Marshal(job{config.Library, path, config.Filters})
 	if err != nil {
-		panic(err) // strings and numbers
+		panic(err) // only strings and numbers, which always encode
 	}
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("%w: %s: this program does not find itself to start a player: %w", ErrRecording, r.path, err)
+		return fmt.Errorf("%w: %s: cannot start a player, the path of this program is unknown: %w",
+			ErrRecording, r.path, err)
 	}
 	r.child = exec.Command(program)
-	r.child.Env = append(r.child.Environ(), jobVariable+"="+string(text), "LRS_LOG_LEVEL=NONE") // the library logs to where the pictures go
+	r.child.Env = append(
+		r.child.Environ(),
+		jobVariable+"="+string(text),
+		"LRS_LOG_LEVEL=NONE",
+	) // the library writes log messages to standard output, which carries the pictures
 	if r.output, err = r.child.StdoutPipe(); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrRecording, r.path, err)
 	}
@@ -89,7 +101,8 @@ func (r *reel) start(config Config) error {
 	return nil
 }
 
-// hanging is how long a child may take for a message: longer than stuck, after which it speaks by itself.
+// hanging is the time limit for a message of a child. It exceeds stuck, after which the child
+// itself reports an error.
 const hanging = 2 * stuck
 
 func (r *reel) readHead() error {
@@ -98,7 +111,7 @@ func (r *reel) readHead() error {
 		return err
 	}
 	if message != headMessage {
-		return fmt.Errorf("player began with %q", message)
+		return fmt.Errorf("the first message of the player is %q", message)
 	}
 	text, err := readText(r.pipe)
 	if err != nil {
@@ -108,12 +121,12 @@ func (r *reel) readHead() error {
 		return err
 	}
 	if r.head.FPS < 1 {
-		return fmt.Errorf("its frame rate is %d", r.head.FPS)
+		return fmt.Errorf("the frame rate is %d", r.head.FPS)
 	}
 	return r.head.Camera.Validate()
 }
 
-// message reads a message's first byte. An error of the child's is one here.
+// message reads the first byte of a message. It returns an error of the child as an error.
 func (r *reel) message() (byte, error) {
 	r.alarm.Reset(r.limit)
 	message, err := r.pipe.ReadByte()
@@ -127,7 +140,7 @@ func (r *reel) message() (byte, error) {
 	return 0, errors.New(string(text))
 }
 
-// run hands on pictures until the reel is closed or fails.
+// run passes pictures on until the reel is closed or fails.
 func (r *reel) run() {
 	for {
 		var p *picture
@@ -139,10 +152,10 @@ func (r *reel) run() {
 		got, err := r.read(p)
 		next := turn{picture: p, err: err}
 		if !got {
-			r.free <- p // of its places, one is this picture's
+			r.free <- p // there is a place for this picture
 			next.picture = nil
 		}
-		// The child waits for whoever holds the picture, and does not hang meanwhile.
+		// The child may wait for the reader to return the picture. That is not a hang.
 		r.alarm.Stop()
 		select {
 		case r.frames <- next:
@@ -155,7 +168,7 @@ func (r *reel) run() {
 	}
 }
 
-// read reads a picture, false at the recording's end.
+// read reads a picture and returns false at the end of the recording.
 func (r *reel) read(p *picture) (bool, error) {
 	message, err := r.message()
 	switch {
@@ -164,7 +177,7 @@ func (r *reel) read(p *picture) (bool, error) {
 	case message == endMessage:
 		return false, nil
 	case message != pictureMessage:
-		return false, r.explain(fmt.Errorf("player said %q", message))
+		return false, r.explain(fmt.Errorf("the message of the player is %q", message))
 	}
 	if err := p.read(r.pipe, &r.head.Camera); err != nil {
 		return false, r.explain(err)
@@ -172,13 +185,13 @@ func (r *reel) read(p *picture) (bool, error) {
 	return true, nil
 }
 
-// explain says of an error which file it is about, and of a child that ended without a word how.
+// explain adds the file to an error, and the exit state if the child ended without a message.
 func (r *reel) explain(err error) error {
 	switch {
 	case r.hangs.Load():
-		err = fmt.Errorf("librealsense does not come back from reading it within %v", r.limit)
+		err = fmt.Errorf("librealsense did not finish reading within %v", r.limit)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		_ = r.child.Wait() // the state tells it
+		_ = r.child.Wait() // the state has the result
 		err = fmt.Errorf("librealsense crashed when reading it (%v)", r.child.ProcessState)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrRecording, r.path, err)
@@ -188,8 +201,8 @@ func (r *reel) explain(err error) error {
 func (r *reel) close() {
 	close(r.quit)
 	r.alarm.Stop()
-	_ = r.child.Process.Kill() // it may have ended by itself
+	_ = r.child.Process.Kill() // it may already have ended
 	r.running.Wait()
 	_ = r.output.Close()
-	_ = r.child.Wait() // it was killed, or has been waited for
+	_ = r.child.Wait() // it was killed or already waited for
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rstest"
 )
 
-// TestALibraryThatDoesNotBearAFile has libraries that end the process, or never come back, when they open a recording.
+// TestALibraryThatDoesNotBearAFile uses libraries that end the process, or hang, when they open a
+// recording.
 func TestALibraryThatDoesNotBearAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "damaged.bag")
 	if err := os.WriteFile(path, []byte("what a library may stumble over"), 0o600); err != nil {
@@ -23,10 +24,18 @@ func TestALibraryThatDoesNotBearAFile(t *testing.T) {
 		name, function string
 		says           string
 	}{
-		{"crash", "void *" + open + "(void *c, const char *f, void **e) { *(volatile int *)NULL = 1; return NULL; }", "crashed"},
+		{
+			"crash",
+			"void *" + open + "(void *c, const char *f, void **e) { *(volatile int *)NULL = 1; return NULL; }",
+			"crashed",
+		},
 		{"exit", "void *" + open + "(void *c, const char *f, void **e) { exit(0); }", "crashed"},
-		{"hang", "void *" + open + "(void *c, const char *f, void **e) { for (;;) pause(); }", "does not come back"},
-		{"noise", "void *" + open + "(void *c, const char *f, void **e) { write(1, \"HHHH\\377\\377\", 6); exit(0); }", "expected at most"},
+		{"hang", "void *" + open + "(void *c, const char *f, void **e) { for (;;) pause(); }", "did not finish reading"},
+		{
+			"noise",
+			"void *" + open + "(void *c, const char *f, void **e) { write(1, \"HHHH\\377\\377\", 6); exit(0); }",
+			"expected at most",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -37,14 +46,15 @@ func TestALibraryThatDoesNotBearAFile(t *testing.T) {
 				limit = 500 * time.Millisecond
 			}
 			_, err := openReel(config, path, limit)
-			if !errors.Is(err, ErrRecording) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), path) {
+			if !errors.Is(err, ErrRecording) || !strings.Contains(err.Error(), test.says) ||
+				!strings.Contains(err.Error(), path) {
 				t.Errorf("got %v, expected %v that says %q and names the file", err, ErrRecording, test.says)
 			}
 		})
 	}
 }
 
-// TestACrashWhilePlaying has a process that ends between two pictures.
+// TestACrashWhilePlaying uses a process that ends between two pictures.
 func TestACrashWhilePlaying(t *testing.T) {
 	config, library := config(t), rstest.Library(t)
 	path := filepath.Join(t.TempDir(), "wall.db3")
@@ -55,10 +65,11 @@ func TestACrashWhilePlaying(t *testing.T) {
 	if err := r.reels[0].child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for range 10_000 { // what the pipe holds comes first
+	for range 10_000 { // pictures in the pipe come first
 		if err := r.Read(t.Context(), &take); err != nil {
 			again := r.Read(t.Context(), &take)
-			if !errors.Is(err, ErrRecording) || !errors.Is(again, ErrRecording) || !strings.Contains(err.Error(), "crashed") {
+			if !errors.Is(err, ErrRecording) || !errors.Is(again, ErrRecording) ||
+				!strings.Contains(err.Error(), "crashed") {
 				t.Errorf("got %v, then %v", err, again)
 			}
 			return

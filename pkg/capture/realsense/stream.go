@@ -9,26 +9,29 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 )
 
-// stream is a device whose sensors run: frames of depth and colour in, pictures out. It belongs to one goroutine.
+// stream is a device with running sensors. It turns frames of depth and colour into pictures. It
+// must be used by one goroutine only.
 type stream struct {
 	library *rs2.Library
 	sensors []*rs2.Sensor
 	started []*rs2.Sensor
 	queue   *rs2.Queue
 	sync    *rs2.Block
-	steps   []*rs2.Block // what a set of images goes through: filters, then the alignment
+	steps   []*rs2.Block // processing of an image set: filters, then the alignment
 	closers []func()     // in the order of opening
 
-	camera depth.Camera // the colour camera, called as the device's serial number
+	camera depth.Camera // the colour camera, named by the device's serial number
 	fps    int
-	last   uint64 // number of the depth image that was handed out last
-	any    bool   // one was
+	last   uint64 // number of the depth image returned last
+	any    bool   // whether one was returned
 }
 
-// queued is how many images may wait: two instants of both kinds. A camera's older ones are dropped.
+// queued is the maximum number of waiting images: two instants of both kinds. Older images of a
+// camera are dropped.
 const queued = 4
 
-// startStream makes a device stream and, where a file is given, its frames be recorded. The device is the stream's from then on.
+// startStream starts the streams of a device. If there is a file, its frames are recorded. The
+// stream owns the device afterwards.
 func startStream(l *rs2.Library, device *rs2.Device, record string, w wanted, filters Filters) (*stream, error) {
 	s := &stream{library: l, closers: []func(){device.Close}}
 	if err := s.start(device, record, w, filters); err != nil {
@@ -71,7 +74,8 @@ func (s *stream) start(device *rs2.Device, record string, w wanted, filters Filt
 	return nil
 }
 
-// depthUnit asks the sensors of a device for the length of a unit of depth. One that records does not tell.
+// depthUnit reads the length of a unit of depth from a device's sensors. A recording device does
+// not report it.
 func depthUnit(device *rs2.Device) (float64, error) {
 	sensors, err := device.Sensors()
 	if err != nil {
@@ -86,10 +90,10 @@ func depthUnit(device *rs2.Device) (float64, error) {
 		}
 		errs = append(errs, err)
 	}
-	return 0, fmt.Errorf("%w: it does not tell its unit of depth: %w", ErrStreams, errors.Join(errs...))
+	return 0, fmt.Errorf("%w: no sensor reports the unit of depth: %w", ErrStreams, errors.Join(errs...))
 }
 
-// describe chooses what the sensors shall stream, by sensor, and fills in the camera.
+// describe selects the profiles of each sensor and sets the camera.
 func (s *stream) describe(name string, unit float64, w wanted) ([][]rs2.Profile, error) {
 	var all []rs2.Profile
 	owners := make(map[rs2.Profile]int)
@@ -133,7 +137,8 @@ func (s *stream) build(filters Filters) error {
 		return err
 	}
 	s.closers = append(s.closers, s.sync.Close)
-	// The noise of stereo cameras is even in disparity, not in depth; images of other cameras pass both turns as they are.
+	// The noise of stereo cameras is uniform in disparity, not in depth. Both conversions leave
+	// images of other cameras unchanged.
 	disparity := filters.Spatial.On || filters.Temporal.On
 	steps := []struct {
 		on       bool
@@ -167,7 +172,7 @@ func (s *stream) build(filters Filters) error {
 	return nil
 }
 
-// next replaces a picture by the next one, false when none came in time.
+// next replaces a picture by the next one. It returns false if none arrived in time.
 func (s *stream) next(patience time.Duration, into *picture) (bool, error) {
 	deadline := time.Now().Add(patience)
 	for {
@@ -191,7 +196,8 @@ func (s *stream) next(patience time.Duration, into *picture) (bool, error) {
 	}
 }
 
-// develop makes a picture of a set of images; false where the set lacks one of the two kinds, or has nothing new.
+// develop makes a picture from a set of images. It returns false if the set lacks one of the two
+// kinds or has nothing new.
 func (s *stream) develop(set rs2.Frame, into *picture) (bool, error) {
 	for _, step := range s.steps {
 		if whole, err := hasBoth(set); !whole || err != nil {
@@ -221,7 +227,8 @@ func (s *stream) develop(set rs2.Frame, into *picture) (bool, error) {
 	return fresh, nil
 }
 
-// hasBoth tells whether a frame is a set with depth and colour; the synchroniser lets single images through whose partner is lost.
+// hasBoth reports whether a frame is a set of depth and colour. The synchroniser passes single
+// images if their partner is lost.
 func hasBoth(set rs2.Frame) (bool, error) {
 	n, err := set.Len()
 	if err != nil || n < 2 {
@@ -244,7 +251,7 @@ func hasBoth(set rs2.Frame) (bool, error) {
 	return found[0] && found[1], nil
 }
 
-// take copies one image of a set into its place.
+// take copies one image of a set.
 func (s *stream) take(set rs2.Frame, index int, into *picture) error {
 	image, err := set.At(index)
 	if err != nil {
@@ -271,7 +278,8 @@ func (s *stream) take(set rs2.Frame, index int, into *picture) error {
 	return into.copyDepth(pixels, s.camera.Width, s.camera.Height)
 }
 
-// close stops the sensors and frees everything. Where the camera is gone, stopping fails, and that is no news.
+// close stops the sensors and frees everything. Stopping a camera that was unplugged fails, which
+// is ignored.
 func (s *stream) close() {
 	for _, sensor := range s.started {
 		_ = sensor.Stop()

@@ -7,26 +7,31 @@ import (
 )
 
 const (
-	// maxAge is how old an image of the host's clock may be when it arrives. A camera holds a few images, 100 ms or so; what is older comes
-	// from a clock that was set meanwhile, or from a camera that counts from another year.
+	// maxAge is the maximum age at arrival of an image with a stamp of the host's clock. A camera
+	// buffers a few images, about 100 ms. A higher age means that the clock was set meanwhile, or
+	// that the camera counts from a different year.
 	maxAge = time.Second
-	// window is how long the camera's clock is believed to keep its distance from the host's: crystals are within 50 ppm of each other, 0.5 ms in 10 s.
+	// window is the time for which the offset between the clocks of camera and host is assumed
+	// constant: crystals agree within 50 ppm, which is 0.5 ms in 10 s.
 	window = 10 * time.Second
 )
 
-// translation maps a camera's timestamps to the system clock. It is stepped with every image, in the order of their arrival.
+// translation maps a camera's timestamps to the system clock. It is called for every image, in the
+// order of arrival.
 //
-// Stamps of the host's clock, or translated to it by the library, are taken as they are. A camera's own clock is taken to be as far from the
-// host's as the fastest image of the last 10 to 20 seconds says: what the others took longer, they waited on their way.
+// Stamps of the host's clock, or translated to it by the library, remain unchanged. For a camera's
+// own clock, the offset is that of the fastest image of the last 10 to 20 seconds; the additional
+// delay of other images is attributed to the transfer.
 type translation struct {
 	begun       bool
-	stamp       time.Duration // the latest, on the camera's clock
-	start       time.Duration // of the window under way
-	now, before time.Duration // smallest arrival minus stamp of the window under way, and of the one before
-	epoch       time.Time     // what arrivals are counted from
+	stamp       time.Duration // the latest stamp, on the camera's clock
+	start       time.Duration // start of the current window
+	now, before time.Duration // minimum of arrival minus stamp in the current window, and in the previous one
+	epoch       time.Time     // origin of arrival times
 }
 
-// capture is when an image was taken that arrived now. The result carries now's monotonic reading and is never later than now.
+// capture returns the capture time of an image that arrived now. The result has the monotonic
+// reading of now and is never later than now.
 func (t *translation) capture(stamp float64, domain rs2.Domain, now time.Time) time.Time {
 	at := time.Duration(stamp * float64(time.Millisecond))
 	if domain != rs2.HardwareClock {
@@ -37,9 +42,9 @@ func (t *translation) capture(stamp float64, domain rs2.Domain, now time.Time) t
 	return now.Add(-t.delay(at, now))
 }
 
-// delay is how much longer than the fastest an image was on its way.
+// delay returns the transfer time of an image beyond that of the fastest one.
 func (t *translation) delay(stamp time.Duration, now time.Time) time.Duration {
-	if !t.begun || stamp < t.stamp { // a camera that came back counts anew
+	if !t.begun || stamp < t.stamp { // a camera that has returned starts again
 		*t = translation{begun: true, epoch: now, start: stamp, now: -stamp, before: -stamp}
 	}
 	t.stamp = stamp

@@ -15,8 +15,12 @@ func TestHostStampsAreTakenAsTheyAre(t *testing.T) {
 	var clock translation
 	for _, domain := range []rs2.Domain{rs2.SystemTime, rs2.GlobalTime} {
 		got := clock.capture(milliseconds(now.Add(-40*time.Millisecond)), domain, now)
-		// A double holds today's milliseconds to a quarter of a microsecond.
-		if age := now.Sub(got); age < 40*time.Millisecond-time.Microsecond || age > 40*time.Millisecond+time.Microsecond {
+		// A double represents current times in milliseconds with a step of a quarter of a
+		// microsecond.
+		if age := now.Sub(
+			got,
+		); age < 40*time.Millisecond-time.Microsecond ||
+			age > 40*time.Millisecond+time.Microsecond {
 			t.Errorf("domain %d: image of 40 ms ago is said to be %v old", domain, age)
 		}
 	}
@@ -28,14 +32,20 @@ func TestStampsOfAnotherYearAreTranslated(t *testing.T) {
 		var clock translation
 		for i := range 3 {
 			arrival := now.Add(time.Duration(i) * 33 * time.Millisecond)
-			if got := clock.capture(milliseconds(arrival.Add(off)), rs2.SystemTime, arrival); arrival.Sub(got) > time.Microsecond || got.After(arrival) {
+			if got := clock.capture(
+				milliseconds(arrival.Add(off)),
+				rs2.SystemTime,
+				arrival,
+			); arrival.Sub(got) > time.Microsecond ||
+				got.After(arrival) {
 				t.Errorf("clock off by %v: image that arrives at once is said to be %v old", off, arrival.Sub(got))
 			}
 		}
 	}
 }
 
-// TestHardwareClock has images that take 8 ms and up to 20 ms more, on a clock that runs 50 ppm fast, for two minutes.
+// TestHardwareClock simulates two minutes of images that need 8 to 28 ms, with a camera clock that
+// is 50 ppm fast.
 func TestHardwareClock(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	begin := time.Now()
@@ -48,7 +58,8 @@ func TestHardwareClock(t *testing.T) {
 		if i < 30 {
 			continue
 		}
-		// Within two windows the clocks drift apart by 1 ms; the fastest of 30 images is within 4 ms of 8 ms (probability of worse: 0.8^30).
+		// Within two windows, the clocks drift apart by 1 ms. The fastest of 30 images is within 4
+		// ms of 8 ms (probability of more: 0.8^30).
 		if off := got.Sub(taken.Add(8 * time.Millisecond)); off < -1100*time.Microsecond || off > 4*time.Millisecond {
 			t.Fatalf("image %d: off by %v", i, off)
 		}
@@ -64,7 +75,13 @@ func TestHardwareClockBeginsAnew(t *testing.T) {
 	if got := clock.capture(5, rs2.HardwareClock, now); !got.Equal(now) {
 		t.Errorf("the first image after a reset is said to be %v old", now.Sub(got))
 	}
-	if got := clock.capture(38, rs2.HardwareClock, now.Add(43*time.Millisecond)); !got.Equal(now.Add(33 * time.Millisecond)) {
+	if got := clock.capture(
+		38,
+		rs2.HardwareClock,
+		now.Add(43*time.Millisecond),
+	); !got.Equal(
+		now.Add(33 * time.Millisecond),
+	) {
 		t.Errorf("the image after that is said to be of %v after it, expected 33 ms", got.Sub(now))
 	}
 }

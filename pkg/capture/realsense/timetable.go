@@ -5,18 +5,19 @@ import (
 	"time"
 )
 
-// timetable says when the takes of a recording are due. It is stepped by the reader.
+// timetable computes when the takes of a recording are due. The reader calls it.
 type timetable struct {
 	interval time.Duration
 	begun    bool
-	start    time.Time // when the first take was due
-	round    time.Time // when the first take of this round was, or would have been
-	again    bool      // the next take begins a round
-	latest   time.Time // when the latest was due
-	last     int64     // number of the latest that was read
+	start    time.Time // due time of the first take
+	round    time.Time // due time of the first take of this round, even if it was skipped
+	again    bool      // the next take starts a round
+	latest   time.Time // due time of the latest take
+	last     int64     // number of the latest take read
 }
 
-// plan is called for every take, at its time in the recording. It tells when the take is due, and whether to skip it because the next one is due already.
+// plan must be called for every take with its time in the recording. It returns when the take is
+// due, and whether to skip it because the next one is already due.
 func (t *timetable) plan(at time.Duration, now time.Time) (due time.Time, skip bool) {
 	switch {
 	case !t.begun:
@@ -32,7 +33,7 @@ func (t *timetable) plan(at time.Duration, now time.Time) (due time.Time, skip b
 	return t.latest, now.Sub(t.latest) >= t.interval
 }
 
-// restart says that the recording begins again.
+// restart records that the recording starts again.
 func (t *timetable) restart() { t.again = true }
 
 // count numbers a take that was read.

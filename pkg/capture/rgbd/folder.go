@@ -1,9 +1,10 @@
-// Package rgbd reads recordings of a depth camera: a folder of pairs of images, depth_NNN.png (16-bit grey) and color_NNN.png (registered to the
-// depth image), with mask_NNN.png (labels, in grey or as a palette) beside each pair or none, and the camera's intrinsics.json in the folder or in
-// its parent.
+// Package rgbd reads recordings of a depth camera: a folder of pairs of images, depth_NNN.png
+// (16-bit grey) and color_NNN.png (registered to the depth image). Either all pairs or none have a
+// mask_NNN.png (labels, in grey or as a palette). The camera's intrinsics.json is in the folder or
+// in its parent.
 //
-// When a frame is due and how images become points is the business of packages capture and depth. A Folder never changes after it was opened, so any
-// number of goroutines may load from it at once.
+// Packages capture and depth handle the timing of frames and the conversion to points. A Folder is
+// immutable, so any number of goroutines may load from it at once.
 package rgbd
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 )
 
-// Errors of folders. They are wrapped with the file and what was wrong.
+// These are the errors of folders. They are wrapped with the file and the cause.
 var (
 	ErrNoFrames = errors.New("no RGB-D frames")
 	ErrUnpaired = errors.New("image without partner")
@@ -34,7 +35,7 @@ type Folder struct {
 	pairs      []pair
 }
 
-// pair are the files of one frame; mask is empty where there is none.
+// pair is the files of one frame; mask is empty if there is none.
 type pair struct{ depth, color, mask string }
 
 // OpenFolder finds the pairs and the intrinsics. It opens no image: LoadImage does.
@@ -50,19 +51,25 @@ func OpenFolder(dir string) (*Folder, error) {
 	return &Folder{intrinsics: in, pairs: pairs}, nil
 }
 
-// Intrinsics is the camera's description, as read.
+// Intrinsics returns the description of the camera.
 func (f *Folder) Intrinsics() Intrinsics { return f.intrinsics }
 
-// Len is the number of frames.
+// Len returns the number of frames.
 func (f *Folder) Len() int { return len(f.pairs) }
 
-// LoadImage replaces the image by that of one frame. Its error names the file.
+// LoadImage replaces the image by that of one frame. Its error includes the file.
 func (f *Folder) LoadImage(index int, into *depth.Image) error {
 	pair := f.pairs[index]
-	if err := readImage(pair.depth, func(r io.ReadSeeker) error { return readDepth(r, f.intrinsics, into) }); err != nil {
+	if err := readImage(
+		pair.depth,
+		func(r io.ReadSeeker) error { return readDepth(r, f.intrinsics, into) },
+	); err != nil {
 		return err
 	}
-	if err := readImage(pair.color, func(r io.ReadSeeker) error { return readColors(r, f.intrinsics, into) }); err != nil {
+	if err := readImage(
+		pair.color,
+		func(r io.ReadSeeker) error { return readColors(r, f.intrinsics, into) },
+	); err != nil {
 		return err
 	}
 	into.Labels = into.Labels[:0]
@@ -84,7 +91,8 @@ func readImage(path string, read func(io.ReadSeeker) error) error {
 	return nil
 }
 
-// findPairs lists the pairs in the order of their numbers. An image without partner is an error: it would come from a broken copy.
+// findPairs returns the pairs in the order of their numbers. An image without partner is an error:
+// it indicates an incomplete copy.
 func findPairs(dir string) ([]pair, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -103,23 +111,49 @@ func findPairs(dir string) ([]pair, error) {
 		}
 	}
 	if len(depth) == 0 && len(color) == 0 {
-		return nil, fmt.Errorf("%w in %s: expected depth_NNN.png and color_NNN.png among its %d entries", ErrNoFrames, dir, len(entries))
+		return nil, fmt.Errorf(
+			"%w in %s: expected depth_NNN.png and color_NNN.png among its %d entries",
+			ErrNoFrames,
+			dir,
+			len(entries),
+		)
 	}
 	for number := range color {
 		if !depth[number] {
-			return nil, fmt.Errorf("%w: %s has color_%s.png, expected depth_%s.png beside it", ErrUnpaired, dir, number, number)
+			return nil, fmt.Errorf(
+				"%w: %s has color_%s.png, expected depth_%s.png beside it",
+				ErrUnpaired,
+				dir,
+				number,
+				number,
+			)
 		}
 	}
 	slices.SortFunc(numbers, compareNumbers)
 	var pairs []pair
 	for _, number := range numbers {
 		if !color[number] {
-			return nil, fmt.Errorf("%w: %s has depth_%s.png, expected color_%s.png beside it", ErrUnpaired, dir, number, number)
+			return nil, fmt.Errorf(
+				"%w: %s has depth_%s.png, expected color_%s.png beside it",
+				ErrUnpaired,
+				dir,
+				number,
+				number,
+			)
 		}
-		found := pair{depth: filepath.Join(dir, "depth_"+number+".png"), color: filepath.Join(dir, "color_"+number+".png")}
+		found := pair{
+			depth: filepath.Join(dir, "depth_"+number+".png"),
+			color: filepath.Join(dir, "color_"+number+".png"),
+		}
 		if len(mask) > 0 {
 			if !mask[number] {
-				return nil, fmt.Errorf("%w: %s has depth_%s.png, expected mask_%s.png beside it as beside others", ErrUnpaired, dir, number, number)
+				return nil, fmt.Errorf(
+					"%w: %s has depth_%s.png, expected mask_%s.png beside it as beside others",
+					ErrUnpaired,
+					dir,
+					number,
+					number,
+				)
 			}
 			found.mask = filepath.Join(dir, "mask_"+number+".png")
 		}
@@ -128,7 +162,7 @@ func findPairs(dir string) ([]pair, error) {
 	return pairs, nil
 }
 
-// frameNumber cuts the digits out of PREFIXdigits.png.
+// frameNumber returns the digits of PREFIXdigits.png.
 func frameNumber(name, prefix string) (string, bool) {
 	number, hasPrefix := strings.CutPrefix(name, prefix)
 	number, hasSuffix := strings.CutSuffix(number, ".png")
@@ -136,7 +170,7 @@ func frameNumber(name, prefix string) (string, bool) {
 	return number, hasPrefix && hasSuffix && number != "" && strings.TrimFunc(number, isDigit) == ""
 }
 
-// compareNumbers orders runs of digits of any length by value, then by leading zeros.
+// compareNumbers orders strings of digits of any length by value, then by leading zeros.
 func compareNumbers(a, b string) int {
 	valueA, valueB := strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	if len(valueA) != len(valueB) {
@@ -148,7 +182,7 @@ func compareNumbers(a, b string) int {
 	return len(a) - len(b)
 }
 
-// readIntrinsics looks in the folder, then in its parent.
+// readIntrinsics searches the folder, then its parent.
 func readIntrinsics(dir string) (Intrinsics, error) {
 	paths := []string{filepath.Join(dir, IntrinsicsFile), filepath.Join(dir, "..", IntrinsicsFile)}
 	for _, path := range paths {

@@ -9,7 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 )
 
-// FuzzReadImages gives any bytes for the three images of a small camera: what comes out is an error or an image of the camera's size.
+// FuzzReadImages reads arbitrary bytes as the three images of a small camera: the result is an
+// error or an image of the camera's size.
 func FuzzReadImages(f *testing.F) {
 	depths := encode(f, depthImage(8, 6, func(x, y int) uint16 { return uint16(700 + 100*x + y) }))
 	colors := encode(f, colorImage(8, 6))
@@ -32,7 +33,8 @@ func FuzzReadImages(f *testing.F) {
 		var m depth.Image
 		failed := false
 		for _, err := range []error{
-			readDepth(bytes.NewReader(depths), in, &m), readColors(bytes.NewReader(colors), in, &m), readLabels(bytes.NewReader(labels), in, &m),
+			readDepth(bytes.NewReader(depths), in, &m), readColors(bytes.NewReader(colors), in, &m),
+			readLabels(bytes.NewReader(labels), in, &m),
 		} {
 			failed = failed || err != nil
 			if err != nil && !errors.Is(err, ErrImage) {
@@ -40,7 +42,13 @@ func FuzzReadImages(f *testing.F) {
 			}
 		}
 		if err := m.Validate(&camera); !failed && (err != nil || len(m.Colors) != 48 || len(m.Labels) != 48) {
-			t.Errorf("%d depths, %d colours and %d labels of 48 pixels: %v", len(m.Depth), len(m.Colors), len(m.Labels), err)
+			t.Errorf(
+				"%d depths, %d colours and %d labels of 48 pixels: %v",
+				len(m.Depth),
+				len(m.Colors),
+				len(m.Labels),
+				err,
+			)
 		}
 	})
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 )
 
-// ErrImage says that an image is not what the intrinsics promise.
+// ErrImage reports that an image does not match the intrinsics.
 var ErrImage = errors.New("invalid image")
 
-// decode reads a PNG only after its header has promised the size that the intrinsics have.
+// decode checks the size in the header of a PNG against the intrinsics before it reads the rest.
 func decode(r io.ReadSeeker, in Intrinsics) (image.Image, error) {
 	buffered := bufio.NewReader(r)
 	header, err := png.DecodeConfig(buffered)
@@ -63,7 +63,7 @@ func readGray16(gray *image.Gray16, in Intrinsics, into []uint16) []uint16 {
 	return into
 }
 
-// readColors takes colours of any PNG type; transparency is passed over.
+// readColors reads colours of any PNG type; transparency is ignored.
 func readColors(r io.ReadSeeker, in Intrinsics, into *depth.Image) error {
 	picture, err := decode(r, in)
 	if err != nil {
@@ -72,7 +72,7 @@ func readColors(r io.ReadSeeker, in Intrinsics, into *depth.Image) error {
 	var pix []uint8
 	var stride int
 	switch picture := picture.(type) {
-	case *image.RGBA: // what the decoder makes of PNGs without transparency
+	case *image.RGBA: // result of the decoder for PNGs without transparency
 		pix, stride = picture.Pix, picture.Stride
 	case *image.NRGBA:
 		pix, stride = picture.Pix, picture.Stride
@@ -91,7 +91,7 @@ func readColors(r io.ReadSeeker, in Intrinsics, into *depth.Image) error {
 	return nil
 }
 
-// readLabels takes greys as they are, and of a palette the index.
+// readLabels reads greys as labels; for a palette, the index is the label.
 func readLabels(r io.ReadSeeker, in Intrinsics, into *depth.Image) error {
 	picture, err := decode(r, in)
 	if err != nil {
@@ -108,7 +108,11 @@ func readLabels(r io.ReadSeeker, in Intrinsics, into *depth.Image) error {
 	case *image.Paletted:
 		pix, stride = picture.Pix, picture.Stride
 	default:
-		return fmt.Errorf("%w: expected labels in grey or as a palette, got %s", ErrImage, modelName(picture.ColorModel()))
+		return fmt.Errorf(
+			"%w: expected labels in grey or as a palette, got %s",
+			ErrImage,
+			modelName(picture.ColorModel()),
+		)
 	}
 	into.Labels = slices.Grow(into.Labels[:0], in.Width*in.Height)
 	for y := range in.Height {

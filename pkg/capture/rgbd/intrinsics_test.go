@@ -14,17 +14,28 @@ const plainIntrinsics = `{"width": 8, "height": 6, "fx": 4, "fy": 4, "cx": 4, "c
 
 func TestParseIntrinsics(t *testing.T) {
 	in, err := ParseIntrinsics([]byte(plainIntrinsics))
-	if expected := (Intrinsics{Width: 8, Height: 6, FX: 4, FY: 4, CX: 4, CY: 3, DepthUnit: 0.001}); err != nil || !reflect.DeepEqual(in, expected) {
+	if expected := (Intrinsics{Width: 8, Height: 6, FX: 4, FY: 4, CX: 4, CY: 3, DepthUnit: 0.001}); err != nil ||
+		!reflect.DeepEqual(in, expected) {
 		t.Errorf("got %+v, error %v, expected %+v", in, err, expected)
 	}
-	full := strings.Replace(plainIntrinsics, "}", `, "near_m": 0.5, "far_m": 2, "fps": 24, "source": "x", "licence": {"a": 1}, "license": 1, "note": [], "frames": 48}`, 1)
+	full := strings.Replace(
+		plainIntrinsics,
+		"}",
+		`, "near_m": 0.5, "far_m": 2, "fps": 24, "source": "x", "licence": {"a": 1}, "license": 1, "note": [], "frames": 48}`,
+		1,
+	)
 	if in, err = ParseIntrinsics([]byte(full)); err != nil || in.Near != 0.5 || in.Far != 2 || in.FPS != 24 {
 		t.Errorf("got %+v, error %v", in, err)
 	}
 }
 
 func TestCameraOfIntrinsics(t *testing.T) {
-	text := strings.Replace(plainIntrinsics, "}", `, "distortion_model": "brown-conrady", "distortion_coefficients": [0.1, 0.2, 0.3]}`, 1)
+	text := strings.Replace(
+		plainIntrinsics,
+		"}",
+		`, "distortion_model": "brown-conrady", "distortion_coefficients": [0.1, 0.2, 0.3]}`,
+		1,
+	)
 	in, err := ParseIntrinsics([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +56,11 @@ func TestParseIntrinsicsErrors(t *testing.T) {
 		{`"fx": 4`, `"fx": 4, "k1": 0.1`, `unknown field "k1"`},
 		{`0.001}`, `0.001, "distortion_model": "barrel"}`, `distortion model "barrel"`},
 		{`0.001}`, `0.001, "distortion_coefficients": [0.1]}`, "1 distortion_coefficients for model none"},
-		{`0.001}`, `0.001, "distortion_model": "rational", "distortion_coefficients": [1,2,3,4,5,6,7,8,9]}`, "at most 8"},
+		{
+			`0.001}`,
+			`0.001, "distortion_model": "rational", "distortion_coefficients": [1,2,3,4,5,6,7,8,9]}`,
+			"at most 8",
+		},
 		{`0.001}`, `0.001, "distortion_model": "rational", "distortion_coefficients": [1e9]}`, "coefficient 1"},
 		{`"width": 8`, `"width": 0`, "0 × 6"},
 		{`"width": 8`, `"width": -8`, "-8 × 6"},
@@ -73,7 +88,10 @@ func TestParseIntrinsicsErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		text := strings.Replace(plainIntrinsics, test.replace, test.with, 1)
-		if _, err := ParseIntrinsics([]byte(text)); !errors.Is(err, ErrIntrinsics) || !strings.Contains(err.Error(), test.says) {
+		if _, err := ParseIntrinsics(
+			[]byte(text),
+		); !errors.Is(err, ErrIntrinsics) ||
+			!strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s for %s: got %v, expected an error that says %q", test.with, test.replace, err, test.says)
 		}
 	}
@@ -81,7 +99,11 @@ func TestParseIntrinsicsErrors(t *testing.T) {
 
 func FuzzParseIntrinsics(f *testing.F) {
 	f.Add([]byte(plainIntrinsics))
-	f.Add([]byte(`{"width": 512, "height": 424, "fx": 366.557, "fy": 366.557, "cx": 254.503, "cy": 205.052, "depth_unit_m": 0.0001, "near_m": 0.5207, "far_m": 1.25961, "fps": 24, "note": ""}`))
+	f.Add(
+		[]byte(
+			`{"width": 512, "height": 424, "fx": 366.557, "fy": 366.557, "cx": 254.503, "cy": 205.052, "depth_unit_m": 0.0001, "near_m": 0.5207, "far_m": 1.25961, "fps": 24, "note": ""}`,
+		),
+	)
 	f.Add([]byte(`{"width": 1e3, "WIDTH": -1}`))
 	if data, err := os.ReadFile(recordingPath(IntrinsicsFile)); err == nil {
 		f.Add(data)

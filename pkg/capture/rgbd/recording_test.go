@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// recordingPath is the path of a file of the recording in the test data, whether it exists or not.
+// recordingPath returns the path of a file of the recording in the test data, even if it is
+// missing.
 func recordingPath(elements ...string) string {
 	root := os.Getenv("VOLSFU_TESTDATA")
 	if root == "" {
@@ -35,8 +36,8 @@ func recording(t testing.TB) *Folder {
 	return folder
 }
 
-// TestRecordingMatchesItsClouds compares with the clouds that the recording's makers computed from the same frames: as they have no
-// filter, every point of ours must be among theirs.
+// TestRecordingMatchesItsClouds compares with the clouds that the recording's makers computed from
+// the same frames: they do not use a filter, so every point must be among theirs.
 func TestRecordingMatchesItsClouds(t *testing.T) {
 	folder := recording(t)
 	if folder.Len() != 48 {
@@ -71,7 +72,11 @@ func TestRecordingMatchesItsClouds(t *testing.T) {
 		}
 		theirs := map[[3]int32][3]uint8{}
 		place := func(p [3]float32) [3]int32 { // in steps of 0.1 mm, one unit of depth
-			return [3]int32{int32(math.Round(float64(p[0]) * 1e4)), int32(math.Round(float64(p[1]) * 1e4)), int32(math.Round(float64(p[2]) * 1e4))}
+			return [3]int32{
+				int32(math.Round(float64(p[0]) * 1e4)),
+				int32(math.Round(float64(p[1]) * 1e4)),
+				int32(math.Round(float64(p[2]) * 1e4)),
+			}
 		}
 		for i, p := range reference.Positions {
 			theirs[place(p)] = reference.Colors[i]
@@ -80,7 +85,8 @@ func TestRecordingMatchesItsClouds(t *testing.T) {
 		for i, p := range cloud.Positions {
 			home, here := place(p), false
 			for step := range 27 {
-				color, ok := theirs[[3]int32{home[0] + int32(step%3) - 1, home[1] + int32(step/3%3) - 1, home[2] + int32(step/9) - 1}]
+				color, ok := theirs[[3]int32{home[0] + int32(step%3) - 1, home[1] + int32(step/3%3) - 1,
+					home[2] + int32(step/9) - 1}]
 				here = here || ok && color == cloud.Colors[i]
 			}
 			if here {
@@ -88,7 +94,13 @@ func TestRecordingMatchesItsClouds(t *testing.T) {
 			}
 		}
 		if share := float64(found) / float64(cloud.Len()); share < 0.999 || cloud.Len() < 60_000 {
-			t.Errorf("frame %d: %d points, %.2f %% of them in the reference's %d", index, cloud.Len(), 100*share, reference.Len())
+			t.Errorf(
+				"frame %d: %d points, %.2f %% of them in the reference's %d",
+				index,
+				cloud.Len(),
+				100*share,
+				reference.Len(),
+			)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package synthetic
 
 import "math"
 
-// material is what a part of the surface is made of.
+// material is the material of a part of the surface.
 type material uint8
 
 const (
@@ -22,20 +22,33 @@ func ball(b bone, m material, blend float64, centre vector, radius float64) *sol
 func ellipsoid(b bone, m material, blend float64, centre, radii vector) *solid {
 	return &solid{
 		bone: b, material: m, blend: blend, origin: centre, axes: [3]vector{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
-		scale: vector{1 / radii[0], 1 / radii[1], 1 / radii[2]}, thinnest: min(radii[0], radii[1], radii[2]), widest: max(radii[0], radii[1], radii[2]),
+		scale: vector{
+			1 / radii[0],
+			1 / radii[1],
+			1 / radii[2],
+		}, thinnest: min(radii[0], radii[1], radii[2]), widest: max(radii[0], radii[1], radii[2]),
 	}
 }
 
 func cone(b bone, m material, blend float64, from, to vector, r0, r1 float64) *solid {
 	side := vector{1, 0, 0}
 	if along := to.sub(from); math.Abs(along[0]) > 0.9*along.length() {
-		side = vector{0, 0, 1} // anything that is not parallel
+		side = vector{0, 0, 1} // any vector that is not parallel
 	}
 	return flatCone(b, m, blend, from, to, r0, r1, side, 1, 1)
 }
 
-// flatCone is a cone that is stretched by the factor wide towards side, and by the factor thin at right angles to that.
-func flatCone(b bone, m material, blend float64, from, to vector, r0, r1 float64, side vector, wide, thin float64) *solid {
+// flatCone returns a cone stretched by the factor wide towards side, and by the factor thin
+// orthogonally to side.
+func flatCone(
+	b bone,
+	m material,
+	blend float64,
+	from, to vector,
+	r0, r1 float64,
+	side vector,
+	wide, thin float64,
+) *solid {
 	along := to.sub(from)
 	first := along.unit()
 	third := first.cross(side).unit()
@@ -58,7 +71,7 @@ func (s *solid) mirrored() *solid {
 	return &twin
 }
 
-// both adds the twins of solids of the left side.
+// both returns the solids of the left side and their mirror images.
 func both(left ...*solid) []*solid {
 	all := left
 	for _, s := range left {
@@ -67,7 +80,7 @@ func both(left ...*solid) []*solid {
 	return all
 }
 
-// newBody is the body at rest. Its measures, in metres, are typical of an adult of 1.75 m.
+// newBody returns the body at rest. Its measures, in metres, are typical of an adult of 1.75 m.
 func newBody(style hairStyle) field {
 	body := field{headGroup(), eyeGroup(), hairGroup(style), shirtGroup(), collarGroup(), trouserGroup(), shoeGroup()}
 	left := handGroup()
@@ -108,7 +121,7 @@ const eyeRadius = 0.0125
 
 func eyeGroup() group { return group{solids: both(ball(head, eyeball, 0, eye, eyeRadius))} }
 
-// hairStyle is how far the hair reaches down.
+// hairStyle is the length of the hair.
 type hairStyle int
 
 const (
@@ -117,13 +130,25 @@ const (
 	hairStyles
 )
 
-// hairline is how far down hair grows, by the angle from the front in degrees: forehead, temples, before the ears, above them, nape.
-var hairline = []knot{{0, 1.700}, {30, 1.697}, {52, 1.678}, {66, 1.640}, {76, 1.612}, {88, 1.618}, {97, 1.640}, {112, 1.630}, {132, 1.580}, {180, 1.562}}
+// hairline is the lower end of the hair by the angle from the front in degrees: forehead, temples,
+// before the ears, above the ears, nape.
+var hairline = []knot{
+	{0, 1.700},
+	{30, 1.697},
+	{52, 1.678},
+	{66, 1.640},
+	{76, 1.612},
+	{88, 1.618},
+	{97, 1.640},
+	{112, 1.630},
+	{132, 1.580},
+	{180, 1.562},
+}
 
-// knot is one point of a curve that is straight in between.
+// knot is one point of a piecewise linear curve.
 type knot struct{ x, y float64 }
 
-// interpolate reads a curve, which goes on level beyond its ends.
+// interpolate returns the value of a curve, which is constant beyond its ends.
 func interpolate(curve []knot, x float64) float64 {
 	for i, k := range curve {
 		if x > k.x {
@@ -138,7 +163,8 @@ func interpolate(curve []knot, x float64) float64 {
 	return curve[len(curve)-1].y
 }
 
-// azimuth is the angle in degrees by which a place on the head lies away from the front, to either side: 0 to 180.
+// azimuth returns the angle in degrees between the front and a position on the head, to either
+// side: 0 to 180.
 func azimuth(p vector) float64 { return math.Abs(math.Atan2(p[0], p[2]+0.01)) / degree }
 
 func hairGroup(style hairStyle) group {
@@ -153,10 +179,14 @@ func hairGroup(style hairStyle) group {
 			ellipsoid(head, hair, 0.03, vector{0, 1.600, -0.055}, vector{0.090, 0.115, 0.068}),
 			ellipsoid(head, hair, 0.03, vector{0, 1.510, -0.080}, vector{0.085, 0.075, 0.046}),
 		)
-		lowest = func(degrees float64) float64 { return mix(interpolate(hairline, degrees), 1.46, ramp(70, 86, degrees)) }
+		lowest = func(degrees float64) float64 {
+			return mix(interpolate(hairline, degrees), 1.46,
+				ramp(70, 86, degrees))
+		}
 	}
 	g.cut = func(p vector) float64 {
-		// 0.8: the hairline is steeper than 45° at the temples; this keeps the cut near a distance.
+		// 0.8: the hairline is steeper than 45° at the temples; this keeps the cut close to a
+		// distance.
 		return 0.8 * (lowest(azimuth(p)) - p[1])
 	}
 	g.soft = 0.012
@@ -166,21 +196,65 @@ func hairGroup(style hairStyle) group {
 func shirtGroup() group {
 	side, flat := vector{1, 0, 0}, 0.70
 	solids := []*solid{
-		flatCone(chest, cloth, 0, vector{0, 1.35, -0.025}, vector{0, 1.16, -0.012}, 0.150, 0.140, side, 1, flat), // rib cage
+		flatCone(
+			chest,
+			cloth,
+			0,
+			vector{0, 1.35, -0.025},
+			vector{0, 1.16, -0.012},
+			0.150,
+			0.140,
+			side,
+			1,
+			flat,
+		), // rib cage
 		flatCone(spine, cloth, 0.03, vector{0, 1.16, -0.012}, vector{0, 1.04, -0.012}, 0.138, 0.134, side, 1, flat),
-		flatCone(pelvis, cloth, 0.01, vector{0, 1.04, -0.012}, vector{0, 0.95, -0.012}, 0.136, 0.138, side, 1, flat-0.02),
-		cone(chest, cloth, 0.06, vector{-0.130, 1.415, -0.030}, vector{0.130, 1.415, -0.030}, 0.048, 0.0479), // shoulder girdle
+		flatCone(
+			pelvis,
+			cloth,
+			0.01,
+			vector{0, 1.04, -0.012},
+			vector{0, 0.95, -0.012},
+			0.136,
+			0.138,
+			side,
+			1,
+			flat-0.02,
+		),
+		cone(
+			chest,
+			cloth,
+			0.06,
+			vector{-0.130, 1.415, -0.030},
+			vector{0.130, 1.415, -0.030},
+			0.048,
+			0.0479,
+		), // shoulder girdle
 	}
 	solids = append(solids, both(
 		cone(chest, cloth, 0.03, vector{0.03, 1.465, -0.04}, vector{0.140, 1.422, -0.035}, 0.042, 0.038), // trapezius
 		ellipsoid(chest, cloth, 0.05, vector{0.072, 1.325, 0.036}, vector{0.072, 0.060, 0.042}),          // pectorals
-		ellipsoid(chest, cloth, 0.05, vector{0.080, 1.340, -0.090}, vector{0.062, 0.080, 0.033}),         // shoulder blades
+		ellipsoid(
+			chest,
+			cloth,
+			0.05,
+			vector{0.080, 1.340, -0.090},
+			vector{0.062, 0.080, 0.033},
+		), // shoulder blades
 		ball(leftUpperArm, cloth, 0.05, leftShoulder.add(vector{-0.002, -0.010, 0}), 0.050),
 		cone(leftUpperArm, cloth, 0.03, leftShoulder.toward(leftElbow, 0.10), leftElbow, 0.048, 0.0395),
 		cone(leftForearm, cloth, 0.003, leftElbow, leftElbow.toward(leftWristBase, 0.25), 0.0395, 0.0415),
 		cone(leftForearm, cloth, 0.003, leftElbow.toward(leftWristBase, 0.25), leftMidArm, 0.0415, 0.037),
 		cone(leftWrist, cloth, 0.003, leftMidArm, leftElbow.toward(leftWristBase, 0.86), 0.037, 0.0315),
-		cone(leftWrist, cloth, 0.003, leftElbow.toward(leftWristBase, 0.84), leftElbow.toward(leftWristBase, 0.93), 0.0335, 0.0332), // cuff
+		cone(
+			leftWrist,
+			cloth,
+			0.003,
+			leftElbow.toward(leftWristBase, 0.84),
+			leftElbow.toward(leftWristBase, 0.93),
+			0.0335,
+			0.0332,
+		), // cuff
 	)...)
 	return group{
 		solids: solids,
@@ -191,7 +265,7 @@ func shirtGroup() group {
 }
 
 func collarGroup() group {
-	tilt := vector{0, 0.96, 0.28} // the top lies lower in front
+	tilt := vector{0, 0.96, 0.28} // the top is lower in front
 	return group{
 		solids: []*solid{cone(chest, collar, 0, vector{0, 1.455, -0.030}, vector{0, 1.520, -0.036}, 0.076, 0.063)},
 		carved: []*solid{cone(chest, cloth, 0.004, vector{0, 1.52, 0.035}, vector{0, 1.415, 0.090}, 0.032, 0.006)},
@@ -204,7 +278,20 @@ const belt = 1.005
 
 func trouserGroup() group {
 	calf := leftKnee.toward(leftAnkle, 0.30).add(vector{0, 0, -0.008})
-	solids := []*solid{flatCone(pelvis, trousers, 0, vector{0, 1.00, -0.010}, vector{0, 0.94, -0.013}, 0.146, 0.152, vector{1, 0, 0}, 1, 0.71)}
+	solids := []*solid{
+		flatCone(
+			pelvis,
+			trousers,
+			0,
+			vector{0, 1.00, -0.010},
+			vector{0, 0.94, -0.013},
+			0.146,
+			0.152,
+			vector{1, 0, 0},
+			1,
+			0.71,
+		),
+	}
 	solids = append(solids, both(
 		ellipsoid(pelvis, trousers, 0.04, vector{0.066, 0.905, -0.056}, vector{0.070, 0.080, 0.058}), // seat
 		cone(leftThigh, trousers, 0.04, leftHip, leftKnee, 0.081, 0.057),
@@ -220,13 +307,21 @@ func shoeGroup() group {
 		solids: both(
 			flatCone(leftFoot, shoe, 0, heel, toe, 0.040, 0.036, vector{1, 0, 0}, 1.08, 1),
 			ellipsoid(leftFoot, shoe, 0.03, vector{0.114, 0.058, 0.035}, vector{0.036, 0.035, 0.060}), // instep
-			cone(leftFoot, shoe, 0.02, vector{0.106, 0.05, -0.035}, leftAnkle.add(vector{0, 0.01, -0.004}), 0.043, 0.040),
+			cone(
+				leftFoot,
+				shoe,
+				0.02,
+				vector{0.106, 0.05, -0.035},
+				leftAnkle.add(vector{0, 0.01, -0.004}),
+				0.043,
+				0.040,
+			),
 		),
 		cut: func(p vector) float64 { return -p[1] },
 	}
 }
 
-// handGroup is the left hand, thumb forward and palm towards the thigh.
+// handGroup returns the left hand, thumb forward and palm towards the thigh.
 func handGroup() group {
 	forward := vector{0, 0, 1}
 	palm := armDirection.cross(forward) // out of the palm, towards the body
@@ -239,8 +334,10 @@ func handGroup() group {
 		cone(leftHand, skin, 0.012, at(0.022, 0.024, 0.006), at(0.060, 0.048, 0.012), 0.015, 0.0115), // thumb
 		cone(leftHand, skin, 0.006, at(0.060, 0.048, 0.012), at(0.088, 0.055, 0.016), 0.0112, 0.0085),
 	}}
-	// Fingers from the index to the little one: place of the knuckle across the hand, length, radius.
-	for _, f := range [4][3]float64{{0.028, 0.074, 0.0092}, {0.0095, 0.083, 0.0095}, {-0.009, 0.077, 0.0092}, {-0.0265, 0.060, 0.0082}} {
+	// Fingers from the index to the little finger: position of the knuckle across the hand, length,
+	// radius.
+	for _, f := range [4][3]float64{{0.028, 0.074, 0.0092}, {0.0095, 0.083, 0.0095}, {-0.009, 0.077, 0.0092},
+		{-0.0265, 0.060, 0.0082}} {
 		across, length, radius := f[0], f[1], f[2]
 		middle := at(0.084+length*0.52, across*1.08, 0.004)
 		g.solids = append(g.solids,

@@ -2,23 +2,24 @@ package synthetic
 
 import "math"
 
-// solid is one rounded shape: an ellipsoid, or the hull of two balls (a round cone), possibly flattened. In its own frame the first axis is
-// the one that a cone runs along.
+// solid is one rounded shape: an ellipsoid, or the hull of two balls (a round cone), possibly
+// flattened. In its own frame the first axis is the axis of a cone.
 type solid struct {
 	bone     bone
 	material material
-	blend    float64 // metres over which it melts into the solids of its group before it
+	blend    float64 // metres over which the solid blends with earlier solids of its group
 	origin   vector
 	axes     [3]vector
-	scale    vector  // one over the radii of an ellipsoid; of a cone, one over the factors on its width
-	thinnest float64 // the smallest of these radii or factors
-	widest   float64 // and the largest
+	scale    vector  // reciprocal radii of an ellipsoid; for a cone, reciprocal factors of its width
+	thinnest float64 // smallest of these radii or factors
+	widest   float64 // largest of these radii or factors
 	length   float64
 	r0, r1   float64 // a cone's radii; 0 marks an ellipsoid
 }
 
-// distance is negative inside. For ellipsoids it is the first-order estimate of Quilez ("distance functions", 2008), exact at the surface;
-// for flattened cones a lower bound.
+// distance returns the signed distance, negative inside. For ellipsoids it is the first-order
+// estimate of Quilez ("distance functions", 2008), exact at the surface; for flattened cones it is
+// a lower bound.
 func (s *solid) distance(p vector) float64 {
 	p = p.sub(s.origin)
 	local := vector{s.axes[0].dot(p), s.axes[1].dot(p), s.axes[2].dot(p)}
@@ -34,7 +35,8 @@ func (s *solid) distance(p vector) float64 {
 	return roundCone(local, s.length, s.r0, s.r1) * s.thinnest
 }
 
-// roundCone is the distance from the hull of a ball of radius r0 at the origin and one of radius r1 on the first axis.
+// roundCone returns the distance from the hull of a ball of radius r0 at the origin and a ball of
+// radius r1 on the first axis.
 func roundCone(p vector, length, r0, r1 float64) float64 {
 	slope := (r0 - r1) / length
 	rise := math.Sqrt(1 - slope*slope)
@@ -48,7 +50,7 @@ func roundCone(p vector, length, r0, r1 float64) float64 {
 	return across*rise + p[0]*slope - r0
 }
 
-// bounds is a ball around the solid.
+// bounds returns a ball around the solid.
 func (s *solid) bounds() (centre vector, radius float64) {
 	if s.r0 == 0 {
 		return s.origin, s.widest
@@ -56,15 +58,15 @@ func (s *solid) bounds() (centre vector, radius float64) {
 	return s.origin.add(s.axes[0].scale(s.length / 2)), s.length/2 + max(s.r0, s.r1)*max(s.widest, 1)
 }
 
-// group is solids that melt into each other: skin of the head, a shirt, a hand.
+// group contains solids that blend with each other: the skin of the head, a shirt, a hand.
 type group struct {
 	solids []*solid
-	carved []*solid               // taken away, with their blend
-	cut    func(p vector) float64 // what is outside of this (positive) is taken away too; nil cuts nothing
+	carved []*solid               // subtracted, with their blend
+	cut    func(p vector) float64 // positive values are subtracted, too; nil subtracts nothing
 	soft   float64                // blend of the cut
 }
 
-// distance also tells which solid is nearest, -1 where there is none.
+// distance also returns the index of the nearest solid, -1 if there is none.
 func (g *group) distance(p vector) (float64, int) {
 	d, nearest, owner := math.Inf(1), math.Inf(1), -1
 	for i, s := range g.solids {
@@ -83,7 +85,8 @@ func (g *group) distance(p vector) (float64, int) {
 	return d, owner
 }
 
-// smoothMin is the polynomial smooth minimum: it departs from the minimum only where both are closer than k.
+// smoothMin is the polynomial smooth minimum: it differs from the minimum only if both values are
+// closer than k.
 func smoothMin(a, b, k float64) float64 {
 	if k <= 0 || math.Abs(a-b) >= k {
 		return min(a, b)
@@ -92,7 +95,7 @@ func smoothMin(a, b, k float64) float64 {
 	return min(a, b) - h*h/(4*k)
 }
 
-// field is the whole body, or what of it is near a place.
+// field is the whole body, or the part of it near a position.
 type field []group
 
 func (f field) distance(p vector) (float64, *solid) {
@@ -105,7 +108,8 @@ func (f field) distance(p vector) (float64, *solid) {
 	return best, owner
 }
 
-// gradient is taken from four points around (a tetrahedron), which costs two evaluations less than differences along the axes.
+// gradient uses four surrounding points (a tetrahedron), which takes two evaluations less than
+// differences along the axes.
 func (f field) gradient(p vector) vector {
 	const step = 5e-4
 	var g vector
@@ -116,7 +120,8 @@ func (f field) gradient(p vector) vector {
 	return g.scale(1 / (4 * step))
 }
 
-// near is the field within a ball, without the solids that cannot matter there: those too far to melt into any other.
+// near returns the field within a ball, without solids that are too far away to blend with any
+// other there.
 func (f field) near(centre vector, radius float64) field {
 	var out field
 	for _, g := range f {
@@ -133,7 +138,7 @@ func (f field) near(centre vector, radius float64) field {
 	return out
 }
 
-// within lists the solids that report a distance below reach at the centre.
+// within returns the solids whose distance at the centre is below reach.
 func within(solids []*solid, centre vector, reach float64) []*solid {
 	var out []*solid
 	for _, s := range solids {

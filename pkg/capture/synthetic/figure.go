@@ -1,12 +1,14 @@
-// Package synthetic makes an animated human figure out of nothing: a coloured point cloud of any number of points that stands, breathes,
-// looks around, shifts its weight and talks with its hands, as people do in a conference. It needs no files. Every frame is a pure function
-// of seed, number of points and time, so that two runs, or two programs, see the same person.
+// Package synthetic generates an animated human figure: a coloured point cloud of any number of
+// points that stands, breathes, looks around, shifts its weight and gestures, as people do in a
+// conference. It needs no files. Every frame is a pure function of seed, number of points and time,
+// so that two runs, or two programs, see the same person.
 //
-// The body is a field of smoothly joined solids. Its surface is sampled once; each sample knows its place at rest, its colour, and which
-// joint moves it, by how much. A frame computes the joints and one rigid map per joint and share (the palette), then maps every point by
-// its own: one matrix per point, no allocation.
+// The body is a field of smoothly joined solids. Its surface is sampled once. Each sample has a
+// position at rest, a colour, and the joint that moves it with a share. A frame computes the joints
+// and one rigid motion per joint and share (the palette), and then transforms every point by its
+// entry: one matrix per point, no allocation.
 //
-// A Figure never changes once it is made; any number of goroutines may ask it for frames.
+// A Figure is immutable; any number of goroutines may request frames concurrently.
 package synthetic
 
 import (
@@ -18,26 +20,28 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrConfig says that a figure cannot be made as asked.
+// ErrConfig reports that a figure cannot be made with the configuration.
 var ErrConfig = errors.New("invalid synthetic figure")
 
-// MaxPoints is the largest number of points: 4 million take 160 MB, and 600 MB while they are made.
+// MaxPoints is the maximum number of points: 4 million take 160 MB, and 600 MB while they are
+// generated.
 const MaxPoints = 4_000_000
 
-// Config says who stands there.
+// Config selects the person.
 type Config struct {
 	Points int `yaml:"points" help:"number of points"`
 	Seed   int `yaml:"seed" help:"chooses looks, clothes and motion; 0 is the default person"`
 }
 
-// DefaultConfig is the figure of the demonstration: at 40,000 points the eyes can be told from the face.
+// DefaultConfig returns the figure of the demonstration: with 40,000 points the eyes are
+// distinguishable from the face.
 func DefaultConfig() Config { return Config{Points: 40_000} }
 
 // Figure is a person made of points.
 type Figure struct {
 	seed    uint64
 	rest    [][3]float32
-	entries []uint16 // of the palette, per point
+	entries []uint16 // index in the palette, per point
 	colors  [][3]uint8
 	labels  []uint16
 	sources []uint16
@@ -45,7 +49,8 @@ type Figure struct {
 	lid     [3]uint8 // colour of the lids
 }
 
-// New samples the figure's surface, on all processors. It costs some 0.1 s of processor time, and 7 µs for each point.
+// New samples the figure's surface, on all processors. It takes about 0.1 s of processor time, plus
+// 7 µs for each point.
 func New(cfg Config) (*Figure, error) {
 	if cfg.Points < 1 || cfg.Points > MaxPoints {
 		return nil, fmt.Errorf("%w: %d points, expected 1 to %d", ErrConfig, cfg.Points, MaxPoints)
@@ -81,17 +86,19 @@ func New(cfg Config) (*Figure, error) {
 	return f, nil
 }
 
-// Points is the number of points of every frame.
+// Points returns the number of points of every frame.
 func (f *Figure) Points() int { return len(f.rest) }
 
-// Box holds every point of every frame of every figure. The person stands on y = 0 in its middle and faces +z.
+// Box returns a box that contains every point of every frame of every figure. The person stands on
+// y = 0 in its middle and faces +z.
 func Box() volumetric.BoundingBox {
 	return volumetric.BoundingBox{Min: [3]float32{-0.8, -0.02, -0.8}, Max: [3]float32{0.8, 1.8, 0.8}}
 }
 
-// At replaces the cloud's points by the figure at a time. Points keep their place in the order from frame to frame; the order is random over
-// the surface, so that any prefix or stride is an even sample. They have labels, by part of the body, and the cameras that they would be seen by
-// if four stood around the figure at rest.
+// At replaces the cloud's points by the figure at a time. Points keep their index from frame to
+// frame. The order is random over the surface, so that any prefix or stride is an even sample.
+// Points have labels by body part, and the set of cameras that would see them if four cameras stood
+// around the figure at rest.
 func (f *Figure) At(t time.Duration, into *pointcloud.Cloud) {
 	var maps palette
 	pose := at(f.seed, t.Seconds())

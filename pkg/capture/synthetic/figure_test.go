@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// small is a figure that is made once for the tests that only look at it.
+// small is a figure shared by the tests that only read it.
 var small = sync.OnceValue(func() *Figure {
 	figure, err := New(Config{Points: 4000})
 	if err != nil {
@@ -60,16 +60,24 @@ func TestFrameIsAPureFunction(t *testing.T) {
 		return cloud
 	}
 	first := frame(small(), 12.3)
-	frame(small(), 99) // a frame in between leaves no trace
+	frame(small(), 99) // a frame in between has no effect
 	for _, f := range []*Figure{small(), again} {
-		if cloud := frame(f, 12.3); !slices.Equal(cloud.Positions, first.Positions) || !slices.Equal(cloud.Colors, first.Colors) {
+		if cloud := frame(
+			f,
+			12.3,
+		); !slices.Equal(cloud.Positions, first.Positions) ||
+			!slices.Equal(cloud.Colors, first.Colors) {
 			t.Error("seed, points and time are the same, the frame is not")
 		}
 	}
 	if cloud := frame(small(), 12.4); slices.Equal(cloud.Positions, first.Positions) {
 		t.Error("nothing moved within 0.1 s")
 	}
-	if cloud := frame(other, 12.3); slices.Equal(cloud.Positions, first.Positions) || slices.Equal(cloud.Colors, first.Colors) {
+	if cloud := frame(
+		other,
+		12.3,
+	); slices.Equal(cloud.Positions, first.Positions) ||
+		slices.Equal(cloud.Colors, first.Colors) {
 		t.Error("another seed gave the same person")
 	}
 }
@@ -115,7 +123,7 @@ func TestPrefixAndStrideAreEvenSamples(t *testing.T) {
 	figure := small()
 	figure.At(0, &cloud)
 	n := cloud.Len()
-	// Slices of the height, and left against right.
+	// The classes are slices of the height, divided into left and right.
 	part := func(p [3]float32) int { return 2*int(p[1]*5) + int(math.Float32bits(p[0])>>31) }
 	var all [20]float64
 	for _, p := range cloud.Positions {
@@ -153,7 +161,9 @@ func TestFaceShowsFeatures(t *testing.T) {
 	}
 	within := func(box volumetric.BoundingBox) (colors [][3]uint8) {
 		for i, p := range figure.rest {
-			if p[0] >= box.Min[0] && p[0] <= box.Max[0] && p[1] >= box.Min[1] && p[1] <= box.Max[1] && p[2] >= box.Min[2] && p[2] <= box.Max[2] {
+			if p[0] >= box.Min[0] && p[0] <= box.Max[0] && p[1] >= box.Min[1] && p[1] <= box.Max[1] &&
+				p[2] >= box.Min[2] &&
+				p[2] <= box.Max[2] {
 				colors = append(colors, open.Colors[i])
 			}
 		}

@@ -1,6 +1,7 @@
 package synthetic
 
-// armPose is how an arm is held, in degrees from hanging straight down, palm towards the thigh and thumb forward.
+// armPose is the pose of an arm, in degrees from hanging straight down, palm towards the thigh and
+// thumb forward.
 type armPose struct {
 	flex   float64 // upper arm forwards
 	abduct float64 // upper arm away from the body
@@ -18,7 +19,7 @@ func (a armPose) toward(b armPose, w float64) armPose {
 	}
 }
 
-// The poses that people take while they confer.
+// The poses of people in a conversation.
 var (
 	hanging   = armPose{flex: 2, abduct: 9, inward: 12, elbow: 14, twist: 18, wrist: 6, curl: 24}
 	loose     = armPose{flex: 8, abduct: 11, inward: 18, elbow: 30, twist: 10, wrist: 4, curl: 28}
@@ -29,13 +30,17 @@ var (
 	stopping  = armPose{flex: 34, abduct: 20, inward: 8, elbow: 108, twist: 62, wrist: -38, curl: 6}
 )
 
-// gestures pair a pose of the left arm with one of the right. In more than half of them one arm hangs down.
+// gestures pairs a pose of the left arm with a pose of the right arm. In more than half of them one
+// arm hangs down.
 var gestures = [...][2]armPose{
 	{hanging, hanging}, {hanging, loose}, {loose, hanging}, {hanging, offering}, {offering, offering},
-	{measuring, measuring}, {clasping, clasping}, {hanging, counting}, {loose, measuring}, {measuring, stopping}, {clasping, offering},
+	{
+		measuring,
+		measuring,
+	}, {clasping, clasping}, {hanging, counting}, {loose, measuring}, {measuring, stopping}, {clasping, offering},
 }
 
-// moveArms goes from gesture to gesture and, while the person speaks, beats time with the raised hands.
+// moveArms moves from gesture to gesture. While the person speaks, the raised hands beat time.
 func (p *posture) moveArms(seed uint64, t, talk float64) {
 	slot, progress := schedule(seed, gestureTime, t, 4.2, 1.3)
 	pick := func(slot int64) [2]armPose {
@@ -49,7 +54,8 @@ func (p *posture) moveArms(seed uint64, t, talk float64) {
 	}
 }
 
-// drift adds what is never still about an arm. The more the elbow is bent, the more the hand takes part in speaking.
+// drift adds the small continuous movements of an arm. The more the elbow is bent, the more the
+// hand moves during speech.
 func (a *armPose) drift(seed, channel uint64, t, talk float64) {
 	beat := talk * ramp(25, 80, a.elbow)
 	a.flex += 1.5*wander(seed, channel, 0.4*t) + 5*beat*wander(seed, channel+1, 1.3*t)
@@ -60,7 +66,7 @@ func (a *armPose) drift(seed, channel uint64, t, talk float64) {
 	a.curl += 5*wander(seed, channel+9, 0.5*t) + 8*beat*wander(seed, channel+9, 1.5*t+30)
 }
 
-// apply turns the joints of one arm. The axes are those of the left arm at rest.
+// apply rotates the joints of one arm. The axes are those of the left arm at rest.
 func (a armPose) apply(p *posture, shoulder bone) {
 	x, y, z := vector{1, 0, 0}, vector{0, 1, 0}, vector{0, 0, 1}
 	turns := [...]quaternion{

@@ -2,7 +2,7 @@ package synthetic
 
 import "math"
 
-// The channels of hash that motion is drawn from. They are apart from those of looks.
+// Hash channels of the motion. They differ from the channels of the looks.
 const (
 	swaySide uint64 = iota + 100
 	swayAhead
@@ -25,8 +25,9 @@ const (
 	armDrift
 )
 
-// at is the posture of a person at a time in seconds. Every part of it is smooth noise or a schedule drawn from the seed, so that the person
-// never repeats, and any instant is known without those before it.
+// at returns the posture of a person at a time in seconds. Every part is smooth noise or a schedule
+// derived from the seed, so that the motion never repeats, and any instant can be computed without
+// earlier instants.
 func at(seed uint64, t float64) posture {
 	var p posture
 	for b := range p.turns {
@@ -41,20 +42,21 @@ func at(seed uint64, t float64) posture {
 	return p
 }
 
-// schedule cuts time into slots and says where t stands: after the change at the (random) start of slot k, progress has gone from 0 to 1.
+// schedule divides time into slots. After the change at the random start of slot k, progress has
+// risen from 0 to 1.
 func schedule(seed, channel uint64, t, period, change float64) (slot int64, progress float64) {
 	slot = int64(math.Floor(t / period))
 	start := (float64(slot) + 0.4*hash(seed, channel, slot)) * period
 	return slot, smoothStep((t - start) / change)
 }
 
-// held is a value that stays for about a period, then changes quickly to another: -1 to 1.
+// held returns a value from -1 to 1 that is constant for about a period and then changes quickly.
 func held(seed, values, times uint64, t, period, change float64) float64 {
 	slot, progress := schedule(seed, times, t, period, change)
 	return 2*mix(hash(seed, values, slot-1), hash(seed, values, slot), progress) - 1
 }
 
-// stand shifts the weight from leg to leg, sways, and lets the trunk follow the gaze a little.
+// stand shifts the weight from leg to leg, sways, and turns the trunk slightly with the gaze.
 func (p *posture) stand(seed uint64, t, yaw float64) {
 	weight := math.Tanh(1.8 * wander(seed, swayWeight, 0.09*t)) // rests on one leg, then on the other
 	side := 0.030*weight + 0.008*wander(seed, swaySide, 0.35*t)
@@ -72,13 +74,28 @@ func (p *posture) stand(seed uint64, t, yaw float64) {
 	p.turns[chest] = rotation(vector{0, 1, 0}, 0.15*yaw*degree).times(rotation(vector{0, 0, 1}, -0.5*roll*degree))
 }
 
-// lookAround turns the head to who speaks, nods now and then, and moves the jaw while the person speaks. It returns the gaze in degrees to
-// the left.
+// lookAround turns the head towards speakers, nods occasionally, and moves the jaw during speech.
+// It returns the gaze in degrees to the left.
 func (p *posture) lookAround(seed uint64, t, talk float64) float64 {
 	yaw := 22*held(seed, gazeYaw, gazeTime, t, 3.4, 0.55) + 3*wander(seed, headDrift, 0.6*t)
-	pitch := 4*held(seed, gazePitch, gazeTime, t, 3.4, 0.55) + 2.5*wander(seed, headLift, 0.8*t) + 2*talk*wander(seed, headLift, 2.2*t+90)
+	pitch := 4*held(
+		seed,
+		gazePitch,
+		gazeTime,
+		t,
+		3.4,
+		0.55,
+	) + 2.5*wander(
+		seed,
+		headLift,
+		0.8*t,
+	) + 2*talk*wander(
+		seed,
+		headLift,
+		2.2*t+90,
+	)
 	roll := 4 * wander(seed, headRoll, 0.3*t)
-	// One slot of three has a nod: three dips within a second and a half.
+	// One slot of three has a nod: three dips within one and a half seconds.
 	if slot, _ := schedule(seed, nodTime, t, 4.7, 1); hash(seed, nodding, slot) < 0.34 {
 		start := (float64(slot) + 0.4*hash(seed, nodTime, slot)) * 4.7
 		if since := (t - start) / 1.5; since > 0 && since < 1 {
@@ -97,7 +114,7 @@ func (p *posture) lookAround(seed uint64, t, talk float64) float64 {
 	return yaw
 }
 
-// blinks closes the eyes for 0.13 s about every 3.5 s.
+// blinks reports whether the eyes are closed: for 0.13 s about every 3.5 s.
 func blinks(seed uint64, t float64) bool {
 	const period, length = 3.5, 0.13
 	slot := math.Floor(t / period)

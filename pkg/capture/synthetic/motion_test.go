@@ -19,7 +19,7 @@ func TestFrameMovesSmoothly(t *testing.T) {
 		for i := range before.Positions {
 			step = max(step, distance(before.Positions[i], after.Positions[i]))
 		}
-		// A hand that is thrown up moves at 2 to 3 m/s.
+		// A raised hand moves at 2 to 3 m/s.
 		if step > 0.1 {
 			t.Fatalf("at %g s a point jumps by %g m", at, step)
 		}
@@ -37,10 +37,19 @@ func distance(a, b [3]float32) float64 {
 	return vector{float64(a[0] - b[0]), float64(a[1] - b[1]), float64(a[2] - b[2])}.length()
 }
 
-// TestEveryPartMoves looks for what people do in a conference.
+// TestEveryPartMoves checks for motions that are typical in a conference.
 func TestEveryPartMoves(t *testing.T) {
 	extents := map[string]float64{}
-	least := map[string]float64{"head yaw": 25, "head pitch": 8, "jaw": 2, "left elbow": 60, "right elbow": 60, "sway": 0.03, "breath": 1.8, "left knee": 3}
+	least := map[string]float64{
+		"head yaw":    25,
+		"head pitch":  8,
+		"jaw":         2,
+		"left elbow":  60,
+		"right elbow": 60,
+		"sway":        0.03,
+		"breath":      1.8,
+		"left knee":   3,
+	}
 	low, high := map[string]float64{}, map[string]float64{}
 	observe := func(what string, value float64) {
 		if _, ok := low[what]; !ok {
@@ -72,7 +81,7 @@ func TestEveryPartMoves(t *testing.T) {
 			t.Errorf("%s varies by %g within two minutes, expected %g or more", what, extents[what], extent)
 		}
 	}
-	if blinks < 50 || blinks > 200 { // some 34 blinks of 4 frames
+	if blinks < 50 || blinks > 200 { // about 34 blinks of 4 frames
 		t.Errorf("eyes are closed in %d of 3600 frames", blinks)
 	}
 }
@@ -109,7 +118,10 @@ func TestHandsStayOutOfTheBody(t *testing.T) {
 	}
 	tips := map[bone][]vector{}
 	for i, p := range small().rest {
-		if b := bone(int(small().entries[i]) / (steps + 1)); b == leftHand || b == leftFingers || b == rightHand || b == rightFingers {
+		if b := bone(
+			int(small().entries[i]) / (steps + 1),
+		); b == leftHand || b == leftFingers || b == rightHand ||
+			b == rightFingers {
 			tips[b] = append(tips[b], vector{float64(p[0]), float64(p[1]), float64(p[2])})
 		}
 	}
@@ -121,7 +133,7 @@ func TestHandsStayOutOfTheBody(t *testing.T) {
 			p := at(seed, float64(at3)/3)
 			bones := p.bones()
 			for b, places := range tips {
-				// Ten points tell enough of a hand.
+				// Ten points represent a hand well enough.
 				for i := 0; i < len(places); i += max(1, len(places)/10) {
 					place := bones[b].apply(places[i])
 					back := bones[chest].turn.inverse().apply(place.sub(bones[chest].shift))

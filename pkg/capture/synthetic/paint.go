@@ -11,7 +11,7 @@ func (s shade) mix(other shade, w float64) shade {
 
 func (s shade) times(f float64) shade { return shade{s[0] * f, s[1] * f, s[2] * f} }
 
-// appearance is what tells one person from another.
+// appearance contains the looks of a person.
 type appearance struct {
 	seed                                     uint64
 	style                                    hairStyle
@@ -29,17 +29,36 @@ const (
 	weaves
 )
 
-// The looks that a seed chooses from; seed 0 takes the first of each.
+// The looks from which a seed selects; seed 0 selects the first of each.
 var (
-	skins    = []shade{{0.88, 0.69, 0.58}, {0.93, 0.77, 0.67}, {0.76, 0.56, 0.43}, {0.55, 0.37, 0.27}, {0.38, 0.25, 0.18}}
-	hairs    = []shade{{0.22, 0.14, 0.09}, {0.09, 0.07, 0.06}, {0.45, 0.31, 0.17}, {0.55, 0.53, 0.51}, {0.36, 0.17, 0.08}}
-	irises   = []shade{{0.27, 0.42, 0.55}, {0.28, 0.17, 0.09}, {0.31, 0.40, 0.26}}
-	shirts   = []shade{{0.24, 0.42, 0.66}, {0.86, 0.87, 0.88}, {0.58, 0.20, 0.22}, {0.26, 0.45, 0.36}, {0.47, 0.45, 0.60}, {0.80, 0.66, 0.38}}
+	skins = []shade{
+		{0.88, 0.69, 0.58},
+		{0.93, 0.77, 0.67},
+		{0.76, 0.56, 0.43},
+		{0.55, 0.37, 0.27},
+		{0.38, 0.25, 0.18},
+	}
+	hairs = []shade{
+		{0.22, 0.14, 0.09},
+		{0.09, 0.07, 0.06},
+		{0.45, 0.31, 0.17},
+		{0.55, 0.53, 0.51},
+		{0.36, 0.17, 0.08},
+	}
+	irises = []shade{{0.27, 0.42, 0.55}, {0.28, 0.17, 0.09}, {0.31, 0.40, 0.26}}
+	shirts = []shade{
+		{0.24, 0.42, 0.66},
+		{0.86, 0.87, 0.88},
+		{0.58, 0.20, 0.22},
+		{0.26, 0.45, 0.36},
+		{0.47, 0.45, 0.60},
+		{0.80, 0.66, 0.38},
+	}
 	slacks   = []shade{{0.20, 0.21, 0.26}, {0.19, 0.25, 0.40}, {0.52, 0.46, 0.36}, {0.33, 0.33, 0.34}}
 	leathers = []shade{{0.30, 0.19, 0.12}, {0.10, 0.10, 0.11}, {0.78, 0.78, 0.77}}
 )
 
-// The channels of hash that looks are drawn from.
+// Hash channels of the looks.
 const (
 	lookSkin uint64 = iota + 1
 	lookHair
@@ -76,10 +95,11 @@ func newAppearance(seed uint64) appearance {
 	}
 }
 
-// light falls from above and in front, a little from the person's right; sky and room light the rest.
+// light is the direction of the main light: from above and in front, slightly from the person's
+// right. Ambient light comes from all directions.
 var light = vector{-0.30, 0.68, 0.67}
 
-// paint is the colour of a sample: what it is made of, how light falls on it at rest, and a grain as cameras have it.
+// paint returns the colour of a sample from its material, the light at rest, and camera grain.
 func (a *appearance) paint(s *sample, index int) [3]uint8 {
 	var base shade
 	switch s.material {
@@ -111,7 +131,7 @@ func (a *appearance) paint(s *sample, index int) [3]uint8 {
 
 func (a *appearance) lip() shade { return a.skin.mix(shade{0.66, 0.24, 0.24}, 0.42) }
 
-// paintSkin draws the brows, the lids and what is redder or darker about a face and hands.
+// paintSkin draws the brows, the lids, and the redder and darker areas of face and hands.
 func (a *appearance) paintSkin(s *sample) shade {
 	p := s.position
 	base := a.skin.times(1 + 0.03*texture(a.seed, textureSkin, p, 0.012))
@@ -130,12 +150,12 @@ func (a *appearance) paintSkin(s *sample) shade {
 		if colour, ok := a.paintMouth(x, p[1]-mouth[1]); ok {
 			return colour
 		}
-		// The brow is an arch, thinner outwards.
+		// The brow is an arch, thinner towards the outside.
 		arch := 1.6515 + 0.006*(1-math.Pow((x-0.030)/0.020, 2))
 		if x > 0.012 && x < 0.051 && math.Abs(p[1]-arch) < mix(0.0048, 0.0022, ramp(0.03, 0.051, x)) {
 			return a.hair.mix(a.skin, 0.12)
 		}
-		// Lashes and the shade of the lid stand around the opening of the eye.
+		// Lashes and the shadow of the lid surround the opening of the eye.
 		opening := math.Hypot((x-eye[0])/0.0165, (p[1]-eye[1])/0.0085)
 		if opening < 1.35 && p[2] > 0.055 {
 			base = base.times(mix(0.45, 0.85, ramp(0.9, 1.35, opening)))
@@ -147,14 +167,15 @@ func (a *appearance) paintSkin(s *sample) shade {
 	return base
 }
 
-// paintMouth draws the lips and the dark line between them, given the distances from the middle of the mouth.
+// paintMouth draws the lips and the dark line between them, given the distances from the middle of
+// the mouth.
 func (a *appearance) paintMouth(x, height float64) (shade, bool) {
 	const half = 0.0235
 	if x > half {
 		return shade{}, false
 	}
 	narrowing := 1 - x*x/(half*half)
-	height += 0.003 * (1 - narrowing) // corners a little up: a friendly face
+	height += 0.003 * (1 - narrowing) // corners slightly raised for a friendly face
 	upper := 0.0066*narrowing - 0.0012*max(0, 1-x/0.005)
 	switch {
 	case math.Abs(height) < 0.0018:
@@ -245,13 +266,15 @@ func (a *appearance) paintShoe(p vector) shade {
 	return a.shoes
 }
 
-// relief pushes a sample out of the ideal surface: folds of cloth, locks of hair, and the noise of a good depth camera (0.3 mm).
+// relief returns the displacement of a sample from the ideal surface: folds of cloth, locks of
+// hair, and the noise of a good depth camera (0.3 mm).
 func (a *appearance) relief(s *sample, index int) float64 {
 	height := 0.0003 * (2*hash(a.seed, texturePoint, int64(-1-index)) - 1)
 	p := s.position
 	switch s.material {
 	case cloth:
-		// Folds run across: the texture is stretched sideways. They are deeper at the waist and at the elbows.
+		// Folds run across: the texture is stretched sideways. They are deeper at the waist and at
+		// the elbows.
 		depth := 0.0022 + 0.0035*(1-ramp(0, 0.12, math.Abs(p[1]-1.0)))
 		if s.owner >= leftUpperArm {
 			depth = 0.002 + 0.0025*(1-ramp(0, 0.10, vector{math.Abs(p[0]), p[1], p[2]}.sub(leftElbow).length()))

@@ -2,7 +2,7 @@ package synthetic
 
 import "github.com/volsfu/volsfu/pkg/pointcloud"
 
-// The labels of the figure's points, by part of the body.
+// Labels of the figure's points, by body part.
 const (
 	LabelHead uint16 = iota + 1 // with the neck
 	LabelTorso
@@ -14,7 +14,7 @@ const (
 	LabelRightLeg
 )
 
-// Parts are the parts of the body that points are labelled as, for a tiling by label.
+// Parts returns the labelled body parts, for a tiling by label.
 func Parts() []pointcloud.Part {
 	return []pointcloud.Part{
 		{Name: "head", Labels: []uint16{LabelHead}},
@@ -28,7 +28,7 @@ func Parts() []pointcloud.Part {
 	}
 }
 
-// label is the label of what a bone moves.
+// label returns the label of a bone's surface.
 func (b bone) label() uint16 {
 	switch b {
 	case neck, head, jaw:
@@ -50,19 +50,21 @@ func (b bone) label() uint16 {
 	}
 }
 
-// Cameras is how many cameras stand around the figure, two in front and two behind it.
+// Cameras is the number of cameras around the figure, two in front and two behind.
 const Cameras = 4
 
-// cameras are the directions from the figure to its cameras, which stand above its head in the quadrants of pointcloud.Tiling, in their order.
+// cameras contains the directions from the figure to its cameras, which are above its head in the
+// quadrants of pointcloud.Tiling, in their order.
 var cameras = [Cameras]vector{
 	vector{1, 0.5, 1}.unit(), vector{-1, 0.5, 1}.unit(), vector{1, 0.5, -1}.unit(), vector{-1, 0.5, -1}.unit(),
 }
 
-// grazing is the cosine of the largest angle at which a surface is seen: depth cameras get no sound depth where it is turned away by more than 75°.
+// grazing is the cosine of the largest angle at which a surface is seen. Depth cameras measure no
+// valid depth on surfaces turned away by more than 75°.
 const grazing = 0.26
 
-// seenBy is the set of cameras that a surface with such a normal is turned to, at least the one that it is turned to most. What stands between is not
-// looked for.
+// seenBy returns the set of cameras that a surface with the given normal faces, at least the camera
+// that it faces most. Occlusion is ignored.
 func seenBy(normal vector) uint16 {
 	set, best := uint16(0), 0
 	for i, camera := range cameras {

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Every point belongs to a part of the body, and is where that part is.
+// TestLabelsAreBodyParts checks that every point belongs to a body part and is at its position.
 func TestLabelsAreBodyParts(t *testing.T) {
 	var cloud pointcloud.Cloud
 	figure := small()
@@ -54,7 +54,8 @@ func TestLabelsAreBodyParts(t *testing.T) {
 	}
 }
 
-// Cameras see what is turned to them: the front two see the face, nobody sees both of two sides, and some sets never occur.
+// TestSourcesAreWhatCamerasSee checks the visibility from each camera: the front two cameras see
+// the face, no camera sees both of two opposite sides, and some combinations never occur.
 func TestSourcesAreWhatCamerasSee(t *testing.T) {
 	var cloud pointcloud.Cloud
 	figure := small()

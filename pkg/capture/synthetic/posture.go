@@ -2,18 +2,20 @@ package synthetic
 
 import "math"
 
-// posture is how the body stands at one instant.
+// posture is the posture of the body at one instant.
 type posture struct {
-	root   motion                // of the pelvis, away from its place at rest
-	turns  [boneCount]quaternion // of each joint, in the axes of the body at rest; those of the legs follow from the root
-	breath float64               // -1 exhaled, 1 inhaled
+	root motion // of the pelvis, relative to rest
+	// of each joint, in the axes of the body at rest; rotations of the legs follow from the root
+	turns  [boneCount]quaternion
+	breath float64 // -1 exhaled, 1 inhaled
 	blink  bool
 }
 
-// lungs is the point that the rib cage swells from.
+// lungs is the point from which the rib cage expands.
 var lungs = vector{0, 1.22, -0.03}
 
-// swelling is how a bone is stretched by breathing: 3 % of a chest of 22 cm are 7 mm between in and out.
+// swelling returns the stretch of a bone by breathing: 3 % of a chest of 22 cm are 7 mm between
+// exhaled and inhaled.
 func (p *posture) swelling(b bone) vector {
 	switch b {
 	case chest:
@@ -24,7 +26,7 @@ func (p *posture) swelling(b bone) vector {
 	return vector{1, 1, 1}
 }
 
-// bones computes where every bone is, legs included.
+// bones computes the motions of all bones, including the legs.
 func (p *posture) bones() [boneCount]motion {
 	p.plant(leftThigh)
 	p.plant(rightThigh)
@@ -36,7 +38,7 @@ func (p *posture) bones() [boneCount]motion {
 	return bones
 }
 
-// fill computes the maps of all points.
+// fill computes the motions of all points.
 func (p *posture) fill(out *palette) {
 	bones := p.bones()
 	for step := range steps + 1 {
@@ -53,8 +55,8 @@ func (p *posture) fill(out *palette) {
 	}
 }
 
-// overreach is by how much the longer leg would miss its foot, less 1.2 mm: lowered by that, the body stands on one leg that is nearly
-// straight, and the knee of the other is bent.
+// overreach returns the distance by which the longer leg would miss its foot, less 1.2 mm. Lowered
+// by this distance, the body stands on one nearly straight leg, and the other knee is bent.
 func (p *posture) overreach() float64 {
 	most := math.Inf(-1)
 	for _, thigh := range [2]bone{leftThigh, rightThigh} {
@@ -65,8 +67,8 @@ func (p *posture) overreach() float64 {
 	return most + 0.0012
 }
 
-// plant bends a leg so that its foot stays where it is at rest, flat on the floor, wherever the hip has gone: two bones of known length
-// between two known points, with the knee in front.
+// plant bends a leg so that its foot stays at its place at rest, flat on the floor: two bones of
+// known length between two known points, with the knee in front.
 func (p *posture) plant(thigh bone) {
 	shin, foot := thigh+1, thigh+2
 	hip, knee, ankle := joints[thigh].pivot, joints[shin].pivot, joints[foot].pivot

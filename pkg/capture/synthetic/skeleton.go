@@ -2,7 +2,7 @@ package synthetic
 
 import "math"
 
-// bone is a rigid part of the body. A bone stands after its parent.
+// bone is a rigid part of the body. A bone follows its parent in the order.
 type bone uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	jaw
 	leftUpperArm
 	leftForearm
-	leftWrist // the lower half of the forearm, which twists
+	leftWrist // lower half of the forearm, which twists
 	leftHand
 	leftFingers
 	leftThigh
@@ -31,11 +31,11 @@ const (
 	boneCount
 )
 
-// rightward is the distance between a left bone and its right twin.
+// rightward is the distance between a left bone and its right counterpart.
 const rightward = rightUpperArm - leftUpperArm
 
-// The left side of the skeleton at rest, in metres: a person of 1.75 m with shoes, upright, facing +z, arms held 40° away from the body so
-// that its parts can be told apart. The person's left is at +x.
+// The left side of the skeleton at rest, in metres: a person of 1.75 m with shoes, upright, facing
+// +z, arms held 40° away from the body so that its parts are separate. The person's left is at +x.
 var (
 	waist         = vector{0, 1.04, -0.01}
 	midriff       = vector{0, 1.19, -0.015}
@@ -44,7 +44,7 @@ var (
 	jawHinge      = vector{0, 1.60, 0}
 	mouth         = vector{0, 1.5655, 0.09}
 	armDirection  = vector{math.Sin(40 * degree), -math.Cos(40 * degree), 0}
-	armAxis       = vector{math.Cos(40 * degree), math.Sin(40 * degree), 0} // elbows bend about it
+	armAxis       = vector{math.Cos(40 * degree), math.Sin(40 * degree), 0} // axis of the elbows
 	leftShoulder  = vector{0.175, 1.415, -0.025}
 	leftElbow     = leftShoulder.add(armDirection.scale(0.285))
 	leftMidArm    = leftElbow.add(armDirection.scale(0.14))
@@ -55,14 +55,17 @@ var (
 	leftAnkle     = vector{0.105, 0.085, -0.02}
 )
 
-// joint says how a bone hangs on its parent: it turns about the pivot, and the skin follows gradually across a zone.
+// joint connects a bone to its parent: it rotates about the pivot, and the skin follows gradually
+// across a zone.
 type joint struct {
 	parent bone
 	pivot  vector
-	// The skin's share of the joint's rotation rises from 0 to 1 from half before the zone's centre to half behind it.
+	// The skin's share of the joint's rotation rises from 0 to 1 from half before the zone's centre
+	// to half after it.
 	centre, direction vector
 	half              float64
-	// Points that lie on the parent take part fully up to this distance from the centre, and not at all from twice the distance on.
+	// Points on the parent follow fully up to this distance from the centre, and not at all from
+	// twice the distance on.
 	reach float64
 }
 
@@ -77,11 +80,18 @@ func skeleton() [boneCount]joint {
 		head:  {neck, headBase, headBase, vector{0, 0.8, 0.6}, 0.03, 1},
 		jaw:   {head, jawHinge, mouth, down, 0.004, 0.035},
 
-		leftUpperArm: {chest, leftShoulder, leftShoulder, vector{math.Cos(30 * degree), -math.Sin(30 * degree), 0}, 0.05, 0.06},
-		leftForearm:  {leftUpperArm, leftElbow, leftElbow, armDirection, 0.04, 1},
-		leftWrist:    {leftForearm, leftMidArm, leftMidArm, armDirection, 0.09, 1},
-		leftHand:     {leftWrist, leftWristBase, leftWristBase, armDirection, 0.02, 1},
-		leftFingers:  {leftHand, leftKnuckles, leftKnuckles, armDirection, 0.015, 0.03},
+		leftUpperArm: {
+			chest,
+			leftShoulder,
+			leftShoulder,
+			vector{math.Cos(30 * degree), -math.Sin(30 * degree), 0},
+			0.05,
+			0.06,
+		},
+		leftForearm: {leftUpperArm, leftElbow, leftElbow, armDirection, 0.04, 1},
+		leftWrist:   {leftForearm, leftMidArm, leftMidArm, armDirection, 0.09, 1},
+		leftHand:    {leftWrist, leftWristBase, leftWristBase, armDirection, 0.02, 1},
+		leftFingers: {leftHand, leftKnuckles, leftKnuckles, armDirection, 0.015, 0.03},
 
 		leftThigh: {pelvis, leftHip, vector{0.1, 0.885, 0}, down, 0.06, 0.08},
 		leftShin:  {leftThigh, leftKnee, leftKnee, down, 0.05, 1},
@@ -98,12 +108,12 @@ func skeleton() [boneCount]joint {
 	return all
 }
 
-// share is how much a point on the bone itself, or on its parent, follows the joint.
+// share returns the share with which a point on the bone, or on its parent, follows the joint.
 func (j *joint) share(p vector) float64 {
 	return ramp(-j.half, j.half, p.sub(j.centre).dot(j.direction))
 }
 
-// attach says what moves a point of a bone's surface: a joint's rotation, in full or in part.
+// attach returns the joint that moves a point of a bone's surface, and the share of its rotation.
 func attach(owner bone, p vector) (bone, float64) {
 	if owner != pelvis {
 		if share := joints[owner].share(p); share < 1 {
@@ -127,14 +137,14 @@ func attach(owner bone, p vector) (bone, float64) {
 	return owner, 1
 }
 
-// steps is into how many equal parts the rotation of a joint is cut for the skin. An elbow bent by 100° turns by 8° from part to part,
-// spread over 8 cm: an edge of under 1 mm on a 5 cm wide arm.
+// steps is the number of equal parts of a joint's rotation for the skin. An elbow bent by 100°
+// turns by 8° from part to part, spread over 8 cm: an edge of under 1 mm on a 5 cm wide arm.
 const steps = 12
 
-// palette is the list of all maps that move points: for each bone its joint's rotation in 0, 1/12 … 12/12.
+// palette contains all motions of points: for each bone its joint's rotation in 0, 1/12 … 12/12.
 type palette [int(boneCount) * (steps + 1)]matrix
 
-// entry is the place in the palette.
+// entry returns the index in the palette.
 func entry(b bone, share float64) uint16 {
 	return uint16(int(b)*(steps+1) + int(math.Round(share*steps)))
 }

@@ -5,21 +5,25 @@ import (
 	"math/bits"
 )
 
-// spacing keeps samples at a distance from each other, so that few points cover the body without clots and holes (Poisson disks by dart
-// throwing). The distance begins near the widest that lets all points find a place, and shrinks while places are hard to find, so that any
-// number of points is reached.
+// spacing keeps samples at a minimum distance from each other, so that few points cover the body
+// without clusters and holes (Poisson disks by dart throwing). The distance starts near the largest
+// that permits all points, and shrinks while places are hard to find, so that any number of points
+// is reached.
 type spacing struct {
-	samples  []sample
-	next     []int32 // the sample before in the same bucket, -1 for none
-	buckets  []int32 // the last sample of all cubes of the size of the widest distance that share a hash, -1 for none
+	samples []sample
+	next    []int32 // previous sample in the same bucket, -1 for none
+	// last sample of all cubes with the same hash, -1 for none; cubes have the size of the largest
+	// distance
+	buckets  []int32
 	size     float64
-	radius   float64 // where density is 1
-	patience int     // samples turned away before the distance shrinks
+	radius   float64 // for density 1
+	patience int     // rejected samples before the distance shrinks
 	refused  int
 }
 
-// newSpacing plans for a number of samples on an area that is weighted by density. Disks of this radius around points that lie as densely
-// as they can reach 0.83 of the mean spacing (random packings cover 55 % of a plane with disks of half of it); 0.75 is found quickly.
+// newSpacing returns a spacing for a number of samples on an area weighted by density. The densest
+// random packing reaches 0.83 of the mean spacing (random packings cover 55 % of a plane with disks
+// of half of it); 0.75 is found quickly.
 func newSpacing(points int, area float64) spacing {
 	radius := 0.75 * math.Sqrt(area/float64(points))
 	s := spacing{
@@ -36,21 +40,26 @@ func newSpacing(points int, area float64) spacing {
 	return s
 }
 
-// sparsest is the least that density returns.
+// sparsest is the smallest value of density.
 const sparsest = 0.5
 
-// cube is the cube that a place lies in.
+// cube returns the cube that contains a position.
 func (s *spacing) cube(p vector) [3]int32 {
-	return [3]int32{int32(math.Floor(p[0] / s.size)), int32(math.Floor(p[1] / s.size)), int32(math.Floor(p[2] / s.size))}
+	return [3]int32{
+		int32(math.Floor(p[0] / s.size)),
+		int32(math.Floor(p[1] / s.size)),
+		int32(math.Floor(p[2] / s.size)),
+	}
 }
 
-// bucket is where the samples of a cube are listed (the hash of Teschner et al., 2003). Cubes that share one only cost time.
+// bucket returns the list of the samples of a cube (the hash of Teschner et al., 2003). Cubes with
+// the same hash only cost time.
 func (s *spacing) bucket(cube [3]int32) *int32 {
 	h := uint32(cube[0])*73856093 ^ uint32(cube[1])*19349663 ^ uint32(cube[2])*83492791
 	return &s.buckets[h&uint32(len(s.buckets)-1)]
 }
 
-// admits tells whether a sample keeps its distance from all before it.
+// admits reports whether a sample keeps its distance from all earlier samples.
 func (s *spacing) admits(c *sample) bool {
 	limit := s.radius * s.radius / density(c.owner)
 	home := s.cube(c.position)

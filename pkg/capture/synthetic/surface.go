@@ -11,37 +11,39 @@ import (
 type sample struct {
 	position vector
 	normal   vector
-	openness float64 // 0 in a fold, 1 where nothing stands in the way of light
+	openness float64 // 0 in a fold, 1 without occlusion of light
 	owner    bone
 	material material
 }
 
-// region is the box around the body at rest, with room.
+// region is the box around the body at rest, with a margin.
 var region = [2]vector{{-0.70, -0.02, -0.30}, {0.70, 1.80, 0.30}}
 
 const (
-	// The surface is found in cubes of three sizes, each cut out of the next larger. Smaller ones would be in vain less often, but need
-	// more lists of what is near.
+	// The surface is searched in cubes of three sizes, each divided from the next larger. Smaller
+	// cubes contain the surface more often, but need more lists of near solids.
 	largeCube  = 0.050
 	middleCube = 0.025
 	smallCube  = 0.0125
-	// shell is how far from the surface a candidate may lie to be projected onto it. The thicker, the fewer candidates are in vain; where the
-	// surface curves within twice that, as on fingers, they lie too densely or not densely enough, which their spacing evens out.
+	// shell is the maximum distance of a candidate from the surface before projection. A thicker
+	// shell wastes fewer candidates. If the curvature radius of the surface is within twice the
+	// shell, as on fingers, the density is uneven, which spacing compensates.
 	shell = 0.006
-	// astray is how far from the surface a point may be after projection. It misses where the gradient turned on the way, at sharp edges.
+	// astray is the maximum distance of a point from the surface after projection. The projection
+	// fails if the gradient turns on the way, at sharp edges.
 	astray = 0.001
-	// lightReach is how far around a point is looked for what shades it.
+	// lightReach is the radius around a point that is searched for occlusion.
 	lightReach = 0.035
 )
 
-// cell is a small cube that the surface may run through.
+// cell is a small cube that may contain the surface.
 type cell struct {
 	corner vector
-	near   field // what shapes the surface in it
-	around field // what shades it
+	near   field // solids that shape the surface in the cell
+	around field // solids that occlude light
 }
 
-// cellsOf lists the small cubes that the surface may run through.
+// cellsOf returns the small cubes that may contain the surface.
 func cellsOf(body field) []cell {
 	var out []cell
 	visitCubes(body, region[0], region[1], largeCube, lightReach, func(corner vector, around field) {
@@ -56,8 +58,8 @@ func cellsOf(body field) []cell {
 	return out
 }
 
-// visitCubes cuts a box into cubes and visits those that the surface may run through. The field that it passes on holds in the cube and
-// around it, as far as reach.
+// visitCubes divides a box into cubes and visits the cubes that may contain the surface. The field
+// passed on is valid in the cube and around it up to reach.
 func visitCubes(body field, from, to vector, size, reach float64, visit func(corner vector, near field)) {
 	halfDiagonal := size * math.Sqrt(3) / 2
 	half := vector{size / 2, size / 2, size / 2}
@@ -74,7 +76,8 @@ func visitCubes(body field, from, to vector, size, reach float64, visit func(cor
 	}
 }
 
-// density is how many points per area a part of the body gets: people look at faces and hands.
+// density returns the density of points on a body part, relative to the head: people look at faces
+// and hands.
 func density(owner bone) float64 {
 	switch owner {
 	case head, jaw, neck:
@@ -85,8 +88,8 @@ func density(owner bone) float64 {
 	return 0.5
 }
 
-// surface spreads points over the body, in random order. Rounds of one candidate per cell go on until enough of them keep their distance
-// from those before.
+// surface distributes points over the body, in random order. Rounds of one candidate per cell
+// continue until enough candidates keep their distance from the earlier points.
 func surface(body field, points int, seed uint64) []sample {
 	all := cellsOf(body)
 	found := make([]sample, len(all))
@@ -116,7 +119,8 @@ func surface(body field, points int, seed uint64) []sample {
 	return kept.samples
 }
 
-// candidate takes a random place in the cell and projects it onto the surface, if it is near enough.
+// candidate draws a random position in the cell and projects it onto the surface if it is near
+// enough.
 func (c *cell) candidate(round uint64, index int64) (sample, bool) {
 	p := c.corner
 	for axis := range 3 {
@@ -128,7 +132,7 @@ func (c *cell) candidate(round uint64, index int64) (sample, bool) {
 	}
 	g := c.near.gradient(p)
 	steep := g.length()
-	// Where distances are lower bounds, their slope is below 1 by the same factor.
+	// If distances are lower bounds, their slope is below 1 by the same factor.
 	if steep < 0.1 || math.Abs(d) > shell*steep {
 		return sample{}, false
 	}
@@ -144,15 +148,16 @@ func (c *cell) candidate(round uint64, index int64) (sample, bool) {
 	return sample{position: p, normal: g.scale(1 / steep), owner: owner.bone, material: owner.material}, true
 }
 
-// openness compares how far the surface is from a place above the sample with how far it would be from a plane.
+// openness compares the distance of the surface from a position above the sample with the distance
+// of a plane.
 func (c *cell) openness(s *sample) float64 {
 	const above = 0.8 * lightReach
 	d, _ := c.around.distance(s.position.add(s.normal.scale(above)))
 	return min(max(d/above, 0), 1)
 }
 
-// weightedArea estimates the body's surface in square metres, each part times its density: candidates are even in volume, and those that
-// hit fill a shell to both sides of the surface.
+// weightedArea estimates the body's surface in square metres, each part weighted by its density.
+// Candidates are uniform in volume, and hits fill a shell on both sides of the surface.
 func weightedArea(found []sample, hit []bool) float64 {
 	hits := 0
 	for i := range found {

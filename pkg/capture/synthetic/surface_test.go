@@ -20,13 +20,14 @@ func TestSamplesLieOnTheSurface(t *testing.T) {
 			inwards++
 		}
 	}
-	// In a fold another surface may lie before a point.
+	// In a fold, another surface may be in front of a point.
 	if inwards > 15 {
 		t.Errorf("%d of 3000 normals point inwards", inwards)
 	}
 }
 
-// TestCellsHoldTheSurface compares the field that a cell knows with the whole one, and looks for places on the surface without cell.
+// TestCellsHoldTheSurface compares the field of a cell with the complete field, and searches for
+// surface points without a cell.
 func TestCellsHoldTheSurface(t *testing.T) {
 	body := newBody(shortHair)
 	index := map[[3]int]*cell{}
@@ -61,7 +62,12 @@ func TestCellsHoldTheSurface(t *testing.T) {
 		}
 	}
 	if near < 300 || missing > 2*near/1000 || different > 5*near/1000 {
-		t.Errorf("of %d places near the surface, %d have no cell and %d another distance in it", near, missing, different)
+		t.Errorf(
+			"of %d places near the surface, %d have no cell and %d another distance in it",
+			near,
+			missing,
+			different,
+		)
 	}
 }
 
@@ -72,14 +78,18 @@ func TestSamplesKeepTheirDistance(t *testing.T) {
 	if len(samples) != points {
 		t.Fatalf("%d samples, expected %d", len(samples), points)
 	}
-	// 1.9 m² shared by 3,000 points are 25 mm from one to the next, more on clothes, less on the face.
+	// Divided into 3,000 points, 1.9 m² are 25 mm between neighbours, more on clothes, less on the
+	// face.
 	nearest := make([]float64, points)
 	sum := 0.0
 	for i := range samples {
 		nearest[i] = math.Inf(1)
 		for j := range samples {
 			if i != j {
-				nearest[i] = min(nearest[i], samples[i].position.sub(samples[j].position).length()*math.Sqrt(density(samples[i].owner)))
+				nearest[i] = min(
+					nearest[i],
+					samples[i].position.sub(samples[j].position).length()*math.Sqrt(density(samples[i].owner)),
+				)
 			}
 		}
 		sum += nearest[i]
@@ -90,7 +100,7 @@ func TestSamplesKeepTheirDistance(t *testing.T) {
 			clotted++
 		}
 	}
-	// Independent draws would give 18 % (1 - exp(-π/16)).
+	// Independent random points would have 18 % (1 - exp(-π/16)).
 	if clotted > points/50 {
 		t.Errorf("%d of %d points are closer than half of the mean distance to their neighbour", clotted, points)
 	}

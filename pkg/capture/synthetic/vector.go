@@ -26,13 +26,13 @@ var noRotation = quaternion{1}
 
 const degree = math.Pi / 180
 
-// rotation turns by an angle in radians about a unit vector.
+// rotation returns the rotation by an angle in radians about a unit vector.
 func rotation(axis vector, angle float64) quaternion {
 	sin, cos := math.Sincos(angle / 2)
 	return quaternion{cos, axis[0] * sin, axis[1] * sin, axis[2] * sin}
 }
 
-// times applies b first, then a.
+// times returns the rotation b followed by a.
 func (a quaternion) times(b quaternion) quaternion {
 	return quaternion{
 		a[0]*b[0] - a[1]*b[1] - a[2]*b[2] - a[3]*b[3],
@@ -44,10 +44,11 @@ func (a quaternion) times(b quaternion) quaternion {
 
 func (a quaternion) inverse() quaternion { return quaternion{a[0], -a[1], -a[2], -a[3]} }
 
-// mirrored is the same rotation seen in a mirror that swaps left and right.
+// mirrored returns the rotation mirrored between left and right.
 func (a quaternion) mirrored() quaternion { return quaternion{a[0], a[1], -a[2], -a[3]} }
 
-// part is the rotation about the same axis by a part of the angle (spherical interpolation from none).
+// part returns the rotation about the same axis by a fraction of the angle (spherical interpolation
+// from none).
 func (a quaternion) part(w float64) quaternion {
 	if a[0] < 0 {
 		a = quaternion{-a[0], -a[1], -a[2], -a[3]}
@@ -67,7 +68,8 @@ func (a quaternion) apply(v vector) vector {
 	return v.add(t.scale(a[0])).add(u.cross(t))
 }
 
-// turning takes one pair of directions (along, and roughly aside) to another: the frames that the pairs span are laid over each other.
+// turning returns the rotation that maps one pair of directions (along, and roughly aside) to
+// another.
 func turning(fromAlong, fromAside, toAlong, toAside vector) quaternion {
 	swing := between(fromAlong.unit(), toAlong.unit())
 	axis := toAlong.unit()
@@ -76,7 +78,7 @@ func turning(fromAlong, fromAside, toAlong, toAside vector) quaternion {
 	return rotation(axis, math.Atan2(a.cross(b).dot(axis), a.dot(b))).times(swing)
 }
 
-// between is the shortest rotation from one unit vector to another that is not opposite to it.
+// between returns the shortest rotation from one unit vector to another that is not opposite.
 func between(a, b vector) quaternion {
 	c := a.cross(b)
 	q := quaternion{1 + a.dot(b), c[0], c[1], c[2]}
@@ -84,7 +86,7 @@ func between(a, b vector) quaternion {
 	return quaternion{q[0] / n, q[1] / n, q[2] / n, q[3] / n}
 }
 
-// motion is a rigid motion: rotate, then shift.
+// motion is a rigid motion: a rotation followed by a translation.
 type motion struct {
 	turn  quaternion
 	shift vector
@@ -92,20 +94,20 @@ type motion struct {
 
 func (m motion) apply(v vector) vector { return m.turn.apply(v).add(m.shift) }
 
-// about is a rotation about a point.
+// about returns a rotation about a point.
 func about(pivot vector, turn quaternion) motion {
 	return motion{turn: turn, shift: pivot.sub(turn.apply(pivot))}
 }
 
-// after applies b first, then m.
+// after returns the motion b followed by m.
 func (m motion) after(b motion) motion {
 	return motion{turn: m.turn.times(b.turn), shift: m.apply(b.shift)}
 }
 
-// matrix is an affine map for the points: rows of a 3×3 matrix, then the shift.
+// matrix is an affine map for points: the rows of a 3×3 matrix, then the translation.
 type matrix [12]float32
 
-// matrix makes a map that stretches about a centre before it moves.
+// matrix returns the map that stretches about a centre before it moves.
 func (m motion) matrix(centre, stretch vector) matrix {
 	var columns [3]vector
 	for axis := range 3 {

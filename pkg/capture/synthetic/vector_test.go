@@ -10,7 +10,10 @@ func close3(a, b vector) bool { return a.sub(b).length() < 1e-9 }
 
 func TestRotations(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 2))
-	direction := func() vector { return vector{random.NormFloat64(), random.NormFloat64(), random.NormFloat64()}.unit() }
+	direction := func() vector {
+		return vector{random.NormFloat64(), random.NormFloat64(),
+			random.NormFloat64()}.unit()
+	}
 	for range 500 {
 		q, r, v := rotation(direction(), 3*random.Float64()), rotation(direction(), random.Float64()), direction()
 		if !close3(q.times(r).apply(v), q.apply(r.apply(v))) {
@@ -26,7 +29,8 @@ func TestRotations(t *testing.T) {
 			t.Fatal("the mirrored rotation is not what a mirror shows")
 		}
 		pivot, m := direction(), about(direction(), r)
-		if !close3(about(pivot, q).apply(pivot), pivot) || !close3(about(pivot, q).after(m).apply(v), about(pivot, q).apply(m.apply(v))) {
+		if !close3(about(pivot, q).apply(pivot), pivot) ||
+			!close3(about(pivot, q).after(m).apply(v), about(pivot, q).apply(m.apply(v))) {
 			t.Fatal("motions do not compose")
 		}
 		along, aside := direction(), direction()

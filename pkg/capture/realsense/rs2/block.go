@@ -1,14 +1,15 @@
 package rs2
 
-// Block is a step of the library's image processing, with the queue that its results come out of. It works while Process runs.
+// Block is a step of the library's image processing with a queue for its results. It runs inside
+// Process only.
 type Block struct {
 	library *Library
 	handle  uintptr
 	results *Queue
 }
 
-// capacity is how many results a block may leave for one frame that it is given: the synchroniser, which is given frames by themselves, may
-// release several sets at once that waited for a late stream.
+// capacity is the maximum number of results of a block per input frame. The synchroniser receives
+// single frames and may release several sets at once that waited for a late stream.
 const capacity = 16
 
 func (l *Library) newBlock(create func(failed *uintptr) uintptr) (*Block, error) {
@@ -31,10 +32,10 @@ func (l *Library) newBlock(create func(failed *uintptr) uintptr) (*Block, error)
 	return b, nil
 }
 
-// NewSync makes a block that puts images of several streams together by their times, into sets.
+// NewSync makes a block that combines images of several streams into sets by their times.
 func (l *Library) NewSync() (*Block, error) { return l.newBlock(l.symbols.CreateSync) }
 
-// NewAlign makes a block that moves the other images of a set into the view of one stream.
+// NewAlign makes a block that maps the other images of a set to the view of one stream.
 func (l *Library) NewAlign(to Stream) (*Block, error) {
 	return l.newBlock(func(failed *uintptr) uintptr { return l.symbols.CreateAlign(int32(to), failed) })
 }
@@ -42,16 +43,17 @@ func (l *Library) NewAlign(to Stream) (*Block, error) {
 // NewDecimation makes a block that shrinks depth images.
 func (l *Library) NewDecimation() (*Block, error) { return l.newBlock(l.symbols.CreateDecimation) }
 
-// NewSpatial makes a block that smooths depth images and keeps edges.
+// NewSpatial makes a block that smooths depth images and preserves edges.
 func (l *Library) NewSpatial() (*Block, error) { return l.newBlock(l.symbols.CreateSpatial) }
 
 // NewTemporal makes a block that smooths depth over time.
 func (l *Library) NewTemporal() (*Block, error) { return l.newBlock(l.symbols.CreateTemporal) }
 
-// NewHoleFilling makes a block that gives pixels without depth that of a neighbour.
+// NewHoleFilling makes a block that fills pixels without depth from a neighbour.
 func (l *Library) NewHoleFilling() (*Block, error) { return l.newBlock(l.symbols.CreateHoleFilling) }
 
-// NewDisparity makes a block that turns depth into disparity, in which the noise of stereo cameras is even, or back.
+// NewDisparity makes a block that converts depth to disparity, in which the noise of stereo cameras
+// is uniform, or back.
 func (l *Library) NewDisparity(toDisparity bool) (*Block, error) {
 	direction := uint8(0)
 	if toDisparity {
@@ -60,7 +62,7 @@ func (l *Library) NewDisparity(toDisparity bool) (*Block, error) {
 	return l.newBlock(func(failed *uintptr) uintptr { return l.symbols.CreateDisparity(direction, failed) })
 }
 
-// NewPointcloud makes a block that turns a depth image into points.
+// NewPointcloud makes a block that converts a depth image to points.
 func (l *Library) NewPointcloud() (*Block, error) { return l.newBlock(l.symbols.CreatePointcloud) }
 
 // Set changes one of the block's settings.
@@ -70,16 +72,17 @@ func (b *Block) Set(option Option, value float64) error {
 	return b.library.failure(failed)
 }
 
-// Process gives the block a frame, which is the block's from then on. Results are there when it returns.
+// Process passes a frame to the block, which owns the frame afterwards. When it returns, the
+// results are available.
 func (b *Block) Process(f Frame) error {
 	_, err := b.library.call(b.library.symbols.ProcessFrame, b.handle, f.handle)
 	return err
 }
 
-// Result takes a result, or no frame when there is none left.
+// Result returns a result, or no frame if there is none left.
 func (b *Block) Result() (Frame, error) { return b.results.Poll() }
 
-// Close throws away the block and its results.
+// Close frees the block and its results.
 func (b *Block) Close() {
 	b.library.symbols.DeleteBlock(b.handle)
 	b.results.Close()

@@ -2,16 +2,16 @@ package rs2
 
 import "errors"
 
-// Context is the library's view of the cameras that are plugged in.
+// Context is the library's view of the connected cameras.
 type Context struct {
 	library *Library
 	handle  uintptr
 }
 
-// NewContext looks for cameras. It is cheap where there are none, and takes a moment for each.
+// NewContext searches for cameras. This is fast without cameras, and takes a moment for each one.
 func (l *Library) NewContext() (*Context, error) {
 	var failed uintptr
-	// The library refuses programs that were written for a newer version than it is. This package checks what it needs by itself.
+	// The library rejects programs written for a newer version. This package does its own checks.
 	handle := l.symbols.CreateContext(l.api, &failed)
 	if err := l.failure(failed); err != nil {
 		return nil, err
@@ -19,10 +19,10 @@ func (l *Library) NewContext() (*Context, error) {
 	return &Context{l, handle}, nil
 }
 
-// Close forgets the context. Devices that came from it stay valid.
+// Close frees the context. Its devices stay valid.
 func (c *Context) Close() { c.library.symbols.DeleteContext(c.handle) }
 
-// query lists the cameras that are plugged in now. The list is to be deleted.
+// query lists the connected cameras. The caller must delete the list.
 func (c *Context) query() (list uintptr, count int32, err error) {
 	l := c.library
 	var failed uintptr
@@ -38,7 +38,7 @@ func (c *Context) query() (list uintptr, count int32, err error) {
 	return list, count, nil
 }
 
-// Count is the number of cameras that are plugged in now. None of them is opened for that.
+// Count returns the number of connected cameras without opening them.
 func (c *Context) Count() (int, error) {
 	list, count, err := c.query()
 	if err == nil {
@@ -47,7 +47,7 @@ func (c *Context) Count() (int, error) {
 	return int(count), err
 }
 
-// Devices opens every camera that is plugged in now, also those that are open already.
+// Devices opens every connected camera, even if it is already open.
 func (c *Context) Devices() ([]*Device, error) {
 	l := c.library
 	list, count, err := c.query()
@@ -60,7 +60,8 @@ func (c *Context) Devices() ([]*Device, error) {
 	var errs []error
 	for i := range count {
 		handle := l.symbols.CreateDevice(list, i, &failed)
-		// One that was unplugged meanwhile, or that another program holds, does not stand in the way of the others.
+		// A camera that was unplugged meanwhile, or is used by another program, must not block the
+		// others.
 		if err := l.failure(failed); err != nil {
 			errs, failed = append(errs, err), 0
 			continue
@@ -73,16 +74,17 @@ func (c *Context) Devices() ([]*Device, error) {
 	return devices, nil
 }
 
-// Device is a camera, a recording that is played as one, or a camera whose frames are recorded.
+// Device is a camera, a recording played as one, or a camera with its frames being recorded.
 type Device struct {
 	library *Library
 	handle  uintptr
 }
 
-// Close lets go of the device; its sensors must be closed. A recording is complete once its device is closed.
+// Close frees the device. Its sensors must be closed. A recording is complete once its device is
+// closed.
 func (d *Device) Close() { d.library.symbols.DeleteDevice(d.handle) }
 
-// Info is what the device tells about itself, "" where it does not.
+// Info returns information about the device, "" if it has none.
 func (d *Device) Info(info Info) string {
 	l := d.library
 	var failed uintptr
@@ -97,8 +99,8 @@ func (d *Device) Info(info Info) string {
 	return value
 }
 
-// Play opens a recording, of a kind that this version of the library reads. Its frames come as fast as they are taken, none is left out, once
-// its sensors have been started and Resume was called.
+// Play opens a recording in a format that this version of the library reads. Once its sensors are
+// started and Resume was called, all frames are delivered as fast as they are read.
 func (c *Context) Play(file string) (*Device, error) {
 	l := c.library
 	var failed uintptr
@@ -118,21 +120,22 @@ func (c *Context) Play(file string) (*Device, error) {
 	return d, nil
 }
 
-// Resume lets a recording begin: what it has for a sensor that is not started yet is lost. It returns once images have been taken from the sensors'
-// queues, so that it must run beside whoever takes them.
+// Resume starts a recording: frames for a sensor that is not yet started are lost. It returns after
+// images were removed from the sensors' queues, so it must run concurrently with the reader.
 func (d *Device) Resume() error {
 	var failed uintptr
 	d.library.symbols.ResumePlayback(d.handle, &failed)
 	return d.library.failure(failed)
 }
 
-// Ended tells whether a recording's last frame has been handed out.
+// Ended reports whether the last frame of a recording was delivered.
 func (d *Device) Ended() (bool, error) {
 	status, err := d.library.call(d.library.symbols.PlaybackStatus, d.handle)
 	return int32(status) == playbackStopped, err
 }
 
-// Record gives a device that does what this one does and writes every frame to a file. This device must stay open as long.
+// Record returns a device with the function of this one that also writes every frame to a file.
+// This device must stay open meanwhile.
 func (d *Device) Record(file string) (*Device, error) {
 	var failed uintptr
 	handle := d.library.symbols.CreateRecordDevice(d.handle, file, &failed)
@@ -142,7 +145,7 @@ func (d *Device) Record(file string) (*Device, error) {
 	return &Device{d.library, handle}, nil
 }
 
-// Sensors opens the parts of a camera that stream: stereo module, colour camera.
+// Sensors opens the streaming parts of a camera: stereo module, colour camera.
 func (d *Device) Sensors() ([]*Sensor, error) {
 	l := d.library
 	var failed uintptr

@@ -1,18 +1,18 @@
 package rs2
 
-// Stream is what a profile or frame shows.
+// Stream is the kind of images of a profile or frame.
 type Stream int32
 
-// The streams of depth cameras that matter here.
+// These are the streams of depth cameras used here.
 const (
 	Depth Stream = 1
 	Color Stream = 2
 )
 
-// Format is how pixels are laid out.
+// Format is the layout of pixels.
 type Format int32
 
-// Formats of depth (16 bits, little endian) and of colours.
+// These are formats of depth (16 bits, little endian) and of colours.
 const (
 	Z16   Format = 1
 	RGB8  Format = 5
@@ -24,7 +24,8 @@ const (
 // Option is a setting of a sensor or processing block.
 type Option int32
 
-// The length of one unit of depth, and settings of the post-processing filters, whose ranges the library's documentation tells.
+// These are the length of one unit of depth, and settings of the post-processing filters. The
+// library's documentation lists their ranges.
 const (
 	depthUnits        Option = 28
 	FilterMagnitude   Option = 36
@@ -33,10 +34,10 @@ const (
 	HolesFill         Option = 39
 )
 
-// Info is what a device tells about itself.
+// Info selects a piece of information about a device.
 type Info int32
 
-// What is asked for.
+// These are the kinds of information used here.
 const (
 	Name         Info = 0
 	SerialNumber Info = 1
@@ -45,7 +46,8 @@ const (
 // Domain is the clock of a timestamp.
 type Domain int32
 
-// The camera's own clock, the host's clock at arrival, and the camera's clock translated to the host's.
+// These are the camera's own clock, the host's clock at arrival, and the camera's clock translated
+// to the host's.
 const (
 	HardwareClock Domain = 0
 	SystemTime    Domain = 1
@@ -55,7 +57,7 @@ const (
 // Distortion is the model of a lens.
 type Distortion int32
 
-// The models that the library knows.
+// These are the models of the library.
 const (
 	NoDistortion         Distortion = 0
 	ModifiedBrownConrady Distortion = 1
@@ -65,7 +67,8 @@ const (
 	KannalaBrandt4       Distortion = 5
 )
 
-// Intrinsics are the library's description of a lens, laid out as in C. Pixel centres are at whole numbers.
+// Intrinsics is the library's description of a lens, with the layout of C. Pixel centres are at
+// whole numbers.
 type Intrinsics struct {
 	Width, Height int32
 	PPX, PPY      float32 // principal point, in pixels

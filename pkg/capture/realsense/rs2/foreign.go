@@ -4,15 +4,15 @@ package rs2
 
 import "github.com/ebitengine/purego"
 
-// Supported tells whether this program can open libraries at all.
+// Supported reports whether this program can open libraries.
 const Supported = true
 
 const unsupported = ""
 
-// bind makes a Go function of a C function.
+// bind makes a Go function from a C function.
 func bind(function any, address uintptr) { purego.RegisterFunc(function, address) }
 
-// invoke calls a C function of whole numbers and pointers without allocating.
+// invoke calls a C function with integer and pointer arguments without allocating.
 func invoke(address uintptr, arguments []uintptr) uintptr {
 	result, _, _ := purego.SyscallN(address, arguments...)
 	return result

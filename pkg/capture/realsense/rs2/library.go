@@ -1,9 +1,11 @@
-// Package rs2 speaks to librealsense2 through its C API. The library is opened at run time: a program with this package in it starts
-// without the library, and says what to install when it is asked for a camera.
+// Package rs2 calls librealsense2 through its C API. It opens the library at run time: a program
+// with this package starts without the library. The error when opening a camera explains how to
+// install it.
 //
-// Every handle (Context, Device, Sensor, Queue, Block, Frame) stands for an object of the library that somebody must close. A handle belongs
-// to one goroutine at a time; handles of one library may be used by different goroutines at once, as the library allows. The library fills
-// queues on threads of its own, which never enter Go.
+// Every handle (Context, Device, Sensor, Queue, Block, Frame) is an object of the library that must
+// be closed. A handle must be used by one goroutine at a time. Different goroutines may use
+// different handles of one library at once, as the library allows. The library fills queues on its
+// own threads, which never enter Go.
 package rs2
 
 import (
@@ -13,28 +15,30 @@ import (
 	"strings"
 )
 
-// Errors of loading and calling. They are wrapped with the file or function and what was wrong.
+// These are the errors of loading and calling. They are wrapped with the file or function and the
+// cause.
 var (
-	// ErrUnavailable says that there is no library to load, and how to get one.
+	// ErrUnavailable reports that there is no library to load, and how to install one.
 	ErrUnavailable = errors.New("librealsense2 is not available")
-	// ErrVersion says that there is one that this package cannot speak to.
-	ErrVersion = errors.New("librealsense2 is of a version that cannot be used")
-	// ErrCall says that the library refused, in the library's own words.
+	// ErrVersion reports that the library's version is not supported.
+	ErrVersion = errors.New("the version of librealsense2 is not supported")
+	// ErrCall reports an error of the library, with the library's own text.
 	ErrCall = errors.New("librealsense2")
 )
 
 // Version is a version of the library, as three numbers.
 type Version struct{ Major, Minor, Patch int }
 
-// String writes the version as people do.
+// String returns the version in dotted notation.
 func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
 
-// versionOf reads the library's own way of writing versions, 10000·major + 100·minor + patch.
+// versionOf decodes the library's notation of versions, 10000·major + 100·minor + patch.
 func versionOf(number int32) Version {
 	return Version{int(number / 10000), int(number / 100 % 100), int(number % 100)}
 }
 
-// Library is librealsense2, loaded. It is never unloaded: its threads may outlive the last handle.
+// Library is the loaded librealsense2. It is never unloaded: its threads may outlive the last
+// handle.
 type Library struct {
 	handle  uintptr
 	path    string
@@ -43,14 +47,15 @@ type Library struct {
 	symbols symbols
 }
 
-// Path is the file that was loaded.
+// Path returns the loaded file.
 func (l *Library) Path() string { return l.path }
 
-// Version is what the library says that it is.
+// Version returns the version reported by the library.
 func (l *Library) Version() Version { return l.version }
 
-// Load opens the library at a path or, where the path is empty, the one in VOLSFU_REALSENSE_LIBRARY, or where the system keeps its libraries, newest
-// first. Errors are around ErrUnavailable (none found, or none that can be opened) or ErrVersion.
+// Load opens the library at a path. If the path is empty, it uses VOLSFU_REALSENSE_LIBRARY or
+// searches the system's library directories, newest version first. Errors wrap ErrUnavailable (none
+// found, or none that can be opened) or ErrVersion.
 func Load(path string) (*Library, error) {
 	if !Supported {
 		return nil, fmt.Errorf("%w: %s", ErrUnavailable, unsupported)
@@ -67,10 +72,16 @@ func Load(path string) (*Library, error) {
 	if named {
 		return nil, fmt.Errorf("%w: %s", ErrUnavailable, strings.Join(refused, "; "))
 	}
-	return nil, fmt.Errorf("%w: %s; or name its file in %s (looked for %s)", ErrUnavailable, advice(), environment, strings.Join(files, ", "))
+	return nil, fmt.Errorf(
+		"%w: %s; or name its file in %s (looked for %s)",
+		ErrUnavailable,
+		advice(),
+		environment,
+		strings.Join(files, ", "),
+	)
 }
 
-// advice says how people come by the library.
+// advice returns instructions for installing the library.
 func advice() string {
 	switch runtime.GOOS {
 	case "windows":
@@ -81,18 +92,25 @@ func advice() string {
 	return "install the package librealsense2 of RealSense's Debian repository"
 }
 
-// attach finds the functions of an opened library and checks that they mean what this package takes them for.
+// attach resolves the functions of an opened library and checks that their meaning is as expected.
 func attach(path string, handle uintptr) (*Library, error) {
 	l := &Library{handle: handle, path: path}
 	if missing := l.symbols.find(handle); len(missing) > 0 {
 		if l.symbols.GetAPIVersion == nil {
-			return nil, fmt.Errorf("%w: %s does not tell one, it lacks rs2_get_api_version", ErrVersion, path)
+			return nil, fmt.Errorf("%w: %s has no version because it lacks rs2_get_api_version", ErrVersion, path)
 		}
 		number, err := l.apiVersion()
 		if err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%w: %s is %v and lacks %s; expected %s", ErrVersion, path, versionOf(number), strings.Join(missing, ", "), expected)
+		return nil, fmt.Errorf(
+			"%w: %s is %v and lacks %s; expected %s",
+			ErrVersion,
+			path,
+			versionOf(number),
+			strings.Join(missing, ", "),
+			expected,
+		)
 	}
 	number, err := l.apiVersion()
 	if err != nil {
@@ -108,7 +126,8 @@ func attach(path string, handle uintptr) (*Library, error) {
 	return l, nil
 }
 
-// expected names the versions that have every function in symbols. Of these, rs2_try_wait_for_frame is the youngest.
+// expected describes the versions with every function in symbols. The newest of these functions is
+// rs2_try_wait_for_frame.
 const expected = "2.16 or a newer 2.x"
 
 func (l *Library) apiVersion() (int32, error) {
@@ -117,7 +136,7 @@ func (l *Library) apiVersion() (int32, error) {
 	return number, l.failure(failed)
 }
 
-// failure turns the library's error object into an error, nil for none, and frees it.
+// failure converts the library's error object to an error, nil for none, and frees it.
 func (l *Library) failure(object uintptr) error {
 	if object == 0 {
 		return nil

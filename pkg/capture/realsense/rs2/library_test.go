@@ -14,7 +14,7 @@ import (
 func TestLibraryIsAbsent(t *testing.T) {
 	t.Setenv("VOLSFU_REALSENSE_LIBRARY", "")
 	t.Setenv("LD_LIBRARY_PATH", "")
-	if _, err := rs2.Load(""); err != nil { // a computer may well have it
+	if _, err := rs2.Load(""); err != nil { // the library may be installed
 		if !errors.Is(err, rs2.ErrUnavailable) {
 			t.Errorf("got %v", err)
 		}
@@ -50,15 +50,27 @@ func TestLibraryOfAnotherVersion(t *testing.T) {
 	tests := []struct {
 		name string
 		fake rstest.Fake
-		says string // "" works
+		says string // "" means success
 	}{
 		{"newer", rstest.Fake{Version: 29905}, ""},
 		{"oldest", rstest.Fake{Version: 21600}, ""},
-		{"too old", rstest.Fake{Version: 21302, Without: []string{"rs2_try_wait_for_frame"}}, "2.13.2 and lacks rs2_try_wait_for_frame"},
+		{
+			"too old",
+			rstest.Fake{Version: 21302, Without: []string{"rs2_try_wait_for_frame"}},
+			"2.13.2 and lacks rs2_try_wait_for_frame",
+		},
 		{"next major", rstest.Fake{Version: 30001}, "3.0.1, expected 2.16"},
-		{"other numbers", rstest.Fake{Version: 26500, Shift: 1}, `2.65.0 and has "UNKNOWN" where "Depth Units" is expected`},
-		{"another library", rstest.Fake{Without: rs2.Functions()}, "does not tell one"},
-		{"no errors", rstest.Fake{Version: 25901, Without: []string{"rs2_free_error", "rs2_get_error_message"}}, "lacks rs2_get_error_message, rs2_free_error"},
+		{
+			"other numbers",
+			rstest.Fake{Version: 26500, Shift: 1},
+			`2.65.0 and has "UNKNOWN" where "Depth Units" is expected`,
+		},
+		{"another library", rstest.Fake{Without: rs2.Functions()}, "has no version"},
+		{
+			"no errors",
+			rstest.Fake{Version: 25901, Without: []string{"rs2_free_error", "rs2_get_error_message"}},
+			"lacks rs2_get_error_message, rs2_free_error",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -94,12 +106,16 @@ func TestTheLibraryItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer context.Close()
-	if _, err := context.Play(filepath.Join(t.TempDir(), "none.db3")); !errors.Is(err, rs2.ErrCall) || !strings.Contains(err.Error(), "none.db3") {
+	if _, err := context.Play(
+		filepath.Join(t.TempDir(), "none.db3"),
+	); !errors.Is(err, rs2.ErrCall) ||
+		!strings.Contains(err.Error(), "none.db3") {
 		t.Errorf("got %v, expected the library's own words in %v", err, rs2.ErrCall)
 	}
 }
 
-// TestAlignment has a colour camera 50 mm to the right of the depth camera: a wall at 1.5 m moves to the left by 60 · 50 / 1500 = 2 pixels.
+// TestAlignment has a colour camera 50 mm to the right of the depth camera: a wall at 1.5 m moves
+// to the left by 60 · 50 / 1500 = 2 pixels.
 func TestAlignment(t *testing.T) {
 	library := rstest.Library(t)
 	lens := rs2.Intrinsics{Width: 64, Height: 48, PPX: 31.5, PPY: 23.5, FX: 60, FY: 60}
@@ -160,7 +176,8 @@ func TestAlignment(t *testing.T) {
 			for first < 64 && row[2*first] == 0 && row[2*first+1] == 0 {
 				first++
 			}
-			if first != 29 && first != 30 { // the library puts pixels by their corners, which rounding may move by one
+			// the library maps pixels by their corners; rounding may move them by one
+			if first != 29 && first != 30 {
 				t.Errorf("the wall begins at pixel %d, expected 30", first)
 			}
 		}

@@ -1,23 +1,24 @@
 package rs2
 
-// Profile is one way in which a sensor can stream. Its handle lives as long as its sensor.
+// Profile is one mode in which a sensor can stream. Its handle is valid as long as its sensor is
+// open.
 type Profile struct {
 	Stream        Stream
 	Format        Format
 	Index         int // among streams of the same kind
 	FPS           int
-	Width, Height int // in pixels; 0 where the stream is no video
+	Width, Height int // in pixels; 0 if the stream is not video
 	handle        uintptr
 }
 
-// Sensor is a part of a device that streams.
+// Sensor is a streaming part of a device.
 type Sensor struct {
 	library *Library
 	handle  uintptr
-	lists   []uintptr // of profiles, which live as long as their list
+	lists   []uintptr // of profiles, which are valid as long as their list
 }
 
-// Close lets go of the sensor, which must be stopped.
+// Close frees the sensor, which must be stopped.
 func (s *Sensor) Close() {
 	for _, list := range s.lists {
 		s.library.symbols.DeleteStreamProfilesList(list)
@@ -25,7 +26,7 @@ func (s *Sensor) Close() {
 	s.library.symbols.DeleteSensor(s.handle)
 }
 
-// Profiles lists the ways in which the sensor can stream video of depth or colour.
+// Profiles returns the modes in which the sensor can stream video of depth or colour.
 func (s *Sensor) Profiles() ([]Profile, error) {
 	l := s.library
 	var failed uintptr
@@ -67,7 +68,7 @@ func (l *Library) describe(handle uintptr) (Profile, error) {
 	return profile, l.failure(failed)
 }
 
-// kind is a profile without its size. It is asked of every frame, and allocates nothing.
+// kind returns a profile without its size. It is called for every frame and does not allocate.
 func (l *Library) kind(handle uintptr) (Profile, error) {
 	i := invocations.Get().(*invocation)
 	defer invocations.Put(i)
@@ -75,11 +76,13 @@ func (l *Library) kind(handle uintptr) (Profile, error) {
 	_, err := i.call(l, l.symbols.ProfileData, handle,
 		address(&i.out[0]), address(&i.out[1]), address(&i.out[2]), address(&i.out[3]), address(&i.out[4]))
 	return Profile{
-		Stream: Stream(int32(i.out[0])), Format: Format(int32(i.out[1])), Index: int(int32(i.out[2])), FPS: int(int32(i.out[4])), handle: handle,
+		Stream: Stream(
+			int32(i.out[0]),
+		), Format: Format(int32(i.out[1])), Index: int(int32(i.out[2])), FPS: int(int32(i.out[4])), handle: handle,
 	}, err
 }
 
-// Intrinsics describe the lens of a profile. Of a recording or a camera they never change.
+// Intrinsics returns the lens parameters of a profile. They never change for a recording or camera.
 func (l *Library) Intrinsics(p Profile) (Intrinsics, error) {
 	intrinsics := new(Intrinsics)
 	var failed uintptr
@@ -87,14 +90,14 @@ func (l *Library) Intrinsics(p Profile) (Intrinsics, error) {
 	return *intrinsics, l.failure(failed)
 }
 
-// DepthUnit is the length in metres of one unit of a depth sensor's images.
+// DepthUnit returns the length in metres of one unit of a depth sensor's images.
 func (s *Sensor) DepthUnit() (float64, error) {
 	var failed uintptr
 	unit := s.library.symbols.GetOption(s.handle, int32(depthUnits), &failed)
 	return float64(unit), s.library.failure(failed)
 }
 
-// Start opens the sensor with these of its profiles and lets it fill the queue until Stop.
+// Start opens the sensor with the given profiles. Its frames are stored in the queue until Stop.
 func (s *Sensor) Start(profiles []Profile, queue *Queue) error {
 	l := s.library
 	handles := make([]uintptr, len(profiles))
@@ -110,13 +113,14 @@ func (s *Sensor) Start(profiles []Profile, queue *Queue) error {
 	if err := l.failure(failed); err != nil {
 		failed = 0
 		l.symbols.CloseSensor(s.handle, &failed)
-		_ = l.failure(failed) // the first error is the one to tell
+		_ = l.failure(failed) // the first error is the one to return
 		return err
 	}
 	return nil
 }
 
-// Stop ends what Start began. It fails where the camera is gone, and has ended all the same.
+// Stop ends the streaming. If the camera was unplugged, it returns an error, but streaming has
+// ended.
 func (s *Sensor) Stop() error {
 	l := s.library
 	var failed uintptr

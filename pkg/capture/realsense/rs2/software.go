@@ -6,22 +6,31 @@ import (
 	"unsafe"
 )
 
-// softwareSymbols are what a camera in software needs besides. They are looked up when one is made, so that a library without them plays and captures all the same.
+// softwareSymbols are the additional functions for a software camera. They are resolved when such a
+// camera is made, so that a library without them can still play and capture.
 type softwareSymbols struct {
-	CreateDevice       func(failed *uintptr) uintptr                                      `c:"rs2_create_software_device"`
-	AddSensor          func(device uintptr, name string, failed *uintptr) uintptr         `c:"rs2_software_device_add_sensor"`
-	AddVideoStream     func(sensor uintptr, stream videoStream, failed *uintptr) uintptr  `c:"rs2_software_sensor_add_video_stream"`
-	AddReadOnlyOption  func(sensor uintptr, option int32, value float32, failed *uintptr) `c:"rs2_software_sensor_add_read_only_option"`
-	RegisterInfo       func(device uintptr, info int32, value string, failed *uintptr)    `c:"rs2_software_device_register_info"`
-	DeviceOf           func(sensor uintptr, failed *uintptr) uintptr                      `c:"rs2_create_device_from_sensor"`
-	CreateMatcher      func(device uintptr, matcher int32, failed *uintptr)               `c:"rs2_software_device_create_matcher"`
-	RegisterExtrinsics func(from, to uintptr, extrinsics Extrinsics, failed *uintptr)     `c:"rs2_register_extrinsics"`
-	OnVideoFrame       func(sensor uintptr, frame videoFrame, failed *uintptr)            `c:"rs2_software_sensor_on_video_frame"`
-	Malloc             func(size uintptr) uintptr                                         `c:"malloc"`
-	Free               uintptr                                                            `c:"free"`
+	CreateDevice func(failed *uintptr) uintptr `c:"rs2_create_software_device"`
+	AddSensor    func(device uintptr, name string,
+		failed *uintptr) uintptr `c:"rs2_software_device_add_sensor"`
+	AddVideoStream func(sensor uintptr, stream videoStream,
+		failed *uintptr) uintptr `c:"rs2_software_sensor_add_video_stream"`
+	AddReadOnlyOption func(sensor uintptr, option int32, value float32,
+		failed *uintptr) `c:"rs2_software_sensor_add_read_only_option"`
+	RegisterInfo func(device uintptr, info int32, value string,
+		failed *uintptr) `c:"rs2_software_device_register_info"`
+	DeviceOf func(sensor uintptr,
+		failed *uintptr) uintptr `c:"rs2_create_device_from_sensor"`
+	CreateMatcher func(device uintptr, matcher int32,
+		failed *uintptr) `c:"rs2_software_device_create_matcher"`
+	RegisterExtrinsics func(from, to uintptr, extrinsics Extrinsics, failed *uintptr) `c:"rs2_register_extrinsics"`
+	OnVideoFrame       func(sensor uintptr, frame videoFrame,
+		failed *uintptr) `c:"rs2_software_sensor_on_video_frame"`
+	Malloc func(size uintptr) uintptr `c:"malloc"`
+	Free   uintptr                    `c:"free"`
 }
 
-// Extrinsics are where one stream's camera is seen from another's, laid out as in C: rotation by columns, translation in metres, x right, y down, z forward.
+// Extrinsics is the pose of one stream's camera relative to another's, with the layout of C:
+// rotation by columns, translation in metres, x right, y down, z forward.
 type Extrinsics struct {
 	Rotation    [9]float32
 	Translation [3]float32
@@ -33,7 +42,7 @@ type videoStream struct {
 	Intrinsics                                                   Intrinsics
 }
 
-// videoFrame is rs2_software_video_frame. Older libraries do not read the last member.
+// videoFrame is rs2_software_video_frame. Older libraries ignore the last member.
 type videoFrame struct {
 	Pixels, Deleter       uintptr
 	Stride, BytesPerPixel int32
@@ -43,7 +52,8 @@ type videoFrame struct {
 	DepthUnits            float32
 }
 
-// SoftwareCamera is a depth camera whose images the program makes. The library treats it like one that is plugged in.
+// SoftwareCamera is a depth camera with images from the program. The library treats it like a
+// connected camera.
 type SoftwareCamera struct {
 	library      *Library
 	symbols      softwareSymbols
@@ -56,19 +66,19 @@ type softwareStream struct {
 	stride, pixel   int // bytes
 }
 
-// SoftwareSettings describe a camera in software.
+// SoftwareSettings describes a software camera.
 type SoftwareSettings struct {
 	Serial       string
 	FPS          int
 	Depth, Color Intrinsics
 	DepthUnit    float64    // metres
-	ToColor      Extrinsics // from the depth camera's coordinates to the colour camera's
+	ToColor      Extrinsics // from the coordinates of the depth camera to those of the colour camera
 }
 
-// matcherDefault makes the synchroniser go by timestamps.
+// matcherDefault makes the synchroniser use timestamps.
 const matcherDefault = 6
 
-// NewSoftwareCamera makes a camera with images of Z16 and RGB8.
+// NewSoftwareCamera makes a camera with images in Z16 and RGB8.
 func (l *Library) NewSoftwareCamera(s SoftwareSettings) (*SoftwareCamera, error) {
 	c := &SoftwareCamera{library: l, unit: float32(s.DepthUnit)}
 	if missing := c.symbols.find(l.handle); len(missing) > 0 {
@@ -80,7 +90,7 @@ func (l *Library) NewSoftwareCamera(s SoftwareSettings) (*SoftwareCamera, error)
 		return nil, err
 	}
 	device := &Device{l, handle}
-	defer device.Close() // its sensors hold it
+	defer device.Close() // its sensors keep it alive
 	if err := c.furnish(device, s); err != nil {
 		c.Close()
 		return nil, err
@@ -88,7 +98,8 @@ func (l *Library) NewSoftwareCamera(s SoftwareSettings) (*SoftwareCamera, error)
 	return c, nil
 }
 
-// Device opens the camera as programs see it. It may be open several times, and outlives the camera.
+// Device opens the camera as a program would. Several devices may be open; they may outlive the
+// camera.
 func (c *SoftwareCamera) Device() (*Device, error) {
 	var failed uintptr
 	handle := c.symbols.DeviceOf(c.depth.sensor, &failed)
@@ -98,7 +109,7 @@ func (c *SoftwareCamera) Device() (*Device, error) {
 	return &Device{c.library, handle}, nil
 }
 
-// Close lets go of the camera. Its images go nowhere from then on.
+// Close frees the camera. Later images are dropped.
 func (c *SoftwareCamera) Close() {
 	for _, s := range []softwareStream{c.depth, c.color} {
 		if s.sensor != 0 {
@@ -135,7 +146,15 @@ func (c *SoftwareCamera) furnish(device *Device, s SoftwareSettings) error {
 	return c.library.failure(failed)
 }
 
-func (c *SoftwareCamera) addStream(device *Device, name string, stream Stream, format Format, pixel int, lens Intrinsics, fps int) (softwareStream, error) {
+func (c *SoftwareCamera) addStream(
+	device *Device,
+	name string,
+	stream Stream,
+	format Format,
+	pixel int,
+	lens Intrinsics,
+	fps int,
+) (softwareStream, error) {
 	var failed uintptr
 	sensor := c.symbols.AddSensor(device.handle, name, &failed)
 	if err := c.library.failure(failed); err != nil {
@@ -149,8 +168,8 @@ func (c *SoftwareCamera) addStream(device *Device, name string, stream Stream, f
 	return made, c.library.failure(failed)
 }
 
-// Show hands the images of one instant to whoever has started the camera's sensors; without such a one they are dropped. The
-// timestamp is in milliseconds of the domain's clock.
+// Show delivers the images of one instant to the started sensors of the camera; without such
+// sensors they are dropped. The timestamp is in milliseconds of the domain's clock.
 func (c *SoftwareCamera) Show(number int, timestamp float64, domain Domain, depth []uint16, color [][3]uint8) error {
 	if err := show(c, c.depth, number, timestamp, domain, depth); err != nil {
 		return err
@@ -160,7 +179,7 @@ func (c *SoftwareCamera) Show(number int, timestamp float64, domain Domain, dept
 
 func show[T any](c *SoftwareCamera, s softwareStream, number int, timestamp float64, domain Domain, pixels []T) error {
 	size := len(pixels) * int(unsafe.Sizeof(pixels[0]))
-	// The library frees the memory once nobody holds the frame.
+	// The library frees the memory after the last release of the frame.
 	copied := c.symbols.Malloc(uintptr(size))
 	copy(memory[T](copied, len(pixels)), pixels)
 	var failed uintptr

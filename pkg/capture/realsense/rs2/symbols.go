@@ -8,8 +8,9 @@ import (
 	"unsafe"
 )
 
-// symbols are the functions of the C API, by the names in their tags. Handles are addresses. Functions that are called for every frame are kept
-// as addresses and called through Library.call, which allocates nothing; the others are Go functions.
+// symbols are the functions of the C API, named by their tags. Handles are addresses. Functions
+// that are called for every frame are addresses for Library.call, which does not allocate; the
+// others are Go functions.
 type symbols struct {
 	GetAPIVersion      func(failed *uintptr) int32                              `c:"rs2_get_api_version"`
 	GetErrorMessage    func(object uintptr) string                              `c:"rs2_get_error_message"`
@@ -43,34 +44,42 @@ type symbols struct {
 	StartQueue       func(sensor, queue uintptr, failed *uintptr)                          `c:"rs2_start_queue"`
 	StopSensor       func(sensor uintptr, failed *uintptr)                                 `c:"rs2_stop"`
 
-	GetStreamProfiles        func(sensor uintptr, failed *uintptr) uintptr                  `c:"rs2_get_stream_profiles"`
-	GetStreamProfilesCount   func(list uintptr, failed *uintptr) int32                      `c:"rs2_get_stream_profiles_count"`
-	GetStreamProfile         func(list uintptr, index int32, failed *uintptr) uintptr       `c:"rs2_get_stream_profile"`
-	DeleteStreamProfilesList func(list uintptr)                                             `c:"rs2_delete_stream_profiles_list"`
-	GetVideoStreamResolution func(profile uintptr, width, height *int32, failed *uintptr)   `c:"rs2_get_video_stream_resolution"`
-	GetVideoStreamIntrinsics func(profile uintptr, intrinsics *Intrinsics, failed *uintptr) `c:"rs2_get_video_stream_intrinsics"`
+	GetStreamProfiles func(sensor uintptr,
+		failed *uintptr) uintptr `c:"rs2_get_stream_profiles"`
+	GetStreamProfilesCount func(list uintptr,
+		failed *uintptr) int32 `c:"rs2_get_stream_profiles_count"`
+	GetStreamProfile         func(list uintptr, index int32, failed *uintptr) uintptr `c:"rs2_get_stream_profile"`
+	DeleteStreamProfilesList func(list uintptr)                                       `c:"rs2_delete_stream_profiles_list"`
+	GetVideoStreamResolution func(profile uintptr, width, height *int32,
+		failed *uintptr) `c:"rs2_get_video_stream_resolution"`
+	GetVideoStreamIntrinsics func(profile uintptr, intrinsics *Intrinsics,
+		failed *uintptr) `c:"rs2_get_video_stream_intrinsics"`
 
-	CreateFrameQueue     func(capacity int32, failed *uintptr) uintptr                       `c:"rs2_create_frame_queue"`
-	DeleteFrameQueue     func(queue uintptr)                                                 `c:"rs2_delete_frame_queue"`
-	CreateSync           func(failed *uintptr) uintptr                                       `c:"rs2_create_sync_processing_block"`
-	CreateAlign          func(stream int32, failed *uintptr) uintptr                         `c:"rs2_create_align"`
-	CreateDecimation     func(failed *uintptr) uintptr                                       `c:"rs2_create_decimation_filter_block"`
-	CreateSpatial        func(failed *uintptr) uintptr                                       `c:"rs2_create_spatial_filter_block"`
-	CreateTemporal       func(failed *uintptr) uintptr                                       `c:"rs2_create_temporal_filter_block"`
-	CreateHoleFilling    func(failed *uintptr) uintptr                                       `c:"rs2_create_hole_filling_filter_block"`
-	CreateDisparity      func(toDisparity uint8, failed *uintptr) uintptr                    `c:"rs2_create_disparity_transform_block"`
-	CreatePointcloud     func(failed *uintptr) uintptr                                       `c:"rs2_create_pointcloud"`
-	StartProcessingQueue func(block, queue uintptr, failed *uintptr)                         `c:"rs2_start_processing_queue"`
-	DeleteBlock          func(block uintptr)                                                 `c:"rs2_delete_processing_block"`
-	SetOption            func(options uintptr, option int32, value float32, failed *uintptr) `c:"rs2_set_option"`
+	CreateFrameQueue func(capacity int32,
+		failed *uintptr) uintptr `c:"rs2_create_frame_queue"`
+	DeleteFrameQueue  func(queue uintptr)                         `c:"rs2_delete_frame_queue"`
+	CreateSync        func(failed *uintptr) uintptr               `c:"rs2_create_sync_processing_block"`
+	CreateAlign       func(stream int32, failed *uintptr) uintptr `c:"rs2_create_align"`
+	CreateDecimation  func(failed *uintptr) uintptr               `c:"rs2_create_decimation_filter_block"`
+	CreateSpatial     func(failed *uintptr) uintptr               `c:"rs2_create_spatial_filter_block"`
+	CreateTemporal    func(failed *uintptr) uintptr               `c:"rs2_create_temporal_filter_block"`
+	CreateHoleFilling func(failed *uintptr) uintptr               `c:"rs2_create_hole_filling_filter_block"`
+	CreateDisparity   func(toDisparity uint8,
+		failed *uintptr) uintptr `c:"rs2_create_disparity_transform_block"`
+	CreatePointcloud     func(failed *uintptr) uintptr `c:"rs2_create_pointcloud"`
+	StartProcessingQueue func(block, queue uintptr,
+		failed *uintptr) `c:"rs2_start_processing_queue"`
+	DeleteBlock func(block uintptr)                                                 `c:"rs2_delete_processing_block"`
+	SetOption   func(options uintptr, option int32, value float32, failed *uintptr) `c:"rs2_set_option"`
 
-	AddPlayback        func(context uintptr, file string, failed *uintptr) uintptr `c:"rs2_context_add_device"`
-	SetRealTime        func(device uintptr, realTime int32, failed *uintptr)       `c:"rs2_playback_device_set_real_time"`
-	PausePlayback      func(device uintptr, failed *uintptr)                       `c:"rs2_playback_device_pause"`
-	ResumePlayback     func(device uintptr, failed *uintptr)                       `c:"rs2_playback_device_resume"`
-	CreateRecordDevice func(device uintptr, file string, failed *uintptr) uintptr  `c:"rs2_create_record_device"`
+	AddPlayback func(context uintptr, file string, failed *uintptr) uintptr `c:"rs2_context_add_device"`
+	SetRealTime func(device uintptr, realTime int32,
+		failed *uintptr) `c:"rs2_playback_device_set_real_time"`
+	PausePlayback      func(device uintptr, failed *uintptr)                      `c:"rs2_playback_device_pause"`
+	ResumePlayback     func(device uintptr, failed *uintptr)                      `c:"rs2_playback_device_resume"`
+	CreateRecordDevice func(device uintptr, file string, failed *uintptr) uintptr `c:"rs2_create_record_device"`
 
-	// A function that returns a floating-point number cannot be called by its address.
+	// A function with a floating-point result cannot be called by its address.
 	GetTimestamp func(frame uintptr, failed *uintptr) float64 `c:"rs2_get_frame_timestamp"`
 
 	TryWaitForFrame  uintptr `c:"rs2_try_wait_for_frame"`
@@ -92,7 +101,7 @@ type symbols struct {
 	FrameVertices    uintptr `c:"rs2_get_frame_vertices"`
 }
 
-// find looks every function up and returns the names of those that the library lacks.
+// find resolves every function and returns the names of missing ones.
 func (s *symbols) find(library uintptr) (missing []string) {
 	return find(reflect.ValueOf(s).Elem(), library)
 }
@@ -117,8 +126,9 @@ func find(table reflect.Value, library uintptr) (missing []string) {
 	return missing
 }
 
-// checkNames asks the library what it calls the numbers that this package passes to it and gets from it. Its enumerations have only
-// grown at their ends so far; where that changes, a camera would be told something else than what was meant.
+// checkNames compares the names of the enumeration values used here with the library's names. So
+// far, the enumerations have only grown at the end. If a later version changes that, cameras would
+// receive wrong settings.
 func (l *Library) checkNames() error {
 	checks := []struct {
 		name  func(int32) string
@@ -151,13 +161,21 @@ func (l *Library) checkNames() error {
 	}
 	for _, check := range checks {
 		if got := check.name(check.value); !strings.EqualFold(got, check.want) {
-			return fmt.Errorf("%w: %s is %v and has %q where %q is expected", ErrVersion, l.path, l.version, got, check.want)
+			return fmt.Errorf(
+				"%w: %s is %v and has %q where %q is expected",
+				ErrVersion,
+				l.path,
+				l.version,
+				got,
+				check.want,
+			)
 		}
 	}
 	return nil
 }
 
-// invocation is the memory of one call: C must not be given addresses of a goroutine's stack, which moves.
+// invocation is the memory of one call. C must not receive addresses on a goroutine's stack, which
+// can move.
 type invocation struct {
 	arguments [8]uintptr
 	failed    uintptr
@@ -166,10 +184,11 @@ type invocation struct {
 
 var invocations = sync.Pool{New: func() any { return new(invocation) }}
 
-// address is where C finds or leaves a value. The invocation stays where it is and is kept alive by its user until it is put back.
+// address returns the address of a value for C. The invocation does not move. Its user keeps it
+// alive until it is returned to the pool.
 func address[T any](value *T) uintptr { return uintptr(unsafe.Pointer(value)) }
 
-// call calls a function whose last parameter is the place of an error object.
+// call calls a function whose last parameter is the address of an error object.
 func (l *Library) call(function uintptr, arguments ...uintptr) (uintptr, error) {
 	i := invocations.Get().(*invocation)
 	defer invocations.Put(i)
@@ -187,7 +206,7 @@ func (i *invocation) call(l *Library, function uintptr, arguments ...uintptr) (u
 	return result, nil
 }
 
-// Functions are the names of the C functions that a library must have.
+// Functions returns the names of the C functions that a library must have.
 func Functions() []string {
 	var names []string
 	table := reflect.TypeFor[symbols]()

@@ -8,8 +8,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Points plays a recording and has the library align depth to colour and make points of it, frame by frame: nothing else touches them but for the
-// turn of y and z into those of clouds.
+// Points plays a recording and uses the library to align depth to colour and to compute points,
+// frame by frame. Only y and z are converted afterwards, to the axes of clouds.
 func Points(t testing.TB, library *rs2.Library, path string) []pointcloud.Cloud {
 	t.Helper()
 	context, err := library.NewContext()
@@ -23,7 +23,8 @@ func Points(t testing.TB, library *rs2.Library, path string) []pointcloud.Cloud 
 	}
 	defer device.Close()
 	blocks := make([]*rs2.Block, 3)
-	for i, make := range []func() (*rs2.Block, error){library.NewSync, func() (*rs2.Block, error) { return library.NewAlign(rs2.Color) }, library.NewPointcloud} {
+	for i, make := range []func() (*rs2.Block, error){library.NewSync,
+		func() (*rs2.Block, error) { return library.NewAlign(rs2.Color) }, library.NewPointcloud} {
 		if blocks[i], err = make(); err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,8 @@ func Points(t testing.TB, library *rs2.Library, path string) []pointcloud.Cloud 
 		switch {
 		case err != nil:
 			t.Fatal(err)
-		case !frame.Valid() && ended && len(clouds) > 0: // before it begins, a recording looks as if it had ended
+		// before its first image, a recording also reports its end
+		case !frame.Valid() && ended && len(clouds) > 0:
 			if err := <-resumed; err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +62,7 @@ func Points(t testing.TB, library *rs2.Library, path string) []pointcloud.Cloud 
 	}
 }
 
-// sets makes points of the sets that the synchroniser has ready.
+// sets computes points of the available sets of the synchroniser.
 func sets(t testing.TB, blocks []*rs2.Block) []pointcloud.Cloud {
 	t.Helper()
 	var clouds []pointcloud.Cloud
@@ -89,7 +91,7 @@ func result(t testing.TB, block *rs2.Block) rs2.Frame {
 	return frame
 }
 
-// points makes a cloud of an aligned set.
+// points makes a cloud from an aligned set.
 func points(t testing.TB, set rs2.Frame, block *rs2.Block) pointcloud.Cloud {
 	t.Helper()
 	defer set.Release()

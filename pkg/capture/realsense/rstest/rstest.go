@@ -1,5 +1,6 @@
-// Package rstest is for tests with librealsense and without a camera: it finds the library, feeds cameras in software with what a real
-// person looked like to a depth camera, records them, and lets the library alone make points of a recording.
+// Package rstest supports tests that use librealsense without a camera: it finds the library, feeds
+// software cameras with recorded depth images of a real person, records them, and lets the library
+// alone compute the points of a recording.
 package rstest
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/rgbd"
 )
 
-// root is the module's folder.
+// root returns the module's folder.
 func root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -29,7 +30,7 @@ func root(t testing.TB) string {
 	return ""
 }
 
-// needLoader skips the test where no library can be opened.
+// needLoader skips the test if this program cannot open libraries.
 func needLoader(t testing.TB) {
 	t.Helper()
 	if !rs2.Supported {
@@ -37,7 +38,7 @@ func needLoader(t testing.TB) {
 	}
 }
 
-// LibraryFile is the library's file, or skips the test where there is none.
+// LibraryFile returns the library's file, or skips the test if there is none.
 func LibraryFile(t testing.TB) string {
 	t.Helper()
 	needLoader(t)
@@ -46,12 +47,16 @@ func LibraryFile(t testing.TB) string {
 		path = filepath.Join(root(t), ".tools", "lib", "librealsense2.so")
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("skipped: librealsense not found at %s; make deps installs it for tests on Linux, or set VOLSFU_REALSENSE_LIBRARY", path)
+		t.Skipf(
+			"skipped: librealsense not found at %s; make deps installs it for tests on Linux, or set "+
+				"VOLSFU_REALSENSE_LIBRARY",
+			path,
+		)
 	}
 	return path
 }
 
-// Library loads the library, or skips the test where there is none.
+// Library loads the library, or skips the test if there is none.
 func Library(t testing.TB) *rs2.Library {
 	t.Helper()
 	library, err := rs2.Load(LibraryFile(t))
@@ -61,14 +66,15 @@ func Library(t testing.TB) *rs2.Library {
 	return library
 }
 
-// Scene is what a camera in software sees.
+// Scene is the image sequence of a software camera.
 type Scene struct {
 	Camera depth.Camera
 	FPS    int
 	Images []depth.Image
 }
 
-// Person is the first frames of a recording of a real person at 24 fps, 512x424, or skips the test where the test data are not there.
+// Person returns the first frames of a recording of a real person at 24 fps, 512x424, or skips the
+// test if the test data are missing.
 func Person(t testing.TB, frames int) Scene {
 	t.Helper()
 	data := os.Getenv("VOLSFU_TESTDATA")
@@ -96,12 +102,22 @@ func Person(t testing.TB, frames int) Scene {
 	return scene
 }
 
-// Wall is a grey wall that fills the picture of a small camera, nearer with every image by a millimetre.
+// Wall returns a grey wall that fills the picture of a small camera. With every image it is one
+// millimetre nearer.
 func Wall(frames int) Scene {
 	const width, height = 64, 48
 	scene := Scene{
-		Camera: depth.Camera{Name: "456", Width: width, Height: height, FX: 60, FY: 60, CX: 31.5, CY: 23.5, Unit: 0.001},
-		FPS:    30,
+		Camera: depth.Camera{
+			Name:   "456",
+			Width:  width,
+			Height: height,
+			FX:     60,
+			FY:     60,
+			CX:     31.5,
+			CY:     23.5,
+			Unit:   0.001,
+		},
+		FPS: 30,
 	}
 	for i := range frames {
 		image := depth.Image{Depth: make([]uint16, width*height), Colors: make([][3]uint8, width*height)}
@@ -114,8 +130,9 @@ func Wall(frames int) Scene {
 	return scene
 }
 
-// Plug makes a camera that sees the scene. Its depth and colour images are from one place, a quarter of a pixel apart: the library would put the
-// corners of pixels of the same size exactly between two pixels, where rounding makes gaps.
+// Plug makes a camera for the scene. Its depth and colour cameras are at the same position, a
+// quarter of a pixel apart: otherwise the library would map the corners of pixels of the same size
+// exactly between two pixels, and rounding would cause gaps.
 func (s Scene) Plug(t testing.TB, library *rs2.Library) *rs2.SoftwareCamera {
 	t.Helper()
 	c := &s.Camera
@@ -136,7 +153,8 @@ func (s Scene) Plug(t testing.TB, library *rs2.Library) *rs2.SoftwareCamera {
 	return camera
 }
 
-// Show lets the camera see an image of the scene, as taken at a time in milliseconds of the domain's clock. Images come round again.
+// Show feeds the camera with an image of the scene, with a time in milliseconds of the domain's
+// clock. The images repeat.
 func (s Scene) Show(t testing.TB, camera *rs2.SoftwareCamera, number int, stamp float64, domain rs2.Domain) {
 	t.Helper()
 	image := s.Images[number%len(s.Images)]
@@ -145,8 +163,9 @@ func (s Scene) Show(t testing.TB, camera *rs2.SoftwareCamera, number int, stamp 
 	}
 }
 
-// Record makes a recording of the scene, whose images begin at a stamp in milliseconds: 0, or a time in our days. The library takes cameras in software
-// to have begun at 0 and computes their frame rate from that, which its synchroniser goes by unless it comes to less than a thousandth.
+// Record makes a recording of the scene. Its images start at a stamp in milliseconds: 0, or a
+// current time. The library assumes that software cameras started at 0 and derives their frame rate
+// from that. Its synchroniser uses this rate unless it is below a thousandth.
 func (s Scene) Record(t testing.TB, library *rs2.Library, path string, begin float64) {
 	t.Helper()
 	camera := s.Plug(t, library)
@@ -164,7 +183,7 @@ func (s Scene) Record(t testing.TB, library *rs2.Library, path string, begin flo
 	queue, sensors := start(t, library, recorder)
 	for i := range s.Images {
 		s.Show(t, camera, i, begin+float64(i)*1000/float64(s.FPS), rs2.SystemTime)
-		// The recorder writes on a thread of its own, before it hands frames on.
+		// The recorder writes on its own thread before it passes frames on.
 		for range 2 {
 			wait(t, queue).Release()
 		}
@@ -172,7 +191,7 @@ func (s Scene) Record(t testing.TB, library *rs2.Library, path string, begin flo
 	stop(sensors, queue)
 }
 
-// patience is for how long a test waits for what must come.
+// patience is the time limit for expected events in tests.
 const patience = 20 * time.Second
 
 func wait(t testing.TB, queue *rs2.Queue) rs2.Frame {
@@ -184,7 +203,7 @@ func wait(t testing.TB, queue *rs2.Queue) rs2.Frame {
 	return frame
 }
 
-// start starts everything that a device has.
+// start starts all sensors of a device.
 func start(t testing.TB, library *rs2.Library, device *rs2.Device) (*rs2.Queue, []*rs2.Sensor) {
 	t.Helper()
 	queue, err := library.NewQueue(16)
@@ -215,7 +234,8 @@ func stop(sensors []*rs2.Sensor, queue *rs2.Queue) {
 	queue.Close()
 }
 
-// Set shows images until the library has put two together, and returns the set. The device is started for that, and stopped.
+// Set shows images until the library has combined two into a set, and returns the set. It starts
+// the device for that and stops it.
 func Set(t testing.TB, library *rs2.Library, device *rs2.Device, show func(number int) error) rs2.Frame {
 	t.Helper()
 	queue, sensors := start(t, library, device)
