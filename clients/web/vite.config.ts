@@ -1,21 +1,21 @@
 import { defineConfig } from "vitest/config";
 
-// Everything is addressed relative to the page, so that the server may stand behind any path of a proxy.
+// All addresses are relative to the page, so that the server may be behind any path of a proxy.
 export default defineConfig({
   base: "./",
   build: {
     target: "es2022",
     outDir: "dist/site",
     emptyOutDir: true,
-    // Scripts in data: addresses are forbidden by the server's content security policy.
+    // The server's content security policy forbids scripts in data: addresses.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rollupOptions: { input: { viewer: "index.html", console: "console/index.html" } },
     chunkSizeWarningLimit: 900,
   },
   worker: { format: "es" },
-  // Unit tests only: what runs in a browser is driven by Go (test/browser).
+  // Unit tests only: Go controls tests in browsers (test/browser).
   test: { include: ["test/unit/**/*.test.ts"] },
-  // Draco's loader asks for these where it runs in Node, which it does not.
+  // Draco's loader imports these in Node, which is not used here.
   resolve: { alias: [{ find: /^(node:)?(fs|path)$/, replacement: "/src/decode/absent.ts" }] },
 });

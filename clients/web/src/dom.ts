@@ -1,4 +1,4 @@
-// Elements in a few words.
+// Short functions for elements.
 
 type Child = Node | string | undefined;
 
@@ -16,7 +16,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** The element of the page with that id. */
+/** Returns the element of the page with that id. */
 export function byId<T extends HTMLElement>(id: string): T {
   const element = document.getElementById(id);
   if (!element) {
@@ -25,12 +25,12 @@ export function byId<T extends HTMLElement>(id: string): T {
   return element as T;
 }
 
-/** A rate as people read it. */
+/** Formats a rate. */
 export function bitrate(bps: number): string {
   return bps >= 1e6 ? `${(bps / 1e6).toFixed(bps >= 1e8 ? 0 : 1)} Mbit/s` : `${Math.round(bps / 1e3)} kbit/s`;
 }
 
-/** Milliseconds as people read them, and how far they may be off, where they may. */
+/** Formats milliseconds, with the error bound if there is one. */
 export function milliseconds(ms: number, bound = 0): string {
   const digits = (v: number): string => v.toFixed(Math.abs(v) < 10 ? 1 : 0);
   return Number.isFinite(ms) ? `${digits(ms)}${bound > 0 ? ` ± ${digits(bound)}` : ""} ms` : "–";

@@ -1,8 +1,10 @@
-// Brings elements on the page up to date in place: what has not changed is left alone, so that the focus, a press of a button and a selection outlive it.
+// Updates elements of the page in place: unchanged elements are kept, so that the focus, a button
+// press and a selection survive.
 
 /**
- * Makes the children of a parent like those given. Listeners stand on what stays; what is new has those of its own. Children that name what they are about (data-key) become
- * those that name the same, so that somebody who comes or goes before them does not give them to another.
+ * Makes the children of a parent equal to the given ones. Kept elements keep their listeners; new
+ * ones have their own. Children with a key (data-key) are matched by it, so that insertions and
+ * removals before them do not assign them to another key.
  */
 export function morph(parent: Element, children: readonly Node[]): void {
   const keys = new Set(children.map(keyOf));
@@ -25,12 +27,12 @@ export function morph(parent: Element, children: readonly Node[]): void {
   }
 }
 
-/** What a child is about, where it says so. */
+/** Returns the key of a child, if it has one. */
 function keyOf(node: Node): string | undefined {
   return node instanceof HTMLElement ? node.dataset["key"] : undefined;
 }
 
-/** Makes a node like another, where they are of one kind. */
+/** Makes a node equal to another one of the same kind. Returns false for other kinds. */
 function update(before: Node, next: Node): boolean {
   if (before.nodeType !== next.nodeType || before.nodeName !== next.nodeName) {
     return false;

@@ -1,11 +1,12 @@
-// What a token says of its bearer. Only the server can tell whether that is true; a page needs to know which names it must not contradict.
+// The claims of a token about its bearer. Only the server can verify them; a page reads the names
+// that it must not contradict.
 
 export interface Claims {
   identity: string;
   room: string;
 }
 
-/** Reads the names that a JSON Web Token is bound to, empty where it leaves the choice, or is none. */
+/** Returns the names bound by a JSON Web Token, empty if it leaves the choice or is not a token. */
 export function claimsOf(token: string): Claims {
   try {
     const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");

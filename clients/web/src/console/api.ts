@@ -1,4 +1,4 @@
-// The operators' interface: a stream of snapshots, and what can be done.
+// The client of the operators' interface: a stream of snapshots, and actions.
 
 import type { Snapshot } from "./state";
 
@@ -25,7 +25,7 @@ async function checked(response: Response): Promise<Response> {
   try {
     message = ((await response.json()) as { error: string }).error;
   } catch {
-    // Some proxy's own words; the status says enough.
+    // The body is from a proxy; the status is sufficient.
   }
   throw new Refused(response.status, message);
 }

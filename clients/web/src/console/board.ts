@@ -1,4 +1,5 @@
-// The page of the console: figures of the server, then room by room who is there, and who is sent what and why.
+// The page of the console: figures of the server, then the participants of each room with the
+// qualities that they receive and the reasons.
 
 import { bitrate, h, milliseconds } from "../dom";
 import { morph } from "../morph";
@@ -31,7 +32,7 @@ export class Board {
     stop.addEventListener("click", () => this.confirm("Take nobody new, and end the server when all have gone?", () => drain(this.token())));
     this.element.append(h("header", { class: "board-head" }, h("h1", {}, "volsfu"), this.head, stop), this.figures, this.rooms);
     this.element.hidden = true;
-    // One listener for all buttons of the rooms, which come and go.
+    // One listener serves all buttons of the rooms, since rooms are added and removed.
     this.rooms.addEventListener("click", (event) => {
       const button = event.target instanceof Element ? event.target.closest("button") : null;
       if (button) {
@@ -148,7 +149,10 @@ export class Board {
     return parts;
   }
 
-  /** Who is sent which quality of which tile, and why: a line for each publication, a mark for each tile. */
+  /**
+   * The quality of each tile for each receiver, with the reason: a line for each publication, a
+   * mark for each tile.
+   */
   private slots(room: RoomState, r: ReceptionState): HTMLElement {
     const byPublication = new Map<string, SlotState[]>();
     for (const s of r.slots) {
@@ -203,7 +207,7 @@ function chip(s: SlotState, names: readonly string[]): HTMLElement {
   );
 }
 
-/** What a publisher sends: a rate for each tile and quality, or that it pauses. */
+/** The output of a publisher: a rate for each tile and quality, or that it pauses. */
 function tracks(p: PublicationState): HTMLElement {
   const head = h("tr", {}, h("th", { scope: "col" }, "Tile"), ...p.qualities.map((q, i) => h("th", { scope: "col" }, q || String(i))));
   const rows = p.rates_bps.map((rates, tile) =>

@@ -1,4 +1,4 @@
-// The console: what goes on in a server, and what to do about it.
+// The console: shows the activity of a server and offers actions.
 
 import "../style.css";
 import "./console.css";
@@ -6,7 +6,7 @@ import { byId, h } from "../dom";
 import { follow, Refused } from "./api";
 import { Board } from "./board";
 
-/** How long the console waits before it asks again after the stream broke. */
+/** The delay before a new request after the stream broke. */
 const retryAfter = 2000;
 
 function start(): void {

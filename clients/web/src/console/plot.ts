@@ -1,8 +1,8 @@
-// Lines over the last minutes, as SVG.
+// Line charts of the last minutes, as SVG.
 
 export interface Series {
   name: string;
-  /** A class of the stylesheet, which colours the line. */
+  /** A class of the stylesheet with the colour of the line. */
   class: string;
   values: readonly number[];
 }
@@ -21,7 +21,7 @@ function svg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<st
   return element;
 }
 
-/** The smallest of 1, 2 and 5 times a power of ten that is at least so much. */
+/** Returns the smallest of 1, 2 and 5 times a power of ten that is at least the value. */
 export function ceiling(value: number): number {
   if (!(value > 0)) {
     return 1;
@@ -30,7 +30,7 @@ export function ceiling(value: number): number {
   return (([1, 2, 5, 10].find((m) => m * power >= value * 0.999999) ?? 10) * power);
 }
 
-/** Draws series that share their seconds; the last one is now. */
+/** Draws series with common times in seconds; the last time is now. */
 export function plot(title: string, seconds: readonly number[], series: readonly Series[], unit: (value: number) => string): SVGSVGElement {
   const now = seconds.at(-1) ?? 0;
   const top = ceiling(Math.max(...series.flatMap((s) => [...s.values]), 0));

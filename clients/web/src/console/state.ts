@@ -1,4 +1,4 @@
-// What the operators' interface says, as openapi.yaml describes it.
+// The data of the operators' interface, as described by openapi.yaml.
 
 export interface Traffic {
   packets: number;
@@ -99,7 +99,7 @@ export interface Snapshot {
 
 const keptSamples = 300;
 
-/** The history of every receiver: what the server told at first, and what came since. */
+/** The history of every receiver: the server's initial history and all later snapshots. */
 export class Histories {
   private readonly byReceiver = new Map<string, Sample[]>();
 
@@ -134,7 +134,7 @@ export class Histories {
   }
 }
 
-/** What passed in the second between two snapshots. */
+/** The changes in the second between two snapshots. */
 export class Rates {
   private before: ServerState | undefined;
   receivedBps = 0;

@@ -1,2 +1,2 @@
-// Stands in for modules of Node that a package names and never uses in a browser.
+// Replaces Node modules that a package imports but never uses in a browser.
 export default {};

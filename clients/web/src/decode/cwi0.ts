@@ -3,7 +3,7 @@ import { boundPoints, DecodeError, type Decoder, type PointPool, type Points } f
 const headerBytes = 32;
 const pointBytes = 16;
 
-/** Decodes "cwi0": VR2Gather's points without compression; see docs/payload.md. */
+/** Decodes "cwi0", VR2Gather's uncompressed points; see docs/payload.md. */
 export const cwi0 = {
   announced(data: Uint8Array): number {
     if (data.length < headerBytes || String.fromCharCode(...data.subarray(0, 4)) !== "cpcd") {
@@ -17,7 +17,10 @@ export const cwi0 = {
     return boundPoints("cwi0", body / pointBytes, data.length);
   },
 
-  /** Leaves out points whose place is no number, so that there may be fewer than announced. */
+  /**
+   * Omits points with a coordinate that is not a number, so there may be fewer points than
+   * announced.
+   */
   decode(data: Uint8Array, pool: PointPool): Points {
     const points = pool.take(cwi0.announced(data));
     const view = new DataView(data.buffer, data.byteOffset, data.byteLength);

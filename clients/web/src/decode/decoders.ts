@@ -7,7 +7,7 @@ import { DecodeError, type Decoder } from "./points";
 import { raw } from "./raw";
 import { Zstd } from "./zstd";
 
-/** Decoders of what a cloud may be coded by as a whole, by the four characters that name their codec in frames. */
+/** Loads the decoders for a whole cloud, by the four characters of their codec in frames. */
 export async function loadInnerDecoders(): Promise<ReadonlyMap<string, Decoder>> {
   const draco = await loadDraco();
   const plain = new Map<string, Decoder>([
@@ -20,19 +20,19 @@ export async function loadInnerDecoders(): Promise<ReadonlyMap<string, Decoder>>
   return new Map<string, Decoder>([...plain, ["labl", new Labels(plain)]]);
 }
 
-/** All decoders. Parts of a frame are decoded at once where there are helpers. */
+/** Loads all decoders. Parts of a frame are decoded in parallel if there are helpers. */
 export async function loadDecoders(helpers: Helpers): Promise<ReadonlyMap<string, Decoder>> {
   const inner = await loadInnerDecoders();
   return new Map<string, Decoder>([...inner, ["part", new Parts(inner, helpers)]]);
 }
 
-/** What codecs are that are known, and that pages do not decode. */
+/** Known codecs that pages do not decode. */
 const known: Record<string, string> = {
   cwi1: "VR2Gather's compressed points; have its publisher send cwi0",
   drcm: "triangle meshes of Draco",
 };
 
-/** Finds the decoder of a codec, or throws what a person is told. */
+/** Returns the decoder of a codec, or throws an error with a message for the user. */
 export function decoderOf(decoders: ReadonlyMap<string, Decoder>, codec: string): Decoder {
   const decoder = decoders.get(codec);
   if (!decoder) {

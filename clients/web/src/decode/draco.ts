@@ -4,12 +4,14 @@ import { parseDracoHead } from "./dracohead";
 import { DecodeError, type Decoder, type PointPool, type Points, whiten } from "./points";
 
 /**
- * The heap that an instance of Draco may keep from frame to frame. The memory of WebAssembly never shrinks, so that an instance with a larger heap is given up. It is
- * four times the 16 MiB that an instance begins with: frames of up to 1.2 million points, of about 40 bytes each while they are decoded, keep their instance.
+ * The maximum heap that an instance of Draco may keep between frames. WebAssembly memory never
+ * shrinks, so an instance with a larger heap is discarded. The limit is four times the initial 16
+ * MiB: instances remain for frames of up to 1.2 million points, at about 40 bytes each during
+ * decoding.
  */
 const keptHeap = 64 << 20;
 
-/** Loads Draco's WebAssembly, and gives a decoder of "drco" that uses it. */
+/** Loads Draco's WebAssembly and returns a decoder of "drco". */
 export async function loadDraco(): Promise<Draco> {
   const response = await fetch(wasmURL);
   if (!response.ok) {
@@ -20,19 +22,22 @@ export async function loadDraco(): Promise<Draco> {
   return draco;
 }
 
-/** Decodes "drco". A frame whose head announces more than its bytes can carry never gets to Draco. */
+/**
+ * Decodes "drco". A frame that announces more points than its bytes can contain is rejected before
+ * Draco reads it.
+ */
 export class Draco implements Decoder {
-  /** The instance that decodes, undefined once one was given up. */
+  /** The instance for decoding, undefined after one was discarded. */
   private instance: Instance | undefined;
 
   constructor(private readonly wasm: WebAssembly.Module) {}
 
-  /** What the heap takes, in bytes. */
+  /** The size of the heap in bytes. */
   get heap(): number {
     return this.instance?.heap ?? 0;
   }
 
-  /** Makes an instance of Draco where there is none. */
+  /** Makes an instance of Draco if there is none. */
   async prepare(): Promise<Instance> {
     return (this.instance ??= new Instance(await instantiate(this.wasm)));
   }
@@ -50,7 +55,7 @@ export class Draco implements Decoder {
       if (error instanceof DecodeError) {
         throw error;
       }
-      // Draco ended in the middle: its heap is in no known state.
+      // Draco was interrupted, so the state of its heap is unknown.
       this.instance = undefined;
       throw new DecodeError(`draco: the decoder ended with "${error instanceof Error ? error.message : String(error)}"`);
     } finally {
@@ -72,10 +77,10 @@ async function instantiate(wasm: WebAssembly.Module): Promise<DecoderModule> {
   });
 }
 
-/** Draco with a heap of its own. */
+/** Draco with its own heap. */
 class Instance {
   private readonly decoder: DracoDecoder;
-  /** Memory of the module that attributes are copied to, and its size. */
+  /** Memory of the module for copies of attributes, and its size. */
   private scratch = 0;
   private room = 0;
 

@@ -1,5 +1,6 @@
-// What a point cloud of Draco's bit stream 2.3 begins with (google.github.io/draco/spec, sections 3 to 5), as far as pages accept it: what encoders of "drco" write
-// (pkg/codec/draco, frame.go). Numbers are little-endian.
+// The start of a point cloud in Draco's bit stream 2.3 (google.github.io/draco/spec, sections 3 to
+// 5), in the forms that pages accept: those of encoders of "drco" (pkg/codec/draco, frame.go).
+// Numbers are little-endian.
 
 import { boundPoints, DecodeError } from "./points";
 
@@ -7,7 +8,9 @@ import { boundPoints, DecodeError } from "./points";
 const begin = [0x44, 0x52, 0x41, 0x43, 0x4f, 2, 3, 0];
 const methodSequential = 0;
 const methodTree = 1;
-/** What comes before the number of points: the begin, the encoder's method, and flags of two bytes. */
+/**
+ * The bytes before the number of points: the begin, the encoder's method, and flags of two bytes.
+ */
 const pointsOffset = begin.length + 3;
 /** Type, data type and components of positions (three floats) and colours (three bytes). */
 const attributes = [[0, 9, 3], [2, 2, 3]];
@@ -17,10 +20,13 @@ const idBytes = 5;
 const sequenceCoders = [2, 1];
 /** The highest level of a tree. */
 const mostLevel = 6;
-/** Behind the points: least position, range, bits. */
+/** After the points: minimum position, range, bits. */
 const trailerBytes = 17;
 
-/** Gives the number of points that a frame announces. Throws a DecodeError for other forms of Draco, and for more points than boundPoints allows. */
+/**
+ * Returns the number of points that a frame announces. Throws a DecodeError for other forms of
+ * Draco, and for more points than boundPoints allows.
+ */
 export function parseDracoHead(data: Uint8Array): number {
   const refuse = (found: string): DecodeError => new DecodeError(`draco: ${found}`);
   if (data.length < pointsOffset + 6 + trailerBytes) {
@@ -55,7 +61,7 @@ export function parseDracoHead(data: Uint8Array): number {
   return points;
 }
 
-/** Gives where the unique id at a place ends. */
+/** Returns the end of the unique id at a position. */
 function behindID(data: Uint8Array, at: number): number {
   for (let i = at; i < at + idBytes; i++) {
     if (i < data.length && data[i]! < 0x80) {

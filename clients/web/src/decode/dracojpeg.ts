@@ -2,7 +2,10 @@ import { checkImage, tablesOf } from "./jpeg";
 import { DecodeError, type Decoder, type PointPool, type Points } from "./points";
 
 const headerBytes = 5;
-/** Colours stand in squares of 16×16 pixels, at most 16 in a row; in a square they follow a Hilbert curve. */
+/**
+ * Colours are in squares of 16×16 pixels, at most 16 in a row; in a square they follow a Hilbert
+ * curve.
+ */
 const edge = 16;
 const squarePoints = edge * edge;
 const mostAcross = 16;
@@ -27,7 +30,10 @@ const curve = Uint8Array.from({ length: squarePoints }, (_, i) => {
   return y * edge + x;
 });
 
-/** Decodes "drcj": geometry by Draco, and colours as a JPEG image in the order of its points; see package pkg/codec/dracojpeg. */
+/**
+ * Decodes "drcj": geometry by Draco, and colours as a JPEG image in the order of the points; see
+ * package pkg/codec/dracojpeg.
+ */
 export class DracoJPEG implements Decoder {
   private readonly tables = new Map<number, Uint8Array>();
   private canvas: OffscreenCanvas | undefined;
@@ -60,7 +66,7 @@ export class DracoJPEG implements Decoder {
     return points;
   }
 
-  /** Takes the colours from an image that checkImage has passed. */
+  /** Reads the colours from an image that passed checkImage. */
   private async paint(points: Points, image: Uint8Array, { quality, across, width, height }: Image): Promise<void> {
     const pixels = await this.pixels(image, quality, width, height);
     for (let i = 0; i < points.count; i++) {
@@ -74,7 +80,7 @@ export class DracoJPEG implements Decoder {
     }
   }
 
-  /** Has the browser decode an image, with the tables that it leaves out put in front. */
+  /** Decodes an image with the browser, after adding the omitted tables. */
   private async pixels(image: Uint8Array, quality: number, width: number, height: number): Promise<Uint8ClampedArray> {
     let tables = this.tables.get(quality);
     if (!tables) {
@@ -92,7 +98,10 @@ export class DracoJPEG implements Decoder {
     }
   }
 
-  /** Takes luma and chroma as they are in the image, where the browser gives them. Chroma then belongs to four points each, and is not smoothed across others that lie elsewhere. */
+  /**
+   * Returns luma and chroma of the image if the browser offers these. A chroma value then applies
+   * to exactly four points, without interpolation with other points that are elsewhere.
+   */
   private async planes(file: Uint8Array<ArrayBuffer>, width: number, height: number): Promise<Uint8ClampedArray | undefined> {
     if (typeof ImageDecoder === "undefined") {
       return undefined;
@@ -116,7 +125,7 @@ export class DracoJPEG implements Decoder {
     }
   }
 
-  /** Makes red, green and blue of luma and chroma (JFIF, ITU-T T.871 section 7). */
+  /** Converts luma and chroma to red, green and blue (JFIF, ITU-T T.871 section 7). */
   private convert(width: number, height: number): Uint8ClampedArray {
     const { yuv } = this;
     const luma = width * height;
@@ -149,7 +158,7 @@ export class DracoJPEG implements Decoder {
   }
 }
 
-/** An image of so many pixels, with so many squares in a row. */
+/** The size of an image in pixels and in squares per row. */
 interface Image {
   quality: number;
   across: number;
@@ -157,14 +166,17 @@ interface Image {
   height: number;
 }
 
-/** Gives the squares and the pixels of the image of so many points. 4,194,304 points, the most that a frame has, are 256×16,384 pixels. */
+/**
+ * Returns the squares and pixels of the image for a number of points. The maximum of a frame,
+ * 4,194,304 points, has 256×16,384 pixels.
+ */
 function layoutOf(count: number): Omit<Image, "quality"> {
   const squares = Math.ceil(count / squarePoints);
   const across = Math.min(squares, mostAcross);
   return { across, width: across * edge, height: Math.ceil(squares / across) * edge };
 }
 
-/** Takes a frame apart. */
+/** Splits a frame into its parts. */
 function split(data: Uint8Array): { geometry: Uint8Array; quality: number; image: Uint8Array } {
   if (data.length < headerBytes) {
     throw new DecodeError(`draco+jpeg: ${data.length} bytes, expected at least ${headerBytes}`);

@@ -1,4 +1,5 @@
-// What frames of "raw1" and "zstd" begin with: how many points there are, and on which grid (pkg/codec, Head). Numbers are little-endian.
+// The start of frames of "raw1" and "zstd": the number of points and the grid (pkg/codec, Head).
+// Numbers are little-endian.
 
 import { DecodeError, type Points } from "./points";
 
@@ -8,7 +9,7 @@ export interface Head {
   count: number;
   bits: number;
   colorless: boolean;
-  /** The corner of the box that positions are counted from, in metres, and the step of the grid. */
+  /** The corner of the box that is the origin of positions, in metres, and the step of the grid. */
   low: [number, number, number];
   step: number;
 }
@@ -31,7 +32,7 @@ export function parseHead(codec: string, data: Uint8Array): Head {
   return { count: view.getUint32(0, true), bits, colorless: view.getUint8(29) === 1, low, step: Math.fround(range / (2 ** bits - 1)) };
 }
 
-/** Puts a point of the grid at a place in the points: so many steps along each axis. */
+/** Stores a point of the grid, given in steps along each axis. */
 export function place(points: Points, i: number, { low, step }: Head, x: number, y: number, z: number): void {
   points.positions[3 * i] = Math.fround(x * step) + low[0];
   points.positions[3 * i + 1] = Math.fround(y * step) + low[1];

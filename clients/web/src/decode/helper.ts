@@ -9,7 +9,7 @@ declare const self: DedicatedWorkerGlobalScope;
 
 const decoders = loadInnerDecoders();
 const pool = new PointPool();
-/** Decoders keep working memory: parts are decoded one after the other. */
+/** Decoders keep working memory, so parts are decoded one at a time. */
 let tail: Promise<void> = Promise.resolve();
 
 function report(message: HelperReport, transfer: Transferable[] = []): void {

@@ -1,12 +1,12 @@
-// Workers of a worker: they decode parts of a frame while it decodes one itself.
+// Helper workers of a decoding worker: they decode parts of a frame in parallel with it.
 
 import type { Helpers } from "./parts";
 import type { Points } from "./points";
 
-/** What a helper is told. */
+/** Messages to a helper. */
 export type HelperOrder = { type: "decode"; job: number; codec: string; data: Uint8Array } | { type: "recycle"; points: Points };
 
-/** What a helper answers. */
+/** Messages from a helper. */
 export type HelperReport = { job: number; points: Points } | { job: number; message: string };
 
 interface Waiting {
@@ -15,7 +15,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** Helpers that are started when the first part is there for them. */
+/** Helpers that start with their first part. */
 export class HelperWorkers implements Helpers {
   private most: number;
   private readonly workers: Worker[] = [];
@@ -23,11 +23,12 @@ export class HelperWorkers implements Helpers {
   private job = 0;
 
   constructor() {
-    // One core is left to the page, one is this worker's own. There is one helper at least: where cores are few, they take turns.
+    // One core is for the page and one for this worker. There is at least one helper, even with few
+    // cores.
     this.most = Math.min(3, Math.max(1, (navigator.hardwareConcurrency || 2) - 2));
   }
 
-  /** How many there may be: fewer once some have failed. */
+  /** The maximum number of helpers; it decreases when some fail. */
   get count(): number {
     return this.most;
   }
@@ -37,14 +38,15 @@ export class HelperWorkers implements Helpers {
     return new Promise((resolve, reject) => {
       const worker = this.worker(helper);
       this.waiting.set(job, { worker, resolve, reject });
-      // The frame's memory stays here: only a copy of the part goes.
+      // The frame's memory remains here: the helper receives a copy of the part.
       const part = data.slice();
       tell(worker, { type: "decode", job, codec, data: part }, [part.buffer]);
     });
   }
 
   give(helper: number, points: Points): void {
-    // Where helpers have failed since, another one has the number, whose memory it becomes, or none.
+    // After failures of helpers, the number may be that of another helper, which then receives the
+    // memory, or of none.
     const worker = this.workers[helper];
     if (worker) {
       tell(worker, { type: "recycle", points }, [points.positions.buffer, points.colors.buffer]);
@@ -71,7 +73,10 @@ export class HelperWorkers implements Helpers {
     return worker;
   }
 
-  /** Goes on without a helper: a page that was open while its server was upgraded asks for files that are no more. */
+  /**
+   * Continues without a helper. A page that was open during an upgrade of its server requests files
+   * that no longer exist.
+   */
   private failed(worker: Worker, message: string): void {
     const at = this.workers.indexOf(worker);
     if (at < 0) {

@@ -1,4 +1,5 @@
-// The JPEG images of "drcj": the tables that they leave out, since both sides know them (Rec. ITU-T T.81, annex K), and what they may be.
+// The JPEG images of "drcj": the omitted tables, which both sides know (Rec. ITU-T T.81, annex K),
+// and the permitted forms.
 
 import { DecodeError } from "./points";
 
@@ -11,7 +12,10 @@ const quantisation = [
   [17, 18, 18, 24, 21, 24, 47, 26, 26, 47, 99, 66, 56, 66, ...new Array<number>(50).fill(99)],
 ] as const;
 
-/** Codes of differences and coefficients (tables K.3 to K.6): the class and number of a table, how many codes there are of each length, and what they mean. */
+/**
+ * Codes of differences and coefficients (tables K.3 to K.6): the class and number of a table, the
+ * number of codes of each length, and their values.
+ */
 const codes = [
   ["00", "00010501010101010100000000000000", "000102030405060708090a0b"],
   [
@@ -49,7 +53,10 @@ const firstRestart = 0xd0;
 const lastRestart = 0xd7;
 const application = 0xe0;
 const comment = 0xfe;
-/** The length of a frame's segment with three components: 8 bytes, and 3 for each. That of a scan's: 6, and 2 for each. */
+/**
+ * The length of a frame's segment with three components: 8 bytes, and 3 for each. A scan's segment
+ * has 6, and 2 for each.
+ */
 const frameBytes = 17;
 const scanBytes = 12;
 
@@ -63,7 +70,10 @@ export function tablesOf(quality: number): Uint8Array {
   ]);
 }
 
-/** Segments that may stand before and behind the scan: tables, restart intervals, and what applications and people note down. */
+/**
+ * Reports whether a segment may be before or after the scan: tables, restart intervals, and
+ * metadata.
+ */
 function isOther(marker: number): boolean {
   return marker === defineQuantisation || marker === defineCodes || marker === restartInterval || marker === comment || (marker >= application && marker < application + 16);
 }
@@ -72,9 +82,11 @@ function isOther(marker: number): boolean {
 const sampling = [0x22, 0x11, 0x11];
 
 /**
- * Checks that an image is of the one kind that encoders of "drcj" make, before a browser sees it: baseline with 8 bits, three components with halved chroma in one scan, and
- * exactly so many pixels. A decoder needs no more memory for it than for its pixels, and goes through them once: progressive images and those of several scans have it keep all
- * coefficients and go through all of them for each scan. Throws a DecodeError.
+ * Checks, before the browser decodes it, that an image has the single form that encoders of "drcj"
+ * produce: baseline with 8 bits, three components with halved chroma in one scan, and the exact
+ * number of pixels. Such an image needs memory for its pixels only, and one pass. For progressive
+ * images and several scans, a decoder would keep all coefficients and process all of them for each
+ * scan. Throws a DecodeError.
  */
 export function checkImage(image: Uint8Array, width: number, height: number): void {
   const expected = `expected a baseline image of ${width}×${height} pixels with three components and halved chroma in one scan`;
@@ -127,7 +139,10 @@ function isWholeScan(scan: Uint8Array, frame: Uint8Array): boolean {
   return scan.length === scanBytes - 2 && scan[0] === sampling.length && named && scan[7] === 0 && scan[8] === 63 && scan[9] === 0;
 }
 
-/** Gives where the coded data of a scan ends: at a marker that is no restart. A zero behind ff says that ff is data, and more of ff may come before a marker (T.81, B.1.1). */
+/**
+ * Returns the end of the coded data of a scan: at a marker other than a restart. A zero after ff
+ * means that ff is data, and several ff may precede a marker (T.81, B.1.1).
+ */
 function behindData(image: Uint8Array, from: number): number {
   for (let at = image.indexOf(0xff, from); at >= 0; at = image.indexOf(0xff, at + 1)) {
     const next = image[at + 1];

@@ -1,10 +1,13 @@
 import { boundPoints, DecodeError, type Decoder, type PointPool, type Points } from "./points";
 
 const headerBytes = 13;
-/** What there may be beside points: labels, cameras, or both. */
+/** The values that may accompany points: labels, cameras, or both. */
 const mostBeside = 3;
 
-/** Decodes the points of "labl": a cloud in another codec, and beside it labels and cameras, of which pages show nothing; see package pkg/codec/labels. */
+/**
+ * Decodes the points of "labl": a cloud in another codec with labels and cameras, which pages do
+ * not show; see package pkg/codec/labels.
+ */
 export class Labels implements Decoder {
   constructor(private readonly inner: ReadonlyMap<string, Decoder>) {}
 
@@ -22,7 +25,7 @@ export class Labels implements Decoder {
     return points;
   }
 
-  /** Reads the head, and holds what the points' own head announces against it. */
+  /** Reads the head and compares it with the head of the points. */
   private parse(data: Uint8Array): { decoder: Decoder; inner: Uint8Array; count: number } {
     if (data.length < headerBytes) {
       throw new DecodeError(`labels: ${data.length} bytes, expected at least ${headerBytes}`);

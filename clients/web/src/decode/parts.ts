@@ -4,16 +4,19 @@ const headerBytes = 8;
 const sizeBytes = 8;
 const mostParts = 64;
 
-/** Decodes parts elsewhere, at the same time. */
+/** Decodes parts in parallel elsewhere. */
 export interface Helpers {
-  /** How many work at once. */
+  /** The number of helpers. */
   readonly count: number;
   decode(helper: number, codec: string, data: Uint8Array): Promise<Points>;
-  /** Gives points back that a helper has made. */
+  /** Returns points that a helper made to that helper. */
   give(helper: number, points: Points): void;
 }
 
-/** Decodes "part": a cloud in parts of another codec, which are decoded at once where there are helpers; see package pkg/codec/parts. */
+/**
+ * Decodes "part": a cloud in parts of another codec, which are decoded in parallel if there are
+ * helpers; see package pkg/codec/parts.
+ */
 export class Parts implements Decoder {
   constructor(
     private readonly inner: ReadonlyMap<string, Decoder>,
@@ -34,9 +37,10 @@ export class Parts implements Decoder {
     const whole = pool.take(total);
     let from = 0;
     let at = headerBytes + sizes.length * sizeBytes;
-    // Decoders keep working memory: parts that stay here are decoded one after the other.
+    // Decoders keep working memory, so the local parts are decoded one at a time.
     let own: Promise<unknown> = Promise.resolve();
-    // What a part that fails leaves to the others is waited for, too: the next frame finds decoders at rest.
+    // After a failure of one part, the others are still awaited, so that no decoder is busy at the
+    // next frame.
     const outcomes = await Promise.allSettled(sizes.map(async ({ points, bytes }, i) => {
       const offset = from;
       const part = data.subarray(at, at + bytes);
@@ -72,8 +76,9 @@ export class Parts implements Decoder {
 }
 
 /**
- * Checks that no part's own head announces more points than the frame's head says. 64 parts of a few bytes could otherwise hold 65,536 points each, and all of them
- * would be decoded before their numbers are found wrong.
+ * Checks that the heads of the parts announce no more points than the frame's head. Otherwise 64
+ * parts of a few bytes could each announce 65,536 points, and all would be decoded before the
+ * mismatch was detected.
  */
 function checkParts(decoder: Decoder, data: Uint8Array, sizes: { points: number; bytes: number }[]): void {
   let at = headerBytes + sizes.length * sizeBytes;
@@ -86,7 +91,7 @@ function checkParts(decoder: Decoder, data: Uint8Array, sizes: { points: number;
   });
 }
 
-/** Reads the head, and holds the frame's length against it. */
+/** Reads the head and compares the frame's length with it. */
 function parse(data: Uint8Array): { codec: string; sizes: { points: number; bytes: number }[]; total: number } {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const count = data.length < headerBytes ? 0 : view.getUint32(4, true);

@@ -1,8 +1,8 @@
-// Decoded points, and what turns a frame's data into them.
+// Decoded points, and the interface of decoders.
 
 export class DecodeError extends Error {}
 
-/** Points of one tile. The arrays may be longer than the points take. */
+/** Points of one tile. The arrays may be longer than necessary. */
 export interface Points {
   count: number;
   /** x, y, z in metres for each point. */
@@ -11,11 +11,11 @@ export interface Points {
   colors: Uint8Array<ArrayBuffer>;
 }
 
-/** Where decoders put points: arrays that are used again and again, grown when a frame needs more. */
+/** Arrays for decoders. They are reused, and replaced by larger ones when a frame needs more. */
 export class PointPool {
   private free: Points[] = [];
 
-  /** Gives arrays with room for so many points. */
+  /** Returns arrays with room for the given number of points. */
   take(count: number): Points {
     const at = this.free.findIndex((p) => p.positions.length >= 3 * count);
     const found = at < 0 ? undefined : this.free.splice(at, 1)[0];
@@ -23,7 +23,8 @@ export class PointPool {
       found.count = count;
       return found;
     }
-    // A quarter more than asked for, so that frames that vary in size find room. One that is too small goes, lest the pool grows with every new size.
+    // The arrays are a quarter larger than requested, so that frames of varying size fit. Arrays
+    // that are too small are removed, so that the pool does not grow with every new size.
     this.free.shift();
     const room = Math.ceil(count * 1.25) + 64;
     return { count, positions: new Float32Array(3 * room), colors: new Uint8Array(3 * room) };
@@ -34,22 +35,33 @@ export class PointPool {
   }
 }
 
-/** Makes points of a frame. All errors are DecodeErrors that say what is wrong and what was expected. */
+/**
+ * Decodes the points of a frame. All errors are DecodeErrors with the cause and the expected value.
+ */
 export interface Decoder {
-  /** Gives the number of points that a frame announces, once boundPoints allows as many. It reads the head alone: nothing is allocated for the points. */
+  /**
+   * Returns the number of points that a frame announces if boundPoints allows it. It reads only the
+   * head and allocates nothing for the points.
+   */
   announced(data: Uint8Array): number;
   decode(data: Uint8Array, pool: PointPool): Points | Promise<Points>;
 }
 
 const white = 255;
 
-/** The most points of a frame: 4,194,304 of 15 bytes each are 63 MB. */
+/** The maximum number of points of a frame: 4,194,304 of 15 bytes each are 63 MB. */
 const maxPoints = 1 << 22;
-/** What a frame may hold whatever its size, and for each of its bytes: points that coincide cost next to nothing (docs/codec.md, "Bounds"). */
+/**
+ * The permitted points independent of the size of a frame, and per byte: points at equal positions
+ * need almost no bytes (docs/codec.md, "Bounds").
+ */
 const freePoints = 65_536;
 const pointsPerByte = 64;
 
-/** Checks the number of points that a frame of so many bytes announces, and gives it. It is called before anything is allocated for the points. */
+/**
+ * Checks the number of points that a frame announces against its bytes, and returns it. It must be
+ * called before memory for the points is allocated.
+ */
 export function boundPoints(codec: string, count: number, bytes: number): number {
   const most = Math.min(maxPoints, freePoints + pointsPerByte * bytes);
   if (count < 1 || count > most) {
@@ -58,7 +70,7 @@ export function boundPoints(codec: string, count: number, bytes: number): number
   return count;
 }
 
-/** Gives points that have no colours white ones. */
+/** Makes all points white. */
 export function whiten(p: Points): void {
   p.colors.fill(white, 0, 3 * p.count);
 }

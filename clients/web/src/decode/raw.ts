@@ -31,7 +31,7 @@ export const raw = {
   },
 } satisfies Decoder;
 
-/** Reads the head, with the bytes of a coordinate, and holds the frame's length against it. */
+/** Reads the head with the bytes per coordinate, and compares the frame's length with it. */
 function parse(data: Uint8Array): Head & { width: number } {
   const head = parseHead("raw", data);
   const count = boundPoints("raw", head.count, data.length);

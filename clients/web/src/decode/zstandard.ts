@@ -1,17 +1,21 @@
-// Zstandard frames (RFC 8878). The decoder writes into an array of the size that the caller expects. Every loop ends with the bytes of the frame or with the room of
-// that array, so that a frame costs no more than what it may hold.
+// Zstandard frames (RFC 8878). The decoder writes to an array of the size that the caller expects.
+// Every loop ends with the bytes of the frame or at the end of that array, which bounds the time
+// for a frame by its permitted content.
 
 export class ZstandardError extends Error {}
 
-/** The most that a block holds, compressed or not (RFC 8878 section 3.1.1.2.4). */
+/** The maximum content of a block, compressed or not (RFC 8878 section 3.1.1.2.4). */
 const mostBlockBytes = 131_072;
 const magic = 0xfd2fb528;
 /** The longest code of a Huffman table, in bits (RFC 8878 section 4.2.1). */
 const mostHuffmanBits = 11;
-/** The accuracy of the table of Huffman weights, at most (RFC 8878 section 4.2.1.2). */
+/** The maximum accuracy of the table of Huffman weights (RFC 8878 section 4.2.1.2). */
 const weightsAccuracy = 6;
 
-/** A table of finite state entropy (RFC 8878 section 4.1): of each state, the symbol, how many bits lead to the next state, and from where these count. */
+/**
+ * A table of finite state entropy (RFC 8878 section 4.1): for each state, the symbol, the number of
+ * bits for the next state, and the base of that state.
+ */
 interface EntropyTable {
   accuracy: number;
   symbols: Uint8Array;
@@ -19,14 +23,20 @@ interface EntropyTable {
   bases: Uint16Array;
 }
 
-/** A table of Huffman codes: of each number of `bits` bits, the symbol that begins with these bits, and the length of its code. */
+/**
+ * A table of Huffman codes: for each number of `bits` bits, the symbol with this prefix, and the
+ * length of its code.
+ */
 interface HuffmanTable {
   bits: number;
   symbols: Uint8Array;
   lengths: Uint8Array;
 }
 
-/** The codes of one part of a sequence (RFC 8878 section 3.1.1.3.2.1): what each code adds up from, its extra bits, and the tables. */
+/**
+ * The codes of one part of a sequence (RFC 8878 section 3.1.1.3.2.1): the base value of each code,
+ * its extra bits, and the tables.
+ */
 interface CodeKind {
   name: string;
   bases: Uint32Array;
@@ -35,7 +45,10 @@ interface CodeKind {
   standard: EntropyTable;
 }
 
-/** Bits that are read from the last byte back to the first. What is beyond the first byte reads as zeros, and leaves `left` negative. */
+/**
+ * Reads bits from the last byte back to the first. Beyond the first byte, the bits are zeros, and
+ * `left` becomes negative.
+ */
 class BackwardBits {
   left: number;
 
@@ -51,13 +64,13 @@ class BackwardBits {
     this.left = 8 * (end - begin) - Math.clz32(last << 24) - 1;
   }
 
-  /** Gives the next bits, up to 24, and leaves them there. */
+  /** Returns the next bits, up to 24, without consuming them. */
   peek(count: number): number {
     const at = this.left - count;
     return at >= 0 ? this.at(at, count) : this.left > 0 ? this.at(0, this.left) << -at : 0;
   }
 
-  /** Takes the next bits, up to 31. */
+  /** Consumes and returns the next bits, up to 31. */
   read(count: number): number {
     if (count > 24) {
       const high = this.read(count - 16);
@@ -76,7 +89,10 @@ class BackwardBits {
   }
 }
 
-/** Makes a table from the probabilities of symbols, of which -1 is "less than one" (RFC 8878 section 4.1.1). */
+/**
+ * Makes a table from the probabilities of symbols; -1 means "less than one" (RFC 8878 section
+ * 4.1.1).
+ */
 function entropyTable(accuracy: number, probabilities: readonly number[]): EntropyTable {
   const size = 1 << accuracy;
   const table = { accuracy, symbols: new Uint8Array(size), bits: new Uint8Array(size), bases: new Uint16Array(size) };
@@ -107,7 +123,7 @@ function entropyTable(accuracy: number, probabilities: readonly number[]): Entro
   return table;
 }
 
-/** A table that has one symbol, which takes no bits. */
+/** Makes a table with one symbol, which needs no bits. */
 function constantTable(symbol: number): EntropyTable {
   return { accuracy: 0, symbols: Uint8Array.of(symbol), bits: Uint8Array.of(0), bases: Uint16Array.of(0) };
 }
@@ -126,27 +142,39 @@ const zeros = (count: number): number[] => new Array<number>(count).fill(0);
 const ones = (count: number): number[] => new Array<number>(count).fill(1);
 const rare = (count: number): number[] => new Array<number>(count).fill(-1);
 
-/** Codes, and the probabilities that they have in tables that are not sent (RFC 8878 sections 3.1.1.3.2.1 and 3.1.1.3.2.2). */
+/**
+ * Codes, and their probabilities in the predefined tables (RFC 8878 sections 3.1.1.3.2.1 and
+ * 3.1.1.3.2.2).
+ */
 const literalLengths = codeKind("literals", [...zeros(16), 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], 0, 9, 6, [
   4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, ...rare(4),
 ]);
 const matchLengths = codeKind("matches", [...zeros(32), 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], 3, 9, 6, [
   1, 4, 3, 2, 2, 2, 2, 2, 2, ...ones(37), ...rare(7),
 ]);
-/** An offset's code is the number of its extra bits. 31 is the most that decoders have to know. */
+/** An offset's code is the number of its extra bits. Decoders must support codes up to 31. */
 const offsets = codeKind("offsets", Array.from({ length: 32 }, (_, code) => code), 1, 8, 5, [1, 1, 1, 1, 1, 1, 2, 2, 2, ...ones(15), ...rare(5)]);
 
-/** Reads one frame that takes up all of the data, has no dictionary, and holds as many bytes as there are in the output. Throws a ZstandardError that says what is wrong. */
+/**
+ * Decodes one frame that has no dictionary, spans all of the data, and fills the output exactly.
+ * Throws a ZstandardError with the cause.
+ */
 export function decompress(data: Uint8Array, output: Uint8Array): void {
   new Decompression(data, output).run();
 }
 
-/** What a frame says that it holds, in bytes (RFC 8878 section 3.1.1.1). Throws a ZstandardError for a frame that does not say it in up to four bytes. */
+/**
+ * Returns the size of the content in bytes that a frame declares (RFC 8878 section 3.1.1.1). Throws
+ * a ZstandardError for a frame that does not declare it in up to four bytes.
+ */
 export function contentSize(data: Uint8Array): number {
   return readHead(data).size;
 }
 
-/** Reads the head of a frame: the size of its content, where its blocks begin, and whether a checksum follows them. */
+/**
+ * Reads the head of a frame: the size of its content, the position of its blocks, and whether a
+ * checksum follows them.
+ */
 function readHead(data: Uint8Array): { size: number; blocks: number; checksum: boolean } {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   if (data.length < 5 || view.getUint32(0, true) !== magic) {
@@ -167,15 +195,15 @@ function readHead(data: Uint8Array): { size: number; blocks: number; checksum: b
   return { size, blocks, checksum: (flags & 4) !== 0 };
 }
 
-/** One frame on its way. */
+/** The decoding of one frame. */
 class Decompression {
-  /** Where the next byte of the frame stands, and where the next byte that it holds goes. */
+  /** The positions of the next input byte and of the next output byte. */
   private at = 0;
   private to = 0;
   private literals: Uint8Array = new Uint8Array(0);
   private huffman: HuffmanTable | undefined;
   private tables: (EntropyTable | undefined)[] = [undefined, undefined, undefined];
-  /** The offsets that were used last (RFC 8878 section 3.1.1.5). */
+  /** The most recent offsets (RFC 8878 section 3.1.1.5). */
   private readonly last = Int32Array.of(1, 4, 8);
 
   constructor(
@@ -191,7 +219,7 @@ class Decompression {
     }
     this.at = blocks;
     while (!this.block()) {
-      // The next block.
+      // Continue with the next block.
     }
     if (this.to !== output.length) {
       throw new ZstandardError(`the blocks hold ${this.to} bytes, expected ${output.length}`);
@@ -209,7 +237,7 @@ class Decompression {
     return this.data[this.at++]!;
   }
 
-  /** Takes so many bytes, and gives where they begin. */
+  /** Skips bytes and returns their position. */
   private skip(bytes: number): number {
     const begin = this.at;
     if (bytes > this.data.length - begin) {
@@ -219,14 +247,14 @@ class Decompression {
     return begin;
   }
 
-  /** Checks that so many bytes more have room. */
+  /** Checks that there is room for more bytes. */
   private room(bytes: number, end: number): void {
     if (bytes > end - this.to) {
       throw new ZstandardError(`a block has more than its room: ${bytes} bytes follow ${this.to}, expected at most ${end - this.to}`);
     }
   }
 
-  /** Reads a block, and reports whether it is the last one (RFC 8878 section 3.1.1.2). */
+  /** Decodes a block and reports whether it is the last one (RFC 8878 section 3.1.1.2). */
   private block(): boolean {
     const head = this.byte() | (this.byte() << 8) | (this.byte() << 16);
     const size = head >> 3;
@@ -280,7 +308,10 @@ class Decompression {
     this.to += rest.length;
   }
 
-  /** Reads the literals of a block (RFC 8878 section 3.1.1.3.1), which are valid until the next block. */
+  /**
+   * Reads the literals of a block (RFC 8878 section 3.1.1.3.1), which are valid until the next
+   * block.
+   */
   private readLiterals(end: number): Uint8Array {
     const first = this.byte();
     const type = first & 3;
@@ -325,7 +356,7 @@ class Decompression {
     return literals;
   }
 
-  /** Gives memory for literals. */
+  /** Returns memory for literals. */
   private keep(size: number): Uint8Array {
     if (this.literals.length < size) {
       this.literals = new Uint8Array(mostBlockBytes);
@@ -390,10 +421,10 @@ class Decompression {
       throw new ZstandardError(`an entropy table of accuracy ${accuracy}, expected at most ${mostAccuracy}`);
     }
     const probabilities: number[] = [];
-    // One more than what is left to share out.
+    // This is one more than the remaining probability.
     let left = (1 << accuracy) + 1;
     while (left > 1 && probabilities.length < mostSymbols && bit <= 8 * end) {
-      // As many bits as tell the numbers from 0 to left apart; the lowest of them take one bit less.
+      // The width is that for numbers from 0 to left; the lowest of them use one bit less.
       const bits = 32 - Math.clz32(left);
       const short = (1 << bits) - 1 - left;
       let value = peek(bits - 1);
@@ -423,7 +454,7 @@ class Decompression {
     return entropyTable(accuracy, probabilities);
   }
 
-  /** Reads which table the codes of a part of the sequences have (RFC 8878 section 3.1.1.3.2.1). */
+  /** Reads the table for the codes of a part of the sequences (RFC 8878 section 3.1.1.3.2.1). */
   private readTable(part: number, kind: CodeKind, mode: number, end: number): EntropyTable {
     let table: EntropyTable | undefined;
     if (mode === 0) {
@@ -443,7 +474,10 @@ class Decompression {
     return table;
   }
 
-  /** Reads sequences and does what they say (RFC 8878 sections 3.1.1.3.2 and 3.1.1.4). It gives how many literals they use. */
+  /**
+   * Reads and executes sequences (RFC 8878 sections 3.1.1.3.2 and 3.1.1.4). Returns the number of
+   * literals used.
+   */
   private readSequences(count: number, literals: Uint8Array, end: number, room: number): number {
     const modes = this.byte();
     if ((modes & 3) !== 0) {
@@ -486,7 +520,10 @@ class Decompression {
     return used;
   }
 
-  /** Gives the distance of a match, and keeps it as the one that was used last (RFC 8878 section 3.1.1.5). */
+  /**
+   * Returns the distance of a match, and updates the most recent offsets (RFC 8878 section
+   * 3.1.1.5).
+   */
   private offset(value: number, literals: number): number {
     const { last } = this;
     if (value > 3) {
@@ -529,7 +566,7 @@ function checkLiterals(size: number): void {
   }
 }
 
-/** Reads the weights of Huffman codes, which two states give in turn (RFC 8878 section 4.2.1.2). */
+/** Reads the weights of Huffman codes, alternately from two states (RFC 8878 section 4.2.1.2). */
 function readWeights(table: EntropyTable, bits: BackwardBits, weights: number[]): void {
   const states = [bits.read(table.accuracy), bits.read(table.accuracy)];
   for (let turn = 0; ; turn ^= 1) {
@@ -547,7 +584,10 @@ function readWeights(table: EntropyTable, bits: BackwardBits, weights: number[])
   }
 }
 
-/** Makes a table from the weights of all symbols but the last, whose weight completes the sum (RFC 8878 section 4.2.1.3). */
+/**
+ * Makes a table from the weights of all symbols except the last one, whose weight completes the sum
+ * (RFC 8878 section 4.2.1.3).
+ */
 function huffmanTable(weights: readonly number[]): HuffmanTable {
   const sum = weights.reduce((all, weight) => all + (weight > 0 ? 2 ** (weight - 1) : 0), 0);
   const bits = sum > 0 ? 32 - Math.clz32(sum) : 0;
@@ -578,7 +618,7 @@ function huffmanTable(weights: readonly number[]): HuffmanTable {
   return table;
 }
 
-/** Fills literals from one stream, which has to end with them (RFC 8878 section 4.2.2). */
+/** Fills literals from one stream, which must end with them (RFC 8878 section 4.2.2). */
 function readHuffmanStream({ bits, symbols, lengths }: HuffmanTable, data: Uint8Array, from: number, to: number, literals: Uint8Array): void {
   const stream = new BackwardBits(data, from, to);
   for (let i = 0; i < literals.length; i++) {

@@ -2,19 +2,22 @@ import { headBytes, type Head, parseHead, place } from "./head";
 import { boundPoints, DecodeError, type Decoder, type PointPool, type Points, whiten } from "./points";
 import { contentSize, decompress, ZstandardError } from "./zstandard";
 
-/** How many bits of a coordinate, from the top, lie along the curve. */
+/** The number of most significant bits of a coordinate that are part of the curve. */
 const curveBits = 14;
 const curveHalf = 2 ** 21;
 
-/** How many bytes a point has of what, in planes one after the other; see package pkg/codec/zstd. */
+/** The bytes per point of each plane, in the order of the planes; see package pkg/codec/zstd. */
 interface Layout {
   place: number;
   below: number;
-  /** How many bits of a coordinate are below the curve. */
+  /** The number of bits of a coordinate below the curve. */
   belowBits: number;
 }
 
-/** Decodes "zstd": points along a Morton curve, as differences that Zstandard has compressed. It keeps its working memory. */
+/**
+ * Decodes "zstd": points along a Morton curve, as differences compressed with Zstandard. It keeps
+ * its working memory.
+ */
 export class Zstd implements Decoder {
   private memory = new Uint8Array(0);
 
@@ -88,7 +91,7 @@ function readPositions(points: Points, planes: Uint8Array, head: Head, { place: 
   }
 }
 
-/** Every third bit of a number of 21 bits, from the lowest on. */
+/** Returns every third bit of a number of 21 bits, starting at the lowest. */
 function gathered(v: number): number {
   let x = v & 0x49249;
   x = (x | (x >> 2)) & 0xc30c3;

@@ -1,31 +1,39 @@
-// Frames that come over data channels, in chunks (docs/payload.md, "Browsers"): to browsers that let no script between the network and their decoder.
+// Frames in chunks over data channels (docs/payload.md, "Browsers"), for browsers without script
+// access to frames before their decoder.
 
 import { type Frame, FrameError, readFrame } from "./frame";
 
 const headerSize = 20;
 const chunkSize = 64_000;
-/** The longest frame that is put together, as servers limit them by default. */
+/** The maximum length of an assembled frame, the default limit of servers. */
 const longest = 16 << 20;
-/** Frames of one channel that are put together at once. Channels keep no order, so that the chunks of two frames may cross. */
+/**
+ * The number of frames per channel that are assembled at once. Channels are unordered, so that the
+ * chunks of two frames may interleave.
+ */
 const kept = 3;
 
 interface Assembly {
   timestamp: number;
   length: number;
-  /** What has come, by its index. */
+  /** The chunks received so far, by index. */
   chunks: (Uint8Array | undefined)[];
   missing: number;
 }
 
 /**
- * Puts the frames of one channel together. Timestamps of a channel never go back, so that a frame is given up once a newer one is whole. What is held is what has come,
- * whatever length a frame claims: of three frames, 3 × 16 MiB at most.
+ * Assembles the frames of one channel. Timestamps of a channel never decrease, so a frame is
+ * dropped once a newer one is complete. Memory is bounded by the received bytes, whatever length a
+ * frame declares: for three frames at most 3 × 16 MiB.
  */
 export class ChunkAssembler {
   private assemblies: Assembly[] = [];
   private newest: number | undefined;
 
-  /** Takes a message, and gives the frame that is whole with it. Throws a FrameError that says what is wrong. */
+  /**
+   * Adds a message, and returns the frame that it completes, if any. Throws a FrameError with the
+   * cause.
+   */
   take(message: ArrayBuffer): Frame | undefined {
     if (message.byteLength < headerSize) {
       throw new FrameError(`chunk of ${message.byteLength} bytes, expected at least ${headerSize}`);
@@ -71,7 +79,7 @@ export class ChunkAssembler {
   }
 }
 
-/** Makes one piece of a frame's chunks. A frame of a single chunk is the chunk. */
+/** Joins a frame's chunks. A frame of a single chunk is the chunk. */
 function whole({ length, chunks }: Assembly): Uint8Array {
   if (chunks.length === 1) {
     return chunks[0]!;

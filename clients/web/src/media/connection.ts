@@ -1,4 +1,5 @@
-// The peer connection: it answers the server's offers, and hands the frames of its lines to workers. The server is the only offerer.
+// The peer connection: it answers the server's offers, and passes the frames of its lines to
+// workers. Only the server makes offers.
 
 import type { Points } from "../decode/points";
 import type { ClientMessage, Media } from "../signal/messages";
@@ -8,7 +9,7 @@ declare class RTCRtpScriptTransform {
   constructor(worker: Worker, options: TransformOptions);
 }
 
-/** What the browser counted of a line. */
+/** The browser's counts for a line. */
 export interface LineStatistics {
   packets: number;
   lost: number;
@@ -22,28 +23,32 @@ export interface ConnectionEvents {
   state(state: RTCPeerConnectionState): void;
 }
 
-/** Tells whether this browser lets a script take frames off media lines. Others take them over data channels. */
+/**
+ * Reports whether this browser permits scripts to read frames of media lines. Other browsers
+ * receive them over data channels.
+ */
 export function transforms(): boolean {
   return "RTCRtpScriptTransform" in globalThis;
 }
 
-/** The channel on which the server finds out what the link carries. */
+/** The channel with which the server measures the capacity of the link. */
 const padding = "padding";
-/** Channels that were opened since the page was, on all connections. */
+/** The number of channels opened since the page was loaded, on all connections. */
 let channelsOpened = 0;
 
-/** Workers that decode. Each line belongs to one of them, so that its frames stay in order. */
+/** Decoding workers. Each line belongs to one of them, so that its frames stay in order. */
 export class Workers {
   private readonly workers: Worker[];
   private next = 0;
 
   constructor(report: (report: WorkerReport) => void) {
-    // One core is left to the page itself.
+    // One core is for the page itself.
     const count = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
     this.workers = Array.from({ length: count }, () => {
       const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
       worker.onmessage = (event: MessageEvent<WorkerReport>) => report(event.data);
-      // A page that was open while its server was upgraded asks for files that are no more; the browser then says nothing more than that.
+      // A page that was open during an upgrade of its server requests files that no longer exist.
+      // The browser reports only that loading failed.
       worker.onerror = ({ message }) => report({ type: "failure", mid: "", message: message || "What decodes frames cannot be loaded. Load the page again." });
       return worker;
     });
@@ -56,17 +61,15 @@ export class Workers {
 
 export class Connection {
   private readonly peer: RTCPeerConnection;
-  /** The worker of each line that a transform is set on. */
+  /** The worker of each line with a transform. */
   private readonly workers = new Map<string, Worker>();
   /** The worker of each data channel, by its number. */
   private readonly channels = new Map<number, Worker>();
   private readonly playing = new Set<string>();
-  /** Offers are answered one after the other, whatever became of the one before. */
+  /** Offers are answered one after the other, even if the previous answer failed. */
   private tail: Promise<void> = Promise.resolve();
 
-  /**
-   * @param sound are the tracks of what this page publishes as sound, by the publication's name
-   */
+  /** @param sound contains the sound tracks that this page publishes, by the publication's name */
   constructor(
     iceServers: RTCIceServer[],
     private readonly pool: Workers,
@@ -91,7 +94,10 @@ export class Connection {
     return this.peer.connectionState;
   }
 
-  /** Answers an offer of the server's. It rejects where the browser refuses that: nothing new then comes on this connection. */
+  /**
+   * Answers an offer of the server. It rejects if the browser refuses the offer: this connection
+   * then receives nothing new.
+   */
   offered(offer: number, sdp: string, media: Media[]): Promise<void> {
     const answered = this.tail.then(() => this.answer(offer, sdp, media));
     this.tail = answered.catch(() => {});
@@ -101,7 +107,8 @@ export class Connection {
   private async answer(offer: number, sdp: string, media: Media[]): Promise<void> {
     await this.peer.setRemoteDescription({ type: "offer", sdp });
     const transceivers = new Map(this.peer.getTransceivers().map((t) => [t.mid, t]));
-    // Slots come first. Chromium decides in the task after the one that made a receiver whether the receiver has a transform, and giving a sender its track takes tasks.
+    // Slots come first. Chromium checks in the task after the creation of a receiver whether the
+    // receiver has a transform, and setting a sender's track needs several tasks.
     const slotsFirst = [...media].sort((a, b) => Number(b.role === "slot") - Number(a.role === "slot"));
     for (const line of slotsFirst) {
       const transceiver = transceivers.get(line.mid);
@@ -113,7 +120,10 @@ export class Connection {
     this.events.send({ type: "answer", offer, sdp: this.peer.localDescription!.sdp });
   }
 
-  /** Prepares a line. Without a transform in time the browser's own decoder gets the frames of a slot. */
+  /**
+   * Prepares a line. Without a timely transform, the browser's own decoder receives the frames of a
+   * slot.
+   */
   private async attach(line: Media, transceiver: RTCRtpTransceiver): Promise<void> {
     if (line.role === "publish") {
       const track = this.sound.get(line.publication ?? "");
@@ -131,7 +141,10 @@ export class Connection {
     }
   }
 
-  /** Takes frames over a channel that the server has opened for a slot, under the slot's name. */
+  /**
+   * Accepts a channel that the server has opened for the frames of a slot. Its label is the slot's
+   * name.
+   */
   private open(channel: RTCDataChannel): void {
     const mid = channel.label;
     if (mid === padding) {
@@ -146,7 +159,10 @@ export class Connection {
     channel.onmessage = ({ data }: MessageEvent<ArrayBuffer>) => tell({ type: "chunk", mid, decode: this.decode, channel: number, data }, [data]);
   }
 
-  /** Opens a channel for frames of a publication of this page: reliable, since a frame with a hole is none, and without an order, since frames need none. */
+  /**
+   * Opens a channel for frames of a publication of this page: reliable, since an incomplete frame
+   * is useless, and unordered, since frames need no order.
+   */
   publish(publication: string): RTCDataChannel {
     return this.peer.createDataChannel(publication, { ordered: false });
   }
@@ -158,12 +174,12 @@ export class Connection {
     }
   }
 
-  /** Gives shown points back to the worker that they came from. */
+  /** Returns displayed points to the worker that made them. */
   recycle(mid: string, points: Points): void {
     this.workers.get(mid)?.postMessage({ type: "recycle", points }, [points.positions.buffer, points.colors.buffer]);
   }
 
-  /** What the browser counted of each line, by mid. */
+  /** Returns the browser's counts for each line, by mid. */
   async statistics(): Promise<Map<string, LineStatistics>> {
     const lines = new Map<string, LineStatistics>();
     (await this.peer.getStats()).forEach((s: { type: string; mid?: string; packetsReceived?: number; packetsLost?: number; bytesReceived?: number; nackCount?: number }) => {

@@ -1,11 +1,12 @@
-// What arrives of a frame: the server disguises frames as VP8 key frames, because a browser puts together no others (docs/payload.md, "Browsers").
+// Parsing of received frames: the server disguises frames as VP8 key frames, because browsers do
+// not assemble other ones (docs/payload.md, "Browsers").
 
-/** The header of a VP8 key frame that stands before every frame. */
+/** The header of a VP8 key frame before every frame. */
 const disguise = [0x10, 0x02, 0x00, 0x9d, 0x01, 0x2a, 0x10, 0x00, 0x10, 0x00];
 const descriptorSize = 16;
 const prefixSize = 12;
 
-/** Seconds from 1900, where NTP's first era begins, to 1970. */
+/** Seconds from 1900, the start of NTP's first era, to 1970. */
 const ntpToUnix = 2_208_988_800;
 const eraSeconds = 2 ** 32;
 
@@ -15,17 +16,17 @@ export interface Frame {
   quality: number;
   /** The number of the capture instant, the same for all tiles and qualities of a publication. */
   number: number;
-  /** Bytes of the frame as it was sent, prefix included. */
+  /** The length in bytes of the frame as sent, including the prefix. */
   length: number;
-  /** Four characters that name the codec, empty where the frame names none. */
+  /** Four characters of the codec's name, empty if the frame has none. */
   codec: string;
-  /** When the frame was captured, in milliseconds since 1970 by the publisher's clock, NaN where unknown. */
+  /** The capture time in milliseconds since 1970 by the publisher's clock, NaN if unknown. */
   captured: number;
   /** The codec's data; empty for a tile without points. */
   data: Uint8Array;
 }
 
-/** Takes the disguise off a frame of payload v1. Throws a FrameError that says what is wrong. */
+/** Removes the disguise from a frame of payload v1. Throws a FrameError with the cause. */
 export function parseFrame(encoded: ArrayBuffer): Frame {
   const bytes = new Uint8Array(encoded);
   if (bytes.length < disguise.length + descriptorSize || disguise.some((b, i) => bytes[i] !== b)) {
@@ -44,7 +45,10 @@ export function parseFrame(encoded: ArrayBuffer): Frame {
   return readFrame({ prefixed: (flags & 1) !== 0, quality: view.getUint8(1), number: view.getUint32(8) }, body);
 }
 
-/** Reads what a frame's data begins with: the prefix, or VR2Gather's header. Throws a FrameError that says what is wrong. */
+/**
+ * Reads the start of a frame's data: the prefix, or VR2Gather's header. Throws a FrameError with
+ * the cause.
+ */
 export function readFrame(said: { prefixed: boolean; quality: number; number: number }, body: Uint8Array): Frame {
   const { length } = body;
   const frame: Frame = { quality: said.quality, number: said.number, length, codec: "", captured: NaN, data: body };
@@ -62,7 +66,10 @@ export function readFrame(said: { prefixed: boolean; quality: number; number: nu
   return frame;
 }
 
-/** Milliseconds since 1970 of an NTP timestamp, NaN for 0. Seconds with the highest bit clear belong to the era that begins in 2036. */
+/**
+ * Converts an NTP timestamp to milliseconds since 1970, NaN for 0. Seconds with the highest bit
+ * clear belong to the era from 2036 on.
+ */
 function fromNTP(seconds: number, fraction: number): number {
   if (seconds === 0 && fraction === 0) {
     return NaN;
@@ -73,7 +80,10 @@ function fromNTP(seconds: number, fraction: number): number {
 
 const vr2gatherSize = 16;
 
-/** Reads the header that frames of VR2Gather's peers have in place of the prefix: little-endian, the codec's characters in reverse order. */
+/**
+ * Reads the header that frames of VR2Gather's peers have instead of the prefix: little-endian, with
+ * the codec's characters in reverse order.
+ */
 function parseVR2Gather(frame: Frame, body: Uint8Array): void {
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
   if (view.getInt32(4, true) !== body.length - vr2gatherSize) {

@@ -1,4 +1,5 @@
-// The peer connection of a session: begun anew where it failed, or where the browser could not go on with it.
+// The peer connection of a session. It is replaced after a failure, or if the browser cannot
+// continue with it.
 
 import type { Points } from "../decode/points";
 import type { ClientMessage, ServerMessage } from "../signal/messages";
@@ -8,21 +9,22 @@ export interface LinkEvents {
   send(message: ClientMessage): void;
   audio(mid: string, track: MediaStreamTrack): void;
   trouble(message: string): void;
-  /** Nothing comes of the connection: the session is to be resumed with a new one. */
+  /** The connection failed: the session must be resumed with a new one. */
   lost(): void;
 }
 
-/** How long a connection that failed is given to come back, and how long one more is waited for where one came to nothing before it lived, in milliseconds. */
+/**
+ * The time in milliseconds for a failed connection to recover, and the wait before the next attempt
+ * if a connection ended before it was established.
+ */
 const patience = 4000;
 
 export class Link {
   private connection: Connection | undefined;
-  /** Connections in a row that ended with an offer that could not be answered. */
+  /** The number of consecutive connections that ended with an unanswered offer. */
   private unanswered = 0;
 
-  /**
-   * @param sound are the tracks of what this page publishes as sound, by the publication's name
-   */
+  /** @param sound contains the sound tracks that this page publishes, by the publication's name */
   constructor(
     private readonly workers: Workers,
     private readonly decode: boolean,
@@ -34,12 +36,12 @@ export class Link {
     return this.connection?.state === "connected";
   }
 
-  /** Tells whether there is a connection, be it that it is still on its way. */
+  /** Reports whether there is a connection, even if it is not yet established. */
   get begun(): boolean {
     return this.connection !== undefined;
   }
 
-  /** Begins a new connection in place of the one before. */
+  /** Replaces the connection by a new one. */
   renew(iceServers: RTCIceServer[]): void {
     this.connection?.close();
     const { events } = this;
@@ -60,7 +62,7 @@ export class Link {
     this.connection = undefined;
   }
 
-  /** Answers an offer of the server's. */
+  /** Answers an offer of the server. */
   offered({ offer, sdp, media }: Extract<ServerMessage, { type: "offer" }>): void {
     const { connection } = this;
     connection?.offered(offer, sdp, media).catch((error: unknown) => {
@@ -85,7 +87,7 @@ export class Link {
     return this.connection?.publish(publication);
   }
 
-  /** Gives shown points back to the worker that they came from. */
+  /** Returns displayed points to the worker that made them. */
   recycle(mid: string, points: Points): void {
     this.connection?.recycle(mid, points);
   }
@@ -94,7 +96,10 @@ export class Link {
     return this.connection?.statistics() ?? Promise.resolve(new Map());
   }
 
-  /** The server restarts ICE by itself when a path is lost: a connection is given up where nothing has come of that. */
+  /**
+   * After a loss of the path, the server restarts ICE by itself. A connection is abandoned if that
+   * fails.
+   */
   private watch(connection: Connection, state: RTCPeerConnectionState): void {
     if (state === "connected") {
       this.unanswered = 0;
@@ -104,7 +109,10 @@ export class Link {
     }
   }
 
-  /** Nothing new comes on a connection on which an offer was not answered. The next one is waited for where one has just ended in the same way. */
+  /**
+   * A connection with an unanswered offer receives nothing new. The next connection is delayed if
+   * the previous one ended in the same way.
+   */
   private replace(connection: Connection): void {
     connection.close();
     setTimeout(() => this.lose(connection), this.unanswered++ === 0 ? 0 : patience);

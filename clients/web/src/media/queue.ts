@@ -1,9 +1,9 @@
-// Frames that wait for a decoder: of each line the newest only, lines in turn.
+// Frames that wait for a decoder: only the newest of each line, with the lines in turn.
 
 export class NewestQueue<T> {
   private readonly waiting = new Map<string, { item: T; skipped: number }>();
 
-  /** Puts an item in place of one of the same line that still waits. */
+  /** Adds an item, and replaces a waiting one of the same line. */
   put(line: string, item: T): void {
     const before = this.waiting.get(line);
     if (before) {
@@ -14,7 +14,10 @@ export class NewestQueue<T> {
     this.waiting.set(line, { item, skipped: 0 });
   }
 
-  /** Takes the item of the line that has waited longest, and how many of its line it took the place of. */
+  /**
+   * Removes the item of the line that has waited longest, and returns it with the number of items
+   * that it replaced.
+   */
   take(): { line: string; item: T; skipped: number } | undefined {
     for (const [line, { item, skipped }] of this.waiting) {
       this.waiting.delete(line);

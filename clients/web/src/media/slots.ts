@@ -1,4 +1,4 @@
-// What the lines of the connection carry at present: assignments and what is being sent, by mid.
+// The present content of the connection's lines: assignments and the sent qualities, by mid.
 
 import type { Assignment, Reason, SlotQuality, TileRef } from "../signal/messages";
 
@@ -6,10 +6,13 @@ export interface Slot {
   mid: string;
   generation: number;
   track: TileRef | undefined;
-  /** What is being sent: -1 is off; undefined before the server has said. */
+  /** The quality being sent: -1 is off; undefined before the server's first message about it. */
   quality: number | undefined;
   reason: Reason | undefined;
-  /** When the assignment was acknowledged, in milliseconds since 1970: what arrived before belongs to the one before. */
+  /**
+   * When the assignment was acknowledged, in milliseconds since 1970: earlier frames belong to the
+   * previous assignment.
+   */
   since: number;
   dropped: number;
 }
@@ -17,13 +20,14 @@ export interface Slot {
 export class SlotTable {
   private readonly byMid = new Map<string, Slot>();
 
-  /** Takes assignments, and gives those that are to be acknowledged. */
+  /** Stores assignments, and returns those that must be acknowledged. */
   assign(assignments: readonly Assignment[], now: number): { mid: string; generation: number }[] {
     const news: { mid: string; generation: number }[] = [];
     for (const { mid, generation, track } of assignments) {
       const before = this.byMid.get(mid);
       if (before && before.generation >= generation) {
-        // The server repeats assignments to a client that comes back; it waits for none that it knows to be known.
+        // The server repeats assignments to a client that returns, but does not wait for
+        // acknowledgements of assignments that it knows were acknowledged.
         if (before.generation === generation && before.track) {
           news.push({ mid, generation });
         }

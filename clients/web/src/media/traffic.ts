@@ -1,20 +1,26 @@
-// What the page and its decoding workers say to each other.
+// Messages between the page and its decoding workers.
 
 import type { Points } from "../decode/points";
 
-/** What the page tells a worker. */
+/** Messages to a worker. */
 export type WorkerOrder =
-  /** Points have been shown: their memory may be used again. */
+  /** Points have been displayed: their memory may be reused. */
   | { type: "recycle"; points: Points }
-  /** A message has come on a line that is a data channel, of which each has a number of its own: lines of another connection have the same names. */
+  /**
+   * A message arrived on a data channel. Each channel has a unique number: lines of different
+   * connections may have the same names.
+   */
   | ({ type: "chunk"; channel: number; data: ArrayBuffer } & TransformOptions)
-  /** A data channel has ended. */
+  /** A data channel has closed. */
   | { type: "closed"; channel: number };
 
-/** What is said with a transform, once for each line of the connection, and with each chunk. */
+/** Sent with a transform, once for each line of the connection, and with each chunk. */
 export interface TransformOptions {
   mid: string;
-  /** Frames are decoded; without, they are counted only, which shows what the way to the page carries. */
+  /**
+   * Frames are decoded if true. Otherwise they are only counted, which measures the transfer to the
+   * page.
+   */
   decode: boolean;
 }
 
@@ -25,13 +31,15 @@ export interface DecodedFrame {
   quality: number;
   number: number;
   bytes: number;
-  /** When the frame was captured, by the publisher's clock; NaN where unknown. */
+  /** The capture time by the publisher's clock; NaN if unknown. */
   captured: number;
   received: number;
   decodeBegan: number;
   decoded: number;
   points: Points;
-  /** Complete frames that were passed over since the one before, because a newer one was there. */
+  /**
+   * The number of complete frames skipped since the previous one because a newer one was available.
+   */
   skipped: number;
 }
 
@@ -42,7 +50,9 @@ export interface FailedFrame {
   message: string;
 }
 
-/** A line whose frames come to this worker: until then they would have gone to the browser's own decoder. */
+/**
+ * A line with frames that now reach this worker; earlier frames went to the browser's own decoder.
+ */
 export interface OpenedLine {
   type: "opened";
   mid: string;

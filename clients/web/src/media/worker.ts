@@ -1,6 +1,7 @@
 /// <reference lib="webworker" />
-// A worker that takes frames off their lines and decodes them. Frames are read as fast as they come; what is decoded is the newest of each line, so that a
-// host that is too slow shows fewer frames instead of older ones. Real video passes to the browser's decoder only where no script stands in its way.
+// A worker that reads frames from their lines and decodes them. Frames are read immediately, but
+// only the newest of each line is decoded, so that a slow host shows fewer frames instead of older
+// ones. Real video reaches the browser's decoder only without a transform.
 
 import { decoderOf, loadDecoders } from "../decode/decoders";
 import { HelperWorkers } from "../decode/helpers";
@@ -31,12 +32,14 @@ const pool = new PointPool();
 const queue = new NewestQueue<Arrival>();
 const assemblers = new Map<number, ChunkAssembler>();
 /**
- * The newest transformer of each line, so that it is not collected: nothing reads this. Chromium refers to a transformer
- * weakly until the page's thread has connected it to its line. The frames of one that is collected before are lost without
- * an error. A line of another connection replaces the line of its name.
+ * The newest transformer of each line. The map prevents garbage collection and is never read.
+ * Chromium holds a transformer with a weak reference until the page's thread has connected it to
+ * its line. If it is collected before, its frames are lost without an error. A line of another
+ * connection replaces the line of the same name.
  */
 const transformers = new Map<string, Transformer>();
-// A message to oneself comes behind all frames that are there to be read already; timers would come 4 ms later.
+// A message to the worker itself is queued after all frames that are ready to be read; a timer
+// would fire 4 ms later.
 const turn = new MessageChannel();
 let scheduled = false;
 
@@ -73,7 +76,7 @@ async function read(reader: ReadableStreamDefaultReader<{ data: ArrayBuffer }>, 
   }
 }
 
-/** Takes a chunk of a line that is a data channel. */
+/** Adds a chunk of a line that is a data channel. */
 function chunk({ mid, decode, channel, data }: TransformOptions & { channel: number; data: ArrayBuffer }): void {
   let assembler = assemblers.get(channel);
   if (!assembler) {
@@ -90,7 +93,7 @@ function chunk({ mid, decode, channel, data }: TransformOptions & { channel: num
   }
 }
 
-/** Has a frame decoded that is there, or only counted. */
+/** Starts decoding a received frame, or only counts it. */
 function arrived(mid: string, frame: Frame, decode: boolean): void {
   const arrival = { frame, received: now() };
   if (decode) {
@@ -120,7 +123,7 @@ turn.port1.onmessage = async () => {
   }
 };
 
-/** Hands points to the page. */
+/** Sends points to the page. */
 function deliver(mid: string, { frame, received }: Arrival, points: Points, decodeBegan: number, skipped: number): void {
   const { quality, number, length: bytes, captured } = frame;
   report(

@@ -1,22 +1,23 @@
-// How much a publisher sends of what is wanted: as many qualities as its uplink carries, from the lowest on, and fewer points of the lowest where not even that fits.
-// It is pure: it is stepped with what happened and when.
+// Decides how much of the wanted data a publisher sends: as many qualities as its uplink can carry,
+// from the lowest on, and fewer points of the lowest if even that exceeds it. The logic is pure:
+// each step has the events and the time as arguments.
 
-/** What happened since the last step. */
+/** The events since the last step. */
 export interface Observation {
-  /** Bit/s that each quality takes as it is encoded now, of all tiles together. */
+  /** The present bit rate of each quality in bit/s, of all tiles together. */
   rates: readonly number[];
-  /** Frames that were sent, and that were dropped for newer ones. */
+  /** The numbers of frames sent, and of frames replaced by newer ones. */
   sent: number;
   dropped: number;
-  /** What the uplink carried in bit/s, where it was what held frames up. */
+  /** The measured capacity of the uplink in bit/s, if it limited the output. */
   carried: number | undefined;
-  /** Bytes that are on their way already, and hold up what comes next. */
+  /** The bytes already in transmission, which delay later data. */
   queued: number;
-  /** For how many milliseconds they have been overdue, none of them having left. */
+  /** The milliseconds for which they have been overdue without any progress. */
   stalled: number;
 }
 
-/** What is to be sent. */
+/** The result of a step. */
 export interface Decision {
   /** Qualities below this one are encoded. */
   qualities: number;
@@ -24,36 +25,48 @@ export interface Decision {
   share: number;
 }
 
-/** Steps are so far apart, in milliseconds: each is told of what happened since the one before. */
+/**
+ * The interval between steps in milliseconds. Each step covers the events since the previous one.
+ */
 export const stepInterval = 500;
-/** The share of frames that may be dropped before that counts as an uplink that is too narrow: one in twenty comes of a moment's trouble. */
+/**
+ * The tolerated share of dropped frames; more means that the uplink is too narrow. One in twenty
+ * can result from a short disturbance.
+ */
 const tolerated = 0.05;
-/** The share of the measured rate that is used, so that what has queued up drains. */
+/** The used share of the measured rate, so that queued data drains. */
 const used = 0.85;
-/** After being reduced, nothing is tried for so many milliseconds; twice as long after every try that failed. */
+/**
+ * The time in milliseconds without attempts after a reduction; it doubles after every failed
+ * attempt.
+ */
 const firstPatience = 2000;
 const longestPatience = 30_000;
-/** A try that has stood for so long was right. */
+/** An attempt that has lasted for this time has succeeded. */
 const proven = 3000;
 const leastShare = 0.1;
-/** How fast points come back: from the least to all in six tries. */
+/** The growth of the number of points per attempt: from the minimum to all in six attempts. */
 const growth = 1.5;
 /**
- * Where something has been overdue for so many milliseconds, nothing is worth sending but the lowest quality. SCTP repeats what was lost before anything new, some of it after 0.8 s
- * and more than once: one or two of those are everyday.
+ * If data has been overdue for this time in milliseconds, only the lowest quality is worth sending.
+ * SCTP retransmits losses before new data, sometimes after 0.8 s and repeatedly; one or two of
+ * those delays are common.
  */
 export const hopeless = 2000;
-/** After that the rate is measured anew for so long. */
+/** After that, the rate is measured again for this time. */
 const fresh = 2000;
 
 export class Adaptation {
   private decision: Decision;
   private patience = firstPatience;
   private reducedAt = -Infinity;
-  /** From when on steps are told of nothing that was on its way at the last reduction, nor of what waited for that: before, they say nothing of what it has brought. */
+  /**
+   * The time from which on steps exclude data that was in transmission or queued at the last
+   * reduction: earlier steps contain no information about its effect.
+   */
   private settled = -Infinity;
   private triedAt: number | undefined;
-  /** What the uplink carried when it was last too narrow, in bit/s; 0 where that is not known. */
+  /** The capacity of the uplink when it was last too narrow, in bit/s; 0 if unknown. */
   estimate = 0;
 
   constructor(private readonly qualities: number) {
@@ -64,7 +77,7 @@ export class Adaptation {
     return this.decision;
   }
 
-  /** Tells whether there is something to send differently, and how. */
+  /** Returns what to send from now on. */
   step(now: number, { rates, sent, dropped, carried, queued, stalled }: Observation): Decision {
     if (stalled >= hopeless) {
       this.fallBack(now);
@@ -78,7 +91,10 @@ export class Adaptation {
     return this.decision;
   }
 
-  /** Nothing leaves, and how much will is not known: once something does, that is the lowest quality, and more is tried step by step. */
+  /**
+   * Nothing is leaving, and the later rate is unknown: the first data after that is the lowest
+   * quality, then more is tried step by step.
+   */
   private fallBack(now: number): void {
     this.failTry();
     this.reducedAt = now;
@@ -89,7 +105,7 @@ export class Adaptation {
     }
   }
 
-  /** Where something was being tried, it was too much. */
+  /** The present attempt, if any, has failed. */
   private failTry(): void {
     if (this.triedAt !== undefined) {
       this.patience = Math.min(2 * this.patience, longestPatience);
@@ -106,7 +122,8 @@ export class Adaptation {
     }
     const { qualities, share } = this.decision;
     if (kept === qualities && sum <= room / 2) {
-      // A page that is held up itself has frames give way to newer ones, too, whatever its uplink carries.
+      // On a page that is itself delayed, frames are also replaced by newer ones, independent of
+      // the uplink.
       return;
     }
     this.estimate = carried;
@@ -114,7 +131,8 @@ export class Adaptation {
     this.reducedAt = now;
     this.settled = now + (8000 * queued) / carried + stepInterval;
     if (kept === qualities) {
-      // Something was dropped though all of it should fit: rates are older than what is wanted now. One step down is a step.
+      // Frames were dropped although all should fit: the rates are older than the present demand.
+      // One step down is enough.
       kept--;
     }
     if (kept > 0) {

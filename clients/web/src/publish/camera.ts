@@ -1,15 +1,15 @@
-// Cameras that show depth in their picture: depth cameras whose driver makes a video device of both streams, virtual cameras, and videos of phones that carry depth
-// beside colour.
+// Cameras with depth in their picture: depth cameras with a driver that combines both streams in
+// one video device, virtual cameras, and phone videos with depth beside colour.
 
 import type { Picture } from "./depth";
 
-/** What a person is told, and what they can do about it. */
+/** An error with a message for the user and advice. */
 export class Lacking extends Error {}
 
-/** Frames that do not come are waited for so long, in milliseconds. */
+/** The time limit for frames, in milliseconds. */
 const patience = 1000;
 
-/** Why this page cannot have cameras and microphones at all; nothing where it can. */
+/** Returns the reason why this page cannot use cameras and microphones, or undefined. */
 export function lacksDevices(): string | undefined {
   if (!isSecureContext) {
     return "This page came over http, and browsers let only https pages and localhost use cameras and microphones. Open it over https.";
@@ -17,13 +17,13 @@ export function lacksDevices(): string | undefined {
   return navigator.mediaDevices ? undefined : "This browser lets no page use cameras and microphones.";
 }
 
-/** The cameras that there are. Their names are empty until a person has allowed one. */
+/** Returns the cameras. Their names are empty until the user has permitted one. */
 export async function cameras(): Promise<MediaDeviceInfo[]> {
   const devices = (await navigator.mediaDevices?.enumerateDevices()) ?? [];
   return devices.filter((d) => d.kind === "videoinput");
 }
 
-/** Says why a camera or a microphone is not to be had. */
+/** Explains why a camera or a microphone is unavailable. */
 export function explain(error: unknown, what: "camera" | "microphone"): Lacking {
   const name = error instanceof DOMException ? error.name : "";
   switch (name) {
@@ -48,7 +48,7 @@ export class DepthCamera {
     this.video.srcObject = stream;
   }
 
-  /** Opens a camera by its id, or any. It throws what a person is told. */
+  /** Opens the camera with the given id, or any. It throws errors with a message for the user. */
   static async open(id: string, fps: number): Promise<DepthCamera> {
     const missing = lacksDevices();
     if (missing) {
@@ -67,17 +67,17 @@ export class DepthCamera {
     }
   }
 
-  /** Width over height of the whole picture. */
+  /** The aspect ratio of the whole picture, width over height. */
   get aspect(): number {
     return this.video.videoWidth / (this.video.videoHeight || 1) || 4 / 3;
   }
 
-  /** Hears that the camera was taken away. */
+  /** Sets the handler for the loss of the camera. */
   set ended(hear: () => void) {
     this.stream.getVideoTracks()[0]?.addEventListener("ended", hear);
   }
 
-  /** Waits for the next picture; nothing where none comes. */
+  /** Waits for the next picture; returns undefined if none arrives. */
   picture(): Promise<Picture | undefined> {
     return new Promise((resolve) => {
       const late = setTimeout(() => resolve(undefined), patience);

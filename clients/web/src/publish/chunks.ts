@@ -1,18 +1,19 @@
-// Frames as they go to the server: with the prefix of payload v1, in chunks over a data channel (docs/payload.md, "Browsers").
+// Outgoing frames: with the prefix of payload v1, in chunks over a data channel (docs/payload.md,
+// "Browsers").
 
-/** How many bytes of a frame every chunk but its last one has. */
+/** The number of frame bytes in every chunk except the last. */
 export const chunkSize = 64_000;
 const headerSize = 20;
 const chunkVersion = 1;
 const prefixed = 1;
 const prefixSize = 12;
 
-/** The codec that pages publish with: Draco. */
+/** The codec for publishing from pages: Draco. */
 export const fourCC = "drco";
 
-/** Seconds from 1900, where NTP's first era begins, to 1970. */
+/** Seconds from 1900, the start of NTP's first era, to 1970. */
 const ntpToUnix = 2_208_988_800;
-/** RTP timestamps count 90 kHz. */
+/** RTP timestamps use a clock of 90 kHz. */
 const ticksPerMillisecond = 90;
 
 /** One encoded tile at one quality at one capture instant. */
@@ -27,7 +28,10 @@ export interface OutgoingFrame {
   data: Uint8Array<ArrayBuffer>;
 }
 
-/** Puts the prefix in front of a codec's data: four characters that name the codec, and when it was captured, in milliseconds since 1970 by the server's clock. */
+/**
+ * Adds the prefix to a codec's data: four characters of the codec's name, and the capture time in
+ * milliseconds since 1970 by the server's clock.
+ */
 export function withPrefix(codec: string, captured: number, data: Uint8Array): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(prefixSize + data.length);
   for (let i = 0; i < 4; i++) {
@@ -41,17 +45,17 @@ export function withPrefix(codec: string, captured: number, data: Uint8Array): U
   return whole;
 }
 
-/** The RTP timestamp of an instant in milliseconds, from a publication's own random beginning. */
+/** Returns the RTP timestamp of an instant in milliseconds, from the publication's random start. */
 export function timestampOf(milliseconds: number, beginning: number): number {
   return (Math.round(milliseconds * ticksPerMillisecond) + beginning) % 2 ** 32;
 }
 
-/** How many chunks a frame takes. */
+/** Returns the number of chunks of a frame. */
 export function chunksOf(length: number): number {
   return Math.max(1, Math.ceil(length / chunkSize));
 }
 
-/** One chunk of a frame, as a message of its own. */
+/** Returns one chunk of a frame, as a separate message. */
 export function chunkOf(frame: OutgoingFrame, index: number): Uint8Array<ArrayBuffer> {
   const part = frame.data.subarray(index * chunkSize, (index + 1) * chunkSize);
   const message = new Uint8Array(headerSize + part.length);

@@ -1,33 +1,39 @@
-// Points from pictures of depth and colour.
+// Computes points from pictures of depth and colour.
 
 import type { Points } from "../decode/points";
 import type { Box } from "../signal/messages";
 
-/** How depth is written into a picture: as brightness, near or far bright, or as a hue from red (near) once around, as phones' depth videos have it. */
+/**
+ * The coding of depth in a picture: as brightness, with near or far bright, or as a hue that starts
+ * and ends at red (near), as in phones' depth videos.
+ */
 export type DepthCoding = "near-bright" | "far-bright" | "hue";
 
-/** Which part of a picture shows depth, and which colour. Colours are those of depth itself where there are none. */
+/**
+ * The parts of a picture with depth and colour. Without a colour part, the colours are those of the
+ * depth part.
+ */
 export type Arrangement = "depth-left" | "depth-right" | "depth-top" | "depth-bottom" | "depth-only";
 
-/** What a camera sees. */
+/** The view of a camera. */
 export interface Lens {
   coding: DepthCoding;
   arrangement: Arrangement;
-  /** The range of depths in metres that the coding stands for. */
+  /** The range of depths in metres that corresponds to the coding. */
   near: number;
   far: number;
   /** The horizontal angle of view in degrees. */
   fov: number;
-  /** How high the camera stands, in metres. */
+  /** The height of the camera in metres. */
   height: number;
 }
 
 export const usualLens: Lens = { coding: "near-bright", arrangement: "depth-left", near: 0.4, far: 2.5, fov: 62, height: 1.2 };
 
-/** What the page hands over: a picture of a camera, or a map of distances. */
+/** The input from the page: a picture of a camera, or a depth map. */
 export type Picture = { kind: "image"; image: ImageBitmap } | { kind: "map"; map: DepthMap };
 
-/** Distances in metres along the view for a grid of pixels, row by row from the top, 0 where there is none. */
+/** Distances in metres along the view for a grid of pixels, row by row from the top, 0 for none. */
 export interface DepthMap {
   width: number;
   height: number;
@@ -36,11 +42,16 @@ export interface DepthMap {
   colors: Uint8ClampedArray<ArrayBuffer> | Uint8Array<ArrayBuffer>;
   /** The tangents of the angles of view: to the left, right, down and up, the first and third negative. */
   tangents: readonly [left: number, right: number, down: number, up: number];
-  /** Where the camera is: a column-major 4×4 matrix as WebXR and WebGL have them; it looks along its -z. */
+  /**
+   * The pose of the camera: a column-major 4×4 matrix as in WebXR and WebGL; the view is along -z.
+   */
   pose: Float32Array<ArrayBuffer> | readonly number[];
 }
 
-/** The box that a camera's points lie in: the middle of its range stands over the origin, and what is near is in front (+z). */
+/**
+ * Returns the box for a camera's points: the middle of its range is above the origin, and near
+ * points are in front (+z).
+ */
 export function boxOf({ near, far, fov, height }: Lens, aspect = 4 / 3): Box {
   const half = Math.tan((fov * Math.PI) / 360) * far;
   const up = half / aspect;
@@ -48,26 +59,27 @@ export function boxOf({ near, far, fov, height }: Lens, aspect = 4 / 3): Box {
   return { min: [-half, height - up, -deep], max: [half, height + up, deep] };
 }
 
-/** The camera's pose for points in that box. */
+/** Returns the camera's pose for points in that box. */
 export function poseOf({ near, far, height }: Lens): number[] {
   return [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, height, (near + far) / 2, 1];
 }
 
-/** Reads a picture with depth in it, given as pixels. */
+/** Computes a depth map from the pixels of a picture. */
 export function mapOf(pixels: { width: number; height: number; data: Uint8ClampedArray<ArrayBufferLike> }, lens: Lens): DepthMap {
   const { arrangement } = lens;
   const beside = arrangement === "depth-left" || arrangement === "depth-right";
   const stacked = arrangement === "depth-top" || arrangement === "depth-bottom";
   const width = beside ? pixels.width >> 1 : pixels.width;
   const height = stacked ? pixels.height >> 1 : pixels.height;
-  // Where the depth and the colour of the first pixel stand.
+  // These are the positions of the depth and the colour of the first pixel.
   const second = beside ? 4 * width : stacked ? 4 * pixels.width * height : 0;
   const depthAt = arrangement === "depth-right" || arrangement === "depth-bottom" ? second : 0;
   const colorAt = arrangement === "depth-left" || arrangement === "depth-top" ? second : 0;
   const depth = new Float32Array(width * height);
   const colors = new Uint8Array(4 * width * height);
   const tone = toneReader(lens);
-  // Videos have colours at half the resolution: those of depth that is next to the other picture are mixed with what stands there, and tell no distance.
+  // Videos have colours at half the resolution: colours of depth pixels at the seam are mixed with
+  // the other picture, so their depth is invalid.
   const seamX = beside ? (depthAt > 0 ? 0 : width - 1) : -1;
   const seamY = stacked ? (depthAt > 0 ? 0 : height - 1) : -1;
   for (let y = 0, i = 0; y < height; y++) {
@@ -84,12 +96,15 @@ export function mapOf(pixels: { width: number; height: number; data: Uint8Clampe
   return { width, height, depth, colors, tangents: [-half, half, -up, up], pose: poseOf(lens) };
 }
 
-/** Grey tones up to here mean that there is nothing: compression leaves no pixel quite black. */
+/** Grey values up to this one mean no depth: after compression, no pixel is completely black. */
 const nothing = 6;
-/** Colours with less between their strongest and weakest channel have no hue that could be trusted. */
+/**
+ * Colours with a smaller difference between their strongest and weakest channel have no reliable
+ * hue.
+ */
 const grey = 48;
 
-/** Gives a function that reads one pixel's depth in metres, 0 where there is none. */
+/** Returns a function that reads one pixel's depth in metres, 0 for none. */
 function toneReader({ coding, near, far }: Lens): (data: Uint8ClampedArray<ArrayBufferLike>, at: number) => number {
   const range = far - near;
   if (coding !== "hue") {
@@ -114,11 +129,17 @@ function toneReader({ coding, near, far }: Lens): (data: Uint8ClampedArray<Array
   };
 }
 
-/** Turns maps of depth into points. It keeps the order in which it looks at pixels: the same scattered one for all pictures of a size. */
+/**
+ * Converts depth maps to points. It keeps the order in which it visits pixels: the same random
+ * order for all pictures of a size.
+ */
 export class Unprojector {
   private order = new Uint32Array(0);
 
-  /** Fills points, at most so many, from a map: those that lie in the box. Any beginning of them is spread over the whole picture. */
+  /**
+   * Fills points with the points of a map inside the box, up to a maximum. Any first part of them
+   * is spread over the whole picture.
+   */
   read(map: DepthMap, box: Box, most: number, into: Points): void {
     const { width, height, depth, colors, pose } = map;
     const [left, right, down, up] = map.tangents;
@@ -158,7 +179,8 @@ export class Unprojector {
       return;
     }
     this.order = Uint32Array.from({ length: pixels }, (_, i) => i);
-    // Fisher and Yates' shuffle, with numbers that are the same each time (Numerical Recipes' generator).
+    // This is Fisher and Yates' shuffle with a fixed sequence of numbers (Numerical Recipes'
+    // generator).
     let state = 1;
     for (let i = pixels - 1; i > 0; i--) {
       state = (Math.imul(state, 1664525) + 1013904223) >>> 0;

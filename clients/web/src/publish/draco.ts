@@ -1,4 +1,5 @@
-// The codec that pages publish with: Draco's kd-tree, on one grid for all tiles and qualities (docs/codec.md, "One grid").
+// The codec for publishing from pages: Draco's kd-tree, on one grid for all tiles and qualities
+// (docs/codec.md, "One grid").
 
 import createEncoderModule, { type Encoder, type EncoderModule } from "draco3d/draco_encoder_nodejs.js";
 import type { Points } from "../decode/points";
@@ -6,7 +7,10 @@ import type { Box } from "../signal/messages";
 
 /** Draco's number for the kd-tree (POINT_CLOUD_KD_TREE_ENCODING). */
 const kdTree = 1;
-/** Draco's scale, 0 (smallest) to 10 (fastest): a page has no time to lose, and 7 % more bytes is what that costs. */
+/**
+ * Draco's speed, 0 (smallest) to 10 (fastest): time is critical in a page, and costs 7 % more
+ * bytes.
+ */
 const speed = 10;
 
 /** Loads Draco's encoder from its WebAssembly. */
@@ -17,7 +21,10 @@ export async function loadEncoder(wasm: ArrayBuffer): Promise<DracoEncoder> {
 export class DracoEncoder {
   constructor(private readonly module: EncoderModule) {}
 
-  /** Encodes the first points of a tile, none of which lies outside of the box. A tile without points is a frame without data. */
+  /**
+   * Encodes the first points of a tile, which must be inside the box. A tile without points is a
+   * frame without data.
+   */
   encode(points: Points, count: number, bits: number, box: Box): Uint8Array<ArrayBuffer> {
     if (count === 0) {
       return new Uint8Array(0);

@@ -1,5 +1,5 @@
 /// <reference lib="webworker" />
-// A worker that encodes tiles, one after the other.
+// A worker that encodes tiles one at a time.
 
 import wasmURL from "draco3d/draco_encoder.wasm?url";
 import { type DracoEncoder, loadEncoder } from "./draco";

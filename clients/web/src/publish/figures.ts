@@ -1,44 +1,50 @@
-// What a person is told of what they send: how much of what was encoded, sent and dropped in the last seconds.
+// Statistics for the publishing user: the data encoded, sent and dropped in the last seconds.
 
 import type { Decision } from "./adaptation";
 import type { OutgoingFrame } from "./chunks";
 import type { EncoderReport, Plan } from "./traffic";
 import { perSecond, Recent } from "./window";
 
-/** One quality as it is sent. */
+/** The state of one quality. */
 export interface QualityState {
   name: string;
-  /** How many tiles of it somebody takes, and how many are encoded. */
+  /** The number of tiles with a receiver, and the number of encoded ones. */
   wanted: number;
   taken: number;
   fps: number;
   bps: number;
-  /** Points of a frame, of all tiles together. */
+  /** The points of a frame, of all tiles together. */
   points: number;
-  /** How long encoding a capture takes, of all tiles together. */
+  /** The encoding time of a capture, of all tiles together. */
   milliseconds: number;
 }
 
 export interface State {
-  /** The first points are there. */
+  /** Whether there are points yet. */
   ready: boolean;
-  /** The server has the publication, and the channel to it is open. */
+  /** Whether the server has the publication and its channel is open. */
   live: boolean;
   qualities: QualityState[];
-  /** Captures that were made, and that were left out since the encoders were busy, per second. */
+  /**
+   * The captures per second that were made, and those that were skipped because the encoders were
+   * busy.
+   */
   fps: number;
   skipped: number;
   bps: number;
-  /** Frames that gave way to newer ones, per second. */
+  /** Frames replaced by newer ones, per second. */
   dropped: number;
-  /** Qualities that the uplink does not carry, and the share of points that is left of the others. */
+  /** The qualities that exceed the uplink, and the remaining share of points of the others. */
   givenUp: string[];
   share: number;
-  /** What the uplink carries in bit/s, where it was what held frames up; 0 where it never was. */
+  /**
+   * The measured capacity of the uplink in bit/s, from times when it limited the output; 0 if it
+   * never did.
+   */
   carried: number;
 }
 
-/** What the publisher knows besides. */
+/** Further data of the publisher. */
 export interface Circumstances {
   live: boolean;
   wanted: readonly (readonly number[])[];
@@ -51,7 +57,7 @@ type Encoded = Extract<EncoderReport, { type: "encoded" }>;
 
 export class Figures {
   ready = false;
-  /** All frames since the beginning. */
+  /** The totals of all frames since the start. */
   readonly total = { encoded: 0, sent: 0, dropped: 0 };
   private readonly captures = new Recent<true>();
   private readonly busy = new Recent<true>();
@@ -87,7 +93,7 @@ export class Figures {
     this.drops.add(at, count);
   }
 
-  /** Bit/s that each quality takes as it is encoded now. */
+  /** Returns the present bit rate of each quality as encoded, in bit/s. */
   encodedRates(at: number): number[] {
     return this.made.map((frames) => perSecond(8 * frames.since(at).reduce((sum, f) => sum + f.bytes, 0)));
   }
@@ -124,7 +130,7 @@ export class Figures {
 
 const nothing = new Uint8Array(0);
 
-/** What all tiles have together, of each the mean: a capture may be under way of which not all are there. */
+/** Returns the sum over all tiles of their means: the latest capture may be incomplete. */
 function sumOfMeans(frames: readonly Encoded[], pick: (f: Encoded) => number): number {
   const tiles = new Map<number, { sum: number; count: number }>();
   for (const frame of frames) {

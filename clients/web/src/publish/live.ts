@@ -1,4 +1,4 @@
-// What a person sees of themselves while they publish: the picture that others have, what is sent of it, and who takes it.
+// The view for the publishing user: the picture that others see, the data sent, and the receivers.
 
 import { bitrate, h, milliseconds } from "../dom";
 import { morph } from "../morph";
@@ -31,7 +31,9 @@ export class LivePanel {
     );
   }
 
-  /** Makes a new mirror, for a worker to draw; none where the browser has no such canvas. */
+  /**
+   * Makes a new mirror for a worker to draw; returns undefined if the browser lacks such a canvas.
+   */
   mirror(size: { width: number; height: number }): OffscreenCanvas | undefined {
     const canvas = h("canvas", { ...size, ariaLabel: "You, as others see you" });
     this.frame.replaceChildren(canvas);
@@ -69,7 +71,7 @@ function headlineOf(state: State): string {
   return state.bps > 0 ? `Live: ${bitrate(state.bps)}, ${state.fps.toFixed(0)} fps` : "Live: nobody takes anything, nothing is sent";
 }
 
-/** Who is there, what they take, and what holds things up. */
+/** Returns sentences about the other participants, their choices, and delays. */
 export function sentencesOf(state: State, plan: Plan, others: readonly string[]): string[] {
   const all: string[] = [];
   const taken = state.qualities.filter((q) => q.wanted > 0).map((q) => q.name);
@@ -92,7 +94,7 @@ export function sentencesOf(state: State, plan: Plan, others: readonly string[])
   return all;
 }
 
-/** Names as people say them; of many only the first. */
+/** Formats a list of names, shortened if there are many. */
 function list(names: readonly string[]): string {
   if (names.length > 4) {
     return `${names.slice(0, 3).join(", ")} and ${names.length - 3} others`;

@@ -1,9 +1,13 @@
-// A small picture of what is published, as others see it, drawn by the processor: points onto a grid of pixels, the nearest in front.
+// A small picture of the publication as seen by others. The processor draws it: points onto a grid
+// of pixels, with the nearest in front.
 
 import type { Points } from "../decode/points";
 import type { Box } from "../signal/messages";
 
-/** The share of the picture that somebody fills: points are as large as it takes to cover that, in whole pixels. */
+/**
+ * The typical share of the picture that a person fills: points are large enough to cover that
+ * share, in whole pixels.
+ */
 const filled = 0.45;
 const largestDot = 5;
 
@@ -26,7 +30,7 @@ export class Mirror {
     }
   }
 
-  /** Draws the first of the points, seen from the front. */
+  /** Draws the first points, seen from the front. */
   draw(points: Points, count: number): void {
     const { image, pixels, nearest } = this;
     if (!this.context || !image) {

@@ -1,8 +1,9 @@
-// Cameras, microphones and headsets are there once a person has allowed them, by when they may be wanted no longer.
+// Cameras, microphones and headsets open only after the user's permission. By then, they may no
+// longer be wanted.
 
 /**
- * Waits for something that is being opened. Where that was called off meanwhile, what was opened is closed at once, and the signal's reason is thrown in its place, so
- * that nothing begins that was to come next.
+ * Waits for a device that is being opened. If the signal is aborted meanwhile, the device is closed
+ * immediately, and the signal's reason is thrown, so that the following steps do not start.
  */
 export async function unlessAborted<T>(signal: AbortSignal, opening: Promise<T>, close: (opened: T) => void): Promise<T> {
   const opened = await opening;

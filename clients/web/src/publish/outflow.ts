@@ -1,27 +1,44 @@
-// How fast a data channel empties, made of looks at it. It is pure: looks say when they were.
+// Measures the output rate of a data channel from periodic looks. The logic is pure: looks have the
+// time as an argument.
 //
-// Browsers tell seldom of what has left. Chromium does when that is 100 KiB, or when the channel is empty, and where SCTP repeats what was lost, nothing leaves for seconds. So a rate is
-// measured from one time that something has left to the next, never from look to look; and what is still there says that the rate is no more than all of it since.
+// Browsers report progress rarely. Chromium does after 100 KiB, or when the channel is empty, and
+// during retransmissions of SCTP nothing leaves for seconds. So a rate is measured between two
+// times of progress, never between looks. Data that remains in the channel bounds the rate from
+// above by its size over the time since then.
 
-/** The rate is that of so many milliseconds. */
+/** The period in milliseconds over which the rate is measured. */
 const span = 2000;
-/** What was measured in less time says nothing: a page is told late, and of several things at once. */
+/** The minimum time of a measurement: a page is informed late, and of several events at once. */
 const leastTime = 200;
-/** That nothing leaves for less time is common: SCTP repeats what was lost after 0.4 to 0.8 s where nothing comes behind it. */
+/**
+ * The minimum time without progress that counts: SCTP retransmits after 0.4 to 0.8 s if no later
+ * data arrives.
+ */
 const leastStill = 1000;
-/** A page that looks more rarely was held up itself, and is told only afterwards of what has left meanwhile: no more than this counts of the time between. */
+/**
+ * The maximum counted time between looks. A page with longer intervals was itself delayed, and
+ * learns of earlier progress only afterwards.
+ */
 const longestLook = 250;
 
 export class Outflow {
-  /** What has left within what time, the latest last, and when that was seen. */
+  /**
+   * The bytes that left, the time that this took, and the time of the observation, the latest last.
+   */
   private measured: { at: number; bytes: number; time: number }[] = [];
-  /** Since when the channel has had something, or when something has left it last; undefined of an empty one. */
+  /**
+   * The time since when the channel has had data, or of its last progress; undefined if it is
+   * empty.
+   */
   private since: { at: number; left: number } | undefined;
   private lookedAt = -Infinity;
   private queued = 0;
   private still = 0;
 
-  /** A look at the channel, before anything is put there or after: so many bytes have left it in all, and so many are in it. */
+  /**
+   * Records a look at the channel before or after adding data: the total bytes that have left, and
+   * the bytes in the channel.
+   */
   look(at: number, left: number, queued: number): void {
     const between = at - this.lookedAt;
     this.lookedAt = at;
@@ -35,14 +52,17 @@ export class Outflow {
     this.since = queued > 0 ? { at, left } : undefined;
     if (since) {
       const time = at - since.at;
-      // When it ran empty is known as well as it was looked at.
+      // The time at which it became empty is known with the precision of the looks.
       if (queued > 0 || between <= time / 2) {
         this.measured.push({ at, bytes: left - since.left, time });
       }
     }
   }
 
-  /** What leaves the channel in bit/s while it has something; undefined where that is not known. Where nothing is held up, the uplink may carry more. */
+  /**
+   * Returns the output rate of the channel in bit/s while it has data; undefined if unknown. If
+   * nothing is delayed, the uplink may be faster.
+   */
   rate(now: number): number | undefined {
     const before = this.before(now);
     if (this.still < leastStill) {
@@ -51,13 +71,15 @@ export class Outflow {
     return Math.min((8000 * this.queued) / this.still, before ?? Infinity);
   }
 
-  /** For how many milliseconds something has been overdue that is in the channel, by the rate before. */
+  /**
+   * Returns the milliseconds for which data in the channel has been overdue at the previous rate.
+   */
   stalled(now: number): number {
     const before = this.before(now);
     return before ? Math.max(0, this.still - (8000 * this.queued) / before) : this.still;
   }
 
-  /** The rate at which things have left. */
+  /** Returns the rate of past output. */
   private before(now: number): number | undefined {
     const from = (this.since?.at ?? now) - span;
     this.measured = this.measured.filter((m) => m.at >= from);

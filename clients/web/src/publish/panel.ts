@@ -1,4 +1,4 @@
-// The panel with which a person shows themselves: what with, how, and what becomes of it.
+// The panel for publishing: choice of the source, settings, and state.
 
 import "./panel.css";
 import { h } from "../dom";
@@ -13,13 +13,13 @@ import { openMicrophone, Voice } from "./voice";
 import { planOf, type Wishes } from "./wishes";
 import { DepthOfXR } from "./xr";
 
-/** What is published of a figure, a camera or a phone. */
+/** The publication of a figure, a camera or a phone. */
 const publication = "body";
 
-/** What the mirror is drawn with, in pixels: sharp on screens with two for each. */
+/** The size of the mirror in pixels: sharp on screens with two device pixels per CSS pixel. */
 const mirrorSize = { width: 480, height: 560 };
 
-/** Something that hands over pictures of depth. */
+/** A source of depth pictures. */
 interface Pictures {
   picture(): Promise<Picture | undefined>;
   close(): void;
@@ -33,7 +33,7 @@ export class Panel {
   private voice: Voice | undefined;
   private pictures: Pictures | undefined;
   private timer: ReturnType<typeof setInterval> | undefined;
-  /** What is being opened for the person: calling it off closes what comes of it. */
+  /** Aborting it closes the devices that are being opened. */
   private starting: AbortController | undefined;
 
   constructor(
@@ -45,7 +45,7 @@ export class Panel {
     this.setup = new Setup(wishes, () => void this.start());
     const stop = (): void => {
       this.stop();
-      // The button that was pressed is gone: whoever uses the keyboard goes on beside it.
+      // The pressed button was removed: the keyboard focus moves next to it.
       this.setup.focus();
     };
     this.live = new LivePanel({ stop, mute: () => this.mute() });
@@ -58,7 +58,7 @@ export class Panel {
     this.live.element.hidden = true;
   }
 
-  /** Shows or hides the panel. What is published goes on. */
+  /** Shows or hides the panel. The publication continues. */
   toggle(): boolean {
     this.element.hidden = !this.element.hidden;
     if (!this.element.hidden) {
@@ -69,7 +69,7 @@ export class Panel {
     return !this.element.hidden;
   }
 
-  /** Begins to publish what the person has chosen. */
+  /** Starts publishing with the user's choices. */
   async start(): Promise<void> {
     if (this.publisher || this.starting) {
       return;
@@ -87,7 +87,7 @@ export class Panel {
       this.publish(wishes, aspect);
       this.starting = undefined;
     } catch (error) {
-      // Who has called it off wants to hear no more of it.
+      // A user who aborted it needs no message.
       if (!starting.signal.aborted) {
         this.setup.trouble(error instanceof Lacking ? error.message : `It cannot be published: ${error instanceof Error ? error.message : String(error)}`);
         this.stop();
@@ -95,7 +95,7 @@ export class Panel {
     }
   }
 
-  /** Opens what hands over pictures; a figure needs none. It gives the width of a picture over its height. */
+  /** Opens the source of pictures; a figure needs none. Returns the aspect ratio of a picture. */
   private async open(wishes: Wishes, signal: AbortSignal): Promise<number> {
     const close = (opened: Pictures): void => opened.close();
     if (wishes.kind === "camera") {
@@ -106,7 +106,7 @@ export class Panel {
     }
     if (wishes.kind === "xr") {
       const phone = await unlessAborted(signal, DepthOfXR.open(this.element), close);
-      // Headsets tell of an end that was asked for, too, when something else may have begun.
+      // Headsets also report an end that was requested, possibly after something else has started.
       phone.ended = () => this.pictures === phone && this.stop();
       this.pictures = phone;
     }
@@ -143,14 +143,14 @@ export class Panel {
     }
   }
 
-  /** What is published ended by itself: why is said in the panel. */
+  /** The publication ended unexpectedly: the panel shows the reason. */
   private lost(message: string): void {
     this.stop();
     this.setup.trouble(message);
     this.element.hidden = false;
   }
 
-  /** Nobody can hear the person any more; what else is published goes on. */
+  /** The microphone was lost; the other publications continue. */
   private silence(why: string): void {
     this.say(why);
     this.voice?.end();
@@ -165,7 +165,7 @@ export class Panel {
     }
   }
 
-  /** Ends what is published, and calls off what is being opened for that. */
+  /** Ends the publication, and aborts the opening of devices. */
   stop(): void {
     this.starting?.abort();
     this.starting = undefined;

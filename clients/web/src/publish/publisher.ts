@@ -1,4 +1,5 @@
-// One publication of this page: workers that make its frames, a data channel that takes them to the server, and what the server and the uplink ask for in between.
+// One publication of this page: the workers that make its frames, its data channel to the server,
+// and the handling of requests from the server and limits of the uplink.
 
 import type { ClientMessage, Publication, ServerMessage } from "../signal/messages";
 import { Adaptation, hopeless, stepInterval } from "./adaptation";
@@ -9,36 +10,41 @@ import { Tiling } from "./tiling";
 import type { EncoderOrder, EncoderReport, Plan, StudioOrder, StudioReport } from "./traffic";
 import { type Channel, Uplink } from "./uplink";
 
-/** What a publisher uses of the session. */
+/** The parts of the session that a publisher uses. */
 export interface Link {
   send(message: ClientMessage): boolean;
-  /** Tells the server that a publication has ended. */
+  /** Informs the server that a publication has ended. */
   retract(publication: string): void;
   /** Opens a data channel on the present connection. */
   channel(label: string): (Channel & { close(): void }) | undefined;
-  /** How far the server's clock is ahead of this host's, in milliseconds. */
+  /** The offset of the server's clock from this host's, in milliseconds. */
   ahead(): number;
 }
 
-/** The workers of one publisher, as far as they are used. */
+/** The used parts of one publisher's workers. */
 export interface Crew {
   studio: Worker;
   encoders: Worker[];
 }
 
 export interface PublisherEvents {
-  /** The server has taken the publication, or does not: then why. */
+  /** The server has rejected the publication, with the reason. */
   refused(message: string): void;
   trouble(message: string): void;
-  /** The studio wants the next picture; none where there is no new one. */
+  /** Returns the next picture for the studio; undefined if there is no new one. */
   picture(): Promise<Picture | undefined>;
 }
 
 const checkInterval = 100;
-/** Bits that Draco takes for a point of a person, about: what is said of qualities before the first frame. */
+/**
+ * The approximate number of bits that Draco needs per point of a person, for estimates before the
+ * first frame.
+ */
 const bitsPerPoint = 26;
 
-/** Starts workers: one for points, and so many for frames that two cores are left to page and browser. */
+/**
+ * Starts the workers: one for points, and encoders such that two cores remain for page and browser.
+ */
 export function startCrew(tiles: number): Crew {
   const count = Math.max(1, Math.min(tiles, 4, (navigator.hardwareConcurrency || 2) - 2));
   return {
@@ -47,7 +53,7 @@ export function startCrew(tiles: number): Crew {
   };
 }
 
-/** Describes a plan to the server. */
+/** Converts a plan to the server's description. */
 export function describe(name: string, plan: Plan): Publication {
   const tiling = new Tiling(plan.tiles, plan.box);
   return {
@@ -66,16 +72,16 @@ export class Publisher {
   private readonly adaptation: Adaptation;
   private readonly figures: Figures;
   private channel: (Channel & { close(): void }) | undefined;
-  /** Which qualities of each tile somebody takes; everything until the server says. */
+  /** The qualities of each tile with a receiver; all until the server's first message. */
   private wanted: number[][];
   private announced = false;
-  /** The server was told of the publication, and has not refused it. */
+  /** The publication was announced to the server, and not rejected so far. */
   private known = false;
   private attempt = 0;
   private told = "";
   private adapted = 0;
   private ended = false;
-  /** Timestamps begin anywhere (RFC 3550 section 5.1). */
+  /** Timestamps start at a random value (RFC 3550 section 5.1). */
   private readonly beginning = Math.floor(Math.random() * 2 ** 32);
   private readonly timer: ReturnType<typeof setInterval>;
 
@@ -116,7 +122,10 @@ export class Publisher {
     this.crew.studio.postMessage(order, transfer);
   }
 
-  /** The session was entered: with a connection that is new, or the one before; with what was published before, or without. */
+  /**
+   * The session was entered: with a new connection or the previous one; with the previous
+   * publications or without.
+   */
   entered(renewed: boolean, resumed: boolean): void {
     if (renewed) {
       this.channel = undefined;
@@ -139,7 +148,7 @@ export class Publisher {
     }
   }
 
-  /** Hears what the server says, and tells whether that was meant for this publication. */
+  /** Handles a message of the server, and reports whether it was for this publication. */
   heard(message: ServerMessage): boolean {
     if (message.type === "wanted") {
       for (const { publication, tiles } of message.publications) {
@@ -153,7 +162,7 @@ export class Publisher {
     if ((message.type !== "ok" && message.type !== "error") || message.id !== `${this.name}/${this.attempt}`) {
       return false;
     }
-    // What the server knows already it has from before the websocket broke.
+    // The server already has the publication from before the websocket broke.
     if (message.type === "ok" || message.code === "exists") {
       this.announced = true;
       this.connect();
@@ -165,12 +174,17 @@ export class Publisher {
     return true;
   }
 
-  /** What of a tile is encoded: what somebody takes and the uplink carries, lowest first. */
+  /**
+   * Returns the qualities of a tile to encode: those with a receiver that the uplink can carry,
+   * lowest first.
+   */
   private taken(tile: number): number[] {
     return this.announced ? (this.wanted[tile] ?? []).filter((q) => q < this.adaptation.current.qualities) : [];
   }
 
-  /** Tells the studio what to encode, and the server what was given up, where that has changed. */
+  /**
+   * Sends changes of the encoded qualities to the studio, and of the dropped ones to the server.
+   */
   private tell(): void {
     const tiles = this.wanted.map((_, tile) => this.taken(tile));
     this.order({ type: "wanted", tiles, share: this.adaptation.current.share });
@@ -220,7 +234,7 @@ export class Publisher {
     }
     const { tile, quality, number, captured } = report;
     this.figures.encoded(report, now());
-    // It may have been encoded for somebody who has gone since.
+    // It may have been encoded for a participant who has left since.
     if (this.taken(tile).includes(quality)) {
       const data = withPrefix(fourCC, captured + this.link.ahead(), report.data);
       this.uplink.offer({ tile, quality, number, timestamp: timestampOf(captured, this.beginning), data });
@@ -249,7 +263,7 @@ export class Publisher {
     }
   }
 
-  /** What is shown to the person. */
+  /** Returns the state for display. */
   state(): State {
     const { current, estimate } = this.adaptation;
     const tiles = this.wanted.map((_, tile) => this.taken(tile));
@@ -276,7 +290,7 @@ function now(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Why the server does not take a publication, in words that say what to do. */
+/** Returns the reason for a rejected publication, with advice. */
 function refusal(code: string, message: string): string {
   switch (code) {
     case "forbidden":

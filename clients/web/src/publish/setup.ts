@@ -1,4 +1,4 @@
-// The form in which a person says what to publish, with what is missing for that and how to get it.
+// The form for publishing, with missing requirements and advice.
 
 import { h } from "../dom";
 import { cameras, lacksDevices } from "./camera";
@@ -99,7 +99,7 @@ export class Setup {
     this.lens.hidden = this.kind !== "camera";
   }
 
-  /** What the person has chosen. */
+  /** The choices of the user. */
   get wishes(): Wishes {
     const f = this.fields;
     const near = Math.max(Number(f.near.value), 0.05);
@@ -122,7 +122,7 @@ export class Setup {
     return this.speak.checked;
   }
 
-  /** Finds out what there is, and says what is missing. */
+  /** Checks which sources are available, and shows the missing requirements. */
   async look(): Promise<void> {
     const devices = lacksDevices();
     const found = devices ? [] : await cameras();

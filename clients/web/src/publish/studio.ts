@@ -1,6 +1,7 @@
 /// <reference lib="webworker" />
-// The worker that makes captures: it keeps the time, has points made or reads them out of pictures, cuts them into tiles, and hands each tile to its encoder. What
-// nobody takes is not handed on. Timers of workers go on while a page is in the background.
+// The worker that makes captures: it controls the timing, generates points or computes them from
+// pictures, cuts them into tiles, and passes each tile to its encoder. Tiles without a receiver are
+// not passed on. Timers of workers also run while a page is in the background.
 
 import { PointPool, type Points } from "../decode/points";
 import { mapOf, type Picture, Unprojector } from "./depth";
@@ -11,10 +12,13 @@ import type { Plan, StudioOrder, StudioReport, TileDone, TileJob } from "./traff
 
 declare const self: DedicatedWorkerGlobalScope;
 
-/** Pictures of oneself are drawn at most so often, in milliseconds, of at most so many points. */
+/**
+ * The minimum interval between pictures of the mirror in milliseconds, and their maximum number of
+ * points.
+ */
 const mirrorInterval = 66;
 const mirrorPoints = 12_000;
-/** While nobody takes anything, points are made only so often, for the mirror. */
+/** The capture interval without receivers, for the mirror only. */
 const idleInterval = 200;
 
 function report(message: StudioReport): void {
@@ -25,9 +29,9 @@ function now(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Where points come from. */
+/** A source of points. */
 interface Source {
-  /** Makes points of an instant; nothing where there are none yet. */
+  /** Makes the points of an instant; returns undefined if there are none yet. */
   capture(at: number): { points: Points; captured: number } | undefined;
 }
 
@@ -44,13 +48,14 @@ class FigureSource implements Source {
 
   capture(at: number): { points: Points; captured: number } {
     const points = this.pool.take(this.figure.points);
-    // Hours of milliseconds and a random person: everybody begins elsewhere in the same motions.
+    // The time is limited to one day. The motion also depends on the person's seed, so that
+    // different people do not move in step.
     this.figure.at((at / 1000) % 86_400, points);
     return { points, captured: at };
   }
 }
 
-/** Reads pictures that the page is asked for, each once. */
+/** Reads pictures requested from the page, each once. */
 class DepthSource implements Source {
   private waiting: { picture: Picture; captured: number } | undefined;
   private asked = false;
@@ -156,7 +161,7 @@ class Studio {
     } catch (error) {
       report({ type: "failure", message: error instanceof Error ? error.message : String(error) });
     }
-    // Instants keep their distance; what a stall has passed over is not made up for.
+    // Instants keep their distance; instants missed in a stall are not repeated.
     const interval = this.idle ? idleInterval : 1000 / this.plan.fps;
     this.due += interval;
     if (this.due < at) {

@@ -1,4 +1,5 @@
-// How an object is cut into tiles: by direction around the middle of its box and by height, as all of our publishers cut it.
+// The division of an object into tiles: by direction around the middle of its box and by height, as
+// in all of our publishers.
 
 import type { Points } from "../decode/points";
 import type { Box } from "../signal/messages";
@@ -6,12 +7,13 @@ import type { Box } from "../signal/messages";
 export const tileCounts = [1, 2, 4, 9] as const;
 
 /**
- * Cuts space into tiles. Front is +z, right is +x. The tiles are
+ * Divides space into tiles. Front is +z, right is +x. The tiles are
  *
  *  - 1: all
  *  - 2: front, back
  *  - 4: the quadrants front-right, front-left, back-right, back-left
- *  - 9: the quadrants of the lower 40 %, those of the 40 % above, and the top 20 %, which is the head of somebody who stands
+ *  - 9: the quadrants of the lower 40 %, those of the 40 % above, and the top 20 %, which is the head
+ *    of a standing person
  */
 export class Tiling {
   private readonly middle: { x: number; z: number };
@@ -43,7 +45,7 @@ export class Tiling {
     }
   }
 
-  /** What a tile is called, and where its points are. */
+  /** Returns the name and the box of a tile. */
   tile(index: number): { label: string; box: Box } {
     const { min, max } = this.box;
     const box: Box = { min: [...min], max: [...max] };
@@ -72,29 +74,33 @@ export class Tiling {
   }
 }
 
-/** One quality: a share of an object's points, on a grid of so many bits for the longest edge of its box. */
+/**
+ * One quality: a share of an object's points, on a grid with the given bits for the longest edge of
+ * its box.
+ */
 export interface Quality {
   name: string;
   share: number;
   bits: number;
 }
 
-/** The qualities that all of our publishers offer by themselves, by name. */
+/** The default qualities of all our publishers, by name. */
 export const standardQualities: readonly Quality[] = [
   { name: "low", share: 0.25, bits: 9 },
   { name: "mid", share: 0.5, bits: 10 },
   { name: "high", share: 1, bits: 11 },
 ];
 
-/** The points of one tile. A quality has the first of them: as many as counts says. */
+/** The points of one tile. A quality has the first of them, according to counts. */
 export interface Part {
   points: Points;
   counts: number[];
 }
 
 /**
- * Sorts the points of an object to tiles, where they keep their order, inside of the box: what is outside goes to its side, since Draco codes no point outside of the
- * box that it quantises in. shares are those of the qualities, ascending.
+ * Sorts the points of an object into tiles, in their order and inside of the box: points outside
+ * are moved to its sides, since Draco cannot code points outside of the quantised box. shares are
+ * those of the qualities, ascending.
  */
 export function cut(from: Points, tiling: Tiling, shares: readonly number[], take: (room: number) => Points): Part[] {
   const { min, max } = tiling.box;

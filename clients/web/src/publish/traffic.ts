@@ -1,64 +1,68 @@
-// What the page, the studio and its encoders say to each other. The studio is a worker that makes points and cuts them; encoders are workers that make frames of tiles.
+// Messages between the page, the studio and its encoders. The studio is a worker that makes points
+// and divides them; encoders are workers that make frames of tiles.
 
 import type { Points } from "../decode/points";
 import type { Box } from "../signal/messages";
 import type { Quality } from "./tiling";
 
-/** Where points come from: a figure that is made up, or pictures of depth that the page hands over. */
+/** The source of points: a generated figure, or depth pictures from the page. */
 export type SourceChoice = { kind: "figure"; seed: number } | { kind: "depth"; lens: import("./depth").Lens };
 
-/** What is published, and how it is made. */
+/** The content and the settings of a publication. */
 export interface Plan {
   source: SourceChoice;
   box: Box;
   tiles: number;
   qualities: readonly Quality[];
-  /** The most points of a capture. */
+  /** The maximum number of points of a capture. */
   points: number;
   fps: number;
 }
 
-/** What the page tells the studio. */
+/** Messages to the studio. */
 export type StudioOrder =
   | { type: "begin"; plan: Plan; encoders: MessagePort[]; mirror: OffscreenCanvas | undefined }
-  /** Which qualities of each tile are to be encoded, lowest first, and what share of their points. */
+  /** The qualities of each tile to encode, lowest first, and the share of their points. */
   | { type: "wanted"; tiles: number[][]; share: number }
-  /** A picture that was asked for; none where there is no new one. */
+  /** A requested picture; undefined if there is no new one. */
   | { type: "picture"; picture: import("./depth").Picture | undefined };
 
-/** What the studio tells the page. Times are milliseconds since 1970 by this host's clock. */
+/** Messages from the studio. Times are milliseconds since 1970 by this host's clock. */
 export type StudioReport =
   | { type: "ready" }
-  /** A capture was made: of so many points, of which tiles are being encoded. */
+  /** A capture with this number of points was made, and its tiles are being encoded. */
   | { type: "captured"; points: number }
   /** No capture was made, since the encoders have not finished the one before the last. */
   | { type: "skipped" }
-  /** The next picture is wanted. */
+  /** The next picture is requested. */
   | { type: "need" }
   | { type: "failure"; message: string };
 
-/** One tile of a capture on its way to an encoder. */
+/** One tile of a capture for an encoder. */
 export interface TileJob {
   number: number;
   captured: number;
   tile: number;
   points: Points;
-  /** What is to be encoded, in this order: of each quality how many of the first points, at how many bits. */
+  /**
+   * The parts to encode, in this order: for each quality the number of points from the start, and
+   * the bits.
+   */
   qualities: { quality: number; count: number; bits: number }[];
   box: Box;
 }
 
-/** An encoder is done with a tile: its memory may be used again. */
+/** An encoder has finished a tile: its memory may be reused. */
 export interface TileDone {
   points: Points;
 }
 
-/** What the page tells an encoder, once. */
+/** The message from the page to an encoder, sent once. */
 export interface EncoderOrder {
   jobs: MessagePort;
 }
 
-/** What an encoder tells the page. */
+/** Messages from an encoder to the page. */
 export type EncoderReport =
   | {
       type: "encoded";
@@ -68,7 +72,7 @@ export type EncoderReport =
       quality: number;
       points: number;
       data: Uint8Array<ArrayBuffer>;
-      /** How long encoding took. */
+      /** The duration of the encoding. */
       milliseconds: number;
     }
   | { type: "failure"; message: string };

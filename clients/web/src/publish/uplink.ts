@@ -1,10 +1,11 @@
-// What waits to be sent on a publication's data channel: of every track the newest frame only, newest captures first, and never more in the channel than it sends
-// within a moment, since what is in there can be neither overtaken nor taken back.
+// The queue of a publication's data channel: only the newest frame of every track, newest captures
+// first. The channel never contains more than it can send in a short time, since its content can be
+// neither overtaken nor removed.
 
 import { chunkOf, chunksOf, type OutgoingFrame } from "./chunks";
 import { Outflow } from "./outflow";
 
-/** What of an RTCDataChannel is used. */
+/** The used parts of an RTCDataChannel. */
 export interface Channel {
   readonly readyState: RTCDataChannelState;
   readonly bufferedAmount: number;
@@ -13,18 +14,27 @@ export interface Channel {
   send(data: Uint8Array<ArrayBuffer>): void;
 }
 
-/** Another chunk is put into the channel once it holds no more than it sends in so many milliseconds, so that it runs dry for no longer than a page is late. */
+/**
+ * Another chunk is added once the channel holds no more than it sends in this time in milliseconds.
+ * The channel then becomes empty only if the page is later than that.
+ */
 const ahead = 100;
-/** A page that draws is late by tenths of seconds, and Chromium tells of less than 100 KiB only once the channel is empty. So slow channels hold what they send in so many milliseconds, */
+/**
+ * The same time for slow channels. A page that draws can be late by tenths of seconds, and Chromium
+ * reports less than 100 KiB only once the channel is empty.
+ */
 const longestAhead = 300;
-/** up to so many bytes, which is that of 0.9 Mbit/s, and what a channel may hold of which nothing is known. */
+/**
+ * The limit in bytes of the longer time, which corresponds to 0.9 Mbit/s. It also applies to a
+ * channel with an unknown rate.
+ */
 const commonRoom = 32_000;
-/** A packet at least; */
+/** The minimum is one packet. */
 const leastRoom = 1200;
-/** and no more than is of use at any rate that browsers reach: 100 Mbit/s for 80 ms. */
+/** The maximum is sufficient for any rate that browsers reach: 100 Mbit/s for 80 ms. */
 const mostRoom = 1_000_000;
 
-/** What became of frames since the last look. */
+/** The results of frames since the last call. */
 export interface Account {
   sent: number;
   dropped: number;
@@ -36,14 +46,14 @@ export class Uplink {
   private current: { frame: OutgoingFrame; next: number } | undefined;
   private channel: Channel | undefined;
   private account: Account = { sent: 0, dropped: 0, bytes: 0 };
-  /** What leaves the channel. */
+  /** Measures the output of the channel. */
   private outflow = new Outflow();
   private handed = 0;
 
   /**
-   * @param tiles is how many there are: they take turns in being first
-   * @param sent hears of every frame that is in the channel to its end
-   * @param now gives milliseconds
+   * @param tiles is the number of tiles, which take turns in being first
+   * @param sent is called for every frame that is completely in the channel
+   * @param now returns milliseconds
    */
   constructor(
     private readonly tiles: number,
@@ -51,7 +61,7 @@ export class Uplink {
     private readonly now: () => number,
   ) {}
 
-  /** Takes a channel in place of the one before. What had begun there will never be whole. */
+  /** Replaces the channel. Frames that were sent only partly are lost. */
   connect(channel: Channel): void {
     this.channel = channel;
     this.abandon();
@@ -61,7 +71,7 @@ export class Uplink {
     this.pump();
   }
 
-  /** Puts a frame in place of one of the same track that still waits. */
+  /** Adds a frame, and replaces a waiting one of the same track. */
   offer(frame: OutgoingFrame): void {
     const key = `${frame.tile}/${frame.quality}`;
     if (this.waiting.has(key)) {
@@ -71,7 +81,7 @@ export class Uplink {
     this.pump();
   }
 
-  /** Forgets what waits and nobody takes any more. */
+  /** Removes waiting frames without a receiver. */
   keepOnly(taken: (tile: number, quality: number) => boolean): void {
     for (const [key, { tile, quality }] of this.waiting) {
       if (!taken(tile, quality)) {
@@ -80,7 +90,7 @@ export class Uplink {
     }
   }
 
-  /** Leaves out the rest of a frame that is not in the channel to its end: the server makes nothing of what is there. */
+  /** Drops the rest of a partly sent frame: the server discards the incomplete frame. */
   abandon(): void {
     if (this.current) {
       this.current = undefined;
@@ -88,29 +98,29 @@ export class Uplink {
     }
   }
 
-  /** What became of frames since the last call. */
+  /** Returns the results of frames since the last call. */
   take(): Account {
     const account = this.account;
     this.account = { sent: 0, dropped: 0, bytes: 0 };
     return account;
   }
 
-  /** What leaves the channel in bit/s while it has something; undefined where that is not known. */
+  /** The output rate of the channel in bit/s while it has data; undefined if unknown. */
   get rate(): number | undefined {
     return this.outflow.rate(this.now());
   }
 
-  /** For how many milliseconds what is in the channel has been overdue, none of it having left. */
+  /** The milliseconds for which data in the channel has been overdue without progress. */
   get stalled(): number {
     return this.outflow.stalled(this.now());
   }
 
-  /** Bytes that are in the channel, and leave it before anything else. */
+  /** The bytes in the channel, which leave before anything else. */
   get queued(): number {
     return this.channel?.bufferedAmount ?? 0;
   }
 
-  /** How many bytes may be in the channel when another chunk is put into it. */
+  /** The maximum number of bytes in the channel before another chunk is added. */
   private get room(): number {
     const { rate } = this;
     if (rate === undefined) {
@@ -152,7 +162,10 @@ export class Uplink {
     this.outflow.look(this.now(), this.handed - channel.bufferedAmount, channel.bufferedAmount);
   }
 
-  /** Takes what is to be sent next: of the newest capture, lower qualities first, and tiles in turn, so that none starves where not all can be sent. */
+  /**
+   * Returns the next frame to send: of the newest capture, lower qualities first, and tiles in
+   * turn, so that all tiles progress if not everything can be sent.
+   */
   private next(): { frame: OutgoingFrame; next: number } | undefined {
     let best: OutgoingFrame | undefined;
     for (const frame of this.waiting.values()) {

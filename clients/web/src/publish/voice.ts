@@ -1,4 +1,4 @@
-// A microphone as a publication of its own: an ordinary Opus track.
+// A microphone as a separate publication: an ordinary Opus track.
 
 import type { Conference } from "../viewer/conference";
 import type { Outgoing } from "../viewer/own";
@@ -16,7 +16,7 @@ const description: Publication = {
   qualities: [{ bitrate_bps: 64_000 }],
 };
 
-/** Opens the microphone. It throws what a person is told. */
+/** Opens the microphone. It throws errors with a message for the user. */
 export async function openMicrophone(): Promise<MediaStreamTrack> {
   const missing = lacksDevices();
   if (missing) {
@@ -32,13 +32,14 @@ export async function openMicrophone(): Promise<MediaStreamTrack> {
 
 export class Voice implements Outgoing {
   private announced = false;
-  /** The server was told of the publication, and has not refused it. */
+  /** The publication was announced to the server, and not rejected so far. */
   private told = false;
   private attempt = 0;
 
   /**
-   * Publishes what a microphone gives.
-   * @param lost hears why nobody can hear it any more; it is then to be ended
+   * Publishes the sound of a microphone.
+   * @param lost is called with the reason when nobody can hear it any more; the caller must then
+   * end it
    */
   constructor(
     private readonly conference: Conference,

@@ -1,9 +1,9 @@
 // Sums over the last seconds.
 
-/** How long sums look back, in milliseconds. */
+/** The period of the sums, in milliseconds. */
 export const span = 2000;
 
-/** What happened lately, and when. */
+/** Recent events with their times. */
 export class Recent<T> {
   private items: { at: number; item: T }[] = [];
 
@@ -11,7 +11,7 @@ export class Recent<T> {
     this.items.push({ at, item });
   }
 
-  /** What happened within the last two seconds. */
+  /** Returns the events within the last two seconds. */
   since(now: number): T[] {
     const first = this.items.findIndex(({ at }) => at >= now - span);
     this.items.splice(0, first < 0 ? this.items.length : first);
@@ -19,7 +19,7 @@ export class Recent<T> {
   }
 }
 
-/** A sum over two seconds, as a rate per second. */
+/** Converts a sum over two seconds to a rate per second. */
 export function perSecond(sum: number): number {
   return (sum * 1000) / span;
 }

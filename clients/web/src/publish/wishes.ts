@@ -1,4 +1,4 @@
-// What a person wants to publish: from the panel, or from the link that brought them.
+// The user's settings for publishing, from the panel or from the link.
 
 import { type Arrangement, boxOf, type DepthCoding, type Lens, usualLens } from "./depth";
 import { figureBox, seedOf } from "./figure/figure";
@@ -21,10 +21,13 @@ export const pointChoices = [10_000, 20_000, 40_000, 80_000] as const;
 export const rateChoices = [10, 15, 30] as const;
 const mostPoints = 200_000;
 
-/** What suits most computers: a browser's encoder takes twice the time of others. */
+/** Settings that suit most computers: a browser's encoder needs twice the time of others. */
 const usual: Wishes = { kind: "figure", points: 20_000, fps: 15, tiles: 1, qualities: standardQualities.map((q) => q.name), lens: usualLens };
 
-/** Reads the wishes of a link: ?publish=figure&points=20000&fps=15&tiles=4&qualities=low,high; what is not there or not possible is as usual. */
+/**
+ * Reads the settings of a link: ?publish=figure&points=20000&fps=15&tiles=4&qualities=low,high;
+ * missing or invalid ones have their defaults.
+ */
 export function wishesOf(query: URLSearchParams): Wishes {
   const number = (name: string, most: number, otherwise: number): number => {
     const value = Math.round(Number(query.get(name)));
@@ -62,7 +65,10 @@ function lensOf(query: URLSearchParams): Lens {
   };
 }
 
-/** Makes a plan of wishes. aspect is that of the camera's whole picture; identity tells who a figure is. */
+/**
+ * Makes a plan from the settings. aspect is that of the camera's whole picture; identity determines
+ * the looks of a figure.
+ */
 export function planOf(wishes: Wishes, identity: string, aspect: number): Plan {
   const { kind, points, fps, tiles, lens } = wishes;
   const qualities = standardQualities.filter((q) => wishes.qualities.includes(q.name));
@@ -76,7 +82,7 @@ export function planOf(wishes: Wishes, identity: string, aspect: number): Plan {
       return { ...common, source: { kind: "depth", lens }, box: boxOf(lens, beside ? aspect / 2 : stacked ? aspect * 2 : aspect) };
     }
     case "xr":
-      // What a phone sees at arm's length and some steps around.
+      // This is the view of a phone at arm's length and some steps around.
       return { ...common, source: { kind: "depth", lens }, box: { min: [-1.5, -0.2, -1.5], max: [1.5, 2.2, 1.5] } };
   }
 }

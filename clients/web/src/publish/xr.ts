@@ -1,14 +1,15 @@
-// Depth as phones measure it for augmented reality: WebXR's depth sensing, with the colours of the phone's camera where the browser gives them.
+// Depth from phones' augmented reality: WebXR's depth sensing, with the colours of the phone's
+// camera if the browser offers them.
 
 import type { DepthMap, Picture } from "./depth";
 import { Lacking } from "./camera";
 
-/** Depth is read at as many places across; what phones measure is hardly finer. */
+/** The number of depth samples per row; measurements of phones are hardly finer. */
 const across = 192;
-/** The object's middle is so far in front of where the phone was at first, in metres. */
+/** The distance of the object's middle from the initial position of the phone, in metres. */
 const ahead = 1.3;
 
-/** Why this browser has no depth; nothing where it may have. */
+/** Returns the reason why this browser has no depth, or undefined if it may have depth. */
 export async function lacksXR(): Promise<string | undefined> {
   if (!isSecureContext) {
     return "This page came over http, and browsers let only https pages and localhost sense depth. Open it over https.";
@@ -19,12 +20,15 @@ export async function lacksXR(): Promise<string | undefined> {
   return undefined;
 }
 
-/** What is used of a view's depth. */
+/** The used parts of a view's depth. */
 export interface Depths {
   getDepthInMeters(x: number, y: number): number;
 }
 
-/** Reads a map out of what WebXR tells of a view: its depth, its projection, where it is, and its colours, rows from the top, or none. */
+/**
+ * Computes a map from the WebXR data of a view: its depth, its projection, its pose, and its
+ * colours, rows from the top, or none.
+ */
 export function mapOfView(
   depths: Depths, view: { projectionMatrix: Float32Array; transform: { matrix: Float32Array } }, size: { width: number; height: number },
   colors: Uint8Array<ArrayBuffer> | undefined,
@@ -45,14 +49,14 @@ export function mapOfView(
   };
 }
 
-/** Colours where the browser gives none: what is near is light. */
+/** Returns substitute colours: near points are bright. */
 function shades(depth: Float32Array): Uint8Array<ArrayBuffer> {
   const colors = new Uint8Array(4 * depth.length);
   depth.forEach((d, i) => colors.fill(Math.round(255 * Math.min(Math.max(1 - d / 4, 0.15), 1)), 4 * i, 4 * i + 3));
   return colors;
 }
 
-/** What the types of WebXR do not know yet: the module of raw camera access. */
+/** A part missing in the types of WebXR: the module of raw camera access. */
 interface CameraView extends XRView {
   camera?: { width: number; height: number };
 }
@@ -79,7 +83,10 @@ export class DepthOfXR {
     session.requestAnimationFrame(this.frame);
   }
 
-  /** Begins to sense depth, while the element stays in sight. It must be called from a click, and throws what a person is told. */
+  /**
+   * Starts depth sensing with the element on top. It must be called from a click, and throws errors
+   * with a message for the user.
+   */
   static async open(overlay: Element): Promise<DepthOfXR> {
     const missing = await lacksXR();
     if (missing) {
@@ -133,12 +140,14 @@ export class DepthOfXR {
   }
 }
 
-/** The space of a session: from the floor up, where the phone knows of it. */
+/**
+ * Returns the reference space of a session: with its origin at the floor if the phone detects it.
+ */
 function floorOf(session: XRSession): Promise<XRReferenceSpace> {
   return session.requestReferenceSpace("local-floor").catch(() => session.requestReferenceSpace("local"));
 }
 
-/** Reads the colours of the phone's camera: the graphics card makes a small picture of the large one. */
+/** Reads the colours of the phone's camera: the graphics card scales the large picture down. */
 class CameraReader {
   private readonly program: WebGLProgram;
   private readonly target: WebGLFramebuffer;
@@ -174,7 +183,8 @@ class CameraReader {
   }
 }
 
-// One triangle that covers everything. It is upside down, since pixels are read from the bottom and wanted from the top.
+// One triangle covers everything. It is upside down, since pixels are read from the bottom, but
+// needed from the top.
 const vertexShader = `#version 300 es
   out vec2 at;
   void main() {

@@ -1,5 +1,6 @@
-// The points of one tile on the graphics card. Points are round, and as large as the gaps between them: by distance and by how many there are, so that no
-// holes show and tiles of different qualities fit side by side.
+// The points of one tile on the graphics card. Points are round, and as large as the gaps between
+// them, depending on distance and number. So there are no holes, and tiles of different qualities
+// match.
 
 import {
   BufferAttribute, BufferGeometry, Color, DynamicDrawUsage, Points as ThreePoints, ShaderMaterial, Sphere, Vector3,
@@ -22,7 +23,7 @@ const vertexShader = /* glsl */ `
   }
 `;
 
-// Colours of cameras are what screens show: they pass as they are.
+// Colours of cameras are screen colours and are not converted.
 const fragmentShader = /* glsl */ `
   varying vec3 shade;
   void main() {
@@ -32,18 +33,27 @@ const fragmentShader = /* glsl */ `
   }
 `;
 
-/** Qualities from the lowest to the highest, red to blue: told apart also by people who do not tell red from green. */
+/**
+ * The colours of qualities from the lowest to the highest, red to blue, which are also
+ * distinguishable with red-green colour blindness.
+ */
 const tints = [0xd7191c, 0xfdae61, 0xffffbf, 0xabd9e9, 0x2c7bb6].map((c) => new Color(c));
 
-/** How strongly a tile's quality colours it, where that is asked for. */
+/** The share of the quality's colour if tints are shown. */
 const tintShare = 0.55;
 
-/** Of the surface of a tile's box, what points lie on: people fill their boxes like this about. */
+/** The typical share of a box's surface that is covered by points of a person. */
 const surfaceShare = 0.45;
-/** Discs are this much larger than the mean gap, since points lie at random and not on a grid: with 1.8, one place in fourteen would stay bare on one side alone. */
+/**
+ * The ratio of the size of discs to the mean gap. Points are at random positions and not on a grid:
+ * with 1.8, one position in fourteen would remain uncovered by the points of the front side alone.
+ */
 const overlap = 1.8;
 
-/** The size of a point that leaves no holes: points spread over the surface that a box of this size holds. */
+/**
+ * Returns the size of points without holes, for points spread over the surface in a box of this
+ * size.
+ */
 export function spacingOf(size: Vector3, count: number): number {
   const surface = 2 * (size.x * size.y + size.y * size.z + size.z * size.x) * surfaceShare;
   return overlap * Math.sqrt(surface / Math.max(count, 1));
@@ -66,7 +76,7 @@ export class Cloud {
     this.object = new ThreePoints(new BufferGeometry(), material);
   }
 
-  /** Copies points to the graphics card; the caller's arrays are free afterwards. */
+  /** Copies points to the graphics card; the caller's arrays may be reused afterwards. */
   show(points: Points): void {
     this.count = points.count;
     const geometry = this.object.geometry;
@@ -93,12 +103,15 @@ export class Cloud {
     attribute.needsUpdate = true;
   }
 
-  /** Finds the box of the points: its size gives the points theirs, and its sphere tells whether they are in sight. */
+  /**
+   * Computes the box of the points: its size determines the size of points, and its sphere their
+   * visibility.
+   */
   private measure(points: Points): void {
     const { positions } = points;
     this.low.setScalar(Infinity);
     this.high.setScalar(-Infinity);
-    // Every 16th point is enough for a box that is right to a few millimetres.
+    // Every 16th point is enough for a box with an error of a few millimetres.
     for (let i = 0; i < points.count; i += 16) {
       const x = positions[3 * i]!;
       const y = positions[3 * i + 1]!;
@@ -109,7 +122,7 @@ export class Cloud {
     this.size.subVectors(this.high, this.low);
     const sphere = this.object.geometry.boundingSphere ?? new Sphere();
     sphere.center.addVectors(this.low, this.high).multiplyScalar(0.5);
-    // What the sample missed reaches a little further.
+    // The margin covers points outside the sample.
     sphere.radius = this.size.length() * 0.55;
     this.object.geometry.boundingSphere = sphere;
     this.object.material.uniforms["spacing"]!.value = spacingOf(this.size, points.count);
@@ -120,12 +133,12 @@ export class Cloud {
     this.object.geometry.setDrawRange(0, 0);
   }
 
-  /** Says how many pixels a length of 1 has at distance 1. */
+  /** Sets the number of pixels for a length of 1 at distance 1. */
   project(pixelsPerUnit: number): void {
     this.object.material.uniforms["pixelsPerUnit"]!.value = pixelsPerUnit;
   }
 
-  /** Tints the tile by its quality of so many, or not at all. */
+  /** Tints the tile by its quality, or removes the tint. */
   tint(on: boolean, quality: number, qualities: number): void {
     const uniforms = this.object.material.uniforms;
     uniforms["tint"]!.value = on ? tintShare : 0;

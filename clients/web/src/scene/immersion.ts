@@ -1,17 +1,23 @@
-// Virtual reality: where the room that the wearer really stands in lies within the space, and how it is moved through that with the controllers' sticks.
+// Virtual reality: the position of the wearer's real room within the space, and its motion with the
+// controllers' sticks.
 
 import { Group, type PerspectiveCamera, Quaternion, type Scene, Vector3, type WebGLRenderer } from "three";
 
-/** Metres per second, and radians for each flick of a stick: smooth turning makes people sick. */
+/**
+ * Metres per second, and radians for each flick of a stick: smooth rotation causes motion sickness.
+ */
 const walking = 1.4;
 const flick = Math.PI / 6;
-/** A stick counts as pushed beyond this, and as let go below half of it. */
+/** A stick counts as pushed beyond this value, and as released below half of it. */
 const pushed = 0.5;
 
 const up = new Vector3(0, 1, 0);
 
 export class Immersion {
-  /** What the camera hangs on: the middle of the real floor, and how that is turned about the vertical. On the screen it lies at the origin. */
+  /**
+   * The parent of the camera: the middle of the real floor with its rotation about the vertical. On
+   * the screen it is at the origin.
+   */
   private readonly floor = new Group();
   private turned = false;
 
@@ -24,7 +30,10 @@ export class Immersion {
     scene.add(this.floor);
   }
 
-  /** Lets the wearer stand at a place, looking along a direction. It throws where the headset refuses. */
+  /**
+   * Starts the session with the wearer at a position, facing a direction. It throws if the headset
+   * refuses.
+   */
   async begin(session: XRSession, at: Vector3, ahead: Vector3): Promise<void> {
     const place = at.clone().setY(0);
     this.renderer.xr.setReferenceSpaceType("local-floor");
@@ -38,11 +47,11 @@ export class Immersion {
     this.floor.rotation.y = 0;
   }
 
-  /** Moves on by so many seconds. */
+  /** Advances by the given seconds. */
   step(seconds: number): void {
     const sources = this.renderer.xr.getSession()?.inputSources ?? [];
     for (const { handedness, gamepad } of sources) {
-      // Axes 0 and 1 are a touchpad's in the mapping of WebXR, 2 and 3 the stick's.
+      // In the WebXR mapping, axes 0 and 1 are a touchpad's, 2 and 3 the stick's.
       const [x, y] = [gamepad?.axes[2] ?? 0, gamepad?.axes[3] ?? 0];
       if (handedness === "right") {
         this.turn(x);
@@ -60,7 +69,7 @@ export class Immersion {
     }
   }
 
-  /** Turns about where the wearer stands, once for each flick. */
+  /** Rotates about the position of the wearer, once for each flick. */
   private turn(x: number): void {
     if (Math.abs(x) < pushed / 2) {
       this.turned = false;

@@ -1,4 +1,4 @@
-// Moving about: orbit with the mouse or a finger, walk with the keyboard.
+// Navigation: orbit with the mouse or a finger, walk with the keyboard.
 
 import { type PerspectiveCamera, Vector3 } from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
@@ -45,7 +45,7 @@ export class Navigation {
     }
   }
 
-  /** Goes to a place and looks at another. */
+  /** Moves to a position and looks at another one. */
   go(from: Vector3, at: Vector3): void {
     this.camera.position.copy(from);
     this.orbit.target.copy(at);
@@ -56,7 +56,7 @@ export class Navigation {
     this.go(this.camera.position, at);
   }
 
-  /** Moves on by so many seconds. */
+  /** Advances by the given seconds. */
   step(seconds: number): void {
     for (const code of this.held) {
       const move = moves[code];
@@ -83,13 +83,13 @@ export class Navigation {
     this.orbit.target.add(this.offset);
   }
 
-  /** Turns the head: what is looked at moves, the eye stays. */
+  /** Turns the head: the point looked at moves, the eye stays. */
   private turn([yaw, pitch]: [number, number], seconds: number): void {
     this.offset.subVectors(this.orbit.target, this.camera.position);
     this.offset.applyAxisAngle(this.up, yaw * turning * seconds);
     const side = new Vector3().crossVectors(this.offset, this.up).normalize();
     const raised = this.offset.clone().applyAxisAngle(side, pitch * turning * seconds);
-    // Straight up and straight down have no sideways any more.
+    // Straight up and straight down have no sideways direction.
     if (Math.abs(raised.y) < 0.98 * raised.length()) {
       this.offset.copy(raised);
     }

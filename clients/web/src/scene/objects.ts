@@ -1,4 +1,5 @@
-// The objects of a conference in one space: publications with their tiles, at their published poses or at a seat.
+// The objects of a conference in one space: publications with their tiles, at their published poses
+// or at a seat.
 
 import { CanvasTexture, Group, LinearFilter, Sprite, SpriteMaterial, type Object3D } from "three";
 import type { Box, Placement, Pose, Publication, TileRef } from "../signal/messages";
@@ -110,7 +111,7 @@ export class Objects {
     }
   }
 
-  /** Sets everybody to their places: at their pose where they gave one, else at a seat. */
+  /** Moves all objects to their places: to their published pose, or to a seat if there is none. */
   private arrange(): void {
     const seats = this.seating.seats();
     for (const { participant, group, pose } of this.placed.values()) {
@@ -124,7 +125,10 @@ export class Objects {
     this.label();
   }
 
-  /** Where the objects are that have no pose of their own: the server does not know of seats until it is told. */
+  /**
+   * Returns the positions of objects without a pose of their own, which the server does not know
+   * otherwise.
+   */
   placements(): Placement[] {
     return [...this.placed.values()]
       .filter((o) => !o.pose)
@@ -141,7 +145,7 @@ export class Objects {
     return this.seating.people;
   }
 
-  /** The middle and the height of somebody, for looking at them. */
+  /** Returns the middle and the height of a participant, for looking there. */
   focus(participant: string): Object3D | undefined {
     return [...this.placed.values()].find((o) => o.participant === participant)?.group;
   }
@@ -170,7 +174,7 @@ export class Objects {
     return this.placed.get(Objects.key(ref))?.publication.tiles.map((t) => t.box) ?? [];
   }
 
-  /** Everybody who shows something. */
+  /** Returns all participants with an object. */
   *people(): Generator<string> {
     const told = new Set<string>();
     for (const { participant } of this.placed.values()) {
@@ -182,7 +186,7 @@ export class Objects {
   }
 }
 
-/** A name on a small plate that faces the viewer. */
+/** Makes a small nameplate that faces the viewer. */
 function nameplate(name: string): Sprite {
   const canvas = document.createElement("canvas");
   const context = canvas.getContext("2d")!;

@@ -1,24 +1,28 @@
-// Where people are who have not said where they stand: around a table, facing one another, in an order that does not change when somebody comes.
+// Positions of participants without a published pose: around a table, facing each other, in an
+// order that does not change when a participant joins.
 
 export interface Seat {
   position: [number, number, number];
   orientation: [number, number, number, number];
 }
 
-/** People sit so far apart, measured along the table's edge, in metres. */
+/** The distance between people along the table's edge, in metres. */
 const elbowRoom = 1.1;
 const smallestRadius = 0.9;
 
-/** The radius of a table for so many. */
+/** Returns the radius of a table for a number of people. */
 export function tableRadius(people: number): number {
   return Math.max(smallestRadius, (people * elbowRoom) / (2 * Math.PI));
 }
 
-/** The seat with the index of so many, the viewer's own first: seat 0 is at +z. Who sits there looks at the middle. */
+/**
+ * Returns the seat with an index, the viewer's own first: seat 0 is at +z. Its occupant faces the
+ * middle.
+ */
 export function seat(index: number, people: number): Seat {
   const angle = (2 * Math.PI * index) / Math.max(people, 1);
   const radius = tableRadius(people);
-  // A publication's front is +z: turned by the seat's angle and half a turn it looks at the middle.
+  // A publication's front is +z: rotated by the seat's angle and half a turn, it faces the middle.
   const half = (angle + Math.PI) / 2;
   return {
     position: [radius * Math.sin(angle), 0, radius * Math.cos(angle)],
@@ -26,7 +30,10 @@ export function seat(index: number, people: number): Seat {
   };
 }
 
-/** Hands out seats: who has one keeps it as long as there are as many, and the table is set anew when their number changes. */
+/**
+ * Assigns seats. Participants keep their seat while their number is constant, and all seats are
+ * recomputed when it changes.
+ */
 export class Seating {
   private readonly order: string[] = [];
 
@@ -43,7 +50,7 @@ export class Seating {
     }
   }
 
-  /** The seats of all, besides the viewer's own, which is the first. */
+  /** Returns the seats of all except the viewer's own, which is the first. */
   seats(): Map<string, Seat> {
     return new Map(this.order.map((who, i) => [who, seat(i + 1, this.order.length + 1)]));
   }

@@ -1,4 +1,4 @@
-// The space that a conference is shown in: renderer, camera, light and floor, and the loop that draws.
+// The space that shows a conference: renderer, camera, light and floor, and the drawing loop.
 
 import { Color, GridHelper, PerspectiveCamera, Quaternion, Scene, Vector3, WebGLRenderer } from "three";
 import { Immersion } from "./immersion";
@@ -9,11 +9,11 @@ import type { Viewpoint } from "../signal/messages";
 
 /** Vertical angle of view in degrees. */
 const fov = 55;
-/** How high the eye of somebody who stands is, and what a first look goes to, in metres. */
+/** The height of a standing person's eye, and the initial point to look at, in metres. */
 const eyeHeight = 1.55;
 const lookHeight = 1.05;
 
-/** Tells whether pictures are made by the processor, which then has better to do than smooth edges. */
+/** Reports whether the processor renders the pictures; antialiasing would then be too slow. */
 function rendersInSoftware(): boolean {
   const context = document.createElement("canvas").getContext("webgl2");
   const information = context?.getExtension("WEBGL_debug_renderer_info");
@@ -33,7 +33,7 @@ export class World {
   private last = 0;
 
   /**
-   * @param before is called before each picture, for what is to be in it
+   * @param before is called before each picture, for updates of its content
    * @param drawn is called after it, with milliseconds since 1970
    */
   constructor(
@@ -77,18 +77,19 @@ export class World {
     this.camera.updateProjectionMatrix();
   }
 
-  /** Goes to the viewer's own seat, far enough back to see everybody. */
+  /** Moves to the viewer's own seat, far enough back to see everyone. */
   home(): void {
     const people = this.objects.seated;
     const [x, , z] = seat(0, people).position;
-    // People stand: 2 m of them and their names fit the height, their table the width. Narrow screens see less to the sides, and need more distance.
+    // People stand: 2 m for them and their names fit the height, their table the width. Narrow
+    // screens see less to the sides, and need more distance.
     const half = Math.tan((fov * Math.PI) / 360);
     const distance = Math.max(1.05 / half, (tableRadius(people) + 0.4) / (half * this.camera.aspect)) + 0.15;
     const back = Math.max(1, distance / Math.hypot(x, z));
     this.navigation.go(new Vector3(x * back, eyeHeight, z * back), new Vector3(0, lookHeight, 0));
   }
 
-  /** Looks at somebody, from where the eye is. */
+  /** Looks at a participant from the present position. */
   lookAt(participant: string): void {
     const object = this.objects.focus(participant);
     if (object) {
@@ -100,15 +101,15 @@ export class World {
     return this.renderer.xr.isPresenting;
   }
 
-  /** Shows the space in a headset, from where the eye is. It throws where the headset refuses. */
+  /** Shows the space in a headset from the present position. It throws if the headset refuses. */
   async immerse(session: XRSession): Promise<void> {
     const ahead = this.navigation.target.clone().sub(this.camera.position);
     await this.immersion.begin(session, this.camera.position, ahead);
-    // The renderer hears of the end first, and gives the canvas back to the screen.
+    // The renderer receives the end first, and returns the canvas to the screen.
     session.addEventListener("end", () => this.emerge());
   }
 
-  /** Goes back to the screen. The headset has moved the camera, and changed its angle of view. */
+  /** Returns to the screen. The headset has moved the camera and changed its angle of view. */
   private emerge(): void {
     this.immersion.end();
     this.camera.fov = fov;
@@ -116,7 +117,7 @@ export class World {
     this.home();
   }
 
-  /** How many pixels a length of 1 has at distance 1. */
+  /** The number of pixels for a length of 1 at distance 1. */
   private get pixelsPerUnit(): number {
     const eye = this.immersed ? this.renderer.xr.getCamera().cameras[0] : undefined;
     if (eye?.viewport) {
@@ -139,9 +140,10 @@ export class World {
     this.drawn(performance.timeOrigin + performance.now());
   }
 
-  /** Where the eye is and what it sees, as the server is told. */
+  /** Returns the position and the view of the eye for the server. */
   viewpoint(): Viewpoint {
-    // In a headset, too: drawing moves the camera to where the head is, with a frustum that holds those of both eyes.
+    // This also holds in a headset: drawing moves the camera to the head's position, with a frustum
+    // that contains those of both eyes.
     const { x, y, z } = this.camera.getWorldPosition(new Vector3());
     const turn = this.camera.getWorldQuaternion(new Quaternion());
     const { elements } = this.camera.projectionMatrix;

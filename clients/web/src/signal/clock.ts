@@ -1,11 +1,17 @@
-// The server's clock, by the rule of docs/signalling.md: of several questions the answer with the shortest round trip counts, aged by what clocks drift apart.
+// The server's clock by the rule of docs/signalling.md: of several requests, the reply with the
+// shortest round trip counts, with an error that grows by the drift of clocks.
 
-/** Answers that are remembered: a change of path is forgotten after as many questions. */
+/**
+ * The number of replies kept: after a change of the path, the old ones disappear after this number
+ * of requests.
+ */
 const kept = 16;
-/** Two crystals of 50 ppm each drift apart so fast at worst. */
+/** The maximum drift between two crystals of 50 ppm each. */
 const drift = 100e-6;
 
-/** One answer, in microseconds. The offset is off by half of the round trip at most, when it is heard. */
+/**
+ * One reply, in microseconds. The error of the offset is at most half of the round trip on arrival.
+ */
 interface Sample {
   at: number;
   ahead: number;
@@ -15,7 +21,7 @@ interface Sample {
 export class ServerClock {
   private samples: Sample[] = [];
 
-  /** Takes an answer: stamps in microseconds, t3 is when it arrived by this host's clock. */
+  /** Adds a reply: stamps in microseconds, t3 is the arrival by this host's clock. */
   answered(t0: number, t1: number, t2: number, t3: number): void {
     this.samples.push({ at: t3, ahead: (t1 - t0 + (t2 - t3)) / 2, trip: t3 - t0 - (t2 - t1) });
     if (this.samples.length > kept) {
@@ -23,35 +29,40 @@ export class ServerClock {
     }
   }
 
-  /** The answer that says most by now. */
+  /** Returns the reply with the smallest error at present. */
   private best(): Sample | undefined {
     return this.samples.reduce<Sample | undefined>((a, b) => (a && this.error(a) <= this.error(b) ? a : b), undefined);
   }
 
-  /** How far the offset of an answer may be off by when the newest one came, in microseconds. */
+  /**
+   * Returns the maximum error of a reply's offset at the arrival of the newest reply, in
+   * microseconds.
+   */
   private error({ at, trip }: Sample): number {
     return trip / 2 + drift * Math.max(0, this.samples.at(-1)!.at - at);
   }
 
-  /** How far the server's clock is ahead of this host's, in milliseconds; 0 before the first answer. */
+  /**
+   * The offset of the server's clock from this host's, in milliseconds; 0 before the first reply.
+   */
   get ahead(): number {
     return (this.best()?.ahead ?? 0) / 1000;
   }
 
-  /** How far that may be off at most, whatever the path, in milliseconds; NaN before the first answer. */
+  /** The maximum error of that offset for any path, in milliseconds; NaN before the first reply. */
   get bound(): number {
     const best = this.best();
     return best ? this.error(best) / 1000 : NaN;
   }
 
-  /** The round trip to the server in milliseconds, NaN before the first answer. */
+  /** The round trip to the server in milliseconds, NaN before the first reply. */
   get roundTrip(): number {
     const best = this.best();
     return best ? best.trip / 1000 : NaN;
   }
 }
 
-/** This host's clock in microseconds since 1970, as fine as the browser lets it be read. */
+/** Returns this host's clock in microseconds since 1970, with the browser's resolution. */
 export function nowMicroseconds(): number {
   return Math.round((performance.timeOrigin + performance.now()) * 1000);
 }

@@ -1,4 +1,5 @@
-// The messages of signalling v1, as docs/signalling.md describes them: only what this client reads and writes.
+// The messages of signalling v1 as described in docs/signalling.md: only those that this client
+// reads and writes.
 
 export interface Box {
   min: [number, number, number];
@@ -38,7 +39,7 @@ export interface Assignment {
   mid: string;
   generation: number;
   track?: TileRef;
-  /** The one quality that the slot carries, in mode descriptions. */
+  /** The only quality of the slot, in mode descriptions. */
   quality?: number;
 }
 
@@ -76,7 +77,7 @@ export interface Viewpoint {
   aspect: number;
 }
 
-/** Where this receiver has put an object that has no pose of its own. */
+/** The position that this receiver assigned to an object without a pose of its own. */
 export interface Placement {
   participant: string;
   publication: string;
@@ -92,7 +93,7 @@ export interface Choice {
   quality: "auto" | number | number[];
 }
 
-/** How a host's times were turned into the server's, in nanoseconds. */
+/** The conversion of a host's times to the server's, in nanoseconds. */
 export interface HostClock {
   source: "estimated" | "system" | "ptp";
   offset_ns: number;
@@ -100,7 +101,10 @@ export interface HostClock {
   uncertainty_ns: number;
 }
 
-/** Stamps that a publisher or the server took of frames, in its order; what they are is in docs/signalling.md, "Times of frames". */
+/**
+ * Stamps of frames from a publisher or the server, in its order; docs/signalling.md, "Times of
+ * frames", defines them.
+ */
 export interface FrameTimes {
   host: "sender" | "server";
   clock: HostClock;

@@ -1,4 +1,4 @@
-// One participant's session: the websocket, its breaking and resuming. It knows nothing of media.
+// One participant's session: the websocket with its losses and resumptions, independent of media.
 
 import { nowMicroseconds, ServerClock } from "./clock";
 import type { ClientMessage, ServerMessage } from "./messages";
@@ -6,52 +6,65 @@ import type { ClientMessage, ServerMessage } from "./messages";
 export type Joined = Extract<ServerMessage, { type: "joined" }>;
 
 export interface SessionOptions {
-  /** Where signalling is, as in "ws://host:8080/v1/signal". */
+  /** The address of signalling, as in "ws://host:8080/v1/signal". */
   url: string;
   token?: string;
   room?: string;
   identity?: string;
-  /** Frames are to come over data channels. */
+  /** Frames are requested over data channels. */
   receiveData?: boolean;
 }
 
 export type SessionState = "connecting" | "joined" | "resuming" | "closed";
 
 export interface SessionEvents {
-  /** The client is in the room: with a new peer connection, or with the one it has. It is what the join said, whatever has become of that connection since. */
+  /**
+   * The client is in the room, with a new peer connection or with the present one. The flag is the
+   * value sent in the join, whatever happened to that connection since.
+   */
   joined(message: Joined, renewed: boolean): void;
   message(message: Exclude<ServerMessage, Joined>): void;
   state(state: SessionState, why: string): void;
-  /** Tells whether the peer connection lives, so that a resumed session goes on with it. */
+  /**
+   * Reports whether the peer connection is alive, so that a resumed session can continue with it.
+   */
   connected(): boolean;
 }
 
-/** How long a client waits before it tries again: a quarter of a second at first, then twice as long each time. */
+/** The delay before a new attempt: initially a quarter of a second, doubled after each attempt. */
 const firstRetry = 250;
 const longestRetry = 5000;
-/** Questions about the clock: a few at once for a good first answer, then one every so often. */
+/** Clock requests: a few at once for a good first result, then one at each interval. */
 const quickQuestions = 5;
 const questionInterval = 2000;
-/** A websocket on which the server has not said anything for so long, with questions put to it all the time, leads nowhere. */
+/**
+ * A websocket without any message from the server for this time, although requests are sent
+ * continually, is broken.
+ */
 const longestSilence = 10_000;
-/** The server keeps a session from when it notices that the websocket has broken, which is up to as long again later. */
+/**
+ * The server keeps a session from the time when it detects the loss of the websocket, which can be
+ * later by the same time again.
+ */
 const graces = 2;
 
-/** Codes with which the server ends a session for good: trying again would end the same way. */
+/**
+ * Codes with which the server ends a session permanently: a new attempt would end in the same way.
+ */
 const final = new Set(["unauthorized", "version", "malformed", "too_large", "rate_limited", "forbidden", "replaced", "kicked", "closed", "revoked"]);
 
 export class Session {
   readonly clock = new ServerClock();
   private socket: WebSocket | undefined;
   private state: SessionState = "connecting";
-  /** What the join under way says of the peer connection. */
+  /** The statement of the present join about the peer connection. */
   private renewing = true;
   private resume: { session: string; secret: string; until: number } | undefined;
   private grace = 0;
   private retry = firstRetry;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private questions = 0;
-  /** When the server was last heard. */
+  /** The time of the last message from the server. */
   private heard = 0;
   private questioner: ReturnType<typeof setInterval> | undefined;
   private closing = "";
@@ -65,7 +78,10 @@ export class Session {
     this.connect();
   }
 
-  /** Sends a message, or drops it while there is no connection: what matters is told anew after resuming. */
+  /**
+   * Sends a message, or drops it without a connection: important state is sent again after
+   * resuming.
+   */
   send(message: ClientMessage): boolean {
     if (this.socket?.readyState !== WebSocket.OPEN) {
       return false;
@@ -74,13 +90,16 @@ export class Session {
     return true;
   }
 
-  /** Ends the session, and says why: of the person's own accord, unless there is another reason. */
+  /** Ends the session with a reason: by default that the user left. */
   leave(why = "left"): void {
     this.send({ type: "leave" });
     this.end(why);
   }
 
-  /** Breaks the websocket, so that the session is resumed: with a new peer connection, where there is none that lives. */
+  /**
+   * Breaks the websocket, so that the session is resumed: with a new peer connection if none is
+   * alive.
+   */
   reconnect(): void {
     this.socket?.close();
   }
@@ -114,7 +133,7 @@ export class Session {
       id: "join",
       version: 1,
       receive: true,
-      // Who publishes later does so on the same connection: the line for that is in the first offer or never.
+      // A later publication uses the same connection, and its line must be in the first offer.
       data_channel: true,
       pauses: true,
       ...(this.options.receiveData ? { receive_data: true } : {}),
@@ -151,7 +170,8 @@ export class Session {
       case "closing":
         if (message.grace_ms === undefined) {
           this.closing = message.message;
-          // Too many joins of one address, as after an outage of a whole house, pass with time.
+          // Too many joins from one address, as after an outage of a whole site, are a temporary
+          // condition.
           if (final.has(message.code) && !(message.code === "rate_limited" && this.state !== "joined")) {
             this.end(message.message);
           }
@@ -161,7 +181,9 @@ export class Session {
     this.events.message(message);
   }
 
-  /** A join that was refused: a session that is over is begun anew on the same connection. */
+  /**
+   * Handles a rejected join: an expired session is replaced by a new one on the same connection.
+   */
   private refused(code: string, message: string): void {
     if (code === "resume" && this.resume) {
       this.resume = undefined;
@@ -169,7 +191,7 @@ export class Session {
       return;
     }
     if (code === "draining") {
-      // Another server may stand there soon.
+      // Another server may be available there soon.
       this.closing = message;
       this.socket?.close();
       return;
@@ -201,7 +223,7 @@ export class Session {
     this.questioner = setInterval(() => (Date.now() - this.heard > longestSilence ? this.giveUp() : this.question()), questionInterval);
   }
 
-  /** Takes the websocket for broken: to close it properly would take the server's answer. */
+  /** Abandons the websocket as broken: a proper close would need the server's reply. */
   private giveUp(): void {
     const silent = this.socket;
     this.socket = undefined;

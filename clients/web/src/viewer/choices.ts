@@ -1,25 +1,25 @@
-// What a person has chosen to be sent, as the server keeps it: for tiles, and for whole publications.
+// The user's choices of qualities, as stored by the server: for tiles, and for whole publications.
 
 import type { Choice, TileRef } from "../signal/messages";
 
 export class Choices {
-  /** By publication, then by tile; the choice for the whole of it has no tile. */
+  /** By publication, then by tile; the choice for the whole publication has no tile. */
   private readonly byPublication = new Map<string, Map<number | undefined, Choice>>();
 
-  /** Keeps a choice. One for a whole publication takes the place of those for its tiles. */
+  /** Stores a choice. One for a whole publication replaces those for its tiles. */
   set(choice: Choice): void {
     const key = keyOf(choice);
     const before = choice.tile === undefined ? undefined : this.byPublication.get(key);
     this.byPublication.set(key, (before ?? new Map<number | undefined, Choice>()).set(choice.tile, choice));
   }
 
-  /** What is chosen for a tile: by itself, or with its publication. */
+  /** Returns the choice for a tile: its own, or that of its publication. */
   of(track: TileRef): Choice["quality"] {
     const choices = this.byPublication.get(keyOf(track));
     return (choices?.get(track.tile) ?? choices?.get(undefined))?.quality ?? "auto";
   }
 
-  /** All choices, publication by publication, the one for the whole before those for tiles. */
+  /** Yields all choices by publication, the one for the whole before those for tiles. */
   *[Symbol.iterator](): Generator<Choice[]> {
     for (const choices of this.byPublication.values()) {
       yield [...choices.values()];

@@ -1,5 +1,5 @@
-// A conference as this client knows it: who is there, what they publish, what arrives of it. It ties the session, the peer connection and the slots together, and
-// shows nothing itself.
+// A conference from the view of this client: participants, publications, and received data. It
+// connects the session, the peer connection and the slots, and has no display.
 
 import type { LineStatistics, Workers } from "../media/connection";
 import { Link } from "../media/link";
@@ -15,9 +15,9 @@ import { type Outgoing, OwnPublications } from "./own";
 import { Roster, type RosterEvents } from "./roster";
 
 export interface ConferenceEvents extends RosterEvents {
-  /** A tile has a new picture. Its points are to be given back by recycle once they are copied. */
+  /** A tile has a new picture. The points must be returned with recycle after they were copied. */
   frame(track: TileRef, frame: DecodedFrame): void;
-  /** A tile shows nothing any more. */
+  /** A tile is no longer shown. */
   cleared(track: TileRef): void;
   posed(pose: Pose): void;
   audio(mid: string, track: MediaStreamTrack): void;
@@ -36,7 +36,7 @@ export class Conference {
   bandwidth = { estimate_bps: 0, allocated_bps: 0, wanted_bps: 0 };
   private readonly link: Link;
   private readonly own: OwnPublications;
-  /** Sound that this page publishes, by the publication's name. */
+  /** The sound tracks that this page publishes, by the publication's name. */
   private readonly sound = new Map<string, MediaStreamTrack>();
   private readonly troubles = new Set<string>();
   private readonly roster: Roster;
@@ -77,12 +77,12 @@ export class Conference {
     this.session.start();
   }
 
-  /** Leaves the room: of the person's own accord, unless there is another reason. */
+  /** Leaves the room, with a reason: by default that the user left. */
   leave(why?: string): void {
     this.session.leave(why);
   }
 
-  /** Begins to publish something. */
+  /** Starts a publication. */
   publish(outgoing: Outgoing): void {
     this.own.add(outgoing, this.link.begun);
   }
@@ -91,7 +91,10 @@ export class Conference {
     this.own.delete(outgoing);
   }
 
-  /** Ends a publication of this page. Where the websocket breaks before the server has answered, it is told again. */
+  /**
+   * Ends a publication of this page. If the websocket breaks before the server's reply, the request
+   * is sent again.
+   */
   retract(publication: string): void {
     this.own.retract(publication);
   }
@@ -101,7 +104,10 @@ export class Conference {
     return this.link.publish(publication);
   }
 
-  /** Gives a publication of sound its track. It is to be given before the publication is announced, and taken away after its end. */
+  /**
+   * Sets the track of a sound publication. It must be set before the announcement, and removed
+   * after the end.
+   */
   speak(publication: string, track: MediaStreamTrack | undefined): void {
     if (track) {
       this.sound.set(publication, track);
@@ -110,25 +116,25 @@ export class Conference {
     }
   }
 
-  /** Says where the eye is. */
+  /** Sends the position of the eye. */
   look(viewpoint: Viewpoint): void {
     this.viewpoint = viewpoint;
     this.session.send({ type: "viewpoint", at_us: nowMicroseconds() + Math.round(this.session.clock.ahead * 1000), ...viewpoint });
   }
 
-  /** Chooses a quality for a tile, or for a whole publication where the choice names no tile. */
+  /** Chooses a quality for a tile, or for a whole publication if the choice has no tile. */
   choose(choice: Choice): void {
     this.choices.set(choice);
     this.session.send({ type: "set_quality", choices: [choice] });
   }
 
-  /** Follows where the time of frames goes, or ends that. */
+  /** Starts or stops the collection of frame times. */
   follow(on: boolean): void {
     this.layers.follow(on);
     this.session.send({ type: "trace", frame_times: on });
   }
 
-  /** Notes that a frame was drawn. */
+  /** Records that a frame was drawn. */
   shown(track: TileRef, frame: DecodedFrame, at: number): void {
     this.meters.shown(frame.mid, at - frame.decoded);
     this.layers.shown(track, frame, at);
@@ -146,7 +152,7 @@ export class Conference {
     return this.link.statistics();
   }
 
-  /** What a worker reports. */
+  /** Handles a report of a worker. */
   report(report: WorkerReport): void {
     if (report.type === "failure") {
       this.meters.failed(report.mid);
@@ -168,7 +174,7 @@ export class Conference {
     this.events.frame(slot.track, report);
   }
 
-  /** Tells a person once of each thing that is wrong. */
+  /** Shows each problem once. */
   private trouble(message: string): void {
     if (!this.troubles.has(message)) {
       this.troubles.add(message);
@@ -225,7 +231,7 @@ export class Conference {
         this.trouble(message.message);
         break;
       default:
-        // ok, time_reply, and what later versions of the protocol may add.
+        // These are ok, time_reply, and additions of later protocol versions.
         break;
     }
   }
@@ -234,13 +240,14 @@ export class Conference {
     this.room = message.room;
     this.identity = message.identity;
     if (renewed) {
-      // Lines and generations begin anew with a new connection.
+      // A new connection has new lines and generations.
       this.slots.clear();
       this.link.renew(message.ice_servers);
     }
     this.own.entered(renewed, message.resumed ?? false);
     this.roster.present(message.participants);
-    // What was said while the websocket was broken is said again. The server takes all choices of a message or none: a publication that has changed keeps back its own.
+    // State that changed while the websocket was broken is sent again. The server accepts or
+    // rejects a message's choices as a whole, so each publication has its own message.
     for (const choices of this.choices) {
       this.session.send({ type: "set_quality", choices });
     }
@@ -271,7 +278,7 @@ export class Conference {
     }
   }
 
-  /** The slots that carry video at present. */
+  /** Yields the slots that carry video at present. */
   *tiles(): Generator<Slot & { track: TileRef }> {
     for (const slot of this.slots) {
       if (slot.track && this.publication(slot.track)?.kind === "video") {

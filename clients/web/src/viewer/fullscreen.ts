@@ -1,6 +1,6 @@
-// The page on the whole screen.
+// The full-screen mode of the page.
 
-/** Goes there or comes back, and tells where it is then. It throws what a person is told. */
+/** Switches the mode and returns the new state. It throws errors with a message for the user. */
 export async function toggleFullScreen(): Promise<boolean> {
   if (document.fullscreenElement) {
     await document.exitFullscreen();

@@ -1,4 +1,4 @@
-// The panel that tells what arrives of each tile, and lets a person choose its quality.
+// The panel with the received data of each tile and the choice of its quality.
 
 import { bitrate, h, milliseconds } from "../dom";
 import type { LineStatistics } from "../media/connection";
@@ -16,11 +16,11 @@ interface Row {
   cells: HTMLTableCellElement[];
   quality: HTMLSelectElement;
   carried: HTMLElement;
-  /** The names of the qualities that are offered. */
+  /** The names of the available qualities. */
   offered: string;
 }
 
-/** The columns, and what stands in those that need a word. */
+/** The columns, and explanations for some of them. */
 const columns: readonly [string, string?][] = [
   ["Tile"], ["Quality"], ["Why"], ["fps"], ["Rate"], ["Points"],
   ["Publisher", "From capture until its first packet leaves the publisher"],
@@ -49,7 +49,7 @@ export class Inspector {
   toggle(): boolean {
     this.element.hidden = !this.element.hidden;
     clearInterval(this.timer);
-    // Publishers and server tell of the times of frames only while somebody wants to know.
+    // Publishers and the server send the times of frames only while the panel is open.
     this.conference.follow(!this.element.hidden);
     if (!this.element.hidden) {
       void this.refresh();
@@ -71,7 +71,7 @@ export class Inspector {
       const { mid, track } = slot;
       const figures = this.conference.meters.figures(mid, now);
       total += figures?.bps ?? 0;
-      // A line that carries another tile has another row: what is chosen there is meant for that tile.
+      // A line with another tile has another row: a choice there refers to that tile.
       const key = `${mid}\n${track.participant}\n${track.publication}\n${track.tile}`;
       seen.add(key);
       const row = this.row(key, track);
@@ -108,7 +108,10 @@ export class Inspector {
     return row;
   }
 
-  /** Offers the qualities of a row's publication, with the one chosen that is in force, and names the one that is being sent. */
+  /**
+   * Lists the qualities of a row's publication, selects the choice in force, and marks the quality
+   * being sent.
+   */
   private offer(row: Row, slot: Slot & { track: TileRef }): void {
     const names = this.conference.publication(slot.track)?.qualities.map((q, i) => q.name || String(i)) ?? [];
     const offered = JSON.stringify(names);
@@ -118,7 +121,7 @@ export class Inspector {
         h("option", { value: "auto" }, "auto"), h("option", { value: "-1" }, "off"), ...names.map((name, i) => h("option", { value: String(i) }, name)),
       );
     }
-    // What somebody is about to choose is left to them.
+    // A selection in progress is not changed.
     if (document.activeElement !== row.quality) {
       row.quality.value = String(this.conference.choices.of(slot.track));
     }
@@ -130,7 +133,10 @@ function arrival(figures: Figures | undefined): string[] {
   return figures ? [figures.fps.toFixed(0), bitrate(figures.bps), String(figures.points)] : ["–", "–", "–"];
 }
 
-/** Where the time goes, layer by layer; until the server has told, what this page knows by itself. */
+/**
+ * Returns the delays by layer; until the server has sent its times, only those that this page
+ * measures.
+ */
 function delays(figures: Figures | undefined, layers: Layers | undefined): string[] {
   if (!layers) {
     const { network, wait, decode, shown } = figures ?? { network: NaN, wait: NaN, decode: NaN, shown: NaN };

@@ -1,16 +1,23 @@
-// Where the time of frames goes: what publisher, server and this page say of each, put together (docs/latency.md, docs/signalling.md "Times of frames").
+// The delay of frames by layer, combined from the times of publisher, server and this page
+// (docs/latency.md, docs/signalling.md "Times of frames").
 
 import type { DecodedFrame } from "../media/traffic";
 import type { FrameTimes, TileRef } from "../signal/messages";
 
-/** Frames are kept so long after they were first heard of, in milliseconds: what server and publisher say comes up to half a second later. */
+/**
+ * Frames are kept for this time after their first report, in milliseconds: reports of server and
+ * publisher are up to half a second late.
+ */
 const span = 3000;
 
-/** Where stamps stand in the numbers of a frame: behind its number, its bytes, and when the first of them was taken. */
+/**
+ * The offset of stamps in the numbers of a frame: after its number, its bytes, and the time of the
+ * first stamp.
+ */
 const head = 3;
-/** Captured, and first packet sent. */
+/** Capture, and first packet sent. */
 const sender = { length: head + 11, from: head, to: head + 6 };
-/** First packet read, and sent on. */
+/** First packet read, and forwarded. */
 const server = { length: head + 8, from: head + 2, to: head + 4 };
 
 interface Stay {
@@ -19,7 +26,10 @@ interface Stay {
   bound: number;
 }
 
-/** What is known of a frame: milliseconds since 1970 by the server's clock, and how far each host may be off. */
+/**
+ * The known times of a frame: milliseconds since 1970 by the server's clock, with the maximum error
+ * of each host.
+ */
 interface Frame {
   since: number;
   sender?: Stay;
@@ -27,27 +37,30 @@ interface Frame {
   page?: { captured: number; received: number; decodeBegan: number; decoded: number; shown: number; ahead: number; bound: number };
 }
 
-/** A frame of which everything is known but what its publisher did. */
+/** A frame with all times except those of its publisher. */
 type Whole = Frame & Required<Pick<Frame, "server" | "page">>;
 
-/** The layers of one tile's frames, in milliseconds, as means over the last seconds: they add up to the whole. */
+/**
+ * The layers of one tile's frames in milliseconds, as means over the last seconds: their sum is the
+ * total.
+ */
 export interface Layers {
-  /** Capture until the first packet leaves, NaN where the publisher does not tell. */
+  /** Capture until the first packet leaves, NaN if the publisher does not report it. */
   publisher: number;
-  /** Until the server has it, NaN likewise. */
+  /** From there to the server, also NaN then. */
   uplink: number;
-  /** Both of them together: what is left to say where the publisher does not tell. */
+  /** The sum of both, for publishers without reports. */
   toServer: number;
-  /** Until the server sends it on. */
+  /** From there until the server forwards it. */
   server: number;
-  /** Until all of the frame is here. */
+  /** From there until the complete frame has arrived. */
   downlink: number;
   wait: number;
   decode: number;
   show: number;
   /** From capture until the picture is drawn. */
   all: number;
-  /** How far the layers between two hosts may be off at most, since their clocks are. */
+  /** The maximum errors of layers between two hosts, due to those of their clocks. */
   bounds: { uplink: number; downlink: number; all: number };
 }
 
@@ -56,7 +69,7 @@ export class FrameLayers {
   private readonly tiles = new Map<string, Map<string, Frame>>();
   private on = false;
 
-  /** Frames are followed: only while somebody looks. */
+  /** Frames are followed only while the inspector is open. */
   get following(): boolean {
     return this.on;
   }
@@ -66,7 +79,7 @@ export class FrameLayers {
     this.tiles.clear();
   }
 
-  /** Takes what the publisher or the server says of frames. */
+  /** Adds times of frames from the publisher or the server. */
   told({ host, clock, tracks }: FrameTimes, now: number): void {
     if (!this.on) {
       return;
@@ -84,7 +97,7 @@ export class FrameLayers {
     }
   }
 
-  /** Takes a frame that this page has decoded. The clock is the server's, as it is known here. */
+  /** Adds a frame decoded by this page. The clock is this page's estimate of the server's. */
   decoded(track: TileRef, f: DecodedFrame, clock: { readonly ahead: number; readonly bound: number }): void {
     if (this.on) {
       const { captured, received, decodeBegan, decoded } = f;
@@ -95,7 +108,7 @@ export class FrameLayers {
     }
   }
 
-  /** Takes that a frame was drawn. */
+  /** Records that a frame was drawn. */
   shown(track: TileRef, { quality, number }: { quality: number; number: number }, at: number): void {
     const page = this.tiles.get(tileKey(track))?.get(`${quality}/${number}`)?.page;
     if (page) {
@@ -103,7 +116,9 @@ export class FrameLayers {
     }
   }
 
-  /** What is known of a tile; nothing until the server has told of frames that were drawn. */
+  /**
+   * Returns the layers of a tile; undefined until the server has reported frames that were drawn.
+   */
   figures(track: TileRef, now: number): Layers | undefined {
     this.prune(now);
     const whole = [...(this.tiles.get(tileKey(track))?.values() ?? [])].filter((f): f is Whole => f.server !== undefined && Number.isFinite(f.page?.shown));
@@ -160,7 +175,10 @@ function tileKey({ participant, publication, tile }: TileRef): string {
   return `${participant}\n${publication}\n${tile}`;
 }
 
-/** A stamp in milliseconds since 1970: microseconds of the first of them, and nanoseconds after it; NaN where it was not taken. */
+/**
+ * Returns a stamp in milliseconds since 1970: the first stamp in microseconds plus an offset in
+ * nanoseconds; NaN if it is missing.
+ */
 function stamp(row: readonly number[], at: number): number {
   const after = row[at] ?? -1;
   return after < 0 ? NaN : (row[2] ?? NaN) / 1000 + after / 1e6;

@@ -1,4 +1,4 @@
-// The page before a room is entered: which rooms there are, and what is missing.
+// The page before entering a room: the available rooms, and missing requirements.
 
 import { h } from "../dom";
 import { morph } from "../morph";
@@ -10,9 +10,15 @@ export interface Entry {
   token: string;
   /** Frames are decoded and shown; ?decode=off only counts them. */
   decode: boolean;
-  /** Frames come over data channels, since the browser hands none of its media lines to scripts, or because of ?delivery=data. */
+  /**
+   * Frames arrive over data channels, if the browser has no script access to media lines, or
+   * because of ?delivery=data.
+   */
   receiveData: boolean;
-  /** The person shows themselves: at once, as the link says, or once they have chosen how in the panel that opens. */
+  /**
+   * The user publishes: immediately with the settings of the link, or after choosing them in the
+   * panel.
+   */
   show: "at once" | "ask" | undefined;
 }
 
@@ -24,7 +30,10 @@ export interface RoomSummary {
 
 export class Refused extends Error {}
 
-/** Asks the server for the rooms that a token, or nobody's, lets somebody see. Throws Refused where the server wants a token, or another one. */
+/**
+ * Requests the rooms that are visible with a token, or without one. Throws Refused if the server
+ * requires a token, or another one.
+ */
 export async function listRooms(token: string): Promise<RoomSummary[]> {
   const response = await fetch("v1/rooms", token ? { headers: { Authorization: `Bearer ${token}` } } : {});
   if (response.status === 401) {
@@ -36,7 +45,10 @@ export async function listRooms(token: string): Promise<RoomSummary[]> {
   return ((await response.json()) as { rooms: RoomSummary[] }).rooms;
 }
 
-/** Why the server lets nobody in with a token, in words that say what to do; nothing where it does, or cannot be asked. */
+/**
+ * Returns the reason why the server rejects a token, with advice; undefined if it accepts it, or
+ * cannot be reached.
+ */
 export async function refusalOf(token: string): Promise<string | undefined> {
   try {
     await listRooms(token);
@@ -73,7 +85,7 @@ export class Lobby {
     this.identity = h("input", { id: "identity", value: entry.identity, autocomplete: "username", maxLength: 128, required: true });
     this.room = h("input", { id: "room-name", value: entry.room, autocomplete: "off", maxLength: 128, placeholder: "demo", required: true });
     this.token = h("input", { id: "token", value: entry.token, autocomplete: "off", spellcheck: false, type: "password" });
-    // One listener for all rooms, which come and go.
+    // One listener serves all rooms, since rooms are added and removed.
     this.rooms.addEventListener("click", (event) => {
       const room = event.target instanceof Element ? event.target.closest("button")?.dataset["room"] : undefined;
       if (room !== undefined) {
@@ -94,7 +106,7 @@ export class Lobby {
       this.go(this.room.value.trim());
     });
     this.token.addEventListener("change", () => {
-      // What the token is bound to is not for the person to choose.
+      // The user cannot change the names that the token is bound to.
       const bound = claimsOf(this.token.value.trim());
       this.identity.value = bound.identity || this.identity.value;
       this.room.value = bound.room || this.room.value;

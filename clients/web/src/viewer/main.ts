@@ -9,7 +9,10 @@ import { Lobby, type Entry } from "./lobby";
 import { Messages } from "./messages";
 import { RoomView } from "./room";
 
-/** What a link to the viewer may carry. The token stands behind the #, which browsers do not send to servers. */
+/**
+ * Parses the parameters of a link to the viewer. The token follows the #, a part that browsers do
+ * not send to servers.
+ */
 function entryOf(location: Location): Entry {
   const query = new URLSearchParams(location.search);
   const fragment = new URLSearchParams(location.hash.slice(1));
@@ -39,7 +42,7 @@ function start(): void {
     if (room) {
       room.conference.report(report);
     } else if (report.type === "failure") {
-      // What decodes frames could not be loaded: without it no room shows anything.
+      // The decoder could not be loaded: without it, no room shows anything.
       messages.keep(report.message);
     }
   });
@@ -55,7 +58,7 @@ function start(): void {
       lobby.show(why);
     });
     element.hidden = false;
-    // Tests and people at the browser's console look in here.
+    // This is for tests and for debugging in the browser's console.
     Object.assign(globalThis, { volsfu: room });
   }
 
@@ -66,7 +69,7 @@ function start(): void {
   }
 }
 
-/** What this browser lacks, in words that say how to get it; nothing if it has all. */
+/** Returns the missing features of this browser with advice; undefined if there are none. */
 function lacking(): string | undefined {
   if (typeof RTCPeerConnection !== "function") {
     return "This browser has no WebRTC, or it is switched off. Chromium, Chrome, Edge, Firefox and Safari have it.";

@@ -1,4 +1,4 @@
-// Short messages to the person, at the edge of the screen.
+// Short messages to the user at the edge of the screen.
 
 import { h } from "../dom";
 
@@ -18,7 +18,7 @@ export class Messages {
     setTimeout(() => message.remove(), shownFor);
   }
 
-  /** Shows a message that stays, once. */
+  /** Shows a permanent message, once. */
   keep(text: string): void {
     if (![...this.element.querySelectorAll(".kept")].some((kept) => kept.textContent === text)) {
       this.element.append(h("p", { class: "kept" }, text));

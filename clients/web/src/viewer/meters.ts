@@ -1,9 +1,10 @@
-// What arrived of each line lately: rates, frames, delays. Everything counts over the last seconds, so that figures follow what happens.
+// Recent statistics of each line: rates, frames, delays. All of them cover the last seconds, so
+// that they follow changes.
 
 import type { Slot } from "../media/slots";
 import type { DecodedFrame } from "../media/traffic";
 
-/** How long figures look back, in milliseconds. */
+/** The period of statistics, in milliseconds. */
 const span = 2000;
 
 interface Sample {
@@ -21,7 +22,10 @@ export interface Figures {
   points: number;
   fps: number;
   bps: number;
-  /** Medians in milliseconds: capture to arrival, waiting for the decoder, decoding, decoded to shown; NaN where unknown. */
+  /**
+   * Medians in milliseconds: capture to arrival, waiting for the decoder, decoding, decoded to
+   * shown; NaN if unknown.
+   */
   network: number;
   wait: number;
   decode: number;
@@ -35,16 +39,16 @@ class Meter {
   frames = 0;
   skipped = 0;
   failed = 0;
-  /** Complete frames that the numbers say there were, since the first. */
+  /** The number of complete frames since the first, by their numbers. */
   missing = 0;
   newest: number | undefined;
 }
 
 export class Meters {
   private readonly byMid = new Map<string, Meter>();
-  /** Lines whose frames come to a worker. */
+  /** The number of lines with frames that reach a worker. */
   opened = 0;
-  /** All frames since the page was opened. */
+  /** All frames since the page was loaded. */
   readonly total = { decoded: 0, skipped: 0, failed: 0, missing: 0, bytes: 0 };
 
   decoded(slot: Slot, f: DecodedFrame, ahead: number): void {
@@ -70,7 +74,9 @@ export class Meters {
     this.prune(m, f.decoded);
   }
 
-  /** Notes that the newest frame of a line was shown, so many milliseconds after it was decoded. */
+  /**
+   * Records that the newest frame of a line was shown, with the milliseconds since its decoding.
+   */
   shown(mid: string, after: number): void {
     const last = this.byMid.get(mid)?.samples.at(-1);
     if (last) {
@@ -110,12 +116,15 @@ export class Meters {
     };
   }
 
-  /** Bytes that came on a line in the last milliseconds, at most two seconds. */
+  /** Returns the bytes that arrived on a line in the last milliseconds, at most two seconds. */
   arrived(mid: string, last: number, now: number): number {
     return (this.byMid.get(mid)?.samples ?? []).filter((s) => s.at > now - last).reduce((sum, s) => sum + s.bytes, 0);
   }
 
-  /** When the first frame of at least that quality arrived, of those that were decoded since an instant within the last two seconds. */
+  /**
+   * Returns the arrival of the first frame of at least that quality, among those decoded since an
+   * instant within the last two seconds.
+   */
   first(mid: string, since: number, quality: number): number | undefined {
     const sample = this.byMid.get(mid)?.samples.find((s) => s.at >= since && s.quality >= quality);
     return sample && sample.at - sample.decode - sample.wait;

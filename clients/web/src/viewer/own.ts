@@ -1,24 +1,28 @@
-// What this page publishes, as the conference knows it: who is to hear of the session for it, and which of it has ended while the server has not said so yet.
+// The publications of this page for the conference: those that receive session events, and those
+// that ended without a reply of the server so far.
 
 import type { ClientMessage, ServerMessage } from "../signal/messages";
 
-/** One that publishes: it hears of the session beside what is received. */
+/** A publication: it receives session events in addition to the viewer. */
 export interface Outgoing {
-  /** The session was entered: with a connection that is new or the one before, with what was published before or without. */
+  /**
+   * The session was entered: with a new connection or the previous one, with the previous
+   * publications or without.
+   */
   entered(renewed: boolean, resumed: boolean): void;
-  /** Hears what the server says, and tells whether that was meant for it. */
+  /** Handles a message of the server, and reports whether it was for this publication. */
   heard(message: ServerMessage): boolean;
 }
 
 export class OwnPublications {
   private readonly outgoing = new Set<Outgoing>();
-  /** Publications that have ended, for all that the server has said so far, by the id of the request. */
+  /** Ended publications without a reply of the server, by the id of the request. */
   private readonly retracted = new Map<string, string>();
   private retractions = 0;
 
   constructor(private readonly send: (message: ClientMessage) => void) {}
 
-  /** Takes one that publishes; where the session has been entered already, it hears of that now. */
+  /** Adds a publication. If the session was already entered, it is informed immediately. */
   add(outgoing: Outgoing, entered: boolean): void {
     this.outgoing.add(outgoing);
     if (entered) {
@@ -30,25 +34,28 @@ export class OwnPublications {
     this.outgoing.delete(outgoing);
   }
 
-  /** Ends a publication. Where the websocket breaks before the server has answered, it is told again. */
+  /**
+   * Ends a publication. If the websocket breaks before the server's reply, the request is sent
+   * again.
+   */
   retract(publication: string): void {
     const id = `retract/${++this.retractions}`;
     this.retracted.set(id, publication);
     this.send({ type: "unpublish", id, publication });
   }
 
-  /** Hears what the server says, and tells whether it was meant for what is published here. */
+  /** Handles a message of the server, and reports whether it was for a publication of this page. */
   heard(message: ServerMessage): boolean {
     for (const outgoing of this.outgoing) {
       if (outgoing.heard(message)) {
         return true;
       }
     }
-    // Of what is not there any more the server may have known before.
+    // The server may already have processed the end of a publication.
     return (message.type === "ok" || message.type === "error") && this.retracted.delete(message.id ?? "");
   }
 
-  /** The session was entered, as Outgoing has it. */
+  /** The session was entered, as in Outgoing. */
   entered(renewed: boolean, resumed: boolean): void {
     if (!resumed) {
       this.retracted.clear();

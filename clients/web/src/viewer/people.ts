@@ -1,4 +1,4 @@
-// The names of who is in the room.
+// The names of the participants in the room.
 
 import { h } from "../dom";
 import { morph } from "../morph";
@@ -6,11 +6,9 @@ import { morph } from "../morph";
 export class PeopleList {
   readonly element = h("ul", { class: "people", ariaLabel: "Who is here" });
 
-  /**
-   * @param look is told whose name was pressed
-   */
+  /** @param look is called with the name that was pressed */
   constructor(look: (who: string) => void) {
-    // One listener for all names, which come and go.
+    // One listener serves all names, since participants join and leave.
     this.element.addEventListener("click", (event) => {
       const who = event.target instanceof Element ? event.target.closest("button")?.dataset["who"] : undefined;
       if (who !== undefined) {

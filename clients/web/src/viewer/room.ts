@@ -1,4 +1,4 @@
-// A room that is being watched: the conference, the space that it is shown in, and the controls around it.
+// An open room: the conference, the space that shows it, and the controls around it.
 
 import { h } from "../dom";
 import type { Workers } from "../media/connection";
@@ -16,7 +16,10 @@ import { PeopleList } from "./people";
 import { Sound } from "./sound";
 import { Toolbar } from "./toolbar";
 
-/** Viewpoints are told this often while the eye moves, in milliseconds, and once per second while it rests. */
+/**
+ * The interval of viewpoint messages while the eye moves, in milliseconds; at rest it is one
+ * second.
+ */
 const lookInterval = 33;
 const restInterval = 1000;
 
@@ -30,15 +33,15 @@ export class RoomView {
   private readonly title = h("strong");
   /** Frames decoded since the last drawing, the newest of each line. */
   private readonly fresh = new Map<string, { track: TileRef; frame: DecodedFrame }>();
-  /** Those that the picture under way shows. */
+  /** The frames in the picture being drawn. */
   private placed: { track: TileRef; frame: DecodedFrame }[] = [];
-  /** The room was left: what is still being opened or loaded for it is not begun. */
+  /** Aborted when the room is left: devices and modules that are still loading are not started. */
   private readonly over = new AbortController();
   private looked = 0;
   private seen = "";
   private tinted = false;
   private arranged = "";
-  /** With what the person shows themselves; loaded when they want to. */
+  /** The panel for publishing; loaded on first use. */
   panel: Panel | undefined;
   private loading = false;
   private showing: HTMLButtonElement | undefined;
@@ -90,21 +93,21 @@ export class RoomView {
     toolbar.add("Seat", "h", () => this.world.home());
     toolbar.add("Full screen", "f", toggleFullScreen);
     const leave = toolbar.add("Leave", "", () => this.conference.leave());
-    // Some browsers throw where a page may not have it.
+    // Some browsers throw if the page has no permission.
     navigator.xr?.isSessionSupported("immersive-vr").then((can) => can && leave.before(toolbar.add("VR", "v", () => this.immerse())), () => {});
     this.element.replaceChildren(
       h("header", { class: "heading" }, this.title, this.status, this.people.element), toolbar.element, this.inspector.element,
       h("p", { class: "hint" }, "Drag to orbit · W A S D to walk · arrow keys to turn"),
     );
     document.addEventListener("keydown", toolbar.key);
-    // Others need not wait for the time of grace when the page is closed.
+    // The other participants need not wait for the grace period when the page is closed.
     addEventListener("pagehide", this.gone);
     this.world.navigation.focus();
   }
 
   private readonly gone = (): void => this.conference.leave();
 
-  /** Opens or closes the panel with which the person shows themselves. Its button says whether they do. */
+  /** Opens or closes the panel for publishing. Its button shows whether the user publishes. */
   private async self(): Promise<void> {
     if (this.loading) {
       return;
@@ -125,7 +128,7 @@ export class RoomView {
     }
     this.panel = new Panel(this.conference, wishesOf(new URLSearchParams(location.search)), (m) => this.messages.say(m), (live) => {
       this.showing!.ariaPressed = String(live);
-      // Whoever uses the keyboard goes back to the space, to walk in it.
+      // The keyboard focus returns to the space, for walking.
       const element = this.panel?.element;
       if (element?.hidden && element.contains(document.activeElement)) {
         this.world.navigation.focus();
@@ -140,7 +143,7 @@ export class RoomView {
     return this.tinted;
   }
 
-  /** Goes into the headset, or comes out of it. */
+  /** Enters or leaves the headset. */
   private async immerse(): Promise<void> {
     if (this.world.immersed) {
       await this.world.renderer.xr.getSession()?.end();
@@ -175,7 +178,10 @@ export class RoomView {
     }
   }
 
-  /** Browsers do not tell why a websocket was not let in. The list of rooms wants the same token: who may not see it need not try again. */
+  /**
+   * Requests the list of rooms with the same token, because browsers do not report why a websocket
+   * was rejected. If the token is rejected there, no further attempt is made.
+   */
   private async inquire(): Promise<void> {
     const refusal = await refusalOf(this.entry.token);
     if (refusal !== undefined && !this.over.signal.aborted) {
@@ -183,7 +189,7 @@ export class RoomView {
     }
   }
 
-  /** Shows the person at once who came for that. */
+  /** Starts publishing immediately if the link requests it. */
   private begin(): void {
     const { show } = this.entry;
     this.entry.show = undefined;
@@ -219,7 +225,8 @@ export class RoomView {
   private refresh(): void {
     const people = [...this.conference.participants.keys()].filter((who) => who !== this.conference.identity);
     this.people.show(people);
-    // The table changes its size with its guests: the viewer's seat moves with it, until the viewer has moved.
+    // The table's size depends on the number of participants: the viewer's seat moves with it until
+    // the viewer has moved.
     if (this.seen === "") {
       this.world.home();
     }
@@ -233,7 +240,7 @@ export class RoomView {
     this.fresh.set(frame.mid, { track, frame });
   }
 
-  /** Before each drawing: what has come since the last one is put into the picture. */
+  /** Called before each drawing: adds the frames since the last one to the picture. */
   draw(): void {
     for (const { track, frame } of this.fresh.values()) {
       this.world.objects.show(track, frame.points, frame.quality);
@@ -244,7 +251,10 @@ export class RoomView {
     this.sound.follow(this.world, this.speakers());
   }
 
-  /** After each drawing: notes what it has shown, and tells the server where the eye is. */
+  /**
+   * Called after each drawing: records the frames shown, and sends the position of the eye to the
+   * server.
+   */
   drawn(now: number): void {
     for (const { track, frame } of this.placed) {
       this.conference.shown(track, frame, now);
@@ -279,7 +289,7 @@ export class RoomView {
     this.conference.look(viewpoint);
   }
 
-  /** Tells the server where those are seated who have no place of their own. */
+  /** Sends the seats of participants without a pose to the server. */
   private arrange(): void {
     const objects = this.world.objects.placements();
     const key = JSON.stringify(objects);
@@ -289,7 +299,7 @@ export class RoomView {
   }
 }
 
-/** Where signalling is: beside this page. */
+/** Returns the address of signalling, relative to this page. */
 function signalling(): string {
   const url = new URL("v1/signal", document.baseURI);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";

@@ -1,11 +1,11 @@
-// Who is in the conference, and what they publish.
+// The participants of the conference and their publications.
 
 import type { Participant, Publication } from "../signal/messages";
 
 export interface RosterEvents {
   published(participant: string, publication: Publication): void;
   unpublished(participant: string, publication: string): void;
-  /** Somebody has come or gone. */
+  /** A participant has joined or left. */
   people(): void;
 }
 
@@ -14,7 +14,7 @@ export class Roster {
 
   constructor(private readonly events: RosterEvents) {}
 
-  /** Takes who is there: whoever is not among them has left. */
+  /** Sets the present participants: all others have left. */
   present(participants: readonly Participant[]): void {
     const present = new Set(participants.map((p) => p.identity));
     for (const identity of [...this.participants.keys()]) {

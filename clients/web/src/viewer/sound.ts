@@ -1,4 +1,4 @@
-// Voices that come from where their speakers are. Browsers play nothing before a person has clicked or typed.
+// Voices from the positions of their speakers. Browsers play nothing before the first click or key.
 
 import type { World } from "../scene/world";
 
@@ -18,7 +18,7 @@ export class Sound {
     return this.context?.state === "running";
   }
 
-  /** Takes the sound of a line. A new connection has new tracks on lines of the same names. */
+  /** Adds the sound of a line. A new connection has new tracks on lines of the same names. */
   add(mid: string, track: MediaStreamTrack): void {
     this.tracks.set(mid, track);
     if (this.context) {
@@ -26,7 +26,7 @@ export class Sound {
     }
   }
 
-  /** Turns sound on or off. It must be called from a click or a key. */
+  /** Switches sound on or off. It must be called from a click or a key. */
   async toggle(): Promise<boolean> {
     if (this.on) {
       await this.context!.suspend();
@@ -54,7 +54,7 @@ export class Sound {
     const element = new Audio();
     element.srcObject = stream;
     element.muted = true;
-    // It is interrupted where the line ends at once.
+    // The promise rejects if the line ends immediately.
     element.play().catch(() => {});
     const source = this.context.createMediaStreamSource(stream);
     const panner = new PannerNode(this.context, { panningModel: "HRTF", distanceModel: "inverse", refDistance: 1, rolloffFactor: 0.7 });
@@ -62,12 +62,12 @@ export class Sound {
     this.voices.set(mid, { track, element, source, panner });
   }
 
-  /** Moves the ear to the eye, and voices to their speakers. */
+  /** Moves the listener to the eye, and voices to their speakers. */
   follow(world: World, speakers: Iterable<{ mid: string; participant: string }>): void {
     if (!this.context || !this.on) {
       return;
     }
-    // In a headset the camera hangs on the floor that its wearer stands on.
+    // In a headset, the camera is a child of the floor below its wearer.
     const position = world.camera.getWorldPosition(world.camera.position.clone());
     const quaternion = world.camera.getWorldQuaternion(world.camera.quaternion.clone());
     const ahead = position.clone().set(0, 0, -1).applyQuaternion(quaternion);

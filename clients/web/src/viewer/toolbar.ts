@@ -1,17 +1,15 @@
-// The controls of a room: buttons, and a key for each.
+// The controls of a room: buttons, each with a key.
 
 import { h } from "../dom";
 
-/** What a control does. It may tell whether something is on from then on. */
+/** The action of a control. It may return whether a mode is now on. */
 export type Act = () => boolean | void | Promise<boolean | void>;
 
 export class Toolbar {
   readonly element = h("nav", { class: "toolbar", ariaLabel: "Controls" });
   private readonly keys = new Map<string, HTMLButtonElement>();
 
-  /**
-   * @param say tells a person what did not work
-   */
+  /** @param say shows a message to the user */
   constructor(private readonly say: (message: string) => void) {}
 
   /** Adds a control. Its key is a small letter, or none. */
@@ -36,7 +34,7 @@ export class Toolbar {
     }
   }
 
-  /** Hears a key of the page, but for what is typed somewhere, and for what belongs to the browser. */
+  /** Handles a key of the page, except for input in fields and for shortcuts of the browser. */
   readonly key = (event: KeyboardEvent): void => {
     if (!takesLetters(event.target) && !event.repeat && !event.ctrlKey && !event.metaKey && !event.altKey) {
       this.keys.get(letterOf(event))?.click();
@@ -44,12 +42,18 @@ export class Toolbar {
   };
 }
 
-/** Tells whether letters mean something where they are typed: fields do, and lists, which go to what begins with them; boxes to check do not. */
+/**
+ * Reports whether an element uses letters: text fields do, and lists, which select by first letter;
+ * checkboxes do not.
+ */
 function takesLetters(target: EventTarget | null): boolean {
   return target instanceof HTMLSelectElement || (target instanceof HTMLInputElement && target.type !== "radio" && target.type !== "checkbox");
 }
 
-/** The small letter of a key, whether capitals are locked or not. On keyboards with other letters it is the one that stands in its place on a Latin one. */
+/**
+ * Returns the small letter of a key, also with caps lock. On non-Latin keyboards it is the letter
+ * at the same position of a Latin one.
+ */
 export function letterOf({ key, code }: { key: string; code: string }): string {
   if (/^[a-z]$/i.test(key)) {
     return key.toLowerCase();

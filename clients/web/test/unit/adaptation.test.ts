@@ -5,10 +5,10 @@ import type { State } from "../../src/publish/figures";
 import { figureBox } from "../../src/publish/figure/figure";
 import { standardQualities } from "../../src/publish/tiling";
 
-/** What three qualities take in bit/s, whole. */
+/** The rates of three complete qualities in bit/s. */
 const full = [1e6, 2e6, 4e6];
 
-/** Has a publisher meet uplinks for so many seconds each, and tells after each what is left. */
+/** Simulates uplinks for the given times, and returns the remaining output after each. */
 function through(...uplinks: [seconds: number, bps: number][]): { qualities: number; share: number; told: number }[] {
   const adaptation = new Adaptation(3);
   const out: { qualities: number; share: number; told: number }[] = [];
@@ -60,12 +60,12 @@ describe("Adaptation", () => {
   it("waits for what is on its way before it gives up more", () => {
     const adaptation = new Adaptation(3);
     const decisions: object[] = [];
-    // 250 kB take two seconds at 1 Mbit/s, in which everything else is dropped.
+    // 250 kB need two seconds at 1 Mbit/s, in which all other frames are dropped.
     for (let now = 0; now < 2500; now += 500) {
       decisions.push(adaptation.step(now, { rates: [0.6e6, 2e6, 4e6], sent: 1, dropped: 9, carried: 1e6, queued: 250_000 - now * 125, stalled: 0 }));
     }
     expect(decisions).toEqual(Array(5).fill({ qualities: 1, share: 1 }));
-    // What is still too much then, is.
+    // A rate that is still too high afterwards causes a reduction.
     expect(adaptation.step(2500, { rates: [0.6e6, 0, 0], sent: 1, dropped: 9, carried: 0.5e6, queued: 0, stalled: 0 }).share).toBeLessThan(1);
   });
 
@@ -73,7 +73,7 @@ describe("Adaptation", () => {
     const adaptation = new Adaptation(3);
     adaptation.step(0, { rates: full, sent: 10, dropped: 10, carried: 20e6, queued: 0, stalled: 0 });
     expect(adaptation.current).toEqual({ qualities: 3, share: 1 });
-    // Where it carries just about that, one step down is a step.
+    // With almost sufficient capacity, one step down is enough.
     adaptation.step(500, { rates: full, sent: 10, dropped: 10, carried: 9e6, queued: 0, stalled: 0 });
     expect(adaptation.current).toEqual({ qualities: 2, share: 1 });
   });
@@ -83,7 +83,8 @@ describe("Adaptation", () => {
     const decisions: string[] = [];
     let last = "";
     for (let now = 0; now < 40_000; now += 500) {
-      // Nothing leaves from 1 s to 21 s; for the first two seconds after that the rate is still one of the stall.
+      // Nothing leaves from 1 s to 21 s; for the first two seconds after that, the rate still
+      // contains the stall.
       const gone = now > 1000 && now < 21_000;
       const after = now >= 21_000 && now < 22_500;
       const dropped = gone ? 15 : after ? 5 : 0;

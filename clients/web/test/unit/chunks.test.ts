@@ -4,7 +4,7 @@ import { FrameError } from "../../src/media/frame";
 
 const chunkSize = 64_000;
 
-/** The chunks of a frame, in order. */
+/** Returns the chunks of a frame, in order. */
 function chunks(body: Uint8Array, { number = 1, timestamp = 3000, quality = 1, prefixed = false } = {}): ArrayBuffer[] {
   return Array.from({ length: Math.max(1, Math.ceil(body.length / chunkSize)) }, (_, index) => {
     const data = body.subarray(index * chunkSize, (index + 1) * chunkSize);
@@ -39,7 +39,7 @@ describe("ChunkAssembler", () => {
     expect(assembler.take(first!)).toBeUndefined();
     const frame = assembler.take(second!);
     expect(frame).toMatchObject({ number: 7, quality: 2, length: 150_000, codec: "" });
-    // Comparing 150,000 elements one by one with an expectation each takes seconds on a busy machine.
+    // Comparing 150,000 elements with an expectation each needs seconds on a busy machine.
     expect(frame!.data.every((v, i) => v === i % 251)).toBe(true);
   });
 

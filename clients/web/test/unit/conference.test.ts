@@ -69,7 +69,7 @@ describe("Conference", () => {
     last().say({ ...joined, resumed });
     expect(ended()).toEqual(resumed ? [{ type: "unpublish", id: "retract/2", publication: "body" }, { type: "unpublish", id: "retract/3", publication: "voice" }] : []);
     if (resumed) {
-      // The server had heard the first time.
+      // The server had received the first request.
       last().say({ type: "error", id: "retract/2", code: "not_found", message: "no publication" });
       last().say({ type: "ok", id: "retract/3" });
     }

@@ -4,7 +4,7 @@ import { Link } from "../../src/media/link";
 import type { WorkerReport } from "../../src/media/traffic";
 import type { ClientMessage, Media } from "../../src/signal/messages";
 
-/** A peer connection that refuses what a test says. */
+/** A peer connection that refuses the steps chosen by a test. */
 class FakePeer {
   static all: FakePeer[] = [];
   connectionState: RTCPeerConnectionState = "new";
@@ -124,7 +124,7 @@ describe("Link", () => {
     expect(lost()).toBe(1);
     await vi.advanceTimersByTimeAsync(2000);
     expect(lost()).toBe(2);
-    // One that lived was no such failure.
+    // A connection that was established does not count as such a failure.
     link.renew([]);
     FakePeer.all.at(-1)!.be("connected");
     offer(link);

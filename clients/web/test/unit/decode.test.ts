@@ -4,7 +4,7 @@ import { decoderOf } from "../../src/decode/decoders";
 import { DecodeError, PointPool } from "../../src/decode/points";
 import { raw } from "../../src/decode/raw";
 
-/** Two points in a box of 1 m at 8 bits, in the form of pkg/codec's raw codec. */
+/** Two points in a box of 1 m at 8 bits, in the format of pkg/codec's raw codec. */
 function rawFrame(colorless = false): Uint8Array<ArrayBuffer> {
   const data = new Uint8Array(32 + 6 + (colorless ? 0 : 6));
   const view = new DataView(data.buffer);

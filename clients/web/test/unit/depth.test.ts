@@ -5,7 +5,7 @@ import { mapOfView } from "../../src/publish/xr";
 
 const lens = { ...usualLens, near: 1, far: 3, fov: 90, height: 1 };
 
-/** A picture whose pixels are what paint says. */
+/** Returns a picture with the pixels of paint. */
 function picture(width: number, height: number, paint: (x: number, y: number) => [number, number, number]) {
   const data = new Uint8ClampedArray(4 * width * height);
   for (let y = 0; y < height; y++) {
@@ -31,7 +31,7 @@ describe("mapOf", () => {
       expect(map.depth[6]).toBeCloseTo(3 - (2 * 112) / 255, 5);
       expect([...map.colors.subarray(4 * 6, 4 * 6 + 3)]).toEqual([2, 1, 200]);
     }
-    // Next to colour, depth is not trusted.
+    // Depth next to colour is invalid.
     expect(maps.map((map) => [...map.depth].flatMap((d, i) => (d === 0 ? [i] : [])).join())).toEqual(["3,7,11", "0,4,8", "8,9,10,11", "0,1,2,3"]);
   });
 
@@ -52,7 +52,8 @@ describe("Unprojector", () => {
   };
 
   it("puts a wall where it stands, as wide as it is seen, and the right way round", () => {
-    // At 90° a wall at 2 m is seen 4 m wide; the camera stands at 1 m, 2 m in front of the middle of its range.
+    // At 90°, a wall at 2 m is 4 m wide in the picture; the camera is at 1 m, 2 m in front of the
+    // middle of its range.
     const map = mapOf(picture(40, 20, (x, y) => [128, x * 6, y * 12]), { ...lens, arrangement: "depth-only", coding: "far-bright" });
     map.depth.fill(2);
     const points = read(map);
@@ -79,7 +80,7 @@ describe("Unprojector", () => {
 
 describe("mapOfView", () => {
   it("reads what WebXR tells of a view", () => {
-    // A symmetric view of 90° both ways that looks along -z from 1.5 m up.
+    // A symmetric view of 90° in both directions, along -z from a height of 1.5 m.
     const projectionMatrix = Float32Array.of(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, -1, 0, 0, -0.2, 0);
     const matrix = Float32Array.of(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1.5, 0, 1);
     const map = mapOfView({ getDepthInMeters: (x, y) => 1 + x + 10 * y }, { projectionMatrix, transform: { matrix } }, { width: 2, height: 2 }, undefined);

@@ -1,4 +1,4 @@
-// Elements without a browser: as much of them as h makes, for tests of what holds them.
+// Elements without a browser: the part that h uses, for tests.
 
 import { vi } from "vitest";
 
@@ -27,7 +27,7 @@ export class FakeElement {
   }
 }
 
-/** Has the page make such elements until vi.unstubAllGlobals. */
+/** Installs these elements until vi.unstubAllGlobals. */
 export function stubElements(): void {
   vi.stubGlobal("document", { createElement: (tag: string) => new FakeElement(tag) });
   vi.stubGlobal("HTMLInputElement", class {});

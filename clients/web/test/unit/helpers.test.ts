@@ -47,7 +47,7 @@ describe("HelperWorkers", () => {
     expect([helpers.count, broken.ended]).toEqual([1, true]);
     good.onmessage!({ data: { job: 3, points: points(7) } });
     expect((await kept).count).toBe(7);
-    // The one that is left has the first number now; points of a number that nobody has any more are let go.
+    // The remaining helper now has the first number; points of an unused number are dropped.
     void helpers.decode(0, "drco", new Uint8Array(3));
     helpers.give(1, points(1));
     expect(FakeWorker.all.length).toBe(2);
@@ -58,7 +58,7 @@ describe("HelperWorkers", () => {
 });
 
 describe("Parts", () => {
-  /** Parts of so many points, of one byte each. */
+  /** Parts with these numbers of points, of one byte each. */
   const frame = (...counts: number[]): Uint8Array => {
     const data = new Uint8Array(8 + 9 * counts.length);
     const view = new DataView(data.buffer);
@@ -100,7 +100,7 @@ describe("Parts", () => {
 describe("Labels", () => {
   const inner = new Map([["cnt1", counting]]);
   const decode = (data: Uint8Array): Promise<Points> => new Labels(inner).decode(data, new PointPool());
-  /** One byte of points, and whatever stands beside them. */
+  /** One byte of points, and additional values. */
   const frame = (count: number, beside: number, rest: number): Uint8Array => {
     const data = new Uint8Array(14 + rest);
     const view = new DataView(data.buffer);

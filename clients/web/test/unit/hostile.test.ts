@@ -5,17 +5,17 @@ import { ChunkAssembler } from "../../src/media/chunks";
 import { FrameError, parseFrame } from "../../src/media/frame";
 import { decodersWith, FakeImages, loadDraco, type Vector, vectors } from "./vectors";
 
-/** What decoding a frame of a few bytes may take: as in pkg/codec/codectest. */
+/** The memory limit for decoding a frame of a few bytes, as in pkg/codec/codectest. */
 const mostBytes = 64 << 20;
 const mostCPU = 200_000;
-/** Mutations run beside the tests of other files, in code that is not optimised yet. */
+/** Mutations run in parallel with the tests of other files, in code that is not yet optimised. */
 const slowness = 10;
-/** The WebAssembly of Draco begins with 16 MiB, and takes a little more for a small frame. */
+/** The WebAssembly of Draco starts with 16 MiB, and needs slightly more for a small frame. */
 const smallHeap = 17 << 20;
-/** Every mutation is decoded: so many of each valid frame. */
+/** The number of mutations of each valid frame, all of which are decoded. */
 const mutations = 60;
 
-/** A busy machine takes longer than tests may by default. */
+/** A busy machine needs more than the default time limit. */
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let draco: Draco;
@@ -32,12 +32,14 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllGlobals());
 
-/** Arrays that are not on the heap of scripts, and Draco's heap. */
+/** Returns the memory of arrays outside of the script heap, and of Draco's heap. */
 function memory(): number {
   return process.memoryUsage().arrayBuffers + draco.heap;
 }
 
-/** Decodes a frame, and holds what that takes against the bounds. It gives the points, or the error, which has to be a DecodeError. */
+/**
+ * Decodes a frame within the limits. Returns the points, or the error, which must be a DecodeError.
+ */
 async function decode({ codec, name, data }: Vector, times = 1): Promise<Points | DecodeError> {
   const before = memory();
   const began = process.cpuUsage();
@@ -57,7 +59,7 @@ async function decode({ codec, name, data }: Vector, times = 1): Promise<Points 
   return outcome;
 }
 
-/** The FNV-1a sum of the positions. */
+/** Returns the FNV-1a sum of the positions. */
 function sumOf({ positions, count }: Points): number {
   let sum = 0x811c9dc5;
   for (const byte of new Uint8Array(positions.buffer, 0, 12 * count)) {
@@ -66,7 +68,7 @@ function sumOf({ positions, count }: Points): number {
   return sum;
 }
 
-/** Numbers at random that are the same each time (mulberry32). */
+/** Returns a generator of random numbers with a fixed sequence (mulberry32). */
 function randomOf(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -77,10 +79,10 @@ function randomOf(seed: number): (below: number) => number {
   };
 }
 
-/** What makes numbers in heads large. */
+/** Bytes that make numbers in heads large. */
 const extremes = [0, 1, 0x7f, 0x80, 0xff];
 
-/** Changes a few bytes, more often at the beginning, and sometimes the length. */
+/** Changes a few bytes, more often at the start, and sometimes the length. */
 function mutate(data: Uint8Array, random: (below: number) => number): Uint8Array<ArrayBuffer> {
   const out = Uint8Array.from(data);
   for (let n = 1 + random(4); n > 0; n--) {
@@ -134,7 +136,7 @@ describe("Draco", () => {
     await draco.decode(small!.data, new PointPool());
     expect(draco.heap).toBeLessThan(smallHeap);
     const instance = await draco.prepare();
-    // 70,000,000 bytes are more than what an instance may keep.
+    // 70,000,000 bytes are more than the permitted heap of an instance.
     (instance as unknown as { reserve(size: number): void }).reserve(70_000_000);
     expect(draco.heap).toBeGreaterThan(mostBytes);
     expect((await draco.decode(small!.data, new PointPool())).count).toBe(small!.points);
@@ -207,7 +209,7 @@ describe("ChunkAssembler", () => {
         expect(assembler.take(message.buffer)).toBeUndefined();
       }
     }
-    // 64 channels of three frames with one chunk each are 12 MB. Claimed are 3 GB.
+    // 64 channels of three frames with one chunk each are 12 MB. The declared length is 3 GB.
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(mostBytes);
   });
 });

@@ -6,10 +6,12 @@ import { vectors } from "./vectors";
 /** 240 points are a square of 16×16 pixels. */
 const edge = 16;
 const end = [0xff, 0xd9];
-/** A comment, and tables of no content. */
+/** A comment, and empty tables. */
 const others = [0xff, 0xfe, 0, 3, 0x21, 0xff, 0xc4, 0, 2];
 
-/** An image of an encoder's, in its pieces: what begins it, the frame's segment, the scan's, and the coded data. */
+/**
+ * The pieces of an encoder's image: its start, the frame's segment, the scan's, and the coded data.
+ */
 let start: number[];
 let frame: number[];
 let scan: number[];
@@ -27,12 +29,12 @@ function check(...pieces: number[][]): void {
   checkImage(Uint8Array.from(pieces.flat()), edge, edge);
 }
 
-/** A segment with a byte of its content changed. */
+/** Returns a segment with one changed byte of its content. */
 function changed(segment: number[], at: number, value: number): number[] {
   return segment.with(4 + at, value);
 }
 
-/** A scan of one component, with so many coefficients. */
+/** Returns a scan of one component with a range of coefficients. */
 function scanOf(component: number, first = 0, last = 63, bits = 0): number[] {
   return [0xff, 0xda, 0, 8, 1, component, 0, first, last, bits];
 }

@@ -5,7 +5,7 @@ import type { FrameTimes, HostClock } from "../../src/signal/messages";
 import { FrameLayers } from "../../src/viewer/layers";
 
 const track = { participant: "ada", publication: "body", tile: 1 };
-/** Some instant, in milliseconds since 1970. */
+/** An arbitrary instant, in milliseconds since 1970. */
 const base = 1_795_188_600_000;
 
 const clock = (bound_ns: number): HostClock => ({ source: "estimated", offset_ns: 0, bound_ns, uncertainty_ns: 0 });
@@ -18,12 +18,14 @@ function sender(number: number, at: number): FrameTimes {
   };
 }
 
-/** The server has read after 25 ms, and sends on 2 ms later. The network card has stamped before it. */
+/**
+ * The server has read after 25 ms, and forwards 2 ms later. The network card's stamp is earlier.
+ */
 function server(number: number, at: number): FrameTimes {
   return { host: "server", clock: clock(0), tracks: [{ ...track, quality: 2, frames: [[number, 4000, (at + 24) * 1000, 0, -1, 1e6, 2e6, 3e6, -1, -1, 4e6]] }] };
 }
 
-/** All of it is here after 32 ms; this clock is 5 ms behind the server's. */
+/** The frame is complete after 32 ms; this clock is 5 ms behind the server's. */
 function frame(number: number, at: number): DecodedFrame {
   const here = at - 5;
   return {
@@ -34,7 +36,7 @@ function frame(number: number, at: number): DecodedFrame {
 
 const here = { ahead: 5, bound: 0.5 };
 
-/** Ten frames, 100 ms apart, each told of by whom the test says, in any order. */
+/** Ten frames, 100 ms apart, reported in the given order. */
 function follow(...tellers: ((number: number, at: number) => FrameTimes)[]): FrameLayers {
   const layers = new FrameLayers();
   layers.follow(true);
@@ -106,7 +108,8 @@ describe("ServerClock", () => {
     expect(c.bound).toBeNaN();
     c.answered(0, 5_000_000, 5_000_000, 2000);
     expect(c.bound).toBeCloseTo(1, 6);
-    // Ten seconds later the slower answer says no more than the one before, which has aged by 100 ppm of them.
+    // Ten seconds later, the error of the slower reply is not smaller than that of the previous
+    // one, which has grown by 100 ppm of the time.
     c.answered(10_000_000, 15_000_000, 15_000_000, 10_006_000);
     expect(c.bound).toBeCloseTo(2.0004, 6);
     c.answered(30_000_000, 35_000_000, 35_000_000, 30_005_000);

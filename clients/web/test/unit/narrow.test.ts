@@ -5,16 +5,19 @@ import type { Plan, StudioOrder } from "../../src/publish/traffic";
 import type { Channel } from "../../src/publish/uplink";
 import type { ClientMessage } from "../../src/signal/messages";
 
-/** Chromium tells that so many bytes have left, or that the channel is empty, and of nothing else. */
+/**
+ * The number of bytes after which Chromium reports progress; it also reports that the channel is
+ * empty, and nothing else.
+ */
 const told = 100 * 1024;
 
-/** A channel as Chromium has it, before a link: what leaves it arrives. */
+/** A channel as in Chromium, in front of a link: its output arrives. */
 class LinkedChannel implements Channel {
   readyState: RTCDataChannelState = "open";
   bufferedAmount = 0;
   bufferedAmountLowThreshold = 0;
   onbufferedamountlow: ((event: Event) => unknown) | null = null;
-  /** What the link carries. */
+  /** The capacity of the link. */
   bps = Infinity;
   private left = 0;
   private queue: { number: number; quality: number; index: number; length: number; bytes: number }[] = [];
@@ -27,7 +30,7 @@ class LinkedChannel implements Channel {
     this.queue.push({ number: view.getUint32(8), quality: view.getUint8(4), index: view.getUint16(6), length: view.getUint32(12), bytes: data.length });
   }
 
-  /** Lets the link carry for so many milliseconds. */
+  /** Simulates the link for the given milliseconds. */
   carry(milliseconds: number): void {
     let room = (this.bps / 8000) * milliseconds;
     for (let head = this.queue[0]; head && room > 0; head = this.queue[0]) {
@@ -57,7 +60,7 @@ class LinkedChannel implements Channel {
 
 /** The time in milliseconds. */
 const clock = { now: 0 };
-/** How long a busy machine may take for a minute of it. */
+/** The time limit on a busy machine for a simulated minute. */
 const patience = 60_000;
 
 class FakeWorker {
@@ -71,7 +74,7 @@ class FakeWorker {
 
 const qualities = ["low", "mid", "high"].map((name, q) => ({ name, share: [0.25, 0.5, 1][q]!, bits: 10 }));
 
-/** A publisher of one tile in three qualities, of which the highest takes so many bit/s, with a link before it. */
+/** A publisher of one tile in three qualities, with a given rate of the highest, and a link. */
 class Rig {
   readonly transcript: string[] = [];
   readonly said: ClientMessage[] = [];
@@ -95,7 +98,10 @@ class Rig {
     this.publisher.heard({ type: "ok", id: "body/1" });
   }
 
-  /** Goes on for so many seconds, the link carrying so much, and tells at the end what arrived meanwhile: frames per second and the oldest of them when it was whole. */
+  /**
+   * Simulates the given seconds with a capacity, and returns the frames per second that arrived,
+   * and the age of the oldest when it was complete.
+   */
   through(seconds: number, bps: number): void {
     this.channel.bps = bps;
     this.arrived = [];
@@ -144,7 +150,7 @@ describe("a publisher behind a narrow uplink", () => {
   beforeEach(() => {
     clock.now = 0;
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-    // An origin that is a fraction would make differences of times fractions, too.
+    // A fractional origin would cause fractional differences of times.
     vi.stubGlobal("performance", { timeOrigin: 0, now: () => clock.now });
   });
   afterEach(() => {

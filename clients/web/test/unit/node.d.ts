@@ -1,4 +1,4 @@
-// What tests use of Node.
+// The parts of Node used by tests.
 declare module "node:fs/promises" {
   export function readFile(path: URL): Promise<Uint8Array>;
 }

@@ -23,7 +23,7 @@ describe("Outflow", () => {
     expect(outflow.rate(800)).toBeUndefined();
     outflow.look(900, 30_000, 0);
     expect(outflow.rate(900)! / 1000).toBeCloseTo(240_000 / 900, 3);
-    // The next channelful counts from when it was put there.
+    // The next data counts from the time when it was added.
     outflow.look(1000, 30_000, 30_000);
     for (let at = 1100; at <= 1800; at += 100) {
       outflow.look(at, 30_000, 30_000);
@@ -45,7 +45,8 @@ describe("Outflow", () => {
         stalled.push(outflow.stalled(at));
       }
     }
-    // At 320 kbit/s 30 kB take 750 ms; after 5 s of nothing it is at most 30 kB in 5 s, and so on.
+    // At 320 kbit/s, 30 kB need 750 ms; after 5 s without progress, the rate is at most 30 kB in 5
+    // s, and so on.
     expect(rates).toEqual([48_000, 24_000, 16_000, 12_000]);
     expect(stalled).toEqual([4250, 9250, 14_250, 19_250]);
     outflow.look(20_500, 20_000, 20_000);

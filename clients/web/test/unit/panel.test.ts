@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Conference } from "../../src/viewer/conference";
 import { stubElements } from "./elements";
 
-/** What was opened, and is open or not any more. */
+/** A device that records whether it is open. */
 class Device {
   open = true;
   aspect = 1;
@@ -15,7 +15,7 @@ class Device {
   }
 }
 
-/** Something that a person is asked for, and that a test allows or not. */
+/** A request to the user that a test permits or rejects. */
 class Asked {
   answers: { allow: (device: Device) => void; refuse: (error: Error) => void }[] = [];
   readonly ask = (): Promise<Device> => new Promise((allow, refuse) => this.answers.push({ allow, refuse }));
@@ -159,7 +159,7 @@ describe("Panel", () => {
     world.xr.answers[1]!.allow(after);
     await second;
     expect([after.open, world.begun]).toEqual([true, 1]);
-    // What ended before does not end what is there now.
+    // The end of an earlier device does not end the present one.
     before.ended();
     expect(world.ended).toBe(0);
     after.ended();

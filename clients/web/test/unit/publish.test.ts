@@ -11,7 +11,7 @@ import { type Channel, Uplink } from "../../src/publish/uplink";
 import { planOf, wishesOf } from "../../src/publish/wishes";
 import type { ClientMessage } from "../../src/signal/messages";
 
-/** How long a busy machine may take for a person. */
+/** The time limit on a busy machine for a person. */
 const patience = 60_000;
 
 const hex = (bytes: Uint8Array): string => [...bytes].map((b) => b.toString(16).padStart(2, "0")).join(" ");
@@ -42,7 +42,7 @@ describe("chunks", () => {
   });
 });
 
-/** A channel that keeps what it is given until a test takes it away. */
+/** A channel that keeps its data until a test removes it. */
 class FakeChannel implements Channel {
   readyState: RTCDataChannelState = "open";
   bufferedAmount = 0;

@@ -41,7 +41,7 @@ describe("spacingOf", () => {
   });
 
   it("is larger than the gaps of points at random", () => {
-    // 40,000 points on a person of some 2 m² have 7 mm between them.
+    // 40,000 points on a person of about 2 m² are 7 mm apart.
     expect(spacingOf(new Vector3(0.6, 1.8, 0.4), 40_000)).toBeGreaterThan(0.005);
     expect(spacingOf(new Vector3(0.6, 1.8, 0.4), 40_000)).toBeLessThan(0.015);
   });

@@ -177,7 +177,7 @@ describe("ServerClock", () => {
     const clock = new ServerClock();
     expect(clock.ahead).toBe(0);
     expect(clock.roundTrip).toBeNaN();
-    // The server is 5 s ahead; the way back of the first answer was slow.
+    // The server is 5 s ahead; the return path of the first reply was slow.
     clock.answered(0, 5_010_000, 5_010_000, 120_000);
     clock.answered(1_000_000, 6_010_000, 6_011_000, 1_021_000);
     expect(clock.ahead).toBeCloseTo(5000, 3);

@@ -1,8 +1,8 @@
-// The server's side of signalling, as tests play it.
+// The server's side of signalling, simulated by tests.
 
 import type { ClientMessage, ServerMessage } from "../../src/signal/messages";
 
-/** A websocket that a test plays the server on. */
+/** A websocket with a test as the server. */
 export class FakeSocket {
   static readonly OPEN = 1;
   static all: FakeSocket[] = [];
@@ -35,7 +35,7 @@ export class FakeSocket {
   }
 }
 
-/** What the server lets somebody in with. */
+/** The server's reply to a successful join. */
 export const joined: Extract<ServerMessage, { type: "joined" }> = {
   type: "joined", id: "join", room: "lab", identity: "ada", session: "s1", resume: { secret: "secret", grace_ms: 15_000 }, ice_servers: [], participants: [],
   limits: { frame_bytes: 1 },

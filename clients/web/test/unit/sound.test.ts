@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Sound } from "../../src/viewer/sound";
 
-/** What plays a track: an element, as Chromium wants it, and a node. */
+/** The players of a track: an element, which Chromium needs, and a node. */
 interface Playing {
   track: MediaStreamTrack;
   paused: boolean;

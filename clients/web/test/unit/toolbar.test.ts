@@ -10,7 +10,7 @@ describe("letterOf", () => {
   it.each([
     ["p", "KeyP", "p"],
     ["P", "KeyP", "p"],
-    // A Latin keyboard of another order says itself where its letters are.
+    // A Latin keyboard with another layout reports its own letters.
     ["p", "KeyR", "p"],
     ["з", "KeyP", "p"],
     ["Enter", "Enter", ""],

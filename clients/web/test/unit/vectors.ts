@@ -1,4 +1,4 @@
-// The test vectors that the tests of Go's codecs make and read, too (pkg/codec/codectest).
+// The test vectors that the tests of Go's codecs also create and read (pkg/codec/codectest).
 
 import { readFile } from "node:fs/promises";
 import { vi } from "vitest";
@@ -21,7 +21,7 @@ export interface Vector {
 
 const folder = new URL("../../../../pkg/codec/codectest/testdata/", import.meta.url);
 
-/** Frames of all codecs that pages decode. Meshes are only for volpeer. */
+/** Returns frames of all codecs that pages decode. Meshes are only for volpeer. */
 export async function vectors(file: "hostile" | "valid"): Promise<Vector[]> {
   const text = new TextDecoder().decode(await readFile(new URL(`${file}.json`, folder)));
   const frames = JSON.parse(text) as (Omit<Vector, "data"> & { data: string })[];
@@ -32,7 +32,7 @@ function bytesOf(hex: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 }
 
-/** Loads Draco's WebAssembly from where its package is. */
+/** Loads Draco's WebAssembly from its package. */
 export async function loadDraco(): Promise<Draco> {
   const wasm = await readFile(new URL("../../node_modules/draco3d/draco_decoder.wasm", import.meta.url));
   vi.stubGlobal("fetch", async () => new Response(Uint8Array.from(wasm)));
@@ -42,14 +42,14 @@ export async function loadDraco(): Promise<Draco> {
   return draco;
 }
 
-/** The decoders of a page, without helpers. */
+/** Returns the decoders of a page, without helpers. */
 export function decodersWith(draco: Decoder): ReadonlyMap<string, Decoder> {
   const plain = new Map<string, Decoder>([["drco", draco], ["drcj", new DracoJPEG(draco)], ["zstd", new Zstd()], ["raw1", raw], ["cwi0", cwi0]]);
   const inner = new Map<string, Decoder>([...plain, ["labl", new Labels(plain)]]);
   return new Map<string, Decoder>([...inner, ["part", new Parts(inner, undefined)]]);
 }
 
-/** Stands in for the browser's decoder of images, which Node does not have. It counts the images that get to it. */
+/** Replaces the browser's image decoder, which Node lacks. It counts the decoded images. */
 export class FakeImages {
   decoded = 0;
 

@@ -5,7 +5,7 @@ import type { ClientMessage } from "../../src/signal/messages";
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** A microphone, and a conference that keeps what it is told. */
+/** Returns a microphone, and a conference that records the calls. */
 function begin() {
   const track = { enabled: true, stopped: false, onended: null as (() => void) | null, stop: () => void (track.stopped = true) };
   const sound = new Map<string, unknown>();

@@ -43,7 +43,10 @@ function eyeGroup(): Group {
   return { solids: both(ellipsoid(Bone.head, "eye", 0, eye, [0.0125, 0.0125, 0.0125])) };
 }
 
-/** How far down hair grows, by the angle from the front in degrees: forehead, temples, before the ears, above them, nape. */
+/**
+ * The lower limit of hair by the angle from the front in degrees: forehead, temples, before the
+ * ears, above them, nape.
+ */
 const hairline = [[0, 1.7], [30, 1.697], [52, 1.678], [66, 1.64], [76, 1.612], [88, 1.618], [97, 1.64], [112, 1.63], [132, 1.58], [180, 1.562]] as const;
 
 function hairlineAt(angle: number): number {
@@ -72,7 +75,8 @@ function hairGroup(long: boolean): Group {
     cut: (x, y, z) => {
       const angle = (Math.abs(Math.atan2(x, z + 0.01)) * 180) / Math.PI;
       const lowest = long ? mix(hairlineAt(angle), 1.46, ramp(70, 86, angle)) : hairlineAt(angle);
-      // The hairline is steeper than 45° at the temples: the factor keeps the cut near a distance.
+      // The hairline is steeper than 45° at the temples: the factor keeps the result close to a
+      // distance.
       return 0.8 * (lowest - y);
     },
     soft: 0.012,
@@ -145,7 +149,8 @@ function handGroup(): Group {
     cone(Bone.leftHand, "skin", 0.012, at(0.022, 0.024, 0.006), at(0.06, 0.048, 0.012), 0.015, 0.0115),
     cone(Bone.leftHand, "skin", 0.006, at(0.06, 0.048, 0.012), at(0.088, 0.055, 0.016), 0.0112, 0.0085),
   ];
-  // Fingers from the index to the little one: place of the knuckle across the hand, length, radius.
+  // Fingers from the index to the little one: position of the knuckle across the hand, length,
+  // radius.
   for (const [across, long, radius] of [[0.028, 0.074, 0.0092], [0.0095, 0.083, 0.0095], [-0.009, 0.077, 0.0092], [-0.0265, 0.06, 0.0082]] as const) {
     const middle = at(0.084 + long * 0.52, across * 1.08, 0.004);
     solids.push(

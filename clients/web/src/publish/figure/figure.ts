@@ -1,5 +1,5 @@
-// An animated person made out of nothing: what a page publishes that has no camera. Who it is follows from a seed alone, so that it is the same person in every
-// worker and after every reload.
+// A generated, animated person for pages without a camera. The looks depend on a seed only, so that
+// they are the same in every worker and after every reload.
 
 import type { Points } from "../../decode/points";
 import type { Box } from "../../signal/messages";
@@ -10,7 +10,10 @@ import { attach } from "./skeleton";
 import { surfaceOf } from "./surface";
 import { add, random, scale } from "./vector";
 
-/** Holds every point of every figure at all times. The person stands on y = 0 in its middle and faces +z. */
+/**
+ * The box contains every point of every figure at all times. The person stands on y = 0 in its
+ * middle and faces +z.
+ */
 export const figureBox: Box = { min: [-0.8, -0.02, -0.8], max: [0.8, 1.8, 0.8] };
 
 export class Figure {
@@ -22,7 +25,7 @@ export class Figure {
   private readonly palette = new Float32Array(paletteSize);
   private readonly motions: Motions;
 
-  /** Samples a person's surface: some ten microseconds for each point, once. */
+  /** Samples a person's surface once, in about ten microseconds per point. */
   constructor(
     readonly points: number,
     seed: number,
@@ -44,7 +47,10 @@ export class Figure {
     });
   }
 
-  /** Puts the person at a time, in seconds, into arrays with room for all points. Points are in an order any beginning of which is spread over the whole body. */
+  /**
+   * Computes the person at a time in seconds, into arrays with room for all points. Any first part
+   * of the points is spread over the whole body.
+   */
   at(t: number, into: Points): void {
     const { rest, entries, palette } = this;
     const { positions } = into;
@@ -68,7 +74,7 @@ export class Figure {
   }
 }
 
-/** The seed of a name: people with different names look different. */
+/** Returns a seed for a name: people with different names look different. */
 export function seedOf(name: string): number {
   let seed = 2166136261;
   for (const c of name) {

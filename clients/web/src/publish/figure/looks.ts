@@ -1,4 +1,4 @@
-// What tells one person from another, and the colours that follow from it.
+// The individual features of a person, and the resulting colours.
 
 import { belt, eye, mouth } from "./body";
 import { armAxis, armDirection, Bone, leftShoulder } from "./skeleton";
@@ -12,7 +12,7 @@ export type Shade = readonly [number, number, number];
 export interface Sample {
   position: Vector;
   normal: Vector;
-  /** 0 in a fold, 1 where nothing stands in the way of light. */
+  /** 0 in a fold, 1 without anything that blocks light. */
   openness: number;
   bone: Bone;
   material: Material;
@@ -25,7 +25,7 @@ const shirts: Shade[] = [[0.24, 0.42, 0.66], [0.86, 0.87, 0.88], [0.58, 0.2, 0.2
 const slacks: Shade[] = [[0.2, 0.21, 0.26], [0.19, 0.25, 0.4], [0.52, 0.46, 0.36], [0.33, 0.33, 0.34]];
 const leathers: Shade[] = [[0.3, 0.19, 0.12], [0.1, 0.1, 0.11], [0.78, 0.78, 0.77]];
 
-/** The channels of the noise that looks are drawn from. */
+/** The channels of the noise for the looks. */
 enum Channel { skin = 1, hair, iris, shirt, trousers, shoes, weave, style, grain, skinTexture, hairTexture, clothTexture, fold }
 
 export class Looks {
@@ -50,9 +50,12 @@ export class Looks {
     this.striped = pick(Channel.weave, [true, false, false]);
   }
 
-  /** The colour of a sample: what it is made of, how light falls on it at rest, and a grain as cameras have it. */
+  /**
+   * Returns the colour of a sample: its material, the light on it at rest, and noise as in cameras.
+   */
   paint(s: Sample, index: number): [number, number, number] {
-    // Light falls from above and in front, a little from the person's right; sky and room light the rest.
+    // Light is from above and in front, slightly from the person's right; sky and room light the
+    // rest.
     const lit = Math.max(0, dot(s.normal, [-0.3, 0.68, 0.67]));
     const bright = (0.62 + 0.42 * lit + 0.06 * s.normal[1]) * (0.55 + 0.45 * s.openness);
     const base = this.base(s);
@@ -93,17 +96,17 @@ export class Looks {
     if (lips) {
       return lips;
     }
-    // The brow is an arch, thinner outwards.
+    // The brow is an arch that is thinner at the outer end.
     const arch = 1.6515 + 0.006 * (1 - ((x - 0.03) / 0.02) ** 2);
     if (x > 0.012 && x < 0.051 && Math.abs(p[1] - arch) < mix(0.0048, 0.0022, ramp(0.03, 0.051, x))) {
       return blend(this.hair, this.skin, 0.12);
     }
-    // Lashes and the shade of the lid stand around the opening of the eye.
+    // Lashes and the shade of the lid surround the opening of the eye.
     const opening = Math.hypot((x - eye[0]) / 0.0165, (p[1] - eye[1]) / 0.0085);
     return opening < 1.35 && p[2] > 0.055 ? times(base, mix(0.45, 0.85, ramp(0.9, 1.35, opening))) : base;
   }
 
-  /** Lips and the dark line between them, given the distances from the middle of the mouth. */
+  /** Lips and the dark line between them, by the distances from the middle of the mouth. */
   private paintMouth(x: number, above: number): Shade | undefined {
     const half = 0.0235;
     if (x > half) {
@@ -140,7 +143,7 @@ export class Looks {
     }
     base = times(base, 1 + 0.03 * texture(this.seed, Channel.clothTexture, p, 0.004));
     if (!arm && p[2] > 0 && Math.abs(p[0]) < 0.0165) {
-      // The button band: its edge, and a button every 9 cm.
+      // The button band has an edge, and a button every 9 cm.
       const button = ((p[1] + 1) % 0.09) - 0.045;
       return Math.hypot(p[0], button) < 0.0062 ? [0.93, 0.92, 0.88] : Math.abs(p[0]) > 0.0135 ? times(base, 0.78) : base;
     }
@@ -157,11 +160,14 @@ export class Looks {
     return times(this.trousers, (crease ? 1.12 : 1) + 0.05 * texture(this.seed, Channel.clothTexture, p, 0.004));
   }
 
-  /** How far a sample is pushed out of the ideal surface, in metres: folds of cloth, locks of hair. */
+  /**
+   * Returns the displacement of a sample from the ideal surface, in metres: folds of cloth, locks
+   * of hair.
+   */
   relief({ position: p, material }: Sample): number {
     switch (material) {
       case "cloth":
-        // Folds run across, and are deeper at the waist.
+        // Folds are horizontal, and deeper at the waist.
         return (0.0022 + 0.0035 * (1 - ramp(0, 0.12, Math.abs(p[1] - 1)))) * texture(this.seed, Channel.fold, [p[0] * 0.45, p[1], p[2] * 0.45], 0.03);
       case "trousers":
         return (0.0022 + 0.003 * (1 - ramp(0, 0.1, Math.abs(p[1] - 0.52)))) * texture(this.seed, Channel.fold, [p[0] * 0.5, p[1], p[2] * 0.5], 0.035);

@@ -1,9 +1,13 @@
-// How the demonstration figure moves: it breathes, looks around, shifts its weight, talks with its hands and waves now and then.
+// The motion of the demonstration figure: it breathes, looks around, shifts its weight, gestures
+// and occasionally waves.
 
 import { armAxis, Bone, boneCount, joints, steps } from "./skeleton";
 import { about, add, after, length, mix, type Motion, ramp, scale, still, type Turn, type Vector, wander } from "./vector";
 
-/** Where every bone's skin goes: for each bone its joint's turn in 0, 1/12 … 12/12, as motions of twelve numbers. */
+/**
+ * The motions of every bone's skin: for each bone its joint's rotation in fractions 0, 1/12 …
+ * 12/12, as motions of twelve numbers.
+ */
 export const paletteSize = boneCount * (steps + 1) * 12;
 
 const degree = Math.PI / 180;
@@ -11,9 +15,9 @@ const front: Vector = [0, 0, 1];
 const up: Vector = [0, 1, 0];
 const side: Vector = [1, 0, 0];
 
-/** The arms hang 32° closer to the body than they are sampled. */
+/** The arms are 32° closer to the body than in the sampled pose. */
 const hanging = 32 * degree;
-/** A wave of the right hand every so many seconds, and how long it takes. */
+/** The interval between waves of the right hand in seconds, and the duration of a wave. */
 const waveEvery = 14;
 const waveTakes = 3.2;
 
@@ -43,7 +47,7 @@ export class Motions {
     return after(this.bones[parent]!, turn);
   }
 
-  /** Tells whether the eyes are closed: for an eighth of a second, every few seconds. */
+  /** Reports whether the eyes are closed: for an eighth of a second, every few seconds. */
   blinks(t: number): boolean {
     const period = 3.7;
     return (t + 1.1 * wander(this.seed, 30, Math.floor(t / period))) % period < 0.13;
@@ -65,13 +69,13 @@ export class Motions {
     return turns;
   }
 
-  /** How far the right hand is raised to wave, 0 to 1. */
+  /** Returns the elevation of the right hand for a wave, 0 to 1. */
   private waving(t: number): number {
     const into = (t + 2) % waveEvery;
     return ramp(0, 0.7, into) * (1 - ramp(waveTakes - 0.7, waveTakes, into));
   }
 
-  /** One arm: which is 1 for the left, -1 for the right. */
+  /** Computes one arm: which is 1 for the left, -1 for the right. */
   private arm(turns: Map<Bone, Turn>, t: number, which: 1 | -1, talk: number, wave: number): void {
     const channel = which === 1 ? 10 : 20;
     const gesture = talk * (0.55 + 0.45 * wander(this.seed, channel, t / 0.9));
@@ -79,7 +83,7 @@ export class Motions {
     const outward = hanging - degree * 6 * gesture;
     const [upper, fore, hand] = which === 1
       ? [Bone.leftUpperArm, Bone.leftForearm, Bone.leftHand] : [Bone.rightUpperArm, Bone.rightForearm, Bone.rightHand];
-    // Down to the body, or out for a wave.
+    // The arm hangs down at the body, or is raised for a wave.
     turns.set(upper, { axis: front, angle: which * mix(-outward, 28 * degree, wave) });
     const elbow: Vector = [armAxis[0], which * armAxis[1], 0];
     const raised = which * (95 + 16 * Math.sin(8.5 * t)) * degree * wave;
@@ -90,7 +94,7 @@ export class Motions {
 
 const none: Turn = { axis: up, angle: 0 };
 
-/** The turn about the axes of both at once. */
+/** Returns the rotation about the axes of both at once. */
 function sum(a: Turn, b: Turn): Turn {
   const both = add(scale(a.axis, a.angle), scale(b.axis, b.angle));
   const angle = length(both);

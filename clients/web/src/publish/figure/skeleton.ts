@@ -1,8 +1,8 @@
-// The bones of the demonstration figure, and how its skin follows them.
+// The bones of the demonstration figure, and the way its skin follows them.
 
 import { add, dot, length, mirrored, ramp, scale, sub, type Vector } from "./vector";
 
-/** A rigid part of the body. A bone stands after its parent. */
+/** A rigid part of the body. A bone has a higher number than its parent. */
 export enum Bone {
   pelvis, spine, chest, neck, head, jaw,
   leftUpperArm, leftForearm, leftHand, leftThigh, leftShin, leftFoot,
@@ -13,7 +13,8 @@ export const boneCount = 18;
 
 const armAngle = (40 * Math.PI) / 180;
 
-// The left side at rest, in metres: a person of 1.75 m with shoes, upright, facing +z, arms held 40° away from the body. The person's left is at +x.
+// The left side at rest, in metres: a person of 1.75 m with shoes, upright, facing +z, with the
+// arms 40° away from the body. The person's left is at +x.
 export const armDirection: Vector = [Math.sin(armAngle), -Math.cos(armAngle), 0];
 /** Elbows bend about this axis. */
 export const armAxis: Vector = [Math.cos(armAngle), Math.sin(armAngle), 0];
@@ -30,15 +31,24 @@ export const leftHip: Vector = [0.09, 0.92, 0];
 export const leftKnee: Vector = [0.1, 0.5, 0.012];
 export const leftAnkle: Vector = [0.105, 0.085, -0.02];
 
-/** How a bone hangs on its parent: it turns about the pivot, and the skin follows gradually across a zone. */
+/**
+ * The connection of a bone to its parent: the bone rotates about the pivot, and the skin follows
+ * gradually across a zone.
+ */
 export interface Joint {
   parent: Bone;
   pivot: Vector;
-  /** The skin's share of the turn rises from 0 to 1 from half before the zone's centre to half behind it. */
+  /**
+   * The skin's share of the rotation rises from 0 to 1 from half before the zone's centre to half
+   * behind it.
+   */
   centre: Vector;
   direction: Vector;
   half: number;
-  /** Points on the parent take part up to this distance from the centre, and not at all from twice the distance on. */
+  /**
+   * Points on the parent follow up to this distance from the centre, and not at all from twice the
+   * distance on.
+   */
   reach: number;
 }
 
@@ -75,10 +85,13 @@ function shareOf(j: Joint, p: Vector): number {
   return ramp(-j.half, j.half, dot(sub(p, j.centre), j.direction));
 }
 
-/** Into how many equal parts the turn of a joint is cut for the skin. */
+/** The number of equal steps of a joint's rotation for the skin. */
 export const steps = 12;
 
-/** Says what moves a point of a bone's surface: the entry of the palette for a joint's turn, in full or in part. */
+/**
+ * Returns the motion for a point of a bone's surface: the palette entry of a joint's rotation, full
+ * or partial.
+ */
 export function attach(owner: Bone, p: Vector): number {
   const own = joints.get(owner);
   const share = own ? shareOf(own, p) : 1;

@@ -1,19 +1,22 @@
-// Rounded shapes that melt into each other, by their distances (Quilez, "distance functions").
+// Rounded shapes with smooth transitions, defined by distances (Quilez, "distance functions").
 
 import { add, cross, length, mirrored, scale, sub, unit, type Vector } from "./vector";
 import { Bone } from "./skeleton";
 
 export type Material = "skin" | "eye" | "hair" | "cloth" | "trousers" | "shoe";
 
-/** An ellipsoid, or the hull of two balls, possibly flattened. In its own frame the first axis is the one that a hull runs along. */
+/**
+ * An ellipsoid, or the hull of two balls, possibly flattened. In its own frame, the first axis is
+ * the long axis of a hull.
+ */
 export interface Solid {
   bone: Bone;
   material: Material;
-  /** Metres over which it melts into the solids of its group before it. */
+  /** The width in metres of the transition to the previous solids of the group. */
   blend: number;
   origin: Vector;
   axes: readonly [Vector, Vector, Vector];
-  /** One over the radii of an ellipsoid; of a hull, one over the factors on its width. */
+  /** The inverse radii of an ellipsoid; for a hull, the inverse factors on its width. */
   factors: Vector;
   thinnest: number;
   widest: number;
@@ -32,7 +35,9 @@ export function ellipsoid(bone: Bone, material: Material, blend: number, origin:
   };
 }
 
-/** A hull of two balls, stretched by wide towards side, and by thin at right angles to that. */
+/**
+ * Returns a hull of two balls, stretched by wide towards side, and by thin at right angles to that.
+ */
 export function cone(bone: Bone, material: Material, blend: number, from: Vector, to: Vector, r0: number, r1: number, side?: Vector, wide = 1, thin = 1): Solid {
   const along = sub(to, from);
   const first = unit(along);
@@ -44,7 +49,7 @@ export function cone(bone: Bone, material: Material, blend: number, from: Vector
   };
 }
 
-/** Adds the twins of solids of the left side. */
+/** Adds the mirrored copies of solids of the left side. */
 export function both(...left: Solid[]): Solid[] {
   return left.concat(left.map(twin));
 }
@@ -54,7 +59,10 @@ export function twin(s: Solid): Solid {
   return { ...s, bone: s.bone >= Bone.leftUpperArm ? s.bone + Bone.rightUpperArm - Bone.leftUpperArm : s.bone, origin: mirrored(s.origin), axes };
 }
 
-/** The distance of a place from a solid: negative inside, exact at the surface, a lower bound for flattened hulls. */
+/**
+ * Returns the distance of a position from a solid: negative inside, exact at the surface, a lower
+ * bound for flattened hulls.
+ */
 function distanceTo(s: Solid, x: number, y: number, z: number): number {
   const dx = x - s.origin[0];
   const dy = y - s.origin[1];
@@ -76,7 +84,10 @@ function distanceTo(s: Solid, x: number, y: number, z: number): number {
   return hull(u, Math.sqrt(v * v + w * w), s.length, s.r0, s.r1) * s.thinnest;
 }
 
-/** The distance from the hull of a ball of radius r0 at 0 and one of radius r1 at length, of a place so far along and across. */
+/**
+ * Returns the distance from the hull of a ball of radius r0 at 0 and one of radius r1 at length,
+ * for a position given along and across the axis.
+ */
 function hull(along: number, across: number, size: number, r0: number, r1: number): number {
   const slope = (r0 - r1) / size;
   const rise = Math.sqrt(1 - slope * slope);
@@ -90,7 +101,7 @@ function hull(along: number, across: number, size: number, r0: number, r1: numbe
   return across * rise + along * slope - r0;
 }
 
-/** The smooth minimum: it departs from the minimum only where both are closer than k. */
+/** Returns the smooth minimum: it differs from the minimum only if both are closer than k. */
 function smoothMin(a: number, b: number, k: number): number {
   if (k <= 0 || Math.abs(a - b) >= k) {
     return Math.min(a, b);
@@ -99,19 +110,19 @@ function smoothMin(a: number, b: number, k: number): number {
   return Math.min(a, b) - (h * h) / (4 * k);
 }
 
-/** Solids that melt into each other: the skin of a head, a shirt, a hand. */
+/** Solids with smooth transitions: the skin of a head, a shirt, a hand. */
 export interface Group {
   solids: Solid[];
-  /** Taken away, with their blend. */
+  /** Solids to subtract, with their blend. */
   carved?: Solid[];
-  /** What is outside of this (positive) is taken away too. */
+  /** The part outside of this function (positive) is also removed. */
   cut?: (x: number, y: number, z: number) => number;
   soft?: number;
 }
 
-/** A whole body, or what of it is near a place. */
+/** A whole body, or its part near a position. */
 export class Field {
-  /** The solid that was nearest when a distance was asked for last. */
+  /** The nearest solid in the last call of distance. */
   nearest: Solid | undefined;
 
   constructor(private readonly groups: readonly Group[]) {}
@@ -129,7 +140,7 @@ export class Field {
     return best;
   }
 
-  /** The slope of the distance, from four places around (a tetrahedron). */
+  /** Returns the gradient of the distance, from four positions around (a tetrahedron). */
   gradient([x, y, z]: Vector): Vector {
     const step = 5e-4;
     let sum: Vector = [0, 0, 0];
@@ -140,7 +151,7 @@ export class Field {
     return scale(sum, 1 / (4 * step));
   }
 
-  /** The field within a ball, without the solids that cannot matter there. */
+  /** Returns the field within a ball, without solids that have no influence there. */
   near(centre: Vector, radius: number): Field {
     const kept: Group[] = [];
     for (const group of this.groups) {
@@ -157,7 +168,10 @@ export class Field {
   }
 }
 
-/** Tells whether a solid reports a distance below reach somewhere: a flattened hull reports less than its true distance, by up to that factor. */
+/**
+ * Reports whether a solid has a distance below reach somewhere: a flattened hull reports less than
+ * its true distance, by up to that factor.
+ */
 function reaches(s: Solid, centre: Vector, reach: number): boolean {
   const half = s.length / 2;
   const first = s.axes[0];
@@ -169,7 +183,10 @@ function reaches(s: Solid, centre: Vector, reach: number): boolean {
   return x * x + y * y + z * z < limit * limit;
 }
 
-/** The solid that groupDistance has found nearest: it is called a hundred times for each point, and returns a number alone. */
+/**
+ * The nearest solid found by groupDistance. The function is called a hundred times per point, so it
+ * returns only a number.
+ */
 let owner: Solid | undefined;
 
 function groupDistance(group: Group, x: number, y: number, z: number): number {

@@ -1,27 +1,27 @@
-// Points on the surface of a body, in random order: any beginning of them is spread over all of it.
+// Points on the surface of a body in random order: any first part of them is spread over all of it.
 
 import { Bone } from "./skeleton";
 import type { Sample } from "./looks";
 import type { Field } from "./solids";
 import { add, length, scale, sub, type Vector } from "./vector";
 
-/** The box around the body at rest, with room. */
+/** The box around the body at rest, with a margin. */
 const region: readonly [Vector, Vector] = [[-0.7, -0.02, -0.3], [0.7, 1.8, 0.3]];
-/** The surface is found in cubes of two sizes, the smaller cut out of the larger. */
+/** The surface is searched in cubes of two sizes; each large cube is divided into small ones. */
 const largeCube = 0.05;
 const smallCube = 0.0125;
-/** How far from the surface a candidate may lie to be projected onto it, and how far it may be afterwards. */
+/** The maximum distances of a candidate from the surface before and after its projection. */
 const shell = 0.006;
 const astray = 0.001;
-/** How far around a point is looked for what shades it. */
+/** The radius around a point within which other surfaces shade it. */
 const lightReach = 0.035;
 
-/** A small cube that the surface may run through. */
+/** A small cube that may contain a part of the surface. */
 interface Cell {
   corner: Vector;
-  /** What shapes the surface in it; made when the first candidate is looked for in it. */
+  /** The solids that shape the surface in it, computed for the first candidate. */
   near: Field | undefined;
-  /** What shades it. */
+  /** The solids that shade it. */
   around: Field;
 }
 
@@ -34,12 +34,12 @@ function cellsOf(body: Field): Cell[] {
   return cells;
 }
 
-/** What holds in a cube, and around it as far as reach. */
+/** Returns the field in a cube, and around it up to reach. */
 function nearCube(body: Field, corner: Vector, size: number, reach: number): Field {
   return body.near(add(corner, [size / 2, size / 2, size / 2]), (size * Math.sqrt(3)) / 2 + shell + reach);
 }
 
-/** Visits the cubes of a box that the surface may run through. */
+/** Visits the cubes of a box that may contain a part of the surface. */
 function visitCubes(body: Field, from: Vector, to: Vector, size: number, visit: (corner: Vector) => void): void {
   const halfDiagonal = (size * Math.sqrt(3)) / 2;
   const count = (axis: 0 | 1 | 2): number => Math.ceil((to[axis] - from[axis]) / size - 1e-9);
@@ -56,7 +56,7 @@ function visitCubes(body: Field, from: Vector, to: Vector, size: number, visit: 
   }
 }
 
-/** How many points per area a part of the body gets: people look at faces and hands. */
+/** Returns the points per area of a part of the body: faces and hands get more attention. */
 function density(bone: Bone): number {
   switch (bone) {
     case Bone.head:
@@ -71,7 +71,7 @@ function density(bone: Bone): number {
   }
 }
 
-/** Spreads so many points over a body. */
+/** Spreads points over a body. */
 export function surfaceOf(body: Field, points: number, random: () => number): Sample[] {
   const cells = cellsOf(body);
   const samples: Sample[] = [];
@@ -85,7 +85,7 @@ export function surfaceOf(body: Field, points: number, random: () => number): Sa
   return samples;
 }
 
-/** Takes a random place in the cell and projects it onto the surface, if it is near enough. */
+/** Projects a random position in the cell onto the surface, if it is near enough. */
 function candidate(cell: Cell, random: () => number): Sample | undefined {
   const { corner, around } = cell;
   const near = (cell.near ??= nearCube(around, corner, smallCube, 0));
@@ -96,7 +96,7 @@ function candidate(cell: Cell, random: () => number): Sample | undefined {
   }
   const gradient = near.gradient(p);
   const steep = length(gradient);
-  // Where distances are lower bounds, their slope is below 1 by the same factor.
+  // If distances are lower bounds, their gradient is below 1 by the same factor.
   if (steep < 0.1 || Math.abs(distance) > shell * steep) {
     return undefined;
   }
@@ -109,7 +109,7 @@ function candidate(cell: Cell, random: () => number): Sample | undefined {
     return undefined;
   }
   const normal = scale(gradient, 1 / steep);
-  // How far the surface is from a place above, compared with how far it would be from a plane.
+  // The distance of the surface from a position above is compared with that of a plane.
   const above = 0.8 * lightReach;
   const raised = add(p, scale(normal, above));
   const openness = Math.min(Math.max(around.distance(raised[0], raised[1], raised[2]) / above, 0), 1);

@@ -18,14 +18,14 @@ export interface Turn {
   angle: number;
 }
 
-/** A rigid motion: the rows of a 3×3 matrix, then the shift. */
+/** A rigid motion: the rows of a 3×3 matrix, then the translation. */
 export type Motion = Float64Array;
 
 export function still(): Motion {
   return Float64Array.of(1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0);
 }
 
-/** The rotation about a point, by a share of the turn's angle (Rodrigues' formula). */
+/** Returns the rotation about a point by a fraction of the angle (Rodrigues' formula). */
 export function about(pivot: Vector, { axis: [x, y, z], angle }: Turn, share: number): Motion {
   const c = Math.cos(angle * share);
   const s = Math.sin(angle * share);
@@ -42,7 +42,7 @@ export function about(pivot: Vector, { axis: [x, y, z], angle }: Turn, share: nu
   return m;
 }
 
-/** The motion that does b first, then a. */
+/** Returns the motion that applies b first, then a. */
 export function after(a: Motion, b: Motion): Motion {
   const m = new Float64Array(12);
   for (let row = 0; row < 3; row++) {
@@ -55,7 +55,9 @@ export function after(a: Motion, b: Motion): Motion {
   return m;
 }
 
-/** A source of random numbers in 0..1 that gives the same ones for the same seed (mulberry32). */
+/**
+ * Returns a generator of random numbers in 0..1 with a fixed sequence for each seed (mulberry32).
+ */
 export function random(seed: number): () => number {
   let state = seed | 0;
   return () => {
@@ -66,7 +68,7 @@ export function random(seed: number): () => number {
   };
 }
 
-/** A number in 0..1 for a place on a lattice. */
+/** Returns a number in 0..1 for a position on a lattice. */
 export function hash(seed: number, channel: number, lattice: number): number {
   let x = Math.imul(seed, 0x9e3779b1) ^ Math.imul(channel + 1, 0x85ebca6b) ^ Math.imul(lattice, 0xc2b2ae35);
   x = Math.imul(x ^ (x >>> 16), 0x7feb352d);
@@ -74,7 +76,7 @@ export function hash(seed: number, channel: number, lattice: number): number {
   return ((x ^ (x >>> 16)) >>> 0) / 2 ** 32;
 }
 
-/** Rises from 0 at 0 to 1 at 1, level at both ends. */
+/** Returns a function that rises from 0 at 0 to 1 at 1, with slope 0 at both ends. */
 export function smoothStep(x: number): number {
   const t = Math.min(Math.max(x, 0), 1);
   return t * t * t * (t * (6 * t - 15) + 10);
@@ -83,13 +85,16 @@ export function smoothStep(x: number): number {
 export const ramp = (from: number, to: number, x: number): number => smoothStep((x - from) / (to - from));
 export const mix = (a: number, b: number, share: number): number => a + (b - a) * share;
 
-/** Noise between -1 and 1 that drifts from one random value to the next, once per unit of x. */
+/**
+ * Returns noise between -1 and 1 that moves smoothly from one random value to the next, once per
+ * unit of x.
+ */
 export function wander(seed: number, channel: number, x: number): number {
   const cell = Math.floor(x);
   return 2 * mix(hash(seed, channel, cell), hash(seed, channel, cell + 1), smoothStep(x - cell)) - 1;
 }
 
-/** Noise between -1 and 1 in space, for what is uneven about a surface. */
+/** Returns noise between -1 and 1 in space, for irregular surfaces. */
 export function texture(seed: number, channel: number, p: Vector, size: number): number {
   const cell = p.map((v) => Math.floor(v / size));
   const part = p.map((v, axis) => smoothStep(v / size - cell[axis]!));

@@ -3,7 +3,7 @@
 import type { Outcome } from "./worker";
 
 declare global {
-  /** Takes a frame, in base64: it is what decode decodes next. */
+  /** Stores a base64 frame for the next call of decode. */
   function hold(codec: string, data: string): void;
   function decode(): Promise<Outcome>;
 }

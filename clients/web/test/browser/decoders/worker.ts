@@ -4,11 +4,11 @@ import { decoderOf, loadDecoders } from "../../../src/decode/decoders";
 import { HelperWorkers } from "../../../src/decode/helpers";
 import { PointPool } from "../../../src/decode/points";
 
-/** What became of a frame. */
+/** The result for a frame. */
 export interface Outcome {
-  /** How many points there are, 0 where there is an error. */
+  /** The number of points, 0 after an error. */
   points: number;
-  /** The error's kind and what it says, empty where there is none. */
+  /** The error's class and message, empty without an error. */
   kind: string;
   message: string;
   milliseconds: number;
