@@ -82,7 +82,7 @@ func TestKeyboard(t *testing.T) {
 		t.Errorf("the focus went to %q when somebody came, expected it to stay with grace", kept.Who)
 	}
 	v.expect("inspected", nil)
-	for _, words := range []string{"Full screen: the browser refuses it", "Show yourself: what that takes cannot be loaded"} {
+	for _, words := range []string{"Full screen: the browser refuses it", "Show yourself: a required module cannot be loaded"} {
 		var said step
 		v.expect("said", &said)
 		if !strings.Contains(said.Message, words) {
@@ -135,7 +135,7 @@ func TestTokens(t *testing.T) {
 	v := begin(t, "token.mjs", pageURL(s), watcher, operator)
 	var said step
 	v.expect("without", &said)
-	if !strings.Contains(said.Message, "asks for a token") || !strings.Contains(said.Message, "volsfu token") {
+	if !strings.Contains(said.Message, "requires a token") || !strings.Contains(said.Message, "volsfu token") {
 		t.Errorf("without a token the page says %q", said.Message)
 	}
 	v.expect("wrong", &said)

@@ -86,7 +86,7 @@ func TestPublishing(t *testing.T) {
 		Headline        string
 	}
 	v.expect("resting", &resting)
-	if resting.Encoded != 0 || !strings.Contains(resting.Headline, "nobody") {
+	if resting.Encoded != 0 || !strings.Contains(resting.Headline, "no receivers") {
 		t.Errorf("while nobody takes anything: %+v", resting)
 	}
 	type outcome struct {
@@ -108,7 +108,7 @@ func TestPublishing(t *testing.T) {
 		}
 	}
 	v.expect("sending", &sending)
-	if !strings.Contains(sending.Sentences, "watcher is here. What they take: low, mid and high.") {
+	if !strings.Contains(sending.Sentences, "watcher is here. Received qualities: low, mid and high.") {
 		t.Errorf("the page says %q", sending.Sentences)
 	}
 	for i, want := range []int{1000, 2000, 4000} {
@@ -143,7 +143,7 @@ func TestPublishing(t *testing.T) {
 	}
 	var stopped struct{ Notes []string }
 	v.expect("stopped", &stopped)
-	if all := strings.Join(stopped.Notes, "|"); !strings.Contains(all, "There is no camera: connect one") || !strings.Contains(all, "Chrome on an Android phone") {
+	if all := strings.Join(stopped.Notes, "|"); !strings.Contains(all, "There is no camera. Connect one") || !strings.Contains(all, "Chrome on an Android phone") {
 		t.Errorf("of what is missing the panel says %q", all)
 	}
 	v.expect("done", nil)

@@ -9,9 +9,9 @@ import { Histories, type ParticipantState, type PublicationState, Rates, type Re
 
 const reasons: Record<string, string> = {
   choice: "chosen by the receiver",
-  auto: "the best use of what the link carries",
-  budget: "the link carries no more",
-  unseen: "out of the receiver's sight",
+  auto: "the best use of the link's capacity",
+  budget: "limited by the capacity of the link",
+  unseen: "not in the receiver's view",
 };
 
 export class Board {
@@ -29,7 +29,7 @@ export class Board {
     private readonly say: (message: string) => void,
   ) {
     const stop = h("button", { type: "button", class: "danger" }, "Drain server");
-    stop.addEventListener("click", () => this.confirm("Take nobody new, and end the server when all have gone?", () => drain(this.token())));
+    stop.addEventListener("click", () => this.confirm("Accept no new participants, and stop the server when all have left?", () => drain(this.token())));
     this.element.append(h("header", { class: "board-head" }, h("h1", {}, "volsfu"), this.head, stop), this.figures, this.rooms);
     this.element.hidden = true;
     // One listener serves all buttons of the rooms, since rooms are added and removed.
@@ -45,7 +45,7 @@ export class Board {
     const key = `${room}\n${identity}`;
     switch (act) {
       case "close":
-        this.confirm(`Close room “${room}” and send everybody away?`, () => closeRoom(this.token(), room));
+        this.confirm(`Close room “${room}” and remove all participants?`, () => closeRoom(this.token(), room));
         break;
       case "kick":
         this.confirm(`Remove “${identity}” from “${room}”?`, () => kick(this.token(), room, identity));
@@ -164,8 +164,8 @@ export class Board {
       const names = room.participants.find((p) => p.identity === slots[0]!.participant)?.publications.find((x) => x.name === slots[0]!.publication)?.qualities ?? [];
       list.append(h("dt", {}, name), h("dd", {}, ...slots.sort((a, b) => a.tile - b.tile).map((s) => chip(s, names))));
     }
-    const how = r.viewpoint ? "decided by what the receiver sees" : "the receiver tells no viewpoint";
-    return h("div", {}, h("h3", {}, `Is sent (${how}; parity ${(100 * r.parity).toFixed(0)} %)`), list);
+    const how = r.viewpoint ? "based on the receiver's view" : "without a viewpoint of the receiver";
+    return h("div", {}, h("h3", {}, `Receives (${how}; parity ${(100 * r.parity).toFixed(0)} %)`), list);
   }
 
   private confirm(question: string, act: () => Promise<void>): void {

@@ -28,7 +28,7 @@ export async function loadDecoders(helpers: Helpers): Promise<ReadonlyMap<string
 
 /** Known codecs that pages do not decode. */
 const known: Record<string, string> = {
-  cwi1: "VR2Gather's compressed points; have its publisher send cwi0",
+  cwi1: "VR2Gather's compressed points; configure its publisher for cwi0",
   drcm: "triangle meshes of Draco",
 };
 

@@ -15,7 +15,7 @@ const keptHeap = 64 << 20;
 export async function loadDraco(): Promise<Draco> {
   const response = await fetch(wasmURL);
   if (!response.ok) {
-    throw new DecodeError(`draco: ${wasmURL} is not to be had (${response.status})`);
+    throw new DecodeError(`draco: ${wasmURL} cannot be loaded (${response.status})`);
   }
   const draco = new Draco(await WebAssembly.compile(await response.arrayBuffer()));
   await draco.prepare();

@@ -68,7 +68,7 @@ export class HelperWorkers implements Helpers {
         waiting?.reject(new Error(data.message));
       }
     };
-    worker.onerror = (event) => this.failed(worker, event.message || "what decodes parts of frames cannot be loaded");
+    worker.onerror = (event) => this.failed(worker, event.message || "the decoder for parts of frames cannot be loaded");
     this.workers[helper] = worker;
     return worker;
   }

@@ -66,7 +66,7 @@ export class ChunkAssembler {
     const before = this.assemblies.find((a) => a.timestamp === timestamp);
     if (before) {
       if (before.length !== length) {
-        throw new FrameError(`chunks say that their frame has ${before.length} bytes, and ${length}`);
+        throw new FrameError(`chunks of one frame declare ${before.length} and ${length} bytes`);
       }
       return before;
     }

@@ -49,7 +49,7 @@ export class Workers {
       worker.onmessage = (event: MessageEvent<WorkerReport>) => report(event.data);
       // A page that was open during an upgrade of its server requests files that no longer exist.
       // The browser reports only that loading failed.
-      worker.onerror = ({ message }) => report({ type: "failure", mid: "", message: message || "What decodes frames cannot be loaded. Load the page again." });
+      worker.onerror = ({ message }) => report({ type: "failure", mid: "", message: message || "The decoder of frames cannot be loaded. Reload the page." });
       return worker;
     });
   }

@@ -12,7 +12,7 @@ const loading = load();
 async function load(): Promise<DracoEncoder> {
   const response = await fetch(wasmURL);
   if (!response.ok) {
-    throw new Error(`Draco's encoder is not to be had: ${wasmURL} answers ${response.status}`);
+    throw new Error(`Draco's encoder cannot be loaded: ${wasmURL} returns ${response.status}`);
   }
   return loadEncoder(await response.arrayBuffer());
 }

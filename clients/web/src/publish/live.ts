@@ -68,7 +68,7 @@ function headlineOf(state: State): string {
   if (!state.live) {
     return "Connecting …";
   }
-  return state.bps > 0 ? `Live: ${bitrate(state.bps)}, ${state.fps.toFixed(0)} fps` : "Live: nobody takes anything, nothing is sent";
+  return state.bps > 0 ? `Live: ${bitrate(state.bps)}, ${state.fps.toFixed(0)} fps` : "Live: no receivers, nothing is sent";
 }
 
 /** Returns sentences about the other participants, their choices, and delays. */
@@ -78,18 +78,18 @@ export function sentencesOf(state: State, plan: Plan, others: readonly string[])
   if (others.length === 0) {
     all.push("Nobody else is here yet.");
   } else {
-    const takes = taken.length > 0 ? ` What they take: ${list(taken)}.` : "";
+    const takes = taken.length > 0 ? ` Received qualities: ${list(taken)}.` : "";
     all.push(`${list(others)} ${others.length === 1 ? "is" : "are"} here.${takes}`);
   }
   if (state.givenUp.length > 0 || state.share < 1) {
     const carried = state.carried > 0 ? ` of ${bitrate(state.carried)}` : "";
-    const less = state.share < 1 ? `, and the rest has ${Math.round(100 * state.share)} % of its points` : "";
-    all.push(`Your uplink${carried} does not carry ${state.givenUp.length > 0 ? list(state.givenUp) : "everything"}${less}. More is tried from time to time.`);
+    const less = state.share < 1 ? `, and the others have ${Math.round(100 * state.share)} % of their points` : "";
+    all.push(`Your uplink${carried} is too slow for ${state.givenUp.length > 0 ? list(state.givenUp) : "everything"}${less}. More is tried periodically.`);
   } else if (state.dropped > 0.5) {
-    all.push(`Frames give way to newer ones, since the uplink is full: ${state.dropped.toFixed(0)} per second.`);
+    all.push(`The uplink is full: ${state.dropped.toFixed(0)} frames per second are replaced by newer ones.`);
   }
   if (state.skipped > 0.1 * plan.fps) {
-    all.push(`This computer encodes too slowly for ${plan.fps} frames per second: ${state.skipped.toFixed(0)} are left out. Fewer points help.`);
+    all.push(`This computer encodes too slowly for ${plan.fps} frames per second: ${state.skipped.toFixed(0)} are skipped. Choose fewer points.`);
   }
   return all;
 }

@@ -89,7 +89,7 @@ export class Panel {
     } catch (error) {
       // A user who aborted it needs no message.
       if (!starting.signal.aborted) {
-        this.setup.trouble(error instanceof Lacking ? error.message : `It cannot be published: ${error instanceof Error ? error.message : String(error)}`);
+        this.setup.trouble(error instanceof Lacking ? error.message : `Publishing failed: ${error instanceof Error ? error.message : String(error)}`);
         this.stop();
       }
     }
@@ -100,7 +100,7 @@ export class Panel {
     const close = (opened: Pictures): void => opened.close();
     if (wishes.kind === "camera") {
       const camera = await unlessAborted(signal, DepthCamera.open(this.setup.camera, wishes.fps), close);
-      camera.ended = () => this.pictures === camera && this.lost("The camera was taken away.");
+      camera.ended = () => this.pictures === camera && this.lost("The camera was disconnected.");
       this.pictures = camera;
       return camera.aspect;
     }

@@ -294,10 +294,10 @@ function now(): number {
 function refusal(code: string, message: string): string {
   switch (code) {
     case "forbidden":
-      return "Your token lets you watch, not show yourself. Whoever runs the server makes one that does with: volsfu token --publish";
+      return "Your token does not permit publishing. The operator of the server can create a token that does: volsfu token --publish";
     case "limit":
-      return `The server takes no more: ${message}. Choose fewer tiles or qualities.`;
+      return `A limit of the server is reached: ${message}. Choose fewer tiles or qualities.`;
     default:
-      return `The server does not take it: ${message}`;
+      return `The server rejected the publication: ${message}`;
   }
 }

@@ -95,7 +95,7 @@ class DepthSource implements Source {
     }
     const { source } = this.plan;
     if (source.kind !== "depth") {
-      throw new Error("a picture came to a figure");
+      throw new Error("a figure received a picture");
     }
     const { image } = picture;
     if (this.canvas?.width !== image.width || this.canvas.height !== image.height) {

@@ -46,7 +46,7 @@ export class Voice implements Outgoing {
     private readonly track: MediaStreamTrack,
     private readonly lost: (why: string) => void,
   ) {
-    track.onended = () => lost("The microphone was taken away: others do not hear you any more. Connect it, then show yourself again.");
+    track.onended = () => lost("The microphone was disconnected: others can no longer hear you. Connect it, then show yourself again.");
     conference.speak(name, track);
     conference.publish(this);
   }
@@ -66,7 +66,7 @@ export class Voice implements Outgoing {
       this.announced = true;
     } else {
       this.told = false;
-      this.lost(`The server does not take the microphone: ${message.message}`);
+      this.lost(`The server rejected the microphone: ${message.message}`);
     }
     return true;
   }

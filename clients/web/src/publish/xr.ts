@@ -12,10 +12,10 @@ const ahead = 1.3;
 /** Returns the reason why this browser has no depth, or undefined if it may have depth. */
 export async function lacksXR(): Promise<string | undefined> {
   if (!isSecureContext) {
-    return "This page came over http, and browsers let only https pages and localhost sense depth. Open it over https.";
+    return "This page was loaded over http, but browsers permit depth only on https pages and on localhost. Open it over https.";
   }
   if (!navigator.xr || !(await navigator.xr.isSessionSupported("immersive-ar").catch(() => false))) {
-    return "This browser senses no depth (WebXR). Chrome on an Android phone with Google Play Services for AR does.";
+    return "This browser does not support depth (WebXR). Chrome on an Android phone with Google Play Services for AR does.";
   }
   return undefined;
 }
@@ -110,7 +110,7 @@ export class DepthOfXR {
       return new DepthOfXR(session, space, gl);
     } catch (error) {
       void session?.end().catch(() => {});
-      throw new Lacking(`This phone senses no depth for web pages: ${error instanceof Error ? error.message : String(error)}`);
+      throw new Lacking(`This phone offers no depth to web pages: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 

@@ -7,12 +7,12 @@ export async function toggleFullScreen(): Promise<boolean> {
     return false;
   }
   if (!document.fullscreenEnabled) {
-    throw new Error("this browser gives this page no full screen. Where it stands within another page, open it by itself.");
+    throw new Error("this page has no permission for full screen. If it is part of another page, open it separately.");
   }
   try {
     await document.documentElement.requestFullscreen();
   } catch (error) {
-    throw new Error(`the browser refuses it (${error instanceof Error ? error.message : String(error)}). Try the browser's own key for it, mostly F11.`);
+    throw new Error(`the browser refuses it (${error instanceof Error ? error.message : String(error)}). Try the browser's key for full screen, usually F11.`);
   }
   return true;
 }

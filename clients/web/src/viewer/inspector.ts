@@ -24,11 +24,11 @@ interface Row {
 const columns: readonly [string, string?][] = [
   ["Tile"], ["Quality"], ["Why"], ["fps"], ["Rate"], ["Points"],
   ["Publisher", "From capture until its first packet leaves the publisher"],
-  ["Uplink", "Until the server has that packet; with what the publisher took, where it does not tell"],
-  ["Server", "Until the server sends it on"],
-  ["Downlink", "Until the whole frame is here"],
+  ["Uplink", "Until the server has that packet; includes the publisher's time if that is unknown"],
+  ["Server", "Until the server forwards it"],
+  ["Downlink", "Until the complete frame has arrived"],
   ["Wait", "For a decoder"], ["Decode"], ["Show", "Until the picture is drawn"], ["All", "From capture until the picture is drawn"],
-  ["Lost", "Packets that did not come at first"],
+  ["Lost", "Packets that were lost at first"],
 ];
 
 export class Inspector {
@@ -41,7 +41,7 @@ export class Inspector {
   constructor(private readonly conference: Conference) {
     const head = h("tr", {}, ...columns.map(([name, title = ""]) => h("th", { scope: "col", title }, name)));
     this.element = h(
-      "aside", { class: "inspector", hidden: true, ariaLabel: "What arrives of each tile" },
+      "aside", { class: "inspector", hidden: true, ariaLabel: "Received data of each tile" },
       this.summary, h("div", { class: "scroll" }, h("table", {}, h("thead", {}, head), this.body)),
     );
   }
@@ -87,7 +87,7 @@ export class Inspector {
     }
     const { estimate_bps, wanted_bps } = this.conference.bandwidth;
     this.summary.textContent =
-      `${bitrate(total)} received; the server finds ${bitrate(estimate_bps)} of room and would send ${bitrate(wanted_bps)}. ` +
+      `${bitrate(total)} received; the server estimates a capacity of ${bitrate(estimate_bps)} and would send ${bitrate(wanted_bps)}. ` +
       `Round trip ${milliseconds(this.conference.session.clock.roundTrip)}.`;
   }
 

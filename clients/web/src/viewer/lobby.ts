@@ -60,7 +60,7 @@ export async function refusalOf(token: string): Promise<string | undefined> {
 
 function explain(token: string, error: unknown): string {
   if (error instanceof Refused) {
-    return token ? `The token is not accepted: ${error.message}` : "This server asks for a token. Whoever runs it makes one with: volsfu token";
+    return token ? `The token is not accepted: ${error.message}` : "This server requires a token. Its operator can create one with: volsfu token";
   }
   return `The server cannot be reached: ${error instanceof Error ? error.message : String(error)}`;
 }
@@ -152,7 +152,7 @@ export class Lobby {
 
   private list(rooms: RoomSummary[]): void {
     if (rooms.length === 0) {
-      morph(this.rooms, [h("li", { class: "empty" }, "Nobody is here yet. Start somebody with: make demo")]);
+      morph(this.rooms, [h("li", { class: "empty" }, "There is no room yet. Start a demonstration with: make demo")]);
       return;
     }
     morph(this.rooms, rooms.map((r) => {

@@ -121,7 +121,7 @@ export class RoomView {
 
   private async load(): Promise<void> {
     const [{ Panel }, { wishesOf }] = await Promise.all([import("../publish/panel"), import("../publish/wishes")]).catch((error: unknown) => {
-      throw new Error(`what that takes cannot be loaded (${error instanceof Error ? error.message : String(error)}). Load the page again: the server may have a newer one.`);
+      throw new Error(`a required module cannot be loaded (${error instanceof Error ? error.message : String(error)}). Reload the page: the server may have a newer version.`);
     });
     if (this.over.signal.aborted) {
       return;
@@ -158,7 +158,7 @@ export class RoomView {
       }
     } catch (error) {
       if (!this.over.signal.aborted) {
-        this.messages.say(`The headset does not show it: ${error instanceof Error ? error.message : String(error)}`);
+        this.messages.say(`The headset cannot show the room: ${error instanceof Error ? error.message : String(error)}`);
       }
     }
   }

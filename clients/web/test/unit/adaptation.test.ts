@@ -109,13 +109,13 @@ describe("sentencesOf", () => {
 
   it("says who is there and what they take", () => {
     expect(sentencesOf(state, plan, [])).toEqual(["Nobody else is here yet."]);
-    expect(sentencesOf(state, plan, ["ada"])).toEqual(["ada is here. What they take: low."]);
+    expect(sentencesOf(state, plan, ["ada"])).toEqual(["ada is here. Received qualities: low."]);
     expect(sentencesOf(state, plan, ["a", "b", "c", "d", "e"])[0]).toContain("a, b, c and 2 others are here.");
   });
 
   it("says what holds things up", () => {
     expect(sentencesOf({ ...state, givenUp: ["high"], share: 0.5, carried: 3e6 }, plan, [])[1]).toBe(
-      "Your uplink of 3.0 Mbit/s does not carry high, and the rest has 50 % of its points. More is tried from time to time.",
+      "Your uplink of 3.0 Mbit/s is too slow for high, and the others have 50 % of their points. More is tried periodically.",
     );
     expect(sentencesOf({ ...state, skipped: 4 }, plan, [])[1]).toContain("encodes too slowly");
   });

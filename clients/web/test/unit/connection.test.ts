@@ -96,7 +96,7 @@ describe("Workers", () => {
   it("report one that cannot be loaded", () => {
     workers();
     FakeWorker.all[0]!.onerror!({});
-    expect(reports).toEqual([{ type: "failure", mid: "", message: "What decodes frames cannot be loaded. Load the page again." }]);
+    expect(reports).toEqual([{ type: "failure", mid: "", message: "The decoder of frames cannot be loaded. Reload the page." }]);
   });
 });
 

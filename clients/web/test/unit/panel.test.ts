@@ -171,7 +171,7 @@ describe("Panel", () => {
     const first = panel.start();
     world.camera.answers[0]!.refuse(new Error("no camera"));
     await first;
-    expect(world.said.filter(Boolean)).toEqual(["It cannot be published: no camera"]);
+    expect(world.said.filter(Boolean)).toEqual(["Publishing failed: no camera"]);
     const second = panel.start();
     panel.stop();
     world.camera.answers[1]!.refuse(new Error("no camera, either"));

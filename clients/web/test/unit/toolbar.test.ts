@@ -79,7 +79,7 @@ describe("toggleFullScreen", () => {
     page({ documentElement: { requestFullscreen: () => Promise.reject(new TypeError("not granted")) } });
     await expect(toggleFullScreen()).rejects.toThrow("the browser refuses it (not granted)");
     page({ fullscreenEnabled: false, documentElement: {} });
-    await expect(toggleFullScreen()).rejects.toThrow("no full screen");
+    await expect(toggleFullScreen()).rejects.toThrow("no permission for full screen");
   });
 
   it("goes there, and comes back", async () => {

@@ -51,14 +51,14 @@ describe("Voice", () => {
     const refused = begin();
     refused.voice.entered(true, false);
     refused.voice.heard({ type: "error", id: "voice/1", code: "forbidden", message: "the token does not grant it" });
-    expect(refused.lost).toEqual(["The server does not take the microphone: the token does not grant it"]);
+    expect(refused.lost).toEqual(["The server rejected the microphone: the token does not grant it"]);
     refused.voice.end();
     expect(refused.said).toHaveLength(1);
 
     const taken = begin();
     taken.voice.entered(true, false);
     taken.track.onended!();
-    expect(taken.lost[0]).toContain("The microphone was taken away");
+    expect(taken.lost[0]).toContain("The microphone was disconnected");
     taken.voice.end();
     expect(taken.track.onended).toBeNull();
     expect(taken.said.at(-1)).toEqual({ type: "unpublish", publication: "voice" });
