@@ -8,7 +8,7 @@ static _Thread_local char message[1024];
 void volsfu_boundary_note(const char *text, size_t length) {
   if (length >= sizeof message) {
     length = sizeof message - 1;
-    // A character of UTF-8 is not cut in the middle.
+    // Do not cut within a UTF-8 character.
     while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) length--;
   }
   memcpy(message, text, length);
@@ -32,7 +32,7 @@ static const char *refusal_text(int32_t status) {
     case VOLSFU_REFUSED_UNKNOWN_TYPE: return "the server refuses: it does not know this kind of message";
     case VOLSFU_REFUSED_NOT_JOINED: return "the server refuses: the session has not joined";
     case VOLSFU_REFUSED_ALREADY_JOINED: return "the server refuses: the session has joined already";
-    case VOLSFU_REFUSED_INVALID: return "the server refuses: a value must not be as it is";
+    case VOLSFU_REFUSED_INVALID: return "the server refuses: a value is invalid";
     case VOLSFU_REFUSED_IDENTITY_TAKEN: return "the server refuses: somebody with this identity is in the room";
     case VOLSFU_REFUSED_LIMIT: return "the server refuses: a limit is reached";
     case VOLSFU_REFUSED_EXISTS: return "the server refuses: there is a publication of this name already";
@@ -57,20 +57,20 @@ const char *volsfu_status_text(int32_t status) {
   if (status > 0) return "success";
   switch (status) {
     case VOLSFU_OK: return "success";
-    case VOLSFU_E_NULL: return "a pointer is NULL that must not be";
-    case VOLSFU_E_SIZE: return "a struct was not made ready by VOLSFU_INIT, or its header is of another version than the library";
-    case VOLSFU_E_HANDLE: return "no such session, publisher, frame or event, or it is closed or released already";
-    case VOLSFU_E_ARGUMENT: return "a value must not be as it is";
+    case VOLSFU_E_NULL: return "a required pointer is NULL";
+    case VOLSFU_E_SIZE: return "a struct was not initialised by VOLSFU_INIT, or header and library have different versions";
+    case VOLSFU_E_HANDLE: return "no such session, publisher, frame or event, or it was closed or released";
+    case VOLSFU_E_ARGUMENT: return "a value is invalid";
     case VOLSFU_E_TOO_LARGE: return "the frame has more bytes than can be sent";
     case VOLSFU_E_ORDER: return "the frame's number is not above the last one of its tile and quality";
-    case VOLSFU_E_HELD: return "the struct still holds a frame or an event that was not released";
-    case VOLSFU_E_TOO_MUCH_HELD: return "the program holds as much as may wait: it must release something first";
+    case VOLSFU_E_HELD: return "the struct contains a frame or an event that was not released";
+    case VOLSFU_E_TOO_MUCH_HELD: return "the program holds the maximum amount: it must release something first";
     case VOLSFU_E_BUFFER: return "the buffer is too small for the text";
     case VOLSFU_E_NOT_PUBLISHED: return "the publication has no such tile or quality";
-    case VOLSFU_E_TIMEOUT: return "nothing came in time";
+    case VOLSFU_E_TIMEOUT: return "nothing arrived in time";
     case VOLSFU_E_CLOSED: return "the session is closed";
     case VOLSFU_E_LOST: return "the session is lost";
-    case VOLSFU_E_NOT_CONNECTED: return "media does not flow";
+    case VOLSFU_E_NOT_CONNECTED: return "media cannot be sent at present";
     case VOLSFU_E_INTERRUPTED: return "the connection broke before the answer";
     case VOLSFU_E_UNREACHABLE: return "there is no server at this address";
     case VOLSFU_E_MEMORY: return "out of memory";

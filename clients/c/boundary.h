@@ -1,5 +1,5 @@
-// What Go needs beside the public header: its types in a form that cgo can spell, so that the compiler holds the exported functions against their
-// declarations, and what has to be C.
+// Additional declarations for Go: the types of the public header in a form that cgo can express, so that the compiler checks the exported
+// functions against their declarations, and functions that must be in C.
 #ifndef VOLSFU_BOUNDARY_H_
 #define VOLSFU_BOUNDARY_H_
 
@@ -13,17 +13,17 @@ typedef const volsfu_pose volsfu_pose_in;
 typedef const volsfu_choice volsfu_choice_in;
 typedef const volsfu_viewpoint volsfu_viewpoint_in;
 
-// What only Go calls is no part of the library's interface.
+// Functions for Go only are not part of the library's interface.
 #if defined(_WIN32)
 #define VOLSFU_HIDDEN
 #else
 #define VOLSFU_HIDDEN __attribute__((visibility("hidden")))
 #endif
 
-// Keeps a text of that many bytes as the calling thread's last message. What does not fit is cut off.
+// Stores a text of the given length as the calling thread's last message. A text that is too long is cut off.
 VOLSFU_HIDDEN void volsfu_boundary_note(const char *text, size_t length);
 
-// NULL where there is no memory. Unlike C.malloc it does not end the process then.
+// Returns NULL if there is no memory. Unlike C.malloc, it does not end the process then.
 VOLSFU_HIDDEN void *volsfu_boundary_allocate(size_t size);
 
 #endif

@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// TestConference has a program in C and one in Go meet: what either publishes reaches the other as it was, at the qualities that it chooses.
+// TestConference connects a program in C and one in Go: frames of each reach the other unchanged,
+// at the chosen qualities.
 func TestConference(t *testing.T) {
 	long.Test(t)
 	library(t)
@@ -31,7 +32,7 @@ func TestConference(t *testing.T) {
 			carol.ask(fmt.Sprintf("limits 0 %d", testbed.Everything), "status 0")
 			switchBothWays(t, gopher, carol)
 			tellTheRest(gopher, carol)
-			// It was waited for as many of two tiles at two qualities.
+			// The test waited for this number of frames of two tiles at two qualities.
 			if frames := carol.finish(); frames < 4*enough {
 				t.Errorf("the peer received %d frames, expected at least %d", frames, 4*enough)
 			}
@@ -42,12 +43,15 @@ func TestConference(t *testing.T) {
 // enough frames of a tile at a quality show that it is being sent.
 const enough = 10
 
-// switchBothWays has each choose the qualities of what the other publishes, one after the other.
+// switchBothWays changes the qualities of each publication by its receiver, one after the other.
 func switchBothWays(t *testing.T, gopher *gopher, carol *peer) {
 	t.Helper()
 	for _, quality := range []volumetric.Quality{2, 0, 1} {
 		body := volumetric.PublicationRef{Participant: "carol", Publication: "body"}
-		if err := gopher.session.SetQuality(t.Context(), signal.Choice{PublicationRef: body, Quality: signal.Only(quality)}); err != nil {
+		if err := gopher.session.SetQuality(
+			t.Context(),
+			signal.Choice{PublicationRef: body, Quality: signal.Only(quality)},
+		); err != nil {
 			t.Fatal(err)
 		}
 		from := gopher.frameCount()
@@ -69,12 +73,15 @@ func switchBothWays(t *testing.T, gopher *gopher, carol *peer) {
 	carol.ask("quality gopher desk 1 -1", "event 9 [gopher] [desk] 1 -1 ")
 }
 
-// tellTheRest tries what is told beside frames.
+// tellTheRest tests the other data besides frames.
 func tellTheRest(gopher *gopher, carol *peer) {
 	carol.ask("look 1.5", "status 0")
 	carol.ask("stand 2.25", "status 0")
 	carol.await("the gopher hears where the object stands", func() bool { return gopher.posed(2.25) })
 	carol.ask("limits -5 0", "status -4")
 	carol.ask("statistics", `statistics {"totals":{"frames_complete":`)
-	carol.ask("room", `room {"room":"room","identity":"carol","participants":[{"identity":"gopher","publications":[{"name":"desk"`)
+	carol.ask(
+		"room",
+		`room {"room":"room","identity":"carol","participants":[{"identity":"gopher","publications":[{"name":"desk"`,
+	)
 }

@@ -1,15 +1,17 @@
 //go:build cgo
 
-// Command c is pkg/client as a C library: go build -buildmode=c-shared. volsfu.h is its documentation, README.md tells how to build and use it.
+// Command c is pkg/client as a C library: go build -buildmode=c-shared. volsfu.h is its
+// documentation; README.md explains building and use.
 //
-// Every exported function looks its handles up, copies what C passed in, calls a guest.Guest, and turns errors into statuses. No panic leaves it, and no
-// pointer of Go's: what C keeps is in C's memory, which the tables below find by number. Functions run on the threads that call them; goroutines are
-// those of the guests.
+// Every exported function resolves its handles, copies the arguments from C, calls a guest.Guest,
+// and converts errors to statuses. No panic and no Go pointer leaves a function: data kept by C is
+// in C's memory, which the tables below find by number. Functions run on the threads that call
+// them; only the guests have goroutines.
 package main
 
 import "github.com/volsfu/volsfu/clients/c/internal/handle"
 
-// The tables of everything that has a handle.
+// These are the tables of everything with a handle.
 var (
 	sessions   = handle.NewTable[*session](1, "session")
 	publishers = handle.NewTable[*publisher](2, "publisher")
@@ -17,5 +19,5 @@ var (
 	events     = handle.NewTable[held](4, "event")
 )
 
-// main is never run: a program of C has its own.
+// main never runs: a C program has its own.
 func main() {}

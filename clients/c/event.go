@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/clients/c/internal/handle"
 )
 
-// kinds are what the kinds of event are called in C.
+// kinds maps the kinds of events to those of C.
 var kinds = map[guest.Kind]C.uint32_t{
 	guest.Connected:         C.VOLSFU_EVENT_CONNECTED,
 	guest.Interrupted:       C.VOLSFU_EVENT_INTERRUPTED,

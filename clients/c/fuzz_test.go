@@ -13,29 +13,29 @@ import (
 	"github.com/volsfu/volsfu/clients/c/internal/handle"
 )
 
-// integer is the types of integers, C's among them.
+// integer is the set of integer types, including C's.
 type integer interface {
 	~int32 | ~uint32 | ~int64 | ~uint64
 }
 
-// structFor makes a struct of C's that a function reads: files of tests cannot name its type.
+// structFor allocates the C struct that a function reads: test files cannot name its type.
 func structFor[T, R any](func(*T) (R, error)) *T { return new(T) }
 
 func set[T, V integer](to *T, v V) { *to = T(v) }
 
-// put has a pointer of C's point to a text with a zero byte behind it.
+// put sets a C pointer to a text with a zero byte at the end.
 func put[T any](to **T, data []byte) {
 	terminated := append(bytes.Clone(data), 0)
 	*to = (*T)(unsafe.Pointer(&terminated[0]))
 }
 
-// upTo is a text as C sees it, and whether it has so many bytes at most.
+// upTo returns a text as C sees it, and whether it has at most the given number of bytes.
 func upTo(most int, data []byte) (text string, fits bool) {
 	before, _, _ := bytes.Cut(data, []byte{0})
 	return string(before), len(before) <= most
 }
 
-// FuzzConfig: a configuration is read as it stands, or refused as an argument.
+// FuzzConfig checks that a configuration is read correctly or rejected as an argument.
 func FuzzConfig(f *testing.F) {
 	long := func(n int) []byte { return bytes.Repeat([]byte("n"), n) }
 	url, name := []byte("ws://127.0.0.1"), []byte("name\x00behind")
@@ -87,7 +87,7 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// FuzzChoice: a choice is read as it stands, or refused as an argument.
+// FuzzChoice checks that a choice is read correctly or rejected as an argument.
 func FuzzChoice(f *testing.F) {
 	f.Add([]byte("ada"), []byte("body"), int32(0), int32(1), uint64(0))
 	f.Add([]byte(""), []byte("body"), int32(-1), int32(-3), uint64(5))
@@ -126,8 +126,8 @@ func FuzzChoice(f *testing.F) {
 	})
 }
 
-// FuzzHandles: no exported function takes a handle that the library has not given for its kind of thing, or writes to
-// what is passed with it.
+// FuzzHandles checks that every exported function rejects handles that the library has not issued
+// for its kind of object, without writing to its other arguments.
 func FuzzHandles(f *testing.F) {
 	session, frame, event := sessions.Add(nil), frames.Add(held{}), events.Add(held{})
 	f.Cleanup(func() {
@@ -174,7 +174,7 @@ func FuzzHandles(f *testing.F) {
 	})
 }
 
-// structOf, call1 and call3 give exported functions arguments of C's types.
+// structOf, call1 and call3 pass arguments of C types to exported functions.
 func structOf[T, R any](func(*T) R) *T { return new(T) }
 
 func call1[H, R integer](do func(H) R, number uint64) int32 { return int32(do(H(number))) }

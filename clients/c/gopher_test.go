@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// frameSize and frameData say what the bytes of a frame must be, as testdata/frames.h does.
+// frameSize and frameData define the expected bytes of a frame, as testdata/frames.h does.
 func frameSize(number, tile, quality uint32) int {
 	if tile == 1 && number%10 == 9 {
 		return 0
@@ -41,7 +41,8 @@ func hashOf(data []byte) uint64 {
 	return hash
 }
 
-// gopher is a participant in Go: it publishes desk, of two tiles at two qualities, and keeps what it receives.
+// gopher is a participant in Go: it publishes desk, of two tiles at two qualities, and records the
+// received frames.
 type gopher struct {
 	t       *testing.T
 	session *client.Session
@@ -55,11 +56,12 @@ type gopher struct {
 
 const deskTiles, deskQualities = 2, 2
 
-// publish brings a gopher into a room, until the test ends.
+// publish starts a gopher in a room until the test ends.
 func publish(t *testing.T, c *testbed.Conference, room string) *gopher {
 	t.Helper()
 	session, err := client.Join(t.Context(), client.Config{
-		URL: c.Server.URL(), Room: room, Identity: "gopher", Receive: true, MinUplink: testbed.Everything, QueueBudget: time.Second,
+		URL: c.Server.URL(), Room: room, Identity: "gopher", Receive: true, MinUplink: testbed.Everything,
+		QueueBudget: time.Second,
 		Publications: []volumetric.Publication{{
 			Name: "desk", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 30,
 			Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
@@ -70,7 +72,7 @@ func publish(t *testing.T, c *testbed.Conference, room string) *gopher {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The links are this host's: a busy one is not to be taken for a narrow one.
+	// The links are those of this host: high load must not be mistaken for a narrow link.
 	if err := session.SetLimits(t.Context(), 0, testbed.Everything); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +110,8 @@ func (g *gopher) write() {
 		for tile := range uint32(deskTiles) {
 			for quality := range uint32(deskQualities) {
 				_, err := desk.WriteFrame(int(tile), volumetric.Quality(quality), client.OutgoingFrame{
-					Number: number, Capture: capture, Codec: volumetric.FourCC{'d', 'e', 's', 'k'}, Data: frameData(number, tile, quality),
+					Number: number, Capture: capture, Codec: volumetric.FourCC{'d', 'e', 's', 'k'},
+					Data: frameData(number, tile, quality),
 				})
 				if err != nil && !errors.Is(err, client.ErrNotConnected) {
 					g.t.Errorf("desk: %v", err)
@@ -127,31 +130,42 @@ func (g *gopher) write() {
 	}
 }
 
-// heard counts frames of a publication with just these bytes.
+// heard counts frames of a publication with exactly these bytes.
 func (g *gopher) heard(participant, publication string, data []byte) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	count := 0
 	for _, frame := range g.frames {
-		if frame.Track.Participant == participant && frame.Track.Publication == publication && bytes.Equal(frame.Data, data) {
+		if frame.Track.Participant == participant && frame.Track.Publication == publication &&
+			bytes.Equal(frame.Data, data) {
 			count++
 		}
 	}
 	return count
 }
 
-// received counts frames of a tile at a quality, from one of all frames on, and holds their bytes against what they must be.
+// received counts frames of a tile at a quality, starting at a position in the list of all frames,
+// and compares their bytes with the expected ones.
 func (g *gopher) received(from, tile int, quality volumetric.Quality) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	count := 0
 	for _, frame := range g.frames[from:] {
-		want := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "carol", Publication: "body"}, Tile: tile}
+		want := volumetric.TileRef{
+			PublicationRef: volumetric.PublicationRef{Participant: "carol", Publication: "body"},
+			Tile:           tile,
+		}
 		if frame.Track.TileRef != want || frame.Track.Quality != quality {
 			continue
 		}
-		if !bytes.Equal(frame.Data, frameData(uint32(frame.Number), uint32(tile), uint32(quality))) || frame.Codec.String() != "test" {
-			g.t.Errorf("%v frame %d of codec %q came with other bytes than were written", frame.Track, frame.Number, frame.Codec)
+		if !bytes.Equal(frame.Data, frameData(uint32(frame.Number), uint32(tile), uint32(quality))) ||
+			frame.Codec.String() != "test" {
+			g.t.Errorf(
+				"%v frame %d of codec %q came with other bytes than were written",
+				frame.Track,
+				frame.Number,
+				frame.Codec,
+			)
 		}
 		count++
 	}
@@ -164,7 +178,7 @@ func (g *gopher) frameCount() int {
 	return len(g.frames)
 }
 
-// posed tells whether carol's object was said to stand there.
+// posed reports whether this pose of carol's object was received.
 func (g *gopher) posed(x float64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

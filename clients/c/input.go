@@ -14,13 +14,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Bounds of what is read of C's memory before anything else is known of it, in bytes.
+// These are limits in bytes for reading C's memory before its content is known.
 const (
 	maxText = 1 << 10
 	maxURL  = 1 << 13
 )
 
-// given refuses a NULL pointer.
+// given rejects a NULL pointer.
 func given[T any](what string, pointer *T) error {
 	if pointer == nil {
 		return fmt.Errorf("%s: %w", what, errNull)
@@ -28,7 +28,7 @@ func given[T any](what string, pointer *T) error {
 	return nil
 }
 
-// sized refuses a struct that is NULL, or that says it has another size than this library's.
+// sized rejects a struct that is NULL, or that has a size other than this library's.
 func sized[T any](what string, pointer *T, size func(*T) C.uint32_t) error {
 	if err := given(what, pointer); err != nil {
 		return err
@@ -39,12 +39,13 @@ func sized[T any](what string, pointer *T, size func(*T) C.uint32_t) error {
 	return nil
 }
 
-// wipe zeroes a struct of C's before Go writes pointers to it: what was there may look like pointers of Go's to the collector.
+// wipe zeroes a C struct before Go writes pointers to it: its old content may look like Go pointers
+// to the garbage collector.
 func wipe[T any](pointer *T) {
 	clear(unsafe.Slice((*byte)(unsafe.Pointer(pointer)), unsafe.Sizeof(*pointer)))
 }
 
-// text copies a text of at most so many bytes. NULL is empty.
+// text copies a text with a limit in bytes. NULL is empty.
 func text(what string, pointer *C.char, most int) (string, error) {
 	if pointer == nil {
 		return "", nil
@@ -57,7 +58,7 @@ func text(what string, pointer *C.char, most int) (string, error) {
 	return "", fmt.Errorf("%w: %s does not end within %d bytes", guest.ErrArgument, what, most)
 }
 
-// list is an array of C's of at most so many elements, in C's memory.
+// list returns a C array with a limit of elements. It remains in C's memory.
 func list[T any](what string, pointer *T, count uint64, most int) ([]T, error) {
 	if count == 0 {
 		return nil, nil
@@ -71,24 +72,35 @@ func list[T any](what string, pointer *T, count uint64, most int) ([]T, error) {
 	return unsafe.Slice(pointer, int(count)), nil
 }
 
-// latest is the last time that frames can carry: seconds since 1900 wrap around twice until then.
+// latest is the last representable time of a frame: seconds since 1900 wrap around twice until
+// then.
 const latest = 4_200_000_000_000_000
 
-// moment is a time in microseconds since 1970; 0 is the zero time, which stands for now.
+// moment converts microseconds since 1970 to a time; 0 is the zero time, which means now.
 func moment(what string, us C.int64_t) (time.Time, error) {
 	switch {
 	case us == 0:
 		return time.Time{}, nil
 	case us < 0 || us > latest:
-		return time.Time{}, fmt.Errorf("%w: %s is %d µs, expected 0 to %d", guest.ErrArgument, what, int64(us), int64(latest))
+		return time.Time{}, fmt.Errorf(
+			"%w: %s is %d µs, expected 0 to %d",
+			guest.ErrArgument,
+			what,
+			int64(us),
+			int64(latest),
+		)
 	}
 	return time.UnixMicro(int64(us)), nil
 }
 
-// patience is a timeout in milliseconds as the guests take it.
+// patience converts a timeout in milliseconds to the form of the guests.
 func patience(ms C.int32_t) (time.Duration, error) {
 	if ms < C.VOLSFU_FOREVER {
-		return 0, fmt.Errorf("%w: timeout is %d ms, expected 0 or more, or VOLSFU_FOREVER", guest.ErrArgument, int32(ms))
+		return 0, fmt.Errorf(
+			"%w: timeout is %d ms, expected 0 or more, or VOLSFU_FOREVER",
+			guest.ErrArgument,
+			int32(ms),
+		)
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }

@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	// buildTimeout is for a machine that has to compile everything anew, and has more to do.
+	// buildTimeout allows for a machine that must compile everything and is busy.
 	buildTimeout = 10 * time.Minute
-	// generous is longer than anything here takes.
+	// generous is a time limit beyond any duration here.
 	generous = 60 * time.Second
 )
 
@@ -42,12 +42,13 @@ var built struct {
 	once     sync.Once
 	compiler string
 	folder   string
-	// absent says why there is none, err what went wrong.
+	// absent is the reason why there is no library, err the error of the build.
 	absent string
 	err    error
 }
 
-// library builds the library and gives its folder and the C compiler. Where there is none the test is skipped.
+// library builds the library and returns its folder and the C compiler. Without a compiler, it
+// skips the test.
 func library(t *testing.T) (folder, compiler string) {
 	t.Helper()
 	built.once.Do(func() { built.err = build() })
@@ -84,19 +85,33 @@ func build() error {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
 	target := filepath.Join(built.folder, "libvolsfu.so")
-	out, err = exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-o", target, ".").CombinedOutput()
+	out, err = exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-o",
+		target, ".").
+		CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return nil
 }
 
-// compile makes a program of a C source, with warnings as errors.
+// compile compiles a C source, with warnings as errors.
 func compile(t *testing.T, source string, flags ...string) string {
 	t.Helper()
 	folder, compiler := library(t)
 	program := filepath.Join(t.TempDir(), "program")
-	args := []string{"-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread", "-I.", "-o", program}
+	args := []string{
+		"-std=c11",
+		"-O1",
+		"-g",
+		"-Wall",
+		"-Wextra",
+		"-Wpedantic",
+		"-Werror",
+		"-pthread",
+		"-I.",
+		"-o",
+		program,
+	}
 	args = append(append(args, flags...), source, "-L"+folder, "-lvolsfu", "-Wl,-rpath,"+folder)
 	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", compiler, strings.Join(args, " "), err, out)
@@ -104,7 +119,7 @@ func compile(t *testing.T, source string, flags ...string) string {
 	return program
 }
 
-// sanitizer is the flag for memory errors, for a compiler that has it; else the test is skipped.
+// sanitizer returns the flag for memory errors. If the compiler has none, it skips the test.
 func sanitizer(t *testing.T) string {
 	t.Helper()
 	_, compiler := library(t)
@@ -117,7 +132,7 @@ func sanitizer(t *testing.T) string {
 	return flag
 }
 
-// run runs a program to its end, and gives what it says.
+// run runs a program to its end and returns its output.
 func run(t *testing.T, program string, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), generous)
@@ -143,7 +158,7 @@ func open(t *testing.T) *testbed.Conference {
 	return c
 }
 
-// TestMisuse does everything wrong that can be noticed.
+// TestMisuse makes every detectable mistake.
 func TestMisuse(t *testing.T) {
 	library(t)
 	for _, test := range []struct {
@@ -163,8 +178,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestUseAfterRelease sees to it that a sanitizer notices a program that reads a frame which it has released: a program's own mistakes with
-// the library's memory are no secret of the library's.
+// TestUseAfterRelease checks that a sanitizer detects a program that reads a frame after its
+// release: the library does not hide such mistakes.
 func TestUseAfterRelease(t *testing.T) {
 	program := compile(t, filepath.Join("testdata", "after_release.c"), sanitizer(t))
 	conference := open(t)
@@ -203,14 +218,28 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestHeaderIsCPlusPlus compiles the header as C++, for those who have no C.
+// TestHeaderIsCPlusPlus compiles the header as C++.
 func TestHeaderIsCPlusPlus(t *testing.T) {
 	compiler, err := exec.LookPath("g++")
 	if err != nil {
 		t.Skip("the header is not tried as C++: there is no g++")
 	}
-	probe := exec.Command(compiler, "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", "c++", "-I.", "-")
-	probe.Stdin = strings.NewReader("#include \"volsfu.h\"\nint main() { volsfu_config config; VOLSFU_INIT(config); return config.size == 0; }\n")
+	probe := exec.Command(
+		compiler,
+		"-std=c++11",
+		"-Wall",
+		"-Wextra",
+		"-Wpedantic",
+		"-Werror",
+		"-fsyntax-only",
+		"-x",
+		"c++",
+		"-I.",
+		"-",
+	)
+	probe.Stdin = strings.NewReader(
+		"#include \"volsfu.h\"\nint main() { volsfu_config config; VOLSFU_INIT(config); return config.size == 0; }\n",
+	)
 	if out, err := probe.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// peer is testdata/peer.c as it runs.
+// peer is a running testdata/peer.c.
 type peer struct {
 	t       *testing.T
 	command *exec.Cmd
@@ -50,7 +50,7 @@ func start(t *testing.T, program string, args ...string) *peer {
 	return p
 }
 
-// said counts lines that begin so, from one of all lines on.
+// said counts lines with a prefix, starting at a position in all lines.
 func (p *peer) said(from int, beginning string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +69,7 @@ func (p *peer) lineCount() int {
 	return len(p.lines)
 }
 
-// ask has the peer do something, and waits for its line of that beginning.
+// ask sends a command to the peer, and waits for its line with the given prefix.
 func (p *peer) ask(command, answer string) {
 	p.t.Helper()
 	from := p.lineCount()
@@ -79,7 +79,7 @@ func (p *peer) ask(command, answer string) {
 	p.await(fmt.Sprintf("the peer answers %q to %q", answer, command), func() bool { return p.said(from, answer) > 0 })
 }
 
-// await waits for something that the peer has a part in.
+// await waits for a condition that involves the peer.
 func (p *peer) await(what string, condition func() bool) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), generous)
@@ -92,7 +92,7 @@ func (p *peer) await(what string, condition func() bool) {
 	}
 }
 
-// finish has the peer leave, and holds every frame that it told of against what it must have been.
+// finish ends the peer, and compares every frame that it reported with the expected one.
 func (p *peer) finish() (frames int) {
 	p.t.Helper()
 	_ = p.input.Close()

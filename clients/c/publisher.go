@@ -33,7 +33,11 @@ func volsfu_publish(h C.volsfu_session, publication *C.volsfu_publication_in, ou
 		if err != nil {
 			return err
 		}
-		if err := sized("publication", publication, func(p *C.volsfu_publication_in) C.uint32_t { return p.size }); err != nil {
+		if err := sized(
+			"publication",
+			publication,
+			func(p *C.volsfu_publication_in) C.uint32_t { return p.size },
+		); err != nil {
 			return err
 		}
 		if err := given("publisher", out); err != nil {
@@ -49,7 +53,7 @@ func volsfu_publish(h C.volsfu_session, publication *C.volsfu_publication_in, ou
 		}
 		added := publishers.Add(&publisher{p, s})
 		if s.closed.Load() {
-			// Closing may have looked for the session's publishers before this one was there.
+			// Closing may have searched for the session's publishers before this one was added.
 			_, _ = publishers.Remove(added)
 			return fmt.Errorf("publish %q: %w", read.Name, client.ErrClosed)
 		}
@@ -67,14 +71,22 @@ func readPublication(p *C.volsfu_publication_in) (volumetric.Publication, error)
 		VR2Gather: p.flags&C.VOLSFU_VR2GATHER != 0,
 	}
 	if p.flags&^C.VOLSFU_VR2GATHER != 0 {
-		return read, fmt.Errorf("%w: flags are %#x, expected VOLSFU_VR2GATHER or none", guest.ErrArgument, uint32(p.flags))
+		return read, fmt.Errorf(
+			"%w: flags are %#x, expected VOLSFU_VR2GATHER or none",
+			guest.ErrArgument,
+			uint32(p.flags),
+		)
 	}
 	switch p.mode {
 	case C.VOLSFU_ALTERNATIVES:
 	case C.VOLSFU_DESCRIPTIONS:
 		read.Mode = volumetric.ModeDescriptions
 	default:
-		return read, fmt.Errorf("%w: mode is %d, expected VOLSFU_ALTERNATIVES or VOLSFU_DESCRIPTIONS", guest.ErrArgument, uint32(p.mode))
+		return read, fmt.Errorf(
+			"%w: mode is %d, expected VOLSFU_ALTERNATIVES or VOLSFU_DESCRIPTIONS",
+			guest.ErrArgument,
+			uint32(p.mode),
+		)
 	}
 	var err error
 	if read.Name, err = text("name", p.name, maxText); err != nil {
@@ -103,7 +115,10 @@ func readPublication(p *C.volsfu_publication_in) (volumetric.Publication, error)
 		if err != nil {
 			return read, err
 		}
-		read.Qualities = append(read.Qualities, volumetric.QualityLevel{Name: name, Bitrate: volumetric.Bitrate(qualities[i].bitrate)})
+		read.Qualities = append(
+			read.Qualities,
+			volumetric.QualityLevel{Name: name, Bitrate: volumetric.Bitrate(qualities[i].bitrate)},
+		)
 	}
 	return read, nil
 }
@@ -134,9 +149,14 @@ func volsfu_write_frame(h C.volsfu_publisher, tile, quality C.int32_t, frame *C.
 			return err
 		}
 		if uint64(frame.length) > guest.MaxFrameBytes {
-			return fmt.Errorf("%w: %d bytes, expected at most %d", guest.ErrTooLarge, uint64(frame.length), guest.MaxFrameBytes)
+			return fmt.Errorf(
+				"%w: %d bytes, expected at most %d",
+				guest.ErrTooLarge,
+				uint64(frame.length),
+				guest.MaxFrameBytes,
+			)
 		}
-		// The session copies what it is given.
+		// The session copies its arguments.
 		data, err := list("bytes", (*byte)(frame.data), uint64(frame.length), guest.MaxFrameBytes)
 		if err != nil {
 			return err

@@ -18,15 +18,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// held is a frame or an event that the program holds: a block of C's memory with all that its struct points to.
+// held is a frame or an event held by the program: a block of C's memory with all data that its
+// struct points to.
 type held struct {
 	block unsafe.Pointer
-	// size is what the frame counts as with its guest.
+	// size is the number of bytes that the guest counts for the frame.
 	size  int
 	guest *guest.Guest
 }
 
-// block lays parts out one after the other in C's memory, each with a zero byte behind it.
+// block copies parts one after the other to C's memory, each followed by a zero byte.
 func block(parts ...[]byte) (unsafe.Pointer, []unsafe.Pointer, error) {
 	size := 0
 	for _, part := range parts {
@@ -47,7 +48,7 @@ func block(parts ...[]byte) (unsafe.Pointer, []unsafe.Pointer, error) {
 	return begin, places, nil
 }
 
-// release gives back what a handle stands for.
+// release frees the object of a handle.
 func release(table *handle.Table[held], h C.uint64_t, forget func(held)) error {
 	thing, err := table.Remove(handle.Handle(h))
 	if err != nil {
@@ -83,7 +84,8 @@ func volsfu_next_frame(h C.volsfu_session, timeout C.int32_t, out *C.volsfu_fram
 	})
 }
 
-// handOut copies a frame to C. The copy is what lets a C program's own tools find out that it uses a frame after its release.
+// handOut copies a frame to C. Because of the copy, a C program's tools can detect use after
+// release.
 func handOut(g *guest.Guest, frame *client.Frame, out *C.volsfu_frame) error {
 	begin, places, err := block(frame.Data, []byte(frame.Track.Participant), []byte(frame.Track.Publication))
 	if err != nil {
@@ -110,7 +112,7 @@ func handOut(g *guest.Guest, frame *client.Frame, out *C.volsfu_frame) error {
 	return nil
 }
 
-// microseconds is a time since 1970, 0 for none.
+// microseconds converts a time to microseconds since 1970, 0 for none.
 func microseconds(t time.Time) C.int64_t {
 	if t.IsZero() {
 		return 0
@@ -176,7 +178,11 @@ func readChoice(c *C.volsfu_choice_in) (choice signal.Choice, err error) {
 	case c.quality >= C.VOLSFU_OFF:
 		choice.Quality = signal.Only(volumetric.Quality(c.quality))
 	default:
-		err = fmt.Errorf("%w: quality is %d, expected 0 or more, VOLSFU_OFF, VOLSFU_AUTO or VOLSFU_SET", guest.ErrArgument, int32(c.quality))
+		err = fmt.Errorf(
+			"%w: quality is %d, expected 0 or more, VOLSFU_OFF, VOLSFU_AUTO or VOLSFU_SET",
+			guest.ErrArgument,
+			int32(c.quality),
+		)
 	}
 	return choice, err
 }

@@ -69,11 +69,21 @@ func readConfig(c *C.volsfu_config_in) (guest.Config, error) {
 		}
 	}
 	if c.flags&^(C.VOLSFU_RECEIVE|C.VOLSFU_TCP) != 0 {
-		return config, fmt.Errorf("%w: flags are %#x, expected VOLSFU_RECEIVE and VOLSFU_TCP", guest.ErrArgument, uint32(c.flags))
+		return config, fmt.Errorf(
+			"%w: flags are %#x, expected VOLSFU_RECEIVE and VOLSFU_TCP",
+			guest.ErrArgument,
+			uint32(c.flags),
+		)
 	}
 	if c.frame_bytes > math.MaxInt32 || c.queue_frames > math.MaxInt32 || c.queue_bytes > math.MaxInt32 {
-		return config, fmt.Errorf("%w: frames of %d bytes, %d of them with %d bytes, expected up to %d each", guest.ErrArgument,
-			uint32(c.frame_bytes), uint32(c.queue_frames), uint64(c.queue_bytes), math.MaxInt32)
+		return config, fmt.Errorf(
+			"%w: frames of %d bytes, %d of them with %d bytes, expected up to %d each",
+			guest.ErrArgument,
+			uint32(c.frame_bytes),
+			uint32(c.queue_frames),
+			uint64(c.queue_bytes),
+			math.MaxInt32,
+		)
 	}
 	config.Receive = c.flags&C.VOLSFU_RECEIVE != 0
 	config.TCP = c.flags&C.VOLSFU_TCP != 0
@@ -118,7 +128,11 @@ func volsfu_set_viewpoint(h C.volsfu_session, viewpoint *C.volsfu_viewpoint_in) 
 		if err != nil {
 			return err
 		}
-		if err := sized("viewpoint", viewpoint, func(v *C.volsfu_viewpoint_in) C.uint32_t { return v.size }); err != nil {
+		if err := sized(
+			"viewpoint",
+			viewpoint,
+			func(v *C.volsfu_viewpoint_in) C.uint32_t { return v.size },
+		); err != nil {
 			return err
 		}
 		at, err := moment("at_us", viewpoint.at_us)
@@ -172,7 +186,7 @@ func volsfu_get_room(h C.volsfu_session, buffer *C.char, capacity C.size_t, leng
 	})
 }
 
-// writeText fills a buffer of C's with a text and a zero byte, and says how long the text is.
+// writeText copies a text and a zero byte to a C buffer, and stores the length of the text.
 func writeText(text []byte, buffer *C.char, capacity C.size_t, length *C.size_t) error {
 	if buffer == nil && capacity > 0 {
 		return fmt.Errorf("buffer of %d bytes: %w", uint64(capacity), errNull)

@@ -19,17 +19,18 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Errors of the boundary itself. They are wrapped with what was passed.
+// These are errors of the boundary itself. They are wrapped with the argument.
 var (
 	errNull   = errors.New("pointer is NULL")
 	errSize   = errors.New("struct has a wrong size")
-	errHeld   = errors.New("struct holds something that was not released")
+	errHeld   = errors.New("struct contains an object that was not released")
 	errBuffer = errors.New("buffer is too small")
 	errMemory = errors.New("out of memory")
 	errPanic  = errors.New("defect of the library")
 )
 
-// statuses are what errors become. The first that matches counts, so what wraps another stands before it.
+// statuses maps errors to statuses. The first match counts, so an error precedes those that it
+// wraps.
 var statuses = []struct {
 	err    error
 	status C.int32_t
@@ -57,7 +58,7 @@ var statuses = []struct {
 	{client.ErrNotPublished, C.VOLSFU_E_NOT_PUBLISHED},
 }
 
-// refusals are what the server's codes become.
+// refusals maps the server's codes to statuses.
 var refusals = map[signal.Code]C.int32_t{
 	signal.CodeUnauthorized:     C.VOLSFU_REFUSED_UNAUTHORIZED,
 	signal.CodeVersion:          C.VOLSFU_REFUSED_VERSION,
@@ -86,7 +87,7 @@ var refusals = map[signal.Code]C.int32_t{
 	signal.CodeInternal:         C.VOLSFU_REFUSED_INTERNAL,
 }
 
-// statusOf is the status that an error becomes.
+// statusOf returns the status of an error.
 func statusOf(err error) C.int32_t {
 	if err == nil {
 		return C.VOLSFU_OK
@@ -106,7 +107,8 @@ func statusOf(err error) C.int32_t {
 	return C.VOLSFU_REFUSED
 }
 
-// guarded runs what an exported function does, turns a panic into an error, and an error into a status and the thread's last message.
+// guarded runs the body of an exported function. It converts a panic to an error, and an error to a
+// status and the thread's last message.
 func guarded(do func() error) C.int32_t {
 	err := contained(do)
 	if err != nil {

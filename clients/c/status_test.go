@@ -13,7 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// The tests below name statuses as volsfu.h does, by number: files of tests cannot name them otherwise.
+// The tests below use the numbers of statuses in volsfu.h, because test files cannot use their
+// names.
 
 func TestEveryCodeHasAStatus(t *testing.T) {
 	seen := make(map[int]signal.Code)
@@ -48,7 +49,7 @@ func TestStatuses(t *testing.T) {
 		{nil, 0},
 		{errors.New("whatever"), -31},
 		{fmt.Errorf("tile: %w", client.ErrNotPublished), -10},
-		// What wraps another error says more than that.
+		// The outer error is more specific than the wrapped one.
 		{fmt.Errorf("%w: %w", guest.ErrArgument, signal.NewError(signal.CodeInvalid, "name")), -4},
 		{fmt.Errorf("%w: %w", client.ErrLost, refused), -22},
 		{fmt.Errorf("set limits: %w: test", client.ErrPanicked), -31},
@@ -61,9 +62,10 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestAPanicLeavesNoExportedFunction has functions panic that C calls: their session is none.
+// TestAPanicLeavesNoExportedFunction causes panics in functions called by C: their session is nil.
 func TestAPanicLeavesNoExportedFunction(t *testing.T) {
-	// The numbers of the first session and of the first publisher: files of tests cannot name C's types.
+	// These are the numbers of the first session and of the first publisher: test files cannot name
+	// C's types.
 	const broken, publishes = 1<<56 | 1, 2<<56 | 1
 	if h := sessions.Add(&session{}); h != broken {
 		t.Fatalf("the session is %#x, expected %#x", uint64(h), uint64(broken))

@@ -1,4 +1,5 @@
-// Package web carries the pages for browsers, the viewer and the console, as `make web` has built them, so that the server is one file. It keeps no state.
+// Package web contains the pages for browsers, the viewer and the console, as built by `make web`,
+// so that the server is a single file. It keeps no state.
 package web
 
 import (
@@ -6,12 +7,14 @@ import (
 	"io/fs"
 )
 
-// dist holds the built pages in the folder site, which is there only once they were built, and the page that stands in for them.
+// dist contains the built pages in the folder site, which exists only after a build, and a
+// placeholder page.
 //
 //go:embed all:dist
 var dist embed.FS
 
-// Pages gives the files of the pages. Where they were not built, built is false, and there is one index.html alone that says so.
+// Pages returns the files of the pages. Without a build, built is false, and there is only an
+// index.html that explains how to build the pages.
 func Pages() (pages fs.FS, built bool) {
 	if site, err := fs.Sub(dist, "dist/site"); err == nil {
 		if _, err := fs.Stat(site, "index.html"); err == nil {
@@ -21,7 +24,7 @@ func Pages() (pages fs.FS, built bool) {
 	return placeholder{}, false
 }
 
-// placeholder is the stand-in as a file system of one file.
+// placeholder is the placeholder page as a file system of one file.
 type placeholder struct{}
 
 // Open implements fs.FS.

@@ -1,4 +1,4 @@
-// Reads a frame after its release, which a sanitizer must notice.
+// Reads a frame after its release, which a sanitizer must detect.
 #include <stdio.h>
 
 #include "volsfu.h"

@@ -1,17 +1,17 @@
-// Frames whose bytes follow from their names, so that whoever receives them knows what they must be.
+// Frames with bytes derived from their names, so that receivers know the expected bytes.
 #ifndef FRAMES_H_
 #define FRAMES_H_
 
 #include <stddef.h>
 #include <stdint.h>
 
-// How many bytes a frame has: every tenth of the second tile has none.
+// Returns the size of a frame: every tenth of the second tile is empty.
 static size_t frame_size(uint32_t number, uint32_t tile, uint32_t quality) {
   if (tile == 1 && number % 10 == 9) return 0;
   return 2500 * (quality + 1) + (number * 7919 + tile * 104729) % 2000;
 }
 
-// Fills in a frame's bytes (xorshift).
+// Fills a frame's bytes (xorshift).
 static void frame_fill(uint8_t *data, size_t size, uint32_t number, uint32_t tile, uint32_t quality) {
   uint32_t state = (number * 2654435761u ^ tile * 40503u ^ quality * 97u) | 1;
   for (size_t i = 0; i < size; i++) {

@@ -1,4 +1,4 @@
-// Everything that a program can do wrong and the library can notice, with the status that must come of it.
+// All mistakes of programs that the library can detect, with the expected status.
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <pthread.h>
@@ -101,7 +101,7 @@ static void handles(volsfu_session session, volsfu_publisher publisher) {
   volsfu_publisher published = 0;
   int64_t us = 0;
   size_t length = 0;
-  // Nothing, what never was, what is something else, and everything.
+  // Zero, a number never issued, a handle of another kind, and all ones.
   const uint64_t wrong[] = {0, session + 1000000, publisher, UINT64_MAX};
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
     EXPECT(VOLSFU_E_HANDLE, volsfu_close(wrong[i]));
@@ -175,7 +175,7 @@ static void sizes(volsfu_session session, volsfu_publisher publisher) {
   outgoing.data = &outgoing;
   outgoing.length = SIZE_MAX;
   EXPECT(VOLSFU_E_TOO_LARGE, volsfu_write_frame(publisher, 0, 0, &outgoing));
-  // A text that does not fit is not begun.
+  // A text that does not fit is not written at all.
   char small[2] = {'a', 'b'};
   size_t length = 0;
   EXPECT(VOLSFU_E_BUFFER, volsfu_get_room(session, small, sizeof small, &length));
@@ -278,7 +278,7 @@ static void order(volsfu_publisher publisher) {
   EXPECT(VOLSFU_E_ORDER, volsfu_write_frame(publisher, 0, 0, &outgoing));
 }
 
-// holding takes events of a second participant, and holds and releases them wrongly.
+// holding receives events of a second participant, and holds and releases them wrongly.
 static void holding(volsfu_session session) {
   volsfu_session second = 0;
   volsfu_config config = config_of("second");
@@ -291,7 +291,7 @@ static void holding(volsfu_session session) {
   copy = event;
   EXPECT(VOLSFU_OK, volsfu_close(second));
   CHECK(event.participant != NULL && event.text != NULL && event.json != NULL);
-  CHECK(strlen(event.participant) < 100);  // what is held outlives the session
+  CHECK(strlen(event.participant) < 100);  // held data outlives the session
   EXPECT(VOLSFU_OK, volsfu_release_event(&event));
   CHECK(event.handle == 0 && event.participant == NULL);
   EXPECT(VOLSFU_E_HANDLE, volsfu_release_event(&event));
@@ -305,7 +305,7 @@ static void *wait_for_ever(void *session) {
   volsfu_frame frame;
   VOLSFU_INIT(frame);
   int32_t status = volsfu_next_frame(*(volsfu_session *)session, VOLSFU_FOREVER, &frame);
-  // The session was closed while it waited, or before it came to wait.
+  // The session was closed during the wait, or before it.
   CHECK(status == VOLSFU_E_CLOSED || status == VOLSFU_E_HANDLE);
   CHECK(volsfu_last_message()[0] != '\0');
   return NULL;
@@ -334,7 +334,7 @@ static void *do_anything(void *given) {
   }
 }
 
-// crowd lets many threads use a session, and closes it under their hands.
+// crowd uses a session from many threads, and closes it meanwhile.
 static void crowd(volsfu_session session, volsfu_publisher publisher) {
   enum { WAITING = 4, BUSY = 4 };
   pthread_t threads[WAITING + BUSY];
@@ -347,7 +347,7 @@ static void crowd(volsfu_session session, volsfu_publisher publisher) {
   for (int i = 0; i < WAITING + BUSY; i++) pthread_join(threads[i], NULL);
 }
 
-// long_messages fails with texts that do not fit: what is kept of them ends with a whole character.
+// long_messages causes errors with texts that do not fit: the stored part ends with a complete character.
 static void long_messages(void) {
   char address[3001];
   for (size_t shift = 0; shift < 3; shift++) {

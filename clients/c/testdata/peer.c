@@ -1,5 +1,5 @@
-// A participant that a test drives: it publishes body, tells of every frame and event that it gets, and does what it reads from standard input. One
-// thread each writes, receives, listens and obeys.
+// A participant controlled by a test: it publishes body, reports every received frame and event, and executes commands from standard input. There
+// is one thread each for writing, frames, events and commands.
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <pthread.h>
@@ -24,10 +24,10 @@ static void fail(const char *what, int32_t status) {
   _Exit(1);
 }
 
-// ended tells whether a status is the one that comes when the test has said quit.
+// ended returns whether a status is that after the command quit.
 static bool ended(int32_t status) { return atomic_load(&over) && (status == VOLSFU_E_CLOSED || status == VOLSFU_E_HANDLE); }
 
-// write_instant writes what is wanted of one captured instant, and tells whether anything was sent.
+// write_instant writes the wanted frames of one instant, and returns whether any was sent.
 static bool write_instant(uint32_t number, uint8_t *data) {
   bool sent = false;
   for (uint32_t tile = 0; tile < TILES; tile++) {
@@ -107,7 +107,7 @@ static void tell_text(const char *what, int32_t (*get)(volsfu_session, char *, s
   free(text);
 }
 
-// obey does what one line says: quality PARTICIPANT PUBLICATION TILE QUALITY, look X, stand X, limits MOST LEAST, statistics, or room.
+// obey executes one line: quality PARTICIPANT PUBLICATION TILE QUALITY, look X, stand X, limits MOST LEAST, statistics, or room.
 static void obey(const char *line) {
   char participant[64], publication[64];
   volsfu_choice choice = {participant, publication, 0, 0, 0};
@@ -164,7 +164,7 @@ int main(int argc, char **argv) {
   config.room = argv[2];
   config.identity = argv[3];
   config.flags = VOLSFU_RECEIVE;
-  config.min_uplink = 1000000000;  // it is this host: a busy one is not to be taken for a narrow link
+  config.min_uplink = 1000000000;  // the link is this host: high load must not be mistaken for a narrow link
   int32_t status = volsfu_connect(&config, &session);
   if (status != VOLSFU_OK) fail("connect", status);
   publish();

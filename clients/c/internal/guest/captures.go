@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// captures remember when the latest instants were captured: all frames of one number have one capture time, whatever the program says of each, or
-// receivers could not tell how late they are, nor the session how many there are per second.
+// captures stores the capture times of the latest instants. All frames of one number have one
+// capture time, even if the program passes different ones. Otherwise receivers could not compute
+// the delay, nor the session the number of instants per second.
 type captures struct {
 	mu     sync.Mutex
 	latest [16]instant
@@ -15,13 +16,14 @@ type captures struct {
 type instant struct {
 	number uint32
 	at     time.Time
-	// sent says that a frame of it was taken: until then another instant may get the number.
+	// sent is true if a frame of the instant was accepted: until then, another instant may use the
+	// number.
 	sent bool
 }
 
 func (c *captures) place(number uint32) *instant { return &c.latest[number%uint32(len(c.latest))] }
 
-// of is the capture time of an instant: the one that is told, if nothing is known of the instant.
+// of returns the capture time of an instant: the given one if the instant is new.
 func (c *captures) of(number uint32, told time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,7 +34,8 @@ func (c *captures) of(number uint32, told time.Time) time.Time {
 	return known.at
 }
 
-// settle says whether a frame of an instant was taken. An instant of which none was is forgotten: the program tries again with a later one.
+// settle records whether a frame of an instant was accepted. An instant without accepted frames is
+// removed: the program tries again with a later one.
 func (c *captures) settle(number uint32, at time.Time, sent bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 
 var begin = time.Unix(1_700_000_000, 0)
 
-// All frames of one instant have one capture time, also where tiles of two instants are written at the same time, and where numbers wrap around.
+// TestOneCaptureTime checks that all frames of one instant have one capture time, also if tiles of
+// two instants are written at the same time, and if numbers wrap around.
 func TestOneCaptureTime(t *testing.T) {
 	const interval = 33 * time.Millisecond
 	var c captures
@@ -29,7 +30,7 @@ func TestOneCaptureTime(t *testing.T) {
 	}
 }
 
-// A number of which nothing was sent is free for a later instant.
+// TestUnsentInstants checks that a number without sent frames is available for a later instant.
 func TestUnsentInstants(t *testing.T) {
 	later, latest := begin.Add(time.Second), begin.Add(2*time.Second)
 	var c captures
@@ -42,7 +43,7 @@ func TestUnsentInstants(t *testing.T) {
 	if got := c.of(7, latest); !got.Equal(later) {
 		t.Errorf("after one tile was sent and one was not: %v, expected %v", got, later)
 	}
-	// One that was sent puts back what another has forgotten meanwhile.
+	// A sent frame restores an instant that was removed meanwhile.
 	c.of(8, begin)
 	c.settle(8, begin, false)
 	c.settle(8, begin, true)

@@ -9,10 +9,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Kind says what happened.
+// Kind is the kind of an event.
 type Kind int
 
-// The kinds, one for each type of client.Event that concerns a program without codecs of its own.
+// These are the kinds, one for each type of client.Event that concerns a program without codecs of
+// its own.
 const (
 	Connected Kind = iota + 1
 	Interrupted
@@ -32,7 +33,8 @@ const (
 // Kinds is the number of kinds.
 const Kinds = int(Bandwidth)
 
-// Event is a client.Event of any kind in one flat struct. What a kind does not fill in is empty, 0, or -1 for Tile, Quality and Description.
+// Event is a client.Event of any kind in one flat struct. Unused fields are empty, 0, or -1 for
+// Tile, Quality and Description.
 type Event struct {
 	Kind                        Kind
 	Participant, Publication    string
@@ -45,7 +47,7 @@ type Event struct {
 	Pose                        client.Pose
 }
 
-// flat turns an event of the session into a flat one.
+// flat converts an event of the session to a flat one.
 func flat(event client.Event) Event {
 	e := Event{Tile: -1, Quality: volumetric.QualityOff, Description: volumetric.QualityOff}
 	switch from := event.(type) {
@@ -79,7 +81,7 @@ func flat(event client.Event) Event {
 	return e
 }
 
-// room fills in what others do.
+// room sets the fields of events about other participants.
 func (e *Event) room(event client.Event) {
 	switch from := event.(type) {
 	case client.ParticipantJoined:
@@ -111,7 +113,8 @@ func (e *Event) name(ref volumetric.PublicationRef) {
 	e.Participant, e.Publication = ref.Participant, ref.Publication
 }
 
-// detail adds what does not fit into a struct of C. All of it came out of JSON, so it goes back into it.
+// detail adds data that does not fit into a C struct. All of it was decoded from JSON, so it can be
+// encoded again.
 func (e *Event) detail(value any) {
 	if text, err := json.Marshal(value); err == nil {
 		e.JSON = text

@@ -23,34 +23,73 @@ func TestFlat(t *testing.T) {
 		json  string
 	}{
 		{client.Connected{}, Event{Kind: Connected, Tile: -1, Quality: off, Description: off}, ""},
-		{client.Interrupted{Err: errors.New("broken")}, Event{Kind: Interrupted, Text: "broken", Tile: -1, Quality: off, Description: off}, ""},
+		{
+			client.Interrupted{Err: errors.New("broken")},
+			Event{Kind: Interrupted, Text: "broken", Tile: -1, Quality: off, Description: off},
+			"",
+		},
 		{client.Resumed{}, Event{Kind: Resumed, Tile: -1, Quality: off, Description: off}, ""},
 		{
 			client.Closing{Code: signal.CodeDraining, Message: "tonight", Grace: time.Second},
-			Event{Kind: Closing, Text: "draining: tonight", Delay: time.Second, Tile: -1, Quality: off, Description: off}, "",
+			Event{
+				Kind:        Closing,
+				Text:        "draining: tonight",
+				Delay:       time.Second,
+				Tile:        -1,
+				Quality:     off,
+				Description: off,
+			}, "",
 		},
 		{
 			client.ParticipantJoined{Participant: signal.Participant{Identity: "alice"}},
-			Event{Kind: ParticipantJoined, Participant: "alice", Tile: -1, Quality: off, Description: off}, `{"identity":"alice","publications":[]}`,
+			Event{
+				Kind:        ParticipantJoined,
+				Participant: "alice",
+				Tile:        -1,
+				Quality:     off,
+				Description: off,
+			}, `{"identity":"alice","publications":[]}`,
 		},
 		{
 			client.ParticipantLeft{Identity: "alice", Reason: "left"},
-			Event{Kind: ParticipantLeft, Participant: "alice", Text: "left", Tile: -1, Quality: off, Description: off}, "",
+			Event{
+				Kind:        ParticipantLeft,
+				Participant: "alice",
+				Text:        "left",
+				Tile:        -1,
+				Quality:     off,
+				Description: off,
+			}, "",
 		},
 		{
 			client.Published{Participant: "alice", Publication: object(1, 1)},
-			Event{Kind: Published, Participant: "alice", Publication: "object", Tile: -1, Quality: off, Description: off},
+			Event{
+				Kind:        Published,
+				Participant: "alice",
+				Publication: "object",
+				Tile:        -1,
+				Quality:     off,
+				Description: off,
+			},
 			`{"name":"object","kind":"video","mode":"alternatives","codec":{"mime_type":"video/volumetric","clock_rate":90000},"frame_rate":30,` +
 				`"tiles":[{"box":{"min":[0,0,0],"max":[0,0,0]}}],"qualities":[{}]}`,
 		},
 		{
 			client.Unpublished{Publication: ref},
-			Event{Kind: Unpublished, Participant: "alice", Publication: "object", Tile: -1, Quality: off, Description: off}, "",
+			Event{
+				Kind:        Unpublished,
+				Participant: "alice",
+				Publication: "object",
+				Tile:        -1,
+				Quality:     off,
+				Description: off,
+			}, "",
 		},
 		{
 			client.Sending{Track: track, Quality: 1, Reason: signal.ReasonChoice, Delay: time.Millisecond},
 			Event{
-				Kind: Sending, Participant: "alice", Publication: "object", Tile: 3, Quality: 1, Description: 2, Text: "choice", Delay: time.Millisecond,
+				Kind: Sending, Participant: "alice", Publication: "object", Tile: 3, Quality: 1, Description: 2,
+				Text: "choice", Delay: time.Millisecond,
 			}, "",
 		},
 		{
@@ -60,11 +99,25 @@ func TestFlat(t *testing.T) {
 		},
 		{
 			client.Uplink{Estimate: 9, GaveUp: []signal.OwnTrack{{Publication: "object", Tile: 1, Quality: 2}}},
-			Event{Kind: Uplink, Estimate: 9, Tile: -1, Quality: off, Description: off}, `{"gave_up":[{"publication":"object","tile":1,"quality":2}]}`,
+			Event{
+				Kind:        Uplink,
+				Estimate:    9,
+				Tile:        -1,
+				Quality:     off,
+				Description: off,
+			}, `{"gave_up":[{"publication":"object","tile":1,"quality":2}]}`,
 		},
 		{
 			client.PoseChanged{Publication: ref, Pose: pose},
-			Event{Kind: PoseChanged, Participant: "alice", Publication: "object", Pose: pose, Tile: -1, Quality: off, Description: off},
+			Event{
+				Kind:        PoseChanged,
+				Participant: "alice",
+				Publication: "object",
+				Pose:        pose,
+				Tile:        -1,
+				Quality:     off,
+				Description: off,
+			},
 			`{"boxes":[{"min":[0,0,0],"max":[0,0,0]}]}`,
 		},
 		{

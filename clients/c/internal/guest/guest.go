@@ -15,23 +15,25 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Errors beside those of pkg/client, pkg/signal and the queue. They are wrapped with what was acted on.
+// These are errors in addition to those of pkg/client, pkg/signal and the queue. They are wrapped
+// with the object of the action.
 var (
-	// ErrArgument says that a value is none that the server would take.
+	// ErrArgument reports a value that the server would reject.
 	ErrArgument = errors.New("invalid argument")
-	// ErrOrder says that a frame's number is not above the last one of its tile and quality.
+	// ErrOrder reports that a frame's number is not above the last one of its tile and quality.
 	ErrOrder = errors.New("frame is out of order")
-	// ErrTooLarge says that a frame has more bytes than can be sent.
+	// ErrTooLarge reports that a frame exceeds the maximum size.
 	ErrTooLarge = errors.New("frame is too large")
-	// ErrTooMuchHeld says that the program holds as much as may wait.
-	ErrTooMuchHeld = errors.New("too much is held")
-	// ErrTimeout says that the server did not answer in time.
+	// ErrTooMuchHeld reports that the program holds the maximum amount of data.
+	ErrTooMuchHeld = errors.New("the program holds too much")
+	// ErrTimeout reports that the server did not answer in time.
 	ErrTimeout = errors.New("the server did not answer in time")
-	// ErrUnreachable says that there is no server at the address.
-	ErrUnreachable = errors.New("no server can be reached")
+	// ErrUnreachable reports that there is no server at the address.
+	ErrUnreachable = errors.New("no server is reachable")
 )
 
-// Defaults, and how many events wait: a room of 100 participants makes so many when it empties and fills, with four publications each.
+// These are defaults, and the number of waiting events: about as many arise when a room of 100
+// participants with four publications each becomes empty and full again.
 const (
 	defaultFrames  = 256
 	defaultBytes   = 64 << 20
@@ -39,12 +41,12 @@ const (
 	eventLimit     = 1024
 )
 
-// Config is that of the session and the bounds of what waits.
+// Config is the configuration of the session and the limits of waiting data.
 type Config struct {
 	client.Config
-	// Frames bounds what waits and what is held; zeros are 256 frames and 64 MiB.
+	// Frames limits waiting and held frames; zeros mean 256 frames and 64 MiB.
 	Frames queue.Limits
-	// Timeout is how long the server may take to answer; 0 is 10 s.
+	// Timeout is the time limit for replies of the server; 0 means 10 s.
 	Timeout time.Duration
 }
 
@@ -54,15 +56,16 @@ type Guest struct {
 	timeout time.Duration
 	frames  *store[client.Frame]
 	events  *store[client.Event]
-	// pumps counts the goroutines that empty the session's channels.
+	// pumps counts the goroutines that read the session's channels.
 	pumps sync.WaitGroup
-	// defect is why the guest has ended, if one of them panicked.
+	// defect is the reason why the guest ended, if one of them panicked.
 	defect atomic.Pointer[error]
-	// ignored are packets of codecs that are not handed out, written frames that the session took.
+	// ignored counts packets of codecs that are not passed on, written counts frames accepted by
+	// the session.
 	ignored, written atomic.Uint64
 }
 
-// Enter joins a room, and returns once the server has taken the participant in.
+// Enter joins a room. It returns once the server has accepted the participant.
 func Enter(config Config) (*Guest, error) {
 	if config.Frames.Things == 0 {
 		config.Frames.Things = defaultFrames
@@ -91,7 +94,8 @@ func Enter(config Config) (*Guest, error) {
 	return g, nil
 }
 
-// pump starts a goroutine that empties a channel of the session. If it panics, the session ends, and not the program.
+// pump starts a goroutine that reads a channel of the session. If it panics, only the session ends,
+// not the program.
 func (g *Guest) pump(empty func()) {
 	g.pumps.Go(func() {
 		defer func() {
@@ -105,7 +109,7 @@ func (g *Guest) pump(empty func()) {
 	})
 }
 
-// refusal says why nobody came in.
+// refusal returns the reason of a failed join.
 func refusal(err error) error {
 	var refused *signal.Error
 	switch {
@@ -129,7 +133,7 @@ func (g *Guest) takeEvents() {
 	defer g.events.queue.End()
 	for event := range g.session.Events() {
 		if _, ok := event.(client.KeyFrameWanted); ok {
-			continue // Only frames that decode by themselves are published here.
+			continue // Only independently decodable frames are published here.
 		}
 		g.events.queue.Push(event, 0)
 	}
@@ -141,13 +145,13 @@ func (g *Guest) takePackets() {
 	}
 }
 
-// Close leaves the room. It returns when the session and all that waits for it have ended.
+// Close leaves the room. It returns when the session and all its goroutines have ended.
 func (g *Guest) Close() {
 	_ = g.session.Close()
 	g.pumps.Wait()
 }
 
-// ended is why nothing more comes.
+// ended returns the reason why nothing more arrives.
 func (g *Guest) ended() error {
 	if defect := g.defect.Load(); defect != nil {
 		return *defect
@@ -165,7 +169,7 @@ func (g *Guest) ended() error {
 	return fmt.Errorf("%w: %w", client.ErrLost, err)
 }
 
-// ask makes a request of the server, within the guest's timeout.
+// ask sends a request to the server within the guest's timeout.
 func (g *Guest) ask(what string, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
 	defer cancel()
@@ -182,7 +186,7 @@ func (g *Guest) ask(what string, request func(context.Context) error) error {
 	return nil
 }
 
-// check holds a message against the server's rules before it is sent.
+// check validates a message by the server's rules before it is sent.
 func check(m signal.Request) error {
 	if err := m.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrArgument, err)
@@ -190,7 +194,7 @@ func check(m signal.Request) error {
 	return nil
 }
 
-// SetQuality states what this participant wants to be sent, and returns when the server has taken it.
+// SetQuality sends this participant's choices, and returns when the server has accepted them.
 func (g *Guest) SetQuality(choices []signal.Choice) error {
 	if err := check(&signal.SetQuality{Choices: choices}); err != nil {
 		return err
@@ -198,7 +202,7 @@ func (g *Guest) SetQuality(choices []signal.Choice) error {
 	return g.ask("set quality", func(ctx context.Context) error { return g.session.SetQuality(ctx, choices...) })
 }
 
-// SetLimits bounds what this participant is sent, and returns when the server has taken it.
+// SetLimits limits the bit rate for this participant, and returns when the server has accepted it.
 func (g *Guest) SetLimits(most, least volumetric.Bitrate) error {
 	if err := check(&signal.SetLimits{BitrateLimits: signal.BitrateLimits{Max: most, Min: least}}); err != nil {
 		return err
@@ -206,7 +210,7 @@ func (g *Guest) SetLimits(most, least volumetric.Bitrate) error {
 	return g.ask("set limits", func(ctx context.Context) error { return g.session.SetLimits(ctx, most, least) })
 }
 
-// SetViewpoint tells the server where the program looks from.
+// SetViewpoint sends the program's viewpoint to the server.
 func (g *Guest) SetViewpoint(v client.Viewpoint) error {
 	if err := check(sight(v)); err != nil {
 		return err
@@ -218,5 +222,5 @@ func (g *Guest) SetViewpoint(v client.Viewpoint) error {
 	return nil
 }
 
-// ServerTime turns a time of this host into the server's clock.
+// ServerTime converts a time of this host to the server's clock.
 func (g *Guest) ServerTime(t time.Time) time.Time { return g.session.ServerTime(t) }

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// generous is longer than anything here takes.
+// generous is a time limit beyond any duration here.
 const generous = 30 * time.Second
 
 // open starts a server that ends with the test.
@@ -39,7 +39,12 @@ func open(t *testing.T) *testbed.Conference {
 
 func enter(t *testing.T, c *testbed.Conference, identity string, limits queue.Limits) *Guest {
 	t.Helper()
-	g, err := Enter(Config{Config: client.Config{URL: c.Server.URL(), Room: "room", Identity: identity, Receive: true}, Frames: limits})
+	g, err := Enter(
+		Config{
+			Config: client.Config{URL: c.Server.URL(), Room: "room", Identity: identity, Receive: true},
+			Frames: limits,
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +60,8 @@ func object(tiles, qualities int) volumetric.Publication {
 	}
 }
 
-// publish writes frames of the object at 50 frames per second until the test ends, each with its number as its data.
+// publish writes frames of the object at 50 frames per second until the test ends, each with its
+// number as its data.
 func publish(t *testing.T, g *Guest) *Publisher {
 	t.Helper()
 	p, err := g.Publish(object(1, 1))
@@ -68,7 +74,15 @@ func publish(t *testing.T, g *Guest) *Publisher {
 		ticker := time.NewTicker(20 * time.Millisecond)
 		defer ticker.Stop()
 		for number := uint32(0); ; {
-			err := p.Write(0, 0, client.OutgoingFrame{Number: number, Capture: time.Now(), Data: bytes.Repeat([]byte{byte(number)}, 3000)})
+			err := p.Write(
+				0,
+				0,
+				client.OutgoingFrame{
+					Number:  number,
+					Capture: time.Now(),
+					Data:    bytes.Repeat([]byte{byte(number)}, 3000),
+				},
+			)
 			switch {
 			case err == nil:
 				number++
@@ -108,7 +122,7 @@ func TestFramesAndBounds(t *testing.T) {
 	if _, err := bob.NextFrame(generous); !errors.Is(err, ErrTooMuchHeld) {
 		t.Errorf("a fifth frame: %v, expected %v", err, ErrTooMuchHeld)
 	}
-	// Nobody takes any for a while: the oldest make room.
+	// No frame is read for a while: the oldest are dropped.
 	deadline := time.Now().Add(generous)
 	for bob.Totals().FramesDropped < 3 {
 		if time.Now().After(deadline) {
@@ -122,13 +136,14 @@ func TestFramesAndBounds(t *testing.T) {
 		t.Errorf("frame %d, %v, expected one of at least %d", frame.Number, err, newest+4)
 	}
 	totals := bob.Totals()
-	if totals.FramesTaken != 5 || totals.FramesHeld != 4 || totals.FramesComplete != totals.FramesTaken+totals.FramesQueued+totals.FramesDropped {
+	if totals.FramesTaken != 5 || totals.FramesHeld != 4 ||
+		totals.FramesComplete != totals.FramesTaken+totals.FramesQueued+totals.FramesDropped {
 		t.Errorf("%+v: expected 5 frames taken, 4 held, and a sum that is right", totals)
 	}
 }
 
-// TestAPanicEndsOneGuest has a goroutine panic that empties a channel of the session. Who waits learns why, and another
-// guest goes on.
+// TestAPanicEndsOneGuest causes a panic in a goroutine that reads a channel of the session. Waiting
+// calls receive the reason, and another guest continues.
 func TestAPanicEndsOneGuest(t *testing.T) {
 	c := open(t)
 	alice := enter(t, c, "alice", queue.Limits{})
@@ -156,7 +171,7 @@ func TestAPanicEndsOneGuest(t *testing.T) {
 	}
 }
 
-// brokenConn is a socket that cannot be read once it is broken.
+// brokenConn is a socket with failing reads after it was broken.
 type brokenConn struct {
 	net.PacketConn
 	broken atomic.Bool
@@ -170,8 +185,8 @@ func (c *brokenConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	return n, from, err
 }
 
-// TestAPanicOfASessionIsNoLoss has a goroutine of the session itself panic. Who waits does not learn that the session is
-// lost, after which programs connect again.
+// TestAPanicOfASessionIsNoLoss causes a panic in a goroutine of the session itself. Waiting calls
+// must not receive a loss of the session, after which programs would reconnect.
 func TestAPanicOfASessionIsNoLoss(t *testing.T) {
 	c := open(t)
 	socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
@@ -179,7 +194,9 @@ func TestAPanicOfASessionIsNoLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn := &brokenConn{PacketConn: socket}
-	g, err := Enter(Config{Config: client.Config{URL: c.Server.URL(), Room: "room", Identity: "alice", PacketConn: conn}})
+	g, err := Enter(
+		Config{Config: client.Config{URL: c.Server.URL(), Room: "room", Identity: "alice", PacketConn: conn}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,10 +227,13 @@ func TestStatisticsAndRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := volumetric.TrackRef{
-		TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: "object"}},
+		TileRef: volumetric.TileRef{
+			PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: "object"},
+		},
 		Quality: volumetric.QualityOff,
 	}
-	if len(read.Tiles) != 1 || read.Tiles[0].TrackRef != want || read.Tiles[0].Packets == 0 || read.Totals.Packets < read.Tiles[0].Packets {
+	if len(read.Tiles) != 1 || read.Tiles[0].TrackRef != want || read.Tiles[0].Packets == 0 ||
+		read.Totals.Packets < read.Tiles[0].Packets {
 		t.Errorf("%s: expected the packets of %v", text, want)
 	}
 	if written := alice.Totals().FramesWritten; written == 0 {
@@ -227,7 +247,8 @@ func TestStatisticsAndRoom(t *testing.T) {
 	if err := json.Unmarshal(text, &there); err != nil {
 		t.Fatal(err)
 	}
-	if there.Room != "room" || there.Identity != "bob" || len(there.Participants) != 1 || len(there.Participants[0].Publications) != 1 {
+	if there.Room != "room" || there.Identity != "bob" || len(there.Participants) != 1 ||
+		len(there.Participants[0].Publications) != 1 {
 		t.Errorf("%s: expected alice and her object", text)
 	}
 }
@@ -243,7 +264,8 @@ func TestOrder(t *testing.T) {
 		return p.Write(tile, quality, client.OutgoingFrame{Number: number, Capture: time.Now()})
 	}
 	deadline := time.Now().Add(generous)
-	for err = write(0, 0, 1<<32-1); errors.Is(err, client.ErrNotConnected) && time.Now().Before(deadline); err = write(0, 0, 1<<32-1) {
+	for err = write(0, 0, 1<<32-1); errors.Is(err, client.ErrNotConnected) &&
+		time.Now().Before(deadline); err = write(0, 0, 1<<32-1) {
 		time.Sleep(time.Millisecond)
 	}
 	for i, step := range []struct {
@@ -254,7 +276,7 @@ func TestOrder(t *testing.T) {
 	}{
 		{0, 0, 1<<32 - 1, ErrOrder},
 		{0, 0, 1<<32 - 2, ErrOrder},
-		{0, 1, 7, nil}, // each track has an order of its own
+		{0, 1, 7, nil}, // each track has its own order
 		{1, 1, 5, nil},
 		{0, 0, 2, nil}, // numbers wrap around
 		{0, 0, 2, ErrOrder},
@@ -267,12 +289,19 @@ func TestOrder(t *testing.T) {
 			t.Errorf("step %d: %v, expected %v", i, err, step.want)
 		}
 	}
-	if err := p.Write(0, 0, client.OutgoingFrame{Number: 9, Capture: time.Now(), Data: make([]byte, MaxFrameBytes+1)}); !errors.Is(err, ErrTooLarge) {
+	if err := p.Write(
+		0,
+		0,
+		client.OutgoingFrame{Number: 9, Capture: time.Now(), Data: make([]byte, MaxFrameBytes+1)},
+	); !errors.Is(
+		err,
+		ErrTooLarge,
+	) {
 		t.Errorf("a byte too many: %v, expected %v", err, ErrTooLarge)
 	}
 }
 
-// VR2Gather's header is the library's to write and to read.
+// TestVR2Gather checks that the library writes and reads VR2Gather's header.
 func TestVR2Gather(t *testing.T) {
 	c := open(t)
 	alice, bob := enter(t, c, "alice", queue.Limits{}), enter(t, c, "bob", queue.Limits{})
@@ -297,11 +326,23 @@ func TestVR2Gather(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if frame.Codec != want.Codec || !bytes.Equal(frame.Data, want.Data) || frame.Capture.UnixMilli() != begin.UnixMilli() {
-			t.Errorf("%s, %q of %v, expected %s, %q of %v", frame.Codec, frame.Data, frame.Capture, want.Codec, want.Data, begin)
+		if frame.Codec != want.Codec || !bytes.Equal(frame.Data, want.Data) ||
+			frame.Capture.UnixMilli() != begin.UnixMilli() {
+			t.Errorf(
+				"%s, %q of %v, expected %s, %q of %v",
+				frame.Codec,
+				frame.Data,
+				frame.Capture,
+				want.Codec,
+				want.Data,
+				begin,
+			)
 		}
 		if !bytes.HasPrefix(frame.Whole, []byte("0iwc")) {
-			t.Errorf("on the wire the frame begins with %q, expected VR2Gather's header", frame.Whole[:min(4, len(frame.Whole))])
+			t.Errorf(
+				"on the wire the frame begins with %q, expected VR2Gather's header",
+				frame.Whole[:min(4, len(frame.Whole))],
+			)
 		}
 		return
 	}
@@ -315,7 +356,12 @@ func TestRefusals(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Code != signal.CodeIdentityTaken {
 		t.Errorf("a second alice: %v, expected %s", err, signal.CodeIdentityTaken)
 	}
-	if _, err := Enter(Config{Config: client.Config{URL: "ws://127.0.0.1:1", Room: "room", Identity: "bob"}}); !errors.Is(err, ErrUnreachable) {
+	if _, err := Enter(
+		Config{Config: client.Config{URL: "ws://127.0.0.1:1", Room: "room", Identity: "bob"}},
+	); !errors.Is(
+		err,
+		ErrUnreachable,
+	) {
 		t.Errorf("nobody there: %v, expected %v", err, ErrUnreachable)
 	}
 	if _, err := Enter(Config{Config: client.Config{URL: "example.org"}}); !errors.Is(err, client.ErrConfig) {
@@ -345,7 +391,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Whoever waits while the session ends learns why.
+// TestTheEnd checks that calls that wait at the end of the session receive the reason.
 func TestTheEnd(t *testing.T) {
 	c := open(t)
 	alice := enter(t, c, "alice", queue.Limits{})
@@ -390,7 +436,7 @@ func TestTheEnd(t *testing.T) {
 	}
 }
 
-// A server that stops ends the session, and says so.
+// TestTheServerStops checks that the end of the server ends the session with that reason.
 func TestTheServerStops(t *testing.T) {
 	c := open(t)
 	alice := enter(t, c, "alice", queue.Limits{})

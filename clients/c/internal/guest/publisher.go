@@ -15,10 +15,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// MaxFrameBytes is what fits into the fragments of one frame. Servers take less, 16 MiB unless they are told otherwise.
+// MaxFrameBytes is the maximum that fits into the fragments of one frame. Servers accept less, by
+// default 16 MiB.
 const MaxFrameBytes = math.MaxUint16*payload.FragmentSize - payload.PrefixSize
 
-// Publisher sends the frames of one publication, in their order.
+// Publisher sends the frames of one publication in their order.
 type Publisher struct {
 	guest     *Guest
 	publisher *client.Publisher
@@ -34,7 +35,7 @@ type turn struct {
 	last  uint32
 }
 
-// Publish announces a publication, and returns when the server has taken it.
+// Publish announces a publication, and returns when the server has accepted it.
 func (g *Guest) Publish(publication volumetric.Publication) (*Publisher, error) {
 	if err := check(&signal.Publish{Publication: publication}); err != nil {
 		return nil, err
@@ -50,17 +51,17 @@ func (g *Guest) Publish(publication volumetric.Publication) (*Publisher, error) 
 	return p, nil
 }
 
-// Guest is who publishes.
+// Guest returns the guest of the publisher.
 func (p *Publisher) Guest() *Guest { return p.guest }
 
-// Unpublish ends the publication, and returns when the server has taken note.
+// Unpublish ends the publication, and returns when the server has confirmed it.
 func (p *Publisher) Unpublish() error {
 	name := p.publisher.Publication().Name
 	unpublish := func(ctx context.Context) error { return p.guest.session.Unpublish(ctx, name) }
 	return p.guest.ask(fmt.Sprintf("unpublish %q", name), unpublish)
 }
 
-// track finds a track's place.
+// track returns the index of a track.
 func (p *Publisher) track(tile int, quality volumetric.Quality) (int, error) {
 	publication := p.publisher.Publication()
 	if tile < 0 || tile >= len(publication.Tiles) || quality < 0 || quality > publication.Highest() {
@@ -70,8 +71,9 @@ func (p *Publisher) track(tile int, quality volumetric.Quality) (int, error) {
 	return tile*len(publication.Qualities) + int(quality), nil
 }
 
-// Write sends a frame. The first frame of a number says when all of them were captured, now where it does not say. A number that is not above the
-// last one written on the track is refused with ErrOrder; a frame that was not sent may be written again.
+// Write sends a frame. The first frame of a number sets the capture time of all of them; without
+// one, it is now. A number that is not above the last one of the track is rejected with ErrOrder; a
+// frame that was not sent may be written again.
 func (p *Publisher) Write(tile int, quality volumetric.Quality, frame client.OutgoingFrame) error {
 	track, err := p.track(tile, quality)
 	if err != nil {
@@ -84,7 +86,15 @@ func (p *Publisher) Write(tile int, quality volumetric.Quality, frame client.Out
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.begun && int32(frame.Number-t.last) <= 0 {
-		return fmt.Errorf("%w: %q tile %d quality %d: number %d after %d", ErrOrder, p.publisher.Publication().Name, tile, quality, frame.Number, t.last)
+		return fmt.Errorf(
+			"%w: %q tile %d quality %d: number %d after %d",
+			ErrOrder,
+			p.publisher.Publication().Name,
+			tile,
+			quality,
+			frame.Number,
+			t.last,
+		)
 	}
 	if p.guest.session.Err() != nil {
 		return p.guest.ended()
@@ -99,7 +109,7 @@ func (p *Publisher) Write(tile int, quality volumetric.Quality, frame client.Out
 		header := vr2gather.NewFrameHeader(frame.Codec, len(frame.Data), p.guest.session.ServerTime(frame.Capture))
 		frame.Data = append(header.Append(make([]byte, 0, vr2gather.FrameHeaderSize+len(frame.Data))), frame.Data...)
 	}
-	// One that nobody takes is written, and uses up its number, as the session's counts say.
+	// A frame without a receiver counts as written and uses its number, as in the session's counts.
 	_, err = p.publisher.WriteFrame(tile, quality, frame)
 	switch {
 	case errors.Is(err, payload.ErrFrame):
@@ -112,7 +122,7 @@ func (p *Publisher) Write(tile int, quality volumetric.Quality, frame client.Out
 	return nil
 }
 
-// Wanted tells whether a tile is to be encoded at a quality.
+// Wanted reports whether a tile should be encoded at a quality.
 func (p *Publisher) Wanted(tile int, quality volumetric.Quality) (bool, error) {
 	if _, err := p.track(tile, quality); err != nil {
 		return false, err
@@ -120,11 +130,17 @@ func (p *Publisher) Wanted(tile int, quality volumetric.Quality) (bool, error) {
 	return p.publisher.Wanted(tile, quality), nil
 }
 
-// SetPose tells the others where the object stands.
+// SetPose sends the pose of the object to the other participants.
 func (p *Publisher) SetPose(pose client.Pose) error {
 	publication := p.publisher.Publication()
 	if n := len(pose.Boxes); n != 0 && n != len(publication.Tiles) {
-		return fmt.Errorf("%w: %q has %d boxes, expected one for each of %d tiles, or none", ErrArgument, publication.Name, n, len(publication.Tiles))
+		return fmt.Errorf(
+			"%w: %q has %d boxes, expected one for each of %d tiles, or none",
+			ErrArgument,
+			publication.Name,
+			n,
+			len(publication.Tiles),
+		)
 	}
 	if err := check(stand(publication.Name, pose)); err != nil {
 		return err

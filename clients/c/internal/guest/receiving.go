@@ -8,8 +8,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// NextFrame waits for a frame, for ever where wait is negative. The frame counts as held until ReleaseFrame. The error is around queue.ErrEmpty,
-// ErrTooMuchHeld, or why the session has ended.
+// NextFrame waits for a frame, without limit if wait is negative. The frame counts as held until
+// ReleaseFrame. The error wraps queue.ErrEmpty, ErrTooMuchHeld, or the reason for the end of the
+// session.
 func (g *Guest) NextFrame(wait time.Duration) (client.Frame, error) {
 	frame, err := g.frames.take(wait, func(f client.Frame) int { return len(f.Data) })
 	if errors.Is(err, queue.ErrEnded) {
@@ -18,10 +19,10 @@ func (g *Guest) NextFrame(wait time.Duration) (client.Frame, error) {
 	return frame, err
 }
 
-// ReleaseFrame says that the program does not hold a frame of so many bytes any more.
+// ReleaseFrame records that the program has released a frame of the given size.
 func (g *Guest) ReleaseFrame(size int) { g.frames.release(size) }
 
-// NextEvent waits for an event, as NextFrame for a frame.
+// NextEvent waits for an event, as NextFrame does for a frame.
 func (g *Guest) NextEvent(wait time.Duration) (Event, error) {
 	event, err := g.events.take(wait, func(client.Event) int { return 0 })
 	switch {
@@ -33,5 +34,5 @@ func (g *Guest) NextEvent(wait time.Duration) (Event, error) {
 	return flat(event), nil
 }
 
-// ReleaseEvent says that the program does not hold an event any more.
+// ReleaseEvent records that the program has released an event.
 func (g *Guest) ReleaseEvent() { g.events.release(0) }

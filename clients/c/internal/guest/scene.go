@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// sight is a viewpoint as the session will send it, to be held against the server's rules.
+// sight converts a viewpoint to the session's form, for validation by the server's rules.
 func sight(v client.Viewpoint) *signal.Viewpoint {
 	return &signal.Viewpoint{
 		Position:    v.Position,
@@ -18,7 +18,7 @@ func sight(v client.Viewpoint) *signal.Viewpoint {
 	}
 }
 
-// stand is a pose as the session will send it.
+// stand converts a pose to the session's form.
 func stand(publication string, pose client.Pose) *signal.Pose {
 	return &signal.Pose{
 		Publication: publication,

@@ -8,7 +8,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Totals are the counts of a session, of frames of one tile at one quality each. volsfu.h explains them.
+// Totals are the counts of a session, of frames of one tile at one quality each. volsfu.h explains
+// them.
 type Totals struct {
 	FramesComplete        uint64 `json:"frames_complete"`
 	FramesQueued          uint64 `json:"frames_queued"`
@@ -35,7 +36,7 @@ type Totals struct {
 	EventsDropped uint64 `json:"events_dropped"`
 }
 
-// Totals gives the counts.
+// Totals returns the counts.
 func (g *Guest) Totals() Totals { return g.totals(g.session.Stats(), g.session.Uplink()) }
 
 func (g *Guest) totals(tiles []client.TileStats, uplink client.UplinkStats) Totals {
@@ -57,7 +58,7 @@ func (g *Guest) totals(tiles []client.TileStats, uplink client.UplinkStats) Tota
 		EventsDropped:  g.events.queue.Counts().Dropped,
 	}
 	for _, tile := range tiles {
-		// Those that the session dropped never came to the queue.
+		// Frames dropped by the session never reached the queue.
 		t.FramesComplete += uint64(tile.Overflowed)
 		t.FramesDropped += uint64(tile.Overflowed)
 		t.FramesUndecodable += uint64(tile.Undecodable)
@@ -71,7 +72,7 @@ func (g *Guest) totals(tiles []client.TileStats, uplink client.UplinkStats) Tota
 	return t
 }
 
-// statistics are the counts in JSON.
+// statistics contains the counts in JSON.
 type statistics struct {
 	Totals Totals            `json:"totals"`
 	Tiles  []tileStatistics  `json:"tiles"`
@@ -89,7 +90,7 @@ type tileStatistics struct {
 	Requests  uint64 `json:"packets_requested"`
 }
 
-// Statistics gives the counts as JSON, with those of each received tile.
+// Statistics returns the counts as JSON, including those of each received tile.
 func (g *Guest) Statistics() ([]byte, error) {
 	tiles, uplink := g.session.Stats(), g.session.Uplink()
 	s := statistics{Totals: g.totals(tiles, uplink), Tiles: []tileStatistics{}, GaveUp: []signal.OwnTrack{}}
@@ -109,14 +110,16 @@ func (g *Guest) Statistics() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// room is who is there, in JSON.
+// room contains the participants in JSON.
 type room struct {
 	Room         string               `json:"room"`
 	Identity     string               `json:"identity"`
 	Participants []signal.Participant `json:"participants"`
 }
 
-// Room says as JSON who is in the room and what they publish.
+// Room returns the participants of the room and their publications as JSON.
 func (g *Guest) Room() ([]byte, error) {
-	return json.Marshal(room{Room: g.session.Room(), Identity: g.session.Identity(), Participants: g.session.Participants()})
+	return json.Marshal(
+		room{Room: g.session.Room(), Identity: g.session.Identity(), Participants: g.session.Participants()},
+	)
 }

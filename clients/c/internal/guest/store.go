@@ -8,7 +8,8 @@ import (
 	"github.com/volsfu/volsfu/clients/c/internal/queue"
 )
 
-// store is what waits for the program and what the program holds, each bounded by the same limits.
+// store contains the waiting data and counts the data held by the program, each with the same
+// limits.
 type store[T any] struct {
 	limits queue.Limits
 	queue  *queue.Queue[T]
@@ -22,8 +23,9 @@ func newStore[T any](limits queue.Limits) *store[T] {
 	return &store[T]{limits: limits, queue: queue.New[T](limits)}
 }
 
-// take hands the oldest thing out, of which size tells the bytes. Whoever waits has a place among what is held, so several that wait hold no more
-// things than the limit; bytes are known only afterwards, so each may take one thing beyond.
+// take returns the oldest item; size computes its bytes. A waiting caller reserves a place among
+// the held items, so that several callers cannot exceed the limit of items. Bytes are known only
+// afterwards, so each caller may exceed their limit by one item.
 func (s *store[T]) take(wait time.Duration, size func(T) int) (T, error) {
 	if err := s.reserve(); err != nil {
 		var none T
@@ -44,13 +46,20 @@ func (s *store[T]) reserve() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held >= s.limits.Things || s.heldBytes > 0 && s.heldBytes >= s.limits.Bytes {
-		return fmt.Errorf("%w: %d of %d, with %d of %d bytes", ErrTooMuchHeld, s.held, s.limits.Things, s.heldBytes, s.limits.Bytes)
+		return fmt.Errorf(
+			"%w: %d of %d, with %d of %d bytes",
+			ErrTooMuchHeld,
+			s.held,
+			s.limits.Things,
+			s.heldBytes,
+			s.limits.Bytes,
+		)
 	}
 	s.held++
 	return nil
 }
 
-// release takes back a thing of so many bytes.
+// release records that an item of the given size is no longer held.
 func (s *store[T]) release(size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

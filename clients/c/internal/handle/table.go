@@ -1,5 +1,6 @@
-// Package handle gives numbers to things that a C program refers to, and finds them by number, so that a number whose thing is gone is recognised
-// instead of followed. A table belongs to nobody: any goroutine may use it.
+// Package handle numbers objects that a C program refers to, and finds them by number. A number of
+// an object that no longer exists is detected instead of dereferenced. Any goroutine may use a
+// table.
 package handle
 
 import (
@@ -8,16 +9,18 @@ import (
 	"sync"
 )
 
-// ErrHandle says that a number stands for nothing, or for nothing any more. It is wrapped with why.
+// ErrHandle reports that a number refers to no object, or to none that still exists. It is wrapped
+// with the cause.
 var ErrHandle = errors.New("no such handle")
 
-// Handle is a number of 64 bits: the upper 8 are the table's, the lower 56 count from 1. No number is given twice, and 0 to nothing.
+// Handle is a number of 64 bits: the upper 8 identify the table, the lower 56 count from 1. No
+// number is used twice, and 0 is never used.
 type Handle uint64
 
-// kindShift is where the table's bits begin.
+// kindShift is the position of the table's bits.
 const kindShift = 56
 
-// Table finds things of one type by number.
+// Table finds objects of one type by number.
 type Table[T any] struct {
 	kind uint8
 	name string
@@ -27,12 +30,13 @@ type Table[T any] struct {
 	things map[Handle]T
 }
 
-// NewTable makes a table. kind is a number above 0 that no other table of the program has, name what its things are called.
+// NewTable makes a table. kind is a number above 0 that is unique among the tables of the program,
+// and name is the name of its objects.
 func NewTable[T any](kind uint8, name string) *Table[T] {
 	return &Table[T]{kind: kind, name: name, things: make(map[Handle]T)}
 }
 
-// Add gives a thing the next number.
+// Add assigns the next number to an object.
 func (t *Table[T]) Add(thing T) Handle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,14 +46,15 @@ func (t *Table[T]) Add(thing T) Handle {
 	return h
 }
 
-// Get finds a thing. The error is around ErrHandle.
+// Get returns an object. The error wraps ErrHandle.
 func (t *Table[T]) Get(h Handle) (T, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.find(h)
 }
 
-// Remove finds a thing and forgets its number. Of several goroutines that remove the same thing, one gets it.
+// Remove returns an object and removes its number. If several goroutines remove the same object,
+// one of them succeeds.
 func (t *Table[T]) Remove(h Handle) (T, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +63,7 @@ func (t *Table[T]) Remove(h Handle) (T, error) {
 	return thing, err
 }
 
-// RemoveAll forgets the numbers of all things that match.
+// RemoveAll removes the numbers of all objects that match.
 func (t *Table[T]) RemoveAll(matches func(T) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,13 +74,13 @@ func (t *Table[T]) RemoveAll(matches func(T) bool) {
 	}
 }
 
-// Holds tells whether a number stands for something.
+// Holds reports whether a number refers to an object.
 func (t *Table[T]) Holds(h Handle) bool {
 	_, err := t.Get(h)
 	return err == nil
 }
 
-// find looks a number up under the lock, and says what is wrong with one that stands for nothing.
+// find returns the object of a number while the lock is held, or an error with the cause.
 func (t *Table[T]) find(h Handle) (T, error) {
 	thing, ok := t.things[h]
 	if ok {
@@ -83,12 +88,12 @@ func (t *Table[T]) find(h Handle) (T, error) {
 	}
 	switch count := uint64(h) & (1<<kindShift - 1); {
 	case h == 0:
-		return thing, fmt.Errorf("%w: 0 is no %s", ErrHandle, t.name)
+		return thing, fmt.Errorf("%w: 0 is not a %s", ErrHandle, t.name)
 	case uint64(h)>>kindShift != uint64(t.kind):
-		return thing, fmt.Errorf("%w: %#x is no %s", ErrHandle, uint64(h), t.name)
+		return thing, fmt.Errorf("%w: %#x is not a %s", ErrHandle, uint64(h), t.name)
 	case count == 0 || count > t.issued:
 		return thing, fmt.Errorf("%w: %#x was never a %s", ErrHandle, uint64(h), t.name)
 	default:
-		return thing, fmt.Errorf("%w: %s %#x is gone", ErrHandle, t.name, uint64(h))
+		return thing, fmt.Errorf("%w: %s %#x no longer exists", ErrHandle, t.name, uint64(h))
 	}
 }

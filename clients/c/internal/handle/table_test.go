@@ -36,12 +36,12 @@ func TestNumbersThatStandForNothing(t *testing.T) {
 		handle Handle
 		want   string
 	}{
-		{0, "0 is no frame"},
-		{session, "is no frame"},
-		{gone, "is gone"},
+		{0, "0 is not a frame"},
+		{session, "is not a frame"},
+		{gone, "no longer exists"},
 		{gone + 1, "was never a frame"},
 		{Handle(2 << kindShift), "was never a frame"},
-		{^Handle(0), "is no frame"},
+		{^Handle(0), "is not a frame"},
 	}
 	for _, test := range tests {
 		for what, look := range map[string]func(Handle) (int, error){"get": frames.Get, "remove": frames.Remove} {

@@ -1,5 +1,5 @@
-// Package queue keeps what has arrived until a C program asks for it: so many things and bytes at most, of which the newest count. A queue belongs to
-// nobody: any goroutine may use it.
+// Package queue stores received items until a C program requests them, within limits of items and
+// bytes. Beyond the limits, the oldest items are dropped. Any goroutine may use a queue.
 package queue
 
 import (
@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// Errors of Pop.
+// These are the errors of Pop.
 var (
-	// ErrEmpty says that nothing came in time, ErrEnded that nothing will.
-	ErrEmpty = errors.New("nothing came in time")
-	ErrEnded = errors.New("nothing more comes")
+	// ErrEmpty reports that no item arrived in time, ErrEnded that none will arrive.
+	ErrEmpty = errors.New("nothing arrived in time")
+	ErrEnded = errors.New("no more data will arrive")
 )
 
-// Limits bound what waits. One thing may wait whatever its size is.
+// Limits are the limits of waiting items. A single item may wait regardless of its size.
 type Limits struct{ Things, Bytes int }
 
-// Counts say what became of the things that were pushed: each has been taken or dropped, or waits.
+// Counts are the results of all pushed items: each was taken or dropped, or is waiting.
 type Counts struct{ Taken, Dropped, Waiting uint64 }
 
 // Queue is first in, first out.
 type Queue[T any] struct {
 	limits Limits
-	// ready holds a token while something may be there; ended is closed at the end.
+	// ready contains a token while there may be an item; ended is closed at the end.
 	ready chan struct{}
 	ended chan struct{}
 
@@ -46,7 +46,7 @@ func New[T any](limits Limits) *Queue[T] {
 	return &Queue[T]{limits: limits, ready: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
-// Push adds a thing of so many bytes. The oldest make room for it.
+// Push adds an item of the given size. If there is no room, it drops the oldest items.
 func (q *Queue[T]) Push(thing T, size int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -59,7 +59,7 @@ func (q *Queue[T]) Push(thing T, size int) {
 	q.wake()
 }
 
-// End says that nothing more comes. What is there can still be taken. It is called once.
+// End marks the end of the input. Waiting items can still be taken. It must be called once.
 func (q *Queue[T]) End() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -67,7 +67,8 @@ func (q *Queue[T]) End() {
 	close(q.ended)
 }
 
-// Pop takes the oldest thing. It waits for one that long, for ever where wait is negative. The error is ErrEmpty or ErrEnded.
+// Pop removes and returns the oldest item. It waits for the given time, without limit if wait is
+// negative. The error is ErrEmpty or ErrEnded.
 func (q *Queue[T]) Pop(wait time.Duration) (T, error) {
 	thing, err := q.take()
 	if wait == 0 || !errors.Is(err, ErrEmpty) {
@@ -92,7 +93,7 @@ func (q *Queue[T]) Pop(wait time.Duration) (T, error) {
 	}
 }
 
-// Counts says what became of what was pushed.
+// Counts returns the results of the pushed items.
 func (q *Queue[T]) Counts() Counts {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -106,7 +107,7 @@ func (q *Queue[T]) take() (T, error) {
 		q.taken++
 		thing := q.shift()
 		if len(q.entries) > 0 {
-			// The token stands for one push at least: what is left is somebody else's.
+			// The token stands for at least one push: the remaining items are for other callers.
 			q.wake()
 		}
 		return thing, nil

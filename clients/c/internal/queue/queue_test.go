@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// generous is longer than anything here takes.
+// generous is a time limit beyond any duration here.
 const generous = 30 * time.Second
 
 func TestOldestMakeRoom(t *testing.T) {
@@ -19,7 +19,7 @@ func TestOldestMakeRoom(t *testing.T) {
 		name   string
 		limits Limits
 		sizes  []int
-		want   []int // the things that are left, by their place among the sizes
+		want   []int // the remaining items, by their index among the sizes
 	}{
 		{"all fit", Limits{3, 100}, []int{10, 20, 30}, []int{0, 1, 2}},
 		{"too many", Limits{2, 100}, []int{1, 1, 1, 1}, []int{2, 3}},
@@ -74,7 +74,8 @@ func TestWhatIsLeftAtTheEnd(t *testing.T) {
 	}
 }
 
-// Many goroutines wait while many things come: each is taken once, and all goroutines learn of the end.
+// TestManyWait has many waiting goroutines and many items: each item is taken once, and all
+// goroutines detect the end.
 func TestManyWait(t *testing.T) {
 	const things, waiting = 2000, 8
 	q := New[int](Limits{things, things})

@@ -113,7 +113,7 @@ namespace Volsfu.Tests
         public static void ArgumentsSayWhatIsSet()
         {
             var settings = new BridgeSettings { Server = "wss://sfu.example.org", Port = 8002, Client = 3, Tiles = 4, Qualities = 2, Room = "my room", Token = "secret" };
-            Check.Equal("bridge --sfu wss://sfu.example.org -p :8002 -c 3 -t 4 -q 2 -l 0 -i -o --room \"my room\"", BridgeSettings.CommandLine(settings.Arguments()), "command line");
+            Check.Equal("--sfu wss://sfu.example.org -p :8002 -c 3 -t 4 -q 2 -l 0 -i -o --room \"my room\"", BridgeSettings.CommandLine(settings.Arguments()), "command line");
             Check.Equal(@"- """" ""a\""b"" ""c\d"" ""e f\\""", BridgeSettings.CommandLine(new[] { "-", "", "a\"b", @"c\d", @"e f\" }), "quoting");
             Check.Refuses(() => new BridgeClient(new BridgeSettings { Port = 65535 }), "a port without a next one");
             Check.Refuses(() => new BridgeClient(new BridgeSettings { Tiles = 0 }), "no tiles");

@@ -1,4 +1,4 @@
-// Publishes what a depth camera sees, until the person stops that: the camera is then given back.
+// Publishes the picture of a depth camera until the user stops: the camera is then released.
 
 import { goOn, open, run, tell, until } from "./visit.mjs";
 

@@ -1,4 +1,5 @@
-// A browser that hands no frames of media lines to scripts: they come over data channels, and everything else is as for everybody.
+// A browser without script access to frames of media lines: they arrive over data channels, and
+// everything else is unchanged.
 
 import { blank, base, goOn, look, open, run, tell, until } from "./visit.mjs";
 
@@ -25,7 +26,7 @@ run(async () => {
   });
   tell("chosen");
   await goOn();
-  // Somebody else comes: without another offer, on channels that are there.
+  // Another participant joins: frames arrive without another offer, on existing channels.
   await until(page, () => [...volsfu.conference.tiles()].some((s) => s.track.participant === "linus" && volsfu.conference.meters.figures(s.mid, performance.timeOrigin + performance.now())?.fps > 0));
   tell("joined by another");
 });

@@ -1,4 +1,4 @@
-// Watches frames of several codecs, and tells what points became of them.
+// Receives frames of several codecs, and reports the decoded points.
 
 import { open, rest, run, tell, until } from "./visit.mjs";
 
@@ -6,7 +6,7 @@ const publishers = Number(rest[0]);
 
 run(async () => {
   const page = await open("/?room=demo&identity=eye", { viewport: { width: 320, height: 240 } });
-  // The first frame of each publisher is kept as it was decoded.
+  // The first frame of each publisher is stored as it was decoded.
   await until(page, () => globalThis.volsfu?.conference);
   await page.evaluate(() => {
     const { events } = volsfu.conference;

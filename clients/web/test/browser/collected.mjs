@@ -1,9 +1,13 @@
-// Joins while the worker collects garbage and the page is busy: between the moment at which the worker gets a line's transformer and the moment at which the page's
-// thread connects the transformer to its line. Chromium itself refers to the transformer weakly in between.
+// Joins while the worker collects garbage and the page is busy, between the time at which the
+// worker gets a line's transformer and the time at which the page's thread connects the transformer
+// to its line. Chromium itself has only a weak reference to the transformer in between.
 
 import { open, run, tell, until } from "./visit.mjs";
 
-/** Has a worker collect all garbage behind each transformer that it gets, and reports whether that is new. In a worker. */
+/**
+ * Collects all garbage in a worker after each new transformer, and reports whether the transformer
+ * is new.
+ */
 function collect() {
   if (self.collecting || typeof self.gc !== "function" || !self.onrtctransform) {
     return false;
@@ -11,7 +15,7 @@ function collect() {
   self.collecting = true;
   const take = self.onrtctransform;
   const later = new MessageChannel();
-  // In a task of its own, no stack refers to the transformer.
+  // In a separate task, no stack refers to the transformer.
   later.port1.onmessage = () => self.gc({ type: "major", execution: "async" });
   self.onrtctransform = (event) => {
     take.call(self, event);
@@ -27,7 +31,8 @@ run(async () => {
     const Workers = globalThis.volsfu.conference.link.workers.constructor;
     return new Workers((report) => globalThis.guest?.report(report));
   });
-  // The viewer's own workers and as many of the guest. These may not have run their script yet.
+  // These are the viewer's own workers and as many of the guest, which may not have run their
+  // script yet.
   const decoding = await page.evaluate((pool) => 2 * pool.workers.length, pool);
   let collecting = 0;
   for (const end = Date.now() + 30_000; collecting < decoding && Date.now() < end; await page.waitForTimeout(100)) {

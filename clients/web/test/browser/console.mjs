@@ -1,4 +1,5 @@
-// Looks at a room as an operator: the figures are right, somebody is removed, the room is closed and the server drained.
+// Uses the console as an operator: the figures are right, a participant is removed, the room is
+// closed and the server drained.
 
 import { artefacts, goOn, open, run, tell } from "./visit.mjs";
 

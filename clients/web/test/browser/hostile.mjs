@@ -1,4 +1,5 @@
-// Decodes the frames that the test gives, each as a line of JSON: it holds one, says so, and decodes it when it is told to go on.
+// Decodes the frames of the test, each as a line of JSON: it stores a frame, reports this, and
+// decodes it on the next command.
 
 import { collector, goOn, open, run, tell, until } from "./visit.mjs";
 

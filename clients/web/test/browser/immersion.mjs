@@ -1,4 +1,5 @@
-// Watches a room in a headset that is not there: a person appears in it, the head moves, a stick moves the wearer on, and the server hears where the eye is.
+// Shows a room in a simulated headset: a person appears, the head moves, a stick moves the wearer,
+// and the server receives the position of the eye.
 
 import { artefacts, blank, base, open, run, tell, until } from "./visit.mjs";
 
@@ -39,7 +40,7 @@ run(async () => {
   await page.evaluate(() => device.position.set(0, 1.6, 0));
   await last(() => Math.abs((globalThis.looks.at(-1)?.position[1] ?? 0) - 1.6) < 0.01);
   const stood = await fresh();
-  // Each eye has all points, once both tiles have come at their highest quality.
+  // Each eye has all points once both tiles have arrived at their highest quality.
   const points = await until(page, () => (globalThis.points >= 12000 ? globalThis.points : undefined));
   await page.screenshot({ path: `${artefacts}/immersed.png` });
   await page.evaluate(() => device.position.set(0.5, 1.2, 0));

@@ -1,4 +1,5 @@
-// Joins and leaves again and again: each time every line's frames must come to the script, and none to the browser's own decoder.
+// Joins and leaves repeatedly: each time, every line's frames must reach the script, and none the
+// browser's own decoder.
 
 import { open, rest, run, tell, until } from "./visit.mjs";
 
@@ -22,7 +23,8 @@ run(async () => {
           clearTimeout(late);
           reject(new Error(`join ${i}: ${message}`));
         };
-        // Longer than the server gives a connection, so that the server's reason comes first.
+        // This is longer than the server's time limit for a connection, so that the server's reason
+        // comes first.
         const late = setTimeout(async () => {
           const peer = conference.link.connection?.peer;
           const lines = [];

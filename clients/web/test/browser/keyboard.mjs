@@ -1,4 +1,5 @@
-// Gets about with the keyboard alone: rooms and names keep the focus while others come and go, keys work with capitals locked, and what does not work is said.
+// Uses the keyboard alone: rooms and names keep the focus while others join and leave, keys work
+// with caps lock, and failures are shown.
 
 import { goOn, open, run, tell, until } from "./visit.mjs";
 

@@ -1,12 +1,12 @@
-// Measures what the viewer claims: how much arrives, how soon, what it costs.
+// Measures the properties claimed for the viewer: throughput, delay, cost.
 
 import { base, blank, collector, open, rest, run, tell, until } from "./visit.mjs";
 
 const [what, seconds] = [rest[0], Number(rest[1] ?? 10)];
-/** How often the eye turns from one person to the other. */
+/** The number of turns of the eye from one person to the other. */
 const turns = seconds;
 
-/** Frames that came whole, of those that were sent, and the middle of the figures of all lines. */
+/** The numbers of complete frames and of sent ones, and the medians of the figures of all lines. */
 const state = () => {
   const { conference } = globalThis.volsfu;
   const at = performance.timeOrigin + performance.now();
@@ -18,12 +18,13 @@ const state = () => {
   };
 };
 
-/** How often the page's memory is looked at: every ten seconds, and six times at least. */
+/** The number of samples of the page's memory: every ten seconds, and at least six. */
 const looks = Math.max(6, Math.round(seconds / 10));
 
 /**
- * From now on counts frames by the milliseconds from their capture until they are drawn, as a histogram whose memory is there from the beginning. Publishers and page have
- * one clock here, and the server's offset from it is estimated.
+ * Starts counting frames by the milliseconds from their capture until they are drawn, in a
+ * histogram with memory allocated in advance. Publishers and page share one clock here, and the
+ * server's offset from it is estimated.
  */
 const countDelays = () => {
   const { meters } = globalThis.volsfu.conference;
@@ -40,7 +41,8 @@ const countDelays = () => {
 };
 
 const scripts = {
-  // Two people for some time: what comes whole, how often, how late; and the page's memory, again and again.
+  // Two people for some time: completeness, rate and delay of frames, and samples of the page's
+  // memory.
   async watch() {
     const page = await open("/?room=demo&identity=eye");
     await until(page, () => globalThis.volsfu?.conference.meters.total.decoded >= 200);
@@ -56,7 +58,7 @@ const scripts = {
     tell("watched", { before, after: await page.evaluate(state), delays: await page.evaluate(() => [...globalThis.delays]) });
   },
 
-  // Prepared frames that nobody decodes: what the way to the page carries.
+  // Prepared frames without decoding: the throughput of the transfer to the page.
   async carry() {
     const page = await open(`/?room=demo&identity=eye&decode=off&delivery=${rest[2]}`);
     await until(page, () => globalThis.volsfu?.conference.meters.total.decoded >= 20);
@@ -66,13 +68,15 @@ const scripts = {
     tell("carried", { before, after: await page.evaluate(state) });
   },
 
-  // Looks at one of two people, then at the other behind one's back, and back again: what comes of either, and how soon after the turn the one turned to comes whole at the highest
-  // quality. Between turns enough time passes for the publisher of the unseen one to have paused what nobody takes.
+  // Looks at one of two people, then at the other one behind, and back again: the received data of
+  // both, and the delay from the turn to the first complete frame of the visible person at the
+  // highest quality. The time between turns is long enough for the publisher of the invisible
+  // person to pause unused tracks.
   async turn() {
     const page = await open("/?room=demo&identity=eye", { viewport: { width: 640, height: 360 } });
     await until(page, () => [...(globalThis.volsfu?.conference.participants.keys() ?? [])].length === 2 && volsfu.conference.meters.total.decoded >= 100);
     const now = () => page.evaluate(() => performance.timeOrigin + performance.now());
-    /** The eye stands in the middle between the two, and looks at one of them. */
+    /** The eye is in the middle between the two, and looks at one of them. */
     const face = (who) => page.evaluate((name) => {
       const [a, b] = ["ada", "grace"].map((n) => volsfu.world.objects.focus(n).position);
       volsfu.world.camera.position.set((a.x + b.x) / 2, 1.3, (a.z + b.z) / 2);
@@ -80,7 +84,7 @@ const scripts = {
       volsfu.world.navigation.look(volsfu.world.camera.position.clone().set(at.x, 1.1, at.z));
       return performance.timeOrigin + performance.now();
     }, who);
-    /** What has arrived of each person in the last second, in bit/s. */
+    /** The rate received from each person in the last second, in bit/s. */
     const bits = () => page.evaluate(() => {
       const by = {};
       for (const s of volsfu.conference.tiles()) {
@@ -107,7 +111,7 @@ const scripts = {
     }
   },
 
-  // Lobby, room and console: every request, what the policy forbade, and what stands inline.
+  // Lobby, room and console: every request, the violations of the policy, and inline content.
   async ask() {
     let [requests, foreign, violations, inline] = [0, 0, 0, 0];
     const policies = [];
@@ -139,18 +143,21 @@ const scripts = {
     tell("asked", { requests, foreign, violations, inline, policies });
   },
 
-  // From a click in the lobby of a page that was never loaded to the first point on the screen, and what was loaded for it.
+  // From a click in the lobby of a page that was never loaded to the first point on the screen, and
+  // the files loaded for it.
   async load() {
     const page = await open(blank);
-    // A context of its own has an empty cache. What workers ask for counts, too.
+    // A separate context has an empty cache. Requests of workers count, too.
     const addresses = [];
     page.context().on("request", (request) => request.url().startsWith(base) && addresses.push(request.url()));
     await page.goto(`${base}/`, { waitUntil: "networkidle" });
     await page.locator(".room-card").first().waitFor();
-    // Where the time of joining goes: when signalling had let the page in, when media was connected, when the first frame was decoded.
+    // These are the steps of joining: end of the join in signalling, connection of media, first
+    // decoded frame.
     await page.evaluate(() => {
       globalThis.joining = {};
-      // The page's own time of the click: whoever drives the browser takes a while to get it there.
+      // The page records the time of the click, since the driver of the browser needs a while to
+      // deliver it.
       addEventListener("click", () => (globalThis.joining.clicked ??= performance.timeOrigin + performance.now()), true);
       const look = () => {
         const conference = globalThis.volsfu?.conference;

@@ -1,4 +1,4 @@
-// Loses its network while it watches, and goes on afterwards.
+// Loses its network while receiving, and continues afterwards.
 
 import { goOn, open, run, tell, until } from "./visit.mjs";
 

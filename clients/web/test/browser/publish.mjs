@@ -1,8 +1,9 @@
-// Publishes a figure from a page: nothing is encoded while nobody takes it, what is taken is sent, and it goes on after the network was lost.
+// Publishes a figure from a page: nothing is encoded without receivers, requested qualities are
+// sent, and publishing continues after a loss of the network.
 
 import { artefacts, goOn, look, open, run, tell, until } from "./visit.mjs";
 
-/** What the page knows of what it sends. */
+/** The page's state of its publication. */
 const state = (page) => page.evaluate(() => volsfu.panel.publisher.state());
 const total = (page) => page.evaluate(() => ({ ...volsfu.panel.publisher.figures.total }));
 const taken = (page, names) => until(page, (want) => {
@@ -15,7 +16,7 @@ run(async () => {
   await until(page, () => volsfu?.panel?.publisher?.state().live);
   await until(page, () => volsfu.panel.publisher.state().ready);
   await taken(page, "");
-  // What was on its way to an encoder has left it by now.
+  // Tiles that were in transfer to an encoder have been encoded by now.
   await page.waitForTimeout(1000);
   const resting = await total(page);
   await page.waitForTimeout(1500);
@@ -49,7 +50,7 @@ run(async () => {
 
   await page.getByRole("button", { name: "Stop" }).focus();
   await page.keyboard.press("Enter");
-  // Opened again, the panel has looked for what there is.
+  // When it is opened again, the panel has checked the available sources.
   await page.keyboard.press("p");
   await page.keyboard.press("p");
   await until(eye, () => volsfu.conference.participants.get("page")?.publications.length === 0);

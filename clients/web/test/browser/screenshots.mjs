@@ -1,4 +1,4 @@
-// Makes the pictures of the documents.
+// Makes the pictures for the documentation.
 
 import { artefacts, open, run, tell, until } from "./visit.mjs";
 

@@ -1,4 +1,5 @@
-// Makes the documents' pictures of the panel with which people show themselves: while it is asked how, and while it goes on.
+// Makes the documentation's pictures of the publishing panel: during the setup, and while
+// publishing.
 
 import { artefacts, open, run, tell, until } from "./visit.mjs";
 

@@ -1,4 +1,4 @@
-// Comes without a token, with a wrong one, and with a right one.
+// Opens pages without a token, with a wrong one, and with a right one.
 
 import { open, rest, run, tell, until } from "./visit.mjs";
 
@@ -12,7 +12,8 @@ run(async () => {
   await page.locator("#token").blur();
   await page.waitForFunction(() => document.querySelector(".rooms .empty")?.textContent?.includes("not accepted"));
   tell("wrong", { message: await page.locator(".rooms .empty").textContent() });
-  // A link with a token that is not accepted leads to the lobby, which says so; one without a token, too.
+  // A link with a rejected token leads to the lobby with the reason, and so does one without a
+  // token.
   for (const [step, fragment] of [["wrong link", "#token=nonsense"], ["link without", ""]]) {
     const refused = await open(`/?room=demo&identity=eye${fragment}`);
     await refused.locator("#lobby .problem").waitFor();

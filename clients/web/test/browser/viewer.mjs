@@ -1,4 +1,4 @@
-// Watches a room as a person would: sees people, walks, chooses a quality, tints.
+// Uses a room as a person would: sees people, walks, chooses a quality, tints.
 
 import { artefacts, look, open, run, tell, until } from "./visit.mjs";
 
@@ -17,7 +17,7 @@ run(async () => {
   const before = await page.evaluate(() => volsfu.world.camera.position.toArray());
   await page.locator("#stage").focus();
   await page.keyboard.down("w");
-  // Pages that are drawn by a busy processor walk more slowly.
+  // With rendering on a busy processor, walking is slower.
   await until(page, (from) => Math.hypot(...volsfu.world.camera.position.toArray().map((v, i) => v - from[i])) > 0.3, before);
   await page.keyboard.up("w");
   const after = await page.evaluate(() => volsfu.world.camera.position.toArray());
@@ -29,7 +29,7 @@ run(async () => {
   const chosen = await until(page, () => [...volsfu.conference.tiles()].find((s) => s.quality === 0 && s.reason === "choice")?.track);
   await until(page, (tile) => [...volsfu.conference.tiles()].some((s) => s.track.tile === tile.tile && volsfu.conference.meters.figures(s.mid, performance.timeOrigin + performance.now())?.quality === 0), chosen);
   tell("chosen", { tile: chosen });
-  // Publisher and server tell of the times of frames once somebody looks.
+  // Publisher and server send the times of frames once the inspector is open.
   const layers = await until(page, () => {
     const at = performance.timeOrigin + performance.now();
     const told = [...volsfu.conference.tiles()].map((s) => volsfu.conference.layers.figures(s.track, at));

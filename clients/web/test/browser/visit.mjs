@@ -1,5 +1,6 @@
-// What all scripts of the browser tests have in common: a browser, pages that report what goes wrong in them, and a conversation with the test that runs them:
-// one JSON object per line on standard output for each thing that is so, and lines on standard input to go on.
+// Common parts of all scripts of the browser tests: a browser, pages that report their errors, and
+// a protocol with the test that runs them: one JSON object per line on standard output for each
+// step, and lines on standard input to continue.
 
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
@@ -14,27 +15,28 @@ const browser = await chromium.launch({
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
-/** Tells the test that something is so. */
+/** Reports a step to the test. */
 export function tell(step, facts = {}) {
   process.stdout.write(`${JSON.stringify({ step, ...facts })}\n`);
 }
 
-/** Waits until the test says to go on, and gives what else it says. */
+/** Waits for the command to continue, and returns its arguments. */
 export async function goOn() {
   return (await lines.next()).value;
 }
 
-/** A page that is not loaded yet, for open. */
+/** A page that is not yet loaded, for open. */
 export const blank = "";
 
-/** Opens a page. Errors in it are told as steps of their own. */
+/** Opens a page. Its errors are reported as separate steps. */
 export async function open(path, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 720 }, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   page.on("pageerror", (error) => tell("page error", { message: error.message }));
   page.on("console", (message) => {
-    // The browser itself reports addresses that answer with an error or not at all; what the page makes of them is looked at by the tests.
+    // The browser itself reports addresses with an error or without an answer; tests check the
+    // reaction of the page.
     if (message.type() === "error" && !/^(Failed to load resource|WebSocket connection to .* failed)/.test(message.text())) {
       tell("console error", { message: message.text() });
     }
@@ -51,13 +53,16 @@ export async function open(path, options = {}) {
   return page;
 }
 
-/** Waits until a function of the page gives something true, and gives it. */
+/** Waits until a function of the page returns a true value, and returns it. */
 export async function until(page, what, argument, polling = 100) {
   const handle = await page.waitForFunction(what, argument, { polling });
   return handle.jsonValue();
 }
 
-/** Collects the garbage of a page, of its workers, too, and gives what is left of the page's heap, in bytes. */
+/**
+ * Collects the garbage of a page and of its workers, and returns the remaining size of the page's
+ * heap in bytes.
+ */
 export async function collector(page) {
   const session = await page.context().newCDPSession(page);
   const workers = new Set();
@@ -81,7 +86,10 @@ export async function collector(page) {
   };
 }
 
-/** Draws the space once, and gives how many pixels are not background, and a sum that differs when the picture does. */
+/**
+ * Draws the space once, and returns the number of pixels that are not background, and a checksum of
+ * the picture.
+ */
 export function look(page) {
   return page.evaluate(() => {
     const { renderer, scene, camera } = globalThis.volsfu.world;
@@ -103,7 +111,7 @@ export function look(page) {
   });
 }
 
-/** Runs a script and ends the browser with it. */
+/** Runs a script and ends the browser afterwards. */
 export async function run(script) {
   try {
     await script();
@@ -112,7 +120,7 @@ export async function run(script) {
     tell("failed", { message: String(error?.stack ?? error) });
   } finally {
     await browser.close();
-    // What waits in a pipe is lost when the process exits.
+    // Data in a pipe is lost when the process exits.
     await new Promise((written) => process.stdout.write("", written));
     process.exit(0);
   }

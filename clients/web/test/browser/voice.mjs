@@ -1,4 +1,5 @@
-// Speaks: what a page's microphone hears sounds in a page that listens, is silent while the microphone is off, and ends with the publication.
+// Speaks: sound of one page's microphone is audible in another page, is silent while the microphone
+// is off, and ends with the publication.
 
 import { goOn, open, run, tell, until } from "./visit.mjs";
 
@@ -18,7 +19,7 @@ run(async () => {
   const ear = await open("/?room=demo&identity=ear", small);
   await until(ear, () => globalThis.volsfu?.conference.room);
   await ear.keyboard.press("m");
-  // What comes out where the speaker stands is looked at: the last eighth of a second and more.
+  // The output at the position of the speaker is measured: the last eighth of a second and more.
   await until(ear, () => {
     const mid = [...volsfu.speakers()].find((s) => s.participant === "page")?.mid;
     const voice = mid !== undefined && volsfu.sound.voices.get(mid);
@@ -34,7 +35,10 @@ run(async () => {
     };
     return true;
   });
-  /** Sound is louder than a thousandth of full scale, as no silence is that was encoded; silence is quieter than a tenth of that for twenty looks, longer than pauses between syllables. */
+  /**
+   * Sound is louder than a thousandth of full scale, which encoded silence never is; silence is
+   * quieter than a tenth of that for twenty samples, longer than pauses between syllables.
+   */
   const sounds = () => until(ear, () => (globalThis.loudness() > 1e-3 ? globalThis.loudness() : undefined));
   const silent = async () => {
     await ear.evaluate(() => (globalThis.quiet = 0));
@@ -57,7 +61,7 @@ run(async () => {
   await page.keyboard.press("Enter");
   await until(ear, () => volsfu.conference.participants.get("page")?.publications.length === 0);
   tell("stopped", { microphone: await page.evaluate(() => globalThis.microphone.readyState) });
-  // The keyboard is where it was, and then in the space.
+  // The keyboard focus is where it was, and then in the space.
   const form = await page.evaluate(() => document.activeElement?.closest("form")?.className);
   await page.keyboard.press("p");
   await until(page, () => document.querySelector(".self").hidden);
