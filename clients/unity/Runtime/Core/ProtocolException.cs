@@ -3,12 +3,13 @@ using System;
 namespace Volsfu
 {
     /// <summary>
-    /// Something that came from outside, or that is to be sent there, is not what the protocol allows. The message says what was expected. Where the network's own
-    /// threads meet one they count it and go on; to those who call this package's methods it says that an argument is wrong.
+    /// Data from outside, or data to be sent, violates the protocol. The message contains the expected value. The
+    /// network threads count such errors and continue; for callers of this package's methods it means an invalid
+    /// argument.
     /// </summary>
     public sealed class ProtocolException : Exception
     {
-        /// <summary>Says what is wrong.</summary>
+        /// <summary>Creates the exception with the cause.</summary>
         public ProtocolException(string message) : base(message) { }
     }
 }

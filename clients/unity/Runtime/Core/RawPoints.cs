@@ -4,9 +4,10 @@ using Volsfu.Bridge;
 namespace Volsfu
 {
     /// <summary>
-    /// Reads and writes "cwi0", VR2Gather's uncompressed point clouds, which volsfu's other clients read as well: a header of 32 bytes ("cpcd", version,
-    /// capture time in milliseconds, size of a point, 4 bytes for nothing, number of bytes that follow), then 16 bytes per point: x, y, z as 32-bit floats in
-    /// metres, in the room's kind of coordinates, red, green, blue, and a byte for tile or cameras; all little-endian.
+    /// Reads and writes "cwi0", VR2Gather's uncompressed point clouds, which volsfu's other clients read as well: a
+    /// header of 32 bytes ("cpcd", version, capture time in milliseconds, size of a point, 4 unused bytes, number of
+    /// bytes that follow), then 16 bytes per point: x, y, z as 32-bit floats in metres, in the room's kind of
+    /// coordinates, red, green, blue, and a byte for tile or cameras; all little-endian.
     /// </summary>
     public static class RawPoints
     {
@@ -14,13 +15,14 @@ namespace Volsfu
         public const string Codec = "cwi0";
         /// <summary>The bytes before the points, and of each point.</summary>
         public const int HeaderBytes = 32, PointBytes = 16;
-        /// <summary>The most points that a frame holds.</summary>
+        /// <summary>The maximum number of points in a frame.</summary>
         public const int MaxPoints = (FrameAssembler.MaxFrame - FrameHeader.Size - HeaderBytes) / PointBytes;
 
         const uint mark = 0x64637063, version = 0x20210208;
 
         /// <summary>
-        /// A whole frame of count points for BridgeClient.SendTile: positions are x, y, z one after the other in Unity's coordinates, colours are red, green, blue.
+        /// Returns a whole frame of count points for BridgeClient.SendTile: positions are x, y, z one after the other
+        /// in Unity's coordinates, colours are red, green, blue.
         /// </summary>
         public static byte[] Frame(float[] positions, byte[] colors, int count, long captureMilliseconds)
         {
@@ -52,8 +54,9 @@ namespace Volsfu
         }
 
         /// <summary>
-        /// Reads the points of a frame of so many bytes into arrays, which are made larger where they are too small; positions in Unity's coordinates. Points
-        /// whose place is no number are left out. False where the frame is not of this codec, or broken.
+        /// Reads the points of a frame of the given length into arrays, which grow if necessary; positions are in
+        /// Unity's coordinates. Points with a coordinate that is not a number are omitted. Returns false if the frame
+        /// is of another codec, or invalid.
         /// </summary>
         public static bool TryRead(byte[] frame, int length, ref float[] positions, ref byte[] colors, out int count)
         {

@@ -4,20 +4,24 @@ using Volsfu.Signalling;
 namespace Volsfu
 {
     /// <summary>
-    /// Turns what an eye sees of an object into a quality for each of its tiles: tiles out of sight get the lowest, so that there is something when the head
-    /// turns, those in sight the highest if they fill half of the view's height, and one less with each halving. What the link does not carry the server lowers
-    /// further.
+    /// Computes a quality for each tile of an object from its visibility: tiles outside of the view get the lowest, so
+    /// that they are present when the head turns; visible ones get the highest if they fill half of the view's height,
+    /// and one less with each halving. The server lowers qualities further if the link is too slow.
     /// </summary>
     public static class Sight
     {
-        /// <summary>What is seen a moment later: tiles count as in sight so many radians beyond the edge of the view.</summary>
+        /// <summary>
+        /// The margin for imminent motion: tiles count as visible up to this angle in radians beyond the edge of the
+        /// view.
+        /// </summary>
         public const double Margin = 0.2;
 
         /// <summary>The share of the view's height from which a tile gets the highest quality.</summary>
         const double large = 0.5;
 
         /// <summary>
-        /// The qualities for tiles with these boxes, on an object that stands there, of which there are so many qualities. All in the room's coordinates.
+        /// Returns the qualities for tiles with these boxes on an object with this pose, for the given number of
+        /// qualities. All values are in the room's coordinates.
         /// </summary>
         public static int[] Qualities(Viewpoint eye, ObjectPose stands, Tile[] tiles, int qualities)
         {
@@ -72,7 +76,7 @@ namespace Volsfu
             return Math.Sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
         }
 
-        /// <summary>A direction turned by a unit quaternion x, y, z, w.</summary>
+        /// <summary>Rotates a direction by a unit quaternion x, y, z, w.</summary>
         internal static double[] Turn(double[] q, double[] v)
         {
             double x = 2 * (q[1] * v[2] - q[2] * v[1]), y = 2 * (q[2] * v[0] - q[0] * v[2]), z = 2 * (q[0] * v[1] - q[1] * v[0]);

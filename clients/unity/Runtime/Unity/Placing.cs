@@ -4,7 +4,7 @@ using Volsfu.Signalling;
 
 namespace Volsfu.Unity
 {
-    /// <summary>Turns where things stand in Unity's scene into the room's coordinates.</summary>
+    /// <summary>Converts poses of Unity's scene to the room's coordinates.</summary>
     static class Placing
     {
         internal static ObjectPose Pose(Transform at)

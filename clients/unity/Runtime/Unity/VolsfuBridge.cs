@@ -7,8 +7,8 @@ using Volsfu.Bridge;
 namespace Volsfu.Unity
 {
     /// <summary>
-    /// The scene's bridge to a volsfu server: it runs volbridge while it is enabled, and hands what comes to the VolsfuReceivers. One per program, or one per
-    /// pair of ports.
+    /// The scene's bridge to a volsfu server: it runs volbridge while it is enabled, and passes received frames to the
+    /// VolsfuReceivers. There is one per program, or one per pair of ports.
     /// </summary>
     [AddComponentMenu("Volsfu/Bridge")]
     public sealed class VolsfuBridge : MonoBehaviour
@@ -18,15 +18,15 @@ namespace Volsfu.Unity
         [Tooltip("host:port, ws://host:port or wss://host:port")]
         public string server = "localhost:8080";
         public string room = "lab";
-        [Tooltip("Ends in the client number, as in ada-1, so that others know it by the same.")]
+        [Tooltip("Must end with the client number, as in ada-1, so that others see the same number.")]
         public string identity = "";
         [Tooltip("Access token; empty for servers that run with --dev.")]
         public string token = "";
-        [Tooltip("What this program presents to the bridge, 16 to 128 bytes: no other program of this machine is then taken for it. Empty: nothing.")]
+        [Tooltip("The secret that authenticates this program to the bridge against other programs of this machine, 16 to 128 bytes. Empty: none.")]
         public string secret = "";
-        [Tooltip("UDP port of the bridge on this machine; the next one is taken, too.")]
+        [Tooltip("UDP port of the bridge on this machine; the next one is also used.")]
         public int port = 8000;
-        [Tooltip("This client's number, from 1; different for everybody in the room.")]
+        [Tooltip("This client's number, from 1; unique in the room.")]
         public int client = 1;
         [Range(1, 256)] public int tiles = 1;
         [Range(1, 64)] public int qualities = 1;
@@ -35,13 +35,13 @@ namespace Volsfu.Unity
 
         readonly Dictionary<uint, List<VolsfuReceiver>> receivers = new Dictionary<uint, List<VolsfuReceiver>>();
 
-        /// <summary>The core's client; null while the component is disabled, or could not begin.</summary>
+        /// <summary>The core's client; null while the component is disabled, or could not start.</summary>
         public BridgeClient Client { get; private set; }
 
-        /// <summary>Whether frames may flow.</summary>
+        /// <summary>Whether frames can be exchanged.</summary>
         public bool IsReady { get { return Client != null && Client.IsReady; } }
 
-        /// <summary>Sound that has come: the publisher's number, and the frame, which is valid until the handlers return.</summary>
+        /// <summary>Received sound: the publisher's number, and the frame, which is valid until the handlers return.</summary>
         public event Action<uint, ReceivedFrame> SoundReceived;
 
         void OnEnable()
@@ -148,7 +148,7 @@ namespace Volsfu.Unity
             List<VolsfuReceiver> list;
             if (receivers.TryGetValue(frame.Client, out list))
             {
-                // Handlers may disable receivers, which takes them off the list.
+                // Handlers may disable receivers, which removes them from the list.
                 for (int i = list.Count - 1; i >= 0; i = Math.Min(i, list.Count) - 1)
                 {
                     list[i].Take(frame);

@@ -6,8 +6,8 @@ using Volsfu.Signalling;
 namespace Volsfu.Unity
 {
     /// <summary>
-    /// Publishes frames through a VolsfuBridge. Call BeginCapture, then Publish for each tile at each quality. The object stands in the room where this component's
-    /// transform is.
+    /// Publishes frames through a VolsfuBridge. Call BeginCapture, then Publish for each tile at each quality. The pose
+    /// of the object in the room is this component's transform.
     /// </summary>
     [AddComponentMenu("Volsfu/Publisher")]
     public sealed class VolsfuPublisher : MonoBehaviour
@@ -15,7 +15,7 @@ namespace Volsfu.Unity
         static readonly DateTime epoch = new DateTime(1970, 1, 1, 0, 0, 0, DateTimeKind.Utc);
 
         public VolsfuBridge bridge;
-        [Tooltip("Boxes of the tiles in metres, in this transform's coordinates, one for each tile of the bridge; none where they are not known.")]
+        [Tooltip("Boxes of the tiles in metres, in this transform's coordinates, one for each tile of the bridge; none if unknown.")]
         public Bounds[] tiles = { };
 
         uint number;
@@ -23,7 +23,7 @@ namespace Volsfu.Unity
         ObjectPose toldPose;
         Bounds[] toldTiles;
 
-        /// <summary>When the present capture was made, in milliseconds of UTC since 1970: what frames' headers are to say.</summary>
+        /// <summary>The time of the present capture for the headers of frames, in milliseconds of UTC since 1970.</summary>
         public long CaptureMilliseconds { get; private set; }
 
         void Update()
@@ -47,7 +47,10 @@ namespace Volsfu.Unity
             }
         }
 
-        /// <summary>Begins a new capture, whose frames belong together. False where nobody would get them, so that encoding them can be saved.</summary>
+        /// <summary>
+        /// Starts a new capture, whose frames belong together. Returns false if there would be no receivers, so that
+        /// encoding can be skipped.
+        /// </summary>
         public bool BeginCapture()
         {
             number++;
@@ -56,13 +59,15 @@ namespace Volsfu.Unity
             return bridge != null && bridge.IsReady && bridge.publish;
         }
 
-        /// <summary>Publishes what a codec made of a tile at a quality; the codec is named by four characters, such as "cwi1".</summary>
+        /// <summary>Publishes the encoded data of a tile at a quality; the codec has four characters, such as "cwi1".</summary>
         public void Publish(int tile, int quality, string codec, byte[] data)
         {
             PublishFrame(tile, quality, FrameHeader.Frame(codec, CaptureMilliseconds, data));
         }
 
-        /// <summary>Publishes a frame that has its header already, as RawPoints.Frame makes it. It must stay as it is.</summary>
+        /// <summary>
+        /// Publishes a frame that already has its header, as made by RawPoints.Frame. It must remain unchanged.
+        /// </summary>
         public void PublishFrame(int tile, int quality, byte[] frame)
         {
             if (bridge != null && bridge.Client != null)
@@ -71,7 +76,7 @@ namespace Volsfu.Unity
             }
         }
 
-        /// <summary>Publishes what a codec made of a piece of sound, such as "VR2A".</summary>
+        /// <summary>Publishes the encoded data of a piece of sound, such as "VR2A".</summary>
         public void PublishSound(string codec, byte[] data)
         {
             if (bridge != null && bridge.Client != null)

@@ -5,7 +5,7 @@ using Volsfu.Signalling;
 
 namespace Volsfu.Unity
 {
-    /// <summary>Receives the object of one publisher, which stands where this component's transform is.</summary>
+    /// <summary>Receives the object of one publisher. Its pose is this component's transform.</summary>
     [AddComponentMenu("Volsfu/Receiver")]
     public sealed class VolsfuReceiver : MonoBehaviour
     {
@@ -18,7 +18,7 @@ namespace Volsfu.Unity
 
         VolsfuBridge registered;
 
-        /// <summary>A frame that has come. It is valid until the handlers return: what is needed longer is to be decoded or copied there.</summary>
+        /// <summary>A received frame. It is valid until the handlers return, which must decode or copy it.</summary>
         public event Action<ReceivedFrame> FrameReceived;
 
         /// <summary>Chooses the quality of each tile, -1 for off.</summary>
@@ -56,7 +56,7 @@ namespace Volsfu.Unity
             }
         }
 
-        /// <summary>The qualities that what the eye sees of this object is worth.</summary>
+        /// <summary>Returns the qualities for this object by its visibility.</summary>
         internal int[] Seen(Viewpoint eye)
         {
             return Sight.Qualities(eye, Placing.Pose(transform), Placing.Boxes(tiles), qualities);

@@ -6,8 +6,8 @@ using Volsfu.Signalling;
 namespace Volsfu.Unity
 {
     /// <summary>
-    /// Looks on in a room: who is there, what they publish and where it stands. Media comes by VolsfuBridge, which is a participant of its own; a program with
-    /// a peer connection of its own answers the offers that it finds among the events.
+    /// Observes a room: participants, publications and poses. Media is carried by VolsfuBridge, which is a separate
+    /// participant; a program with its own peer connection answers the offers among the events.
     /// </summary>
     [AddComponentMenu("Volsfu/Room")]
     public sealed class VolsfuRoom : MonoBehaviour
@@ -15,20 +15,20 @@ namespace Volsfu.Unity
         [Tooltip("ws://host:port or wss://host:port")]
         public string server = "ws://localhost:8080";
         public string room = "lab";
-        [Tooltip("Another name than the bridge's.")]
+        [Tooltip("A name different from the bridge's.")]
         public string identity = "ada-looking";
         [Tooltip("Access token; empty for servers that run with --dev.")]
         public string token = "";
         [Tooltip("Only with a peer connection of the program's own.")]
         public bool receive;
 
-        /// <summary>The core's client; null while the component is disabled, or could not begin.</summary>
+        /// <summary>The core's client; null while the component is disabled, or could not start.</summary>
         public SignallingClient Client { get; private set; }
 
-        /// <summary>Everything that happens, one after the other.</summary>
+        /// <summary>All events in their order.</summary>
         public event Action<SignallingEvent> Happened;
 
-        /// <summary>Who is in the room.</summary>
+        /// <summary>The participants of the room.</summary>
         public List<Participant> Participants()
         {
             return Client == null ? new List<Participant>() : Client.Participants();

@@ -5,20 +5,21 @@ using Volsfu.Signalling;
 namespace Volsfu.Unity
 {
     /// <summary>
-    /// Reports what a camera sees: to the server, which decides by it, through a bridge or to a room in which this program receives by itself; and through the
-    /// receivers' bridge as qualities of their tiles, which are chosen here.
+    /// Reports the view of a camera. The server, which decides by it, receives it through a bridge or from a room in
+    /// which this program itself receives. The receivers' bridge receives it as qualities of their tiles, which are
+    /// chosen here.
     /// </summary>
     [AddComponentMenu("Volsfu/Viewpoint")]
     public sealed class VolsfuViewpoint : MonoBehaviour
     {
         public Camera eye;
-        [Tooltip("The server is told through this bridge, and decides. For programs in which objects stand where their publishers say. May be empty.")]
+        [Tooltip("The bridge that sends the view to the server, which then decides. For programs in which objects have the poses of their publishers. May be empty.")]
         public VolsfuBridge bridge;
         [Tooltip("May be empty.")]
         public VolsfuRoom room;
-        [Tooltip("Whose tiles' qualities are chosen here, which the server does not decide then.")]
+        [Tooltip("The receivers with qualities chosen here instead of by the server.")]
         public List<VolsfuReceiver> receivers = new List<VolsfuReceiver>();
-        [Tooltip("Seconds between two looks at what is seen.")]
+        [Tooltip("Seconds between two checks of the view.")]
         public float interval = 0.1f;
 
         readonly Dictionary<VolsfuReceiver, string> told = new Dictionary<VolsfuReceiver, string>();

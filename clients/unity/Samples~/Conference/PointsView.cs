@@ -6,7 +6,10 @@ using Volsfu.Unity;
 
 namespace Volsfu.Samples
 {
-    /// <summary>Draws what a VolsfuReceiver receives as points, where the codec is "cwi0". The material is to take colours from vertices.</summary>
+    /// <summary>
+    /// Draws the frames of a VolsfuReceiver as points if the codec is "cwi0". The material must use the colours of
+    /// vertices.
+    /// </summary>
     [RequireComponent(typeof(VolsfuReceiver))]
     [RequireComponent(typeof(MeshFilter))]
     public sealed class PointsView : MonoBehaviour

@@ -5,7 +5,8 @@ using Volsfu.Unity;
 namespace Volsfu.Samples
 {
     /// <summary>
-    /// Publishes a torus of points that turns, in place of a camera: one tile, at as many qualities as the bridge has, each with twice the points of the one below.
+    /// Publishes a rotating torus of points instead of a camera: one tile, at as many qualities as the bridge has, each
+    /// with twice the points of the one below.
     /// </summary>
     [RequireComponent(typeof(VolsfuPublisher))]
     public sealed class SpinningTorus : MonoBehaviour

@@ -7,7 +7,7 @@ using Volsfu.Signalling;
 
 namespace Volsfu.Tests
 {
-    /// <summary>A BridgeClient that does what its standard input says, and prints what happens.</summary>
+    /// <summary>A BridgeClient that executes commands from its standard input, and prints the events.</summary>
     static class BridgePuppet
     {
         static BridgeSettings settings;
@@ -84,7 +84,9 @@ namespace Volsfu.Tests
             return boxes;
         }
 
-        /// <summary>Publishes 30 captures per second, all tiles and qualities of each, and prints what each frame hashes to.</summary>
+        /// <summary>
+        /// Publishes 30 captures per second, all tiles and qualities of each, and prints the hash of each frame.
+        /// </summary>
         static void Publish(BridgeClient client, int size)
         {
             for (uint number = 0; !over; number++)

@@ -70,7 +70,7 @@ namespace Volsfu.Tests
 
         public static void APortIsForOneProgram()
         {
-            // Nobody answers there; a port that others have is passed over.
+            // Nobody answers there; a port in use by others is skipped.
             for (int port = 20000; port < 32000; port += 2)
             {
                 BridgeClient first;
@@ -148,7 +148,7 @@ namespace Volsfu.Tests
             {
                 frame.Release();
             }
-            // Five frames of 16 MiB: the oldest gives way to the fifth.
+            // Five frames of 16 MiB: the fifth replaces the oldest.
             for (uint number = 0; number < 5; number++)
             {
                 inbox.Put(new ReceivedFrame { Number = number, Data = new byte[0], Length = Inbox.MaxBytes / 4 });
@@ -216,7 +216,7 @@ namespace Volsfu.Tests
             Check.True(Push(assembler, huge) == null && assembler.Counts.TooMuch == 1, "a frame of 2 GB");
         }
 
-        /// <summary>Datagrams that were spoilt at random change counters at most; memory stays bounded.</summary>
+        /// <summary>Randomly damaged datagrams only change counters; memory stays bounded.</summary>
         public static void SurvivesSpoiltDatagrams()
         {
             var assembler = new FrameAssembler();
@@ -257,7 +257,7 @@ namespace Volsfu.Tests
             }
         }
 
-        /// <summary>Whatever lengths and offsets datagrams claim, what is held follows what has come, and is bounded.</summary>
+        /// <summary>Memory follows the received bytes and is bounded, for any lengths and offsets in datagrams.</summary>
         public static void ClaimsTakeNoMemory()
         {
             var assembler = new FrameAssembler();
@@ -281,12 +281,15 @@ namespace Volsfu.Tests
                 Push(assembler, datagram);
                 Check.True(assembler.Held <= FrameAssembler.MaxHeld, "held are " + assembler.Held + " bytes");
             }
-            // What pools keep of what was given back counts, too.
+            // Released memory in pools counts, too.
             long grown = GC.GetTotalMemory(true) - before;
             Check.True(grown < 2L * FrameAssembler.MaxHeld, "memory has grown by " + grown + " bytes");
         }
 
-        /// <summary>Frames whose headers and data were spoilt at random are read or refused, by all readers, and take no memory beyond their own size.</summary>
+        /// <summary>
+        /// Frames with randomly damaged headers and data are read or rejected by all readers, and need no memory beyond
+        /// their own size.
+        /// </summary>
         public static void SurvivesSpoiltFrames()
         {
             var random = new Random(11);

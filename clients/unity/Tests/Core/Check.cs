@@ -3,13 +3,13 @@ using System.Reflection;
 
 namespace Volsfu.Tests
 {
-    /// <summary>A test that does not hold.</summary>
+    /// <summary>A failed test.</summary>
     sealed class FailedException : Exception
     {
         internal FailedException(string message) : base(message) { }
     }
 
-    /// <summary>What tests say, and the runner of those that need nothing but themselves.</summary>
+    /// <summary>The checks of tests, and the runner of tests without external requirements.</summary>
     static class Check
     {
         internal static void Equal<T>(T want, T got, string what)
@@ -42,7 +42,10 @@ namespace Volsfu.Tests
             throw new FailedException(what + ": was taken, want ProtocolException");
         }
 
-        /// <summary>Runs every public static method of the classes whose names end in Tests. Returns how many fail; -1 where there are none.</summary>
+        /// <summary>
+        /// Runs every public static method of the classes with names that end in Tests. Returns the number of failures;
+        /// -1 if there are no tests.
+        /// </summary>
         internal static int RunAll()
         {
             int run = 0, failed = 0;

@@ -64,7 +64,7 @@ namespace Volsfu.Tests
             Check.Equal(7L, json.OptionalInteger("absent", 0, 9, 7), "what stands for an absent number");
         }
 
-        /// <summary>Texts that were spoilt at random are read or refused; nothing else may happen.</summary>
+        /// <summary>Randomly damaged texts are parsed or rejected; nothing else may happen.</summary>
         public static void SurvivesSpoiltTexts()
         {
             const string whole = "{\"type\":\"sending\",\"slots\":[{\"mid\":\"4\",\"generation\":1,\"quality\":-1,\"x\":[1.5e3,true,null,\"\\u00e9\"]}]}";

@@ -4,8 +4,8 @@ using System.IO;
 namespace Volsfu.Tests
 {
     /// <summary>
-    /// The tests of the core, for test/interop/unity_test.go: "pure" runs those that need nothing else; "signalling" and "bridge" do what their standard input
-    /// says and print what happens, one line each.
+    /// The tests of the core, for test/interop/unity_test.go: "pure" runs those without external requirements;
+    /// "signalling" and "bridge" execute commands from standard input and print the events, one line each.
     /// </summary>
     static class Program
     {

@@ -5,7 +5,7 @@ using Volsfu.Signalling;
 
 namespace Volsfu.Tests
 {
-    /// <summary>A SignallingSession against a server that the test speaks for, on a clock that the test moves.</summary>
+    /// <summary>Tests a SignallingSession with a simulated server and clock.</summary>
     static class SessionTests
     {
         const long second = 1000000;

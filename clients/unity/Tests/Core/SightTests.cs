@@ -5,7 +5,7 @@ namespace Volsfu.Tests
 {
     static class SightTests
     {
-        /// <summary>Turning a direction in Unity and then changing sides is the same as changing sides and then turning.</summary>
+        /// <summary>Rotating a direction in Unity and then converting it equals converting it and then rotating.</summary>
         public static void RotationsAreMirrored()
         {
             double s = Math.Sin(0.4), c = Math.Cos(0.4), n = Math.Sqrt(1 + 4 + 9);

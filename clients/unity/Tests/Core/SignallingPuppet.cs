@@ -6,7 +6,7 @@ using Volsfu.Signalling;
 
 namespace Volsfu.Tests
 {
-    /// <summary>A SignallingClient that does what its standard input says, and prints what happens.</summary>
+    /// <summary>A SignallingClient that executes commands from its standard input, and prints the events.</summary>
     static class SignallingPuppet
     {
         internal static int Run(string[] args)
@@ -212,7 +212,7 @@ namespace Volsfu.Tests
 
         static double Decimal(string word) { return double.Parse(word, CultureInfo.InvariantCulture); }
 
-        // Texts travel with a dot before their code, so that an empty one is a word as well.
+        // Texts are encoded with a dot before their code, so that an empty one is also a word.
         static string Code(string text) { return "." + Convert.ToBase64String(Encoding.UTF8.GetBytes(text)); }
 
         static string Text(string word) { return Encoding.UTF8.GetString(Convert.FromBase64String(word.Substring(1))); }

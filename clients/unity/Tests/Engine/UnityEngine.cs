@@ -1,4 +1,5 @@
-// Declarations of what Runtime/Unity and the samples use of Unity's engine, by which they are compiled where there is no Unity. Nothing runs.
+// Declarations of the parts of Unity's engine used by Runtime/Unity and the samples, for compiling them without Unity.
+// Nothing runs.
 using System;
 using System.Collections.Generic;
 
@@ -56,7 +57,7 @@ namespace UnityEngine
         }
     }
 
-    // Names of the engine's that are not used here, so that the package has none of them.
+    // Names of the engine that are not used here, so that the package does not define them.
     public struct Pose { }
 
     public enum QualityLevel { }

@@ -6,9 +6,10 @@ using Volsfu.Signalling;
 namespace Volsfu.Bridge
 {
     /// <summary>
-    /// A program's end of volbridge: it starts the executable and starts it again when it ends, gives it frames to publish, and takes those of others. All
-    /// methods may be called from any thread and do not wait for the network. Two threads of its own work for it, one sends, one receives; what they bring is
-    /// taken by TryReceive and TryTakeEvent, for instance once per drawn image.
+    /// A program's connection to volbridge. It starts the executable, restarts it when it ends, sends frames to it
+    /// for publication, and receives those of others. All methods may be called from any thread and do not wait for the
+    /// network. The client has two threads, one for sending and one for receiving; TryReceive and TryTakeEvent return
+    /// the results, for instance once per drawn image.
     /// </summary>
     public sealed class BridgeClient : IDisposable
     {
@@ -25,13 +26,14 @@ namespace Volsfu.Bridge
         readonly Thread sender, receiver;
         readonly SendPace pace = new SendPace();
         BridgeCounts counts;
-        /// <summary>Until then what comes was sent by a bridge that has ended.</summary>
+        /// <summary>Data received before this time was sent by a bridge that has ended.</summary>
         long deafUntil;
         volatile bool stopping;
         bool disposed;
 
         /// <summary>
-        /// Opens the socket and begins to start the executable. Throws BridgeException where the port is taken, ProtocolException for settings out of bounds.
+        /// Opens the socket and starts the executable. Throws BridgeException if the port is in use, ProtocolException
+        /// for settings out of bounds.
         /// </summary>
         public BridgeClient(BridgeSettings settings)
         {
@@ -46,10 +48,10 @@ namespace Volsfu.Bridge
             receiver.Start();
         }
 
-        /// <summary>Whether the bridge has been heard: frames that are sent before are not passed on.</summary>
+        /// <summary>Whether a datagram of the bridge has arrived: earlier frames are not passed on.</summary>
         public bool IsReady { get { lock (gate) { return handshake.IsReady; } } }
 
-        /// <summary>What went through so far.</summary>
+        /// <summary>The counts so far.</summary>
         public BridgeCounts Counts
         {
             get
@@ -66,8 +68,9 @@ namespace Volsfu.Bridge
         }
 
         /// <summary>
-        /// Publishes a frame of a tile at a quality. It begins with a FrameHeader and is not copied: it must stay as it is. The number counts up with each
-        /// capture; frames of one capture have the same time in their headers. A frame that waits when a newer one of its tile and quality comes is dropped.
+        /// Publishes a frame of a tile at a quality. It begins with a FrameHeader and is not copied: it must remain
+        /// unchanged. The number increases with each capture; frames of one capture have the same time in their
+        /// headers. A waiting frame is dropped when a newer one of its tile and quality arrives.
         /// </summary>
         public void SendTile(int tile, int quality, uint number, byte[] frame)
         {
@@ -91,8 +94,9 @@ namespace Volsfu.Bridge
         }
 
         /// <summary>
-        /// Chooses the quality of each tile of a publisher, in the order of the tiles: -1 is off, ChoiceText.Keep leaves a tile as it is. Client 0 means every
-        /// publisher that has so many tiles. Until a choice is made the server decides. Choices hold: a bridge that is started again is told, too.
+        /// Chooses the quality of each tile of a publisher, in the order of the tiles: -1 is off, ChoiceText.Keep keeps
+        /// a tile unchanged. Client 0 means every publisher with that number of tiles. Without a choice, the server
+        /// decides. Choices are sent again to a restarted bridge.
         /// </summary>
         public void ChooseQualities(uint client, params int[] qualities)
         {
@@ -105,8 +109,9 @@ namespace Volsfu.Bridge
         }
 
         /// <summary>
-        /// Says where the program looks from, in the room's coordinates: the server sends what is seen best, where no quality was chosen. It may be said as often as
-        /// images are drawn, and holds until it is said again. Throws ProtocolException for what cannot be.
+        /// Sets the viewpoint of the program in the room's coordinates: for tiles without a choice, the server prefers
+        /// visible ones. It may be called for every drawn image, and remains in force. Throws ProtocolException for an
+        /// invalid viewpoint.
         /// </summary>
         public void SetViewpoint(Viewpoint viewpoint)
         {
@@ -119,8 +124,9 @@ namespace Volsfu.Bridge
         }
 
         /// <summary>
-        /// Says where the published object stands, in the room's coordinates, and the boxes of its tiles in its own, one for each tile; without boxes those said
-        /// before hold. Holds as SetViewpoint does. Its priority is not passed on. Throws ProtocolException for what cannot be.
+        /// Sets the pose of the published object in the room's coordinates, and the boxes of its tiles in its own, one
+        /// for each tile; without boxes, the previous ones remain. It remains in force. Its priority is not passed on.
+        /// Throws ProtocolException for an invalid pose.
         /// </summary>
         public void SetPose(ObjectPose pose, params Tile[] boxes)
         {
@@ -132,7 +138,7 @@ namespace Volsfu.Bridge
             wake.Set();
         }
 
-        /// <summary>The oldest frame that has come and was not taken yet. Its Release is to be called when it has been decoded.</summary>
+        /// <summary>Returns the oldest received frame that was not yet taken. Call its Release after decoding.</summary>
         public bool TryReceive(out ReceivedFrame frame)
         {
             lock (gate)
@@ -141,7 +147,7 @@ namespace Volsfu.Bridge
             }
         }
 
-        /// <summary>The oldest event that was not taken yet.</summary>
+        /// <summary>Returns the oldest event that was not yet taken.</summary>
         public bool TryTakeEvent(out BridgeEvent taken)
         {
             lock (gate)
@@ -224,7 +230,7 @@ namespace Volsfu.Bridge
             }
         }
 
-        /// <summary>Sends as much as the pace allows, and tells whether more waits.</summary>
+        /// <summary>Sends as much as the pace allows, and returns whether more is waiting.</summary>
         bool SendSome(byte[] datagram)
         {
             long now = clock.ElapsedTicks * 1000000 / Stopwatch.Frequency;

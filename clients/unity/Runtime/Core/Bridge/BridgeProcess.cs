@@ -5,16 +5,16 @@ using System.Diagnostics;
 namespace Volsfu.Bridge
 {
     /// <summary>
-    /// The bridge's executable: started, watched, and started again when it ends. It belongs to the thread that steps it; what it has to say goes to the
-    /// function that it was given, from threads of the system's as well. Times are milliseconds.
+    /// The bridge's executable: it is started, monitored, and restarted when it ends. It belongs to the thread that
+    /// steps it; events are passed to the given function, also from threads of the system. Times are milliseconds.
     /// </summary>
     sealed class BridgeProcess
     {
-        /// <summary>A bridge that says nothing for so long after its start is ended, to be started again.</summary>
+        /// <summary>A bridge without any datagram for this time after its start is ended and restarted.</summary>
         const long readyTimeout = 15000;
-        /// <summary>A bridge that is asked to end has so long to leave the room.</summary>
+        /// <summary>The time for a bridge to leave the room when it is ended.</summary>
         const int leaveTimeout = 1000;
-        /// <summary>Has the bridge end when its standard input does: with this program, however that ends.</summary>
+        /// <summary>The bridge ends with its standard input, that is, with this program in all cases.</summary>
         const string untilInputCloses = "--until-stdin-closes";
         const int maxLine = 4096;
 
@@ -30,7 +30,9 @@ namespace Volsfu.Bridge
             this.tell = tell;
         }
 
-        /// <summary>Starts or watches. Returns true when a bridge has ended, so that nothing of it is waited for any more.</summary>
+        /// <summary>
+        /// Starts or monitors the bridge. Returns true when a bridge has ended, so that its data is no longer expected.
+        /// </summary>
         internal bool Step(long now, bool ready)
         {
             if (process == null)
@@ -105,7 +107,7 @@ namespace Volsfu.Bridge
             tell(BridgeEventKind.Started, starting.Id.ToString());
         }
 
-        /// <summary>Ends the bridge for good.</summary>
+        /// <summary>Ends the bridge permanently.</summary>
         internal void Stop()
         {
             if (process != null)

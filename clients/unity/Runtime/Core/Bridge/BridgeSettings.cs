@@ -5,35 +5,45 @@ using System.Text;
 
 namespace Volsfu.Bridge
 {
-    /// <summary>How the bridge is started and reached.</summary>
+    /// <summary>Settings for starting and reaching the bridge.</summary>
     public sealed class BridgeSettings
     {
-        /// <summary>The program volbridge. Empty starts none: the bridge is started by others, and only reached.</summary>
+        /// <summary>The program volbridge. If empty, the bridge is started externally, and only reached.</summary>
         public string Executable = "";
         /// <summary>The server, as host:port, ws://host:port or wss://host:port.</summary>
         public string Server = "localhost:8080";
-        /// <summary>The room; empty where the token names it, else the bridge's own default.</summary>
+        /// <summary>The room; if empty, that of the token, or else the bridge's own default.</summary>
         public string Room = "";
-        /// <summary>The participant's name; empty where the token names it, else the bridge's own default. The others' bridges take the number at its end.</summary>
+        /// <summary>
+        /// The participant's name; if empty, that of the token, or else the bridge's own default. The bridges of others
+        /// use the number at its end.
+        /// </summary>
         public string Identity = "";
-        /// <summary>An access token, given to the bridge in its environment, not on its command line; empty where the server runs for development.</summary>
+        /// <summary>
+        /// An access token, passed to the bridge in its environment, not on its command line; empty for servers in
+        /// development mode.
+        /// </summary>
         public string Token = "";
         /// <summary>
-        /// What the program presents to the bridge, 16 to 128 bytes of UTF-8, so that no other program of this machine is taken for it; given to the bridge in its
-        /// environment. Empty presents nothing: the bridge then takes the first program that it hears.
+        /// The secret that authenticates the program to the bridge against other programs of this machine, 16 to 128
+        /// bytes of UTF-8; passed to the bridge in its environment. If empty, the bridge accepts the first program that
+        /// sends a datagram.
         /// </summary>
         public string Secret = "";
-        /// <summary>The bridge's UDP port on this machine; the program has the next one. Two programs on one machine need two pairs.</summary>
+        /// <summary>
+        /// The bridge's UDP port on this machine; the program has the next one. Two programs on one machine need two
+        /// pairs.
+        /// </summary>
         public int Port = 8000;
-        /// <summary>The own number, from 1, by which others know this client.</summary>
+        /// <summary>The own number, from 1, which identifies this client for others.</summary>
         public uint Client = 1;
-        /// <summary>Tiles and qualities of what is published.</summary>
+        /// <summary>The numbers of published tiles and qualities.</summary>
         public int Tiles = 1, Qualities = 1;
-        /// <summary>Whether frames are published, and whether those of others are wanted.</summary>
+        /// <summary>Whether frames are published, and whether those of others are received.</summary>
         public bool Publish = true, Receive = true;
-        /// <summary>How much the bridge logs, 0 to 2.</summary>
+        /// <summary>The log level of the bridge, 0 to 2.</summary>
         public int LogLevel;
-        /// <summary>More arguments for the bridge, as its help lists them.</summary>
+        /// <summary>Additional arguments for the bridge, as listed by its help.</summary>
         public List<string> ExtraArguments = new List<string>();
 
         internal void Check()
@@ -49,7 +59,7 @@ namespace Volsfu.Bridge
             }
         }
 
-        /// <summary>The bridge's arguments, one by one.</summary>
+        /// <summary>Returns the bridge's arguments.</summary>
         public List<string> Arguments()
         {
             var arguments = new List<string>
@@ -86,8 +96,8 @@ namespace Volsfu.Bridge
         }
 
         /// <summary>
-        /// One command line that a program takes apart into these arguments again, by the rules that .NET and the Windows runtime share: quotation marks around
-        /// what has spaces, backslashes doubled before a quotation mark.
+        /// Returns a command line that a program splits into these arguments, by the common rules of .NET and the
+        /// Windows runtime: quotation marks around arguments with spaces, doubled backslashes before a quotation mark.
         /// </summary>
         public static string CommandLine(IEnumerable<string> arguments)
         {

@@ -4,14 +4,19 @@ using System.Net.Sockets;
 
 namespace Volsfu.Bridge
 {
-    /// <summary>The program's UDP socket on loopback, next to the bridge's port. One thread may send while another receives.</summary>
+    /// <summary>
+    /// The program's UDP socket on loopback, next to the bridge's port. One thread may send while another receives.
+    /// </summary>
     sealed class BridgeSocket : IDisposable
     {
-        /// <summary>What is asked for to hold bursts; systems give less where they have a limit.</summary>
+        /// <summary>The requested buffer size for bursts; systems may limit it.</summary>
         const int buffer = 8 << 20;
-        /// <summary>How long receiving waits at most, in milliseconds.</summary>
+        /// <summary>The maximum wait for a datagram, in milliseconds.</summary>
         const int patience = 50;
-        /// <summary>SIO_UDP_CONNRESET: on Windows a datagram to a port where nobody listens would otherwise break the next receive.</summary>
+        /// <summary>
+        /// SIO_UDP_CONNRESET: on Windows, a datagram to a port without a listener would otherwise fail the next
+        /// receive.
+        /// </summary>
         const int ignoreResets = -1744830452;
 
         readonly Socket socket;
@@ -31,7 +36,8 @@ namespace Volsfu.Bridge
                 }
                 else
                 {
-                    // Mono shares ports unless it is told not to: a second program would take the first one's datagrams, and neither would know.
+                    // Mono shares ports by default: a second program would receive the first one's datagrams without
+                    // any error.
                     socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.ReuseAddress, false);
                 }
                 socket.ReceiveBufferSize = buffer;
@@ -46,7 +52,7 @@ namespace Volsfu.Bridge
             }
         }
 
-        /// <summary>Sends one datagram of Datagram.Size bytes; false where the system does not take it.</summary>
+        /// <summary>Sends one datagram of Datagram.Size bytes; returns false if the system rejects it.</summary>
         internal bool Send(byte[] datagram)
         {
             try
@@ -59,7 +65,10 @@ namespace Volsfu.Bridge
             }
         }
 
-        /// <summary>Waits a little for a datagram. Returns its length, or -1 where none came; foreign says that it is not the bridge's.</summary>
+        /// <summary>
+        /// Waits briefly for a datagram. Returns its length, or -1 if none arrived; foreign is true if it is not from
+        /// the bridge.
+        /// </summary>
         internal int Receive(byte[] datagram, out bool foreign)
         {
             foreign = false;
@@ -75,7 +84,7 @@ namespace Volsfu.Bridge
             }
         }
 
-        /// <summary>Closes the socket. Whoever receives is to have ended before.</summary>
+        /// <summary>Closes the socket. The receiving thread must have ended before.</summary>
         public void Dispose()
         {
             socket.Close();

@@ -5,18 +5,21 @@ using System.Text;
 namespace Volsfu.Bridge
 {
     /// <summary>
-    /// The choices of quality that are in force, as the text of one control datagram: CLIENT,QUALITY OF TILE 0,QUALITY OF TILE 1,…;CLIENT,… A bridge keeps the
-    /// newest text for publishers that come later, so that each says everything; of more than one datagram holds, the choices that were made last. It is for
-    /// one thread at a time.
+    /// The choices of quality in force, as the text of one control datagram: CLIENT,QUALITY OF TILE 0,QUALITY OF TILE
+    /// 1,…;CLIENT,… A bridge keeps the newest text for later publishers, so each text contains all choices; if they
+    /// exceed one datagram, the latest ones. It is for one thread at a time.
     /// </summary>
     public sealed class ChoiceText
     {
-        /// <summary>Stands for a tile whose quality stays as it is.</summary>
+        /// <summary>The value for a tile that keeps its quality.</summary>
         public const int Keep = -2;
 
         readonly LinkedList<KeyValuePair<uint, string>> newestFirst = new LinkedList<KeyValuePair<uint, string>>();
 
-        /// <summary>Takes a choice for a publisher, which replaces an earlier one: a quality for each tile in their order, -1 for off, or Keep.</summary>
+        /// <summary>
+        /// Stores a choice for a publisher, which replaces an earlier one: a quality for each tile in their order, -1
+        /// for off, or Keep.
+        /// </summary>
         public void Choose(uint client, int[] qualities)
         {
             if (qualities.Length < 1 || qualities.Length > 256)
@@ -47,7 +50,7 @@ namespace Volsfu.Bridge
             }
         }
 
-        /// <summary>What the bridge is to be told; empty where nothing was chosen.</summary>
+        /// <summary>The text for the bridge; empty without choices.</summary>
         public string Text
         {
             get

@@ -3,22 +3,22 @@ using System.Text;
 
 namespace Volsfu.Bridge
 {
-    /// <summary>What a datagram between a program and its bridge carries.</summary>
+    /// <summary>The types of datagrams between a program and its bridge.</summary>
     public enum DatagramType : uint
     {
-        /// <summary>The bridge listens; the program answers with the same.</summary>
+        /// <summary>The bridge is ready; the program answers with the same type.</summary>
         Ready = 0,
-        /// <summary>A piece of a frame of a tile, either way.</summary>
+        /// <summary>A piece of a tile's frame, in both directions.</summary>
         Tile = 1,
-        /// <summary>A piece of a frame of sound, either way.</summary>
+        /// <summary>A piece of a frame of sound, in both directions.</summary>
         Audio = 2,
         /// <summary>The text of a quality choice, to the bridge.</summary>
         Control = 3
     }
 
     /// <summary>
-    /// A piece of a frame. On the wire, behind the datagram's type, its header is, each number of four bytes, little-endian: client, frame number, frame length,
-    /// offset, length of the data here; for tiles also tile and quality.
+    /// A piece of a frame. Its header follows the datagram's type, with numbers of four bytes, little-endian: client,
+    /// frame number, frame length, offset, length of the data here; for tiles also tile and quality.
     /// </summary>
     public struct Packet
     {
@@ -28,9 +28,9 @@ namespace Volsfu.Bridge
         public uint Client;
         /// <summary>The frame's number on its stream.</summary>
         public uint Frame;
-        /// <summary>The bytes of the whole frame.</summary>
+        /// <summary>The length of the whole frame in bytes.</summary>
         public uint Length;
-        /// <summary>Where this piece belongs within the frame.</summary>
+        /// <summary>The offset of this piece within the frame.</summary>
         public uint Offset;
         public uint Tile;
         public uint Quality;
@@ -41,29 +41,32 @@ namespace Volsfu.Bridge
     }
 
     /// <summary>
-    /// Reads and writes the UDP datagrams between a program and its bridge on one machine: a type of four bytes, a body, and zeros up to 1300 bytes. They are
-    /// those of VR2Gather's native connector, so that a program may use its peer as well. It keeps no state.
+    /// Reads and writes the UDP datagrams between a program and its bridge on one machine: a type of four bytes, a
+    /// body, and zeros up to 1300 bytes. They are those of VR2Gather's native connector, so that a program can use its
+    /// peer as well. The class has no state.
     /// </summary>
     public static class Datagram
     {
-        /// <summary>What every datagram is padded to.</summary>
+        /// <summary>The padded size of every datagram.</summary>
         public const int Size = 1300;
-        /// <summary>The largest that is read.</summary>
+        /// <summary>The maximum size of a received datagram.</summary>
         public const int MaxSize = 1500;
-        /// <summary>The bytes of a frame that one datagram carries at most.</summary>
+        /// <summary>The maximum number of frame bytes in one datagram.</summary>
         public const int TileData = 1144, AudioData = 1152;
-        /// <summary>The bytes of a control datagram's text at most.</summary>
+        /// <summary>The maximum length of a control datagram's text in bytes.</summary>
         public const int MaxText = Size - typeSize;
 
         /// <summary>The bounds of a secret, in bytes of UTF-8.</summary>
         public const int MinSecret = 16, MaxSecret = 128;
 
-        /// <summary>The type of the datagram that presents a secret to the bridge. VR2Gather's own peer does not know it.</summary>
+        /// <summary>
+        /// The type of the datagram that presents a secret to the bridge. VR2Gather's own peer does not support it.
+        /// </summary>
         const uint secretType = 18;
         const int typeSize = 4;
         const int tileHeader = 28, audioHeader = 20;
 
-        /// <summary>The type of a datagram; false for what is too short, too long, or of no type.</summary>
+        /// <summary>Returns the type of a datagram; false if it is too short, too long, or of unknown type.</summary>
         public static bool TryReadType(byte[] datagram, int count, out DatagramType type)
         {
             type = DatagramType.Ready;
@@ -76,8 +79,8 @@ namespace Volsfu.Bridge
         }
 
         /// <summary>
-        /// The piece in a datagram of the types Tile and Audio. It refers to the datagram's bytes. False where the header does not fit what follows it, or
-        /// itself: whoever reads on may rely on Offset + Size being within Length.
+        /// Returns the piece in a datagram of the types Tile and Audio. It refers to the datagram's bytes. Returns
+        /// false if the header is inconsistent, so that Offset + Size is always within Length.
         /// </summary>
         public static bool TryReadPacket(byte[] datagram, int count, bool audio, out Packet packet)
         {
@@ -104,7 +107,7 @@ namespace Volsfu.Bridge
             return size > 0 || packet.Length == 0;
         }
 
-        /// <summary>The text of a control datagram up to its first zero, without spaces around it.</summary>
+        /// <summary>Returns the text of a control datagram up to its first zero, without spaces around it.</summary>
         public static string ReadText(byte[] datagram, int count)
         {
             int end = Array.IndexOf(datagram, (byte)0, typeSize, count - typeSize);
@@ -118,8 +121,8 @@ namespace Volsfu.Bridge
         }
 
         /// <summary>
-        /// Fills Size bytes with the datagram that presents a secret, in the place of a ready datagram. Throws ProtocolException if the secret is shorter than
-        /// MinSecret or longer than MaxSecret bytes of UTF-8.
+        /// Fills Size bytes with the datagram that presents a secret, which replaces the ready datagram. Throws
+        /// ProtocolException if the secret is shorter than MinSecret or longer than MaxSecret bytes of UTF-8.
         /// </summary>
         public static void WriteSecret(byte[] datagram, string secret)
         {
@@ -153,7 +156,7 @@ namespace Volsfu.Bridge
             Array.Clear(datagram, begin + packet.Size, Size - begin - packet.Size);
         }
 
-        /// <summary>Fills Size bytes with a text, which throws ProtocolException where it is longer than MaxText bytes of UTF-8.</summary>
+        /// <summary>Fills Size bytes with a text. Throws ProtocolException if it is longer than MaxText bytes of UTF-8.</summary>
         public static void WriteText(byte[] datagram, string text)
         {
             byte[] bytes = Encoding.UTF8.GetBytes(text);

@@ -3,27 +3,30 @@ using System.Collections.Generic;
 
 namespace Volsfu.Bridge
 {
-    /// <summary>What became of the pieces that came from the bridge.</summary>
+    /// <summary>The results of pieces from the bridge.</summary>
     public struct AssemblyCounts
     {
         /// <summary>Complete frames.</summary>
         public long Frames;
-        /// <summary>Pieces that were there already.</summary>
+        /// <summary>Duplicate pieces.</summary>
         public long Duplicates;
-        /// <summary>Pieces that contradict their frame: another length, a part of another piece, too scattered, or far ahead of what has come.</summary>
+        /// <summary>
+        /// Pieces that contradict their frame: another length, a part of another piece, too scattered, or far ahead of
+        /// the received bytes.
+        /// </summary>
         public long Contradictions;
-        /// <summary>Pieces of frames that are complete or given up, or older than such.</summary>
+        /// <summary>Pieces of frames that are complete or abandoned, or older than such frames.</summary>
         public long Late;
-        /// <summary>Pieces of frames that are too long, or of more streams than are kept.</summary>
+        /// <summary>Pieces of frames that are too long, or of more streams than permitted.</summary>
         public long TooMuch;
-        /// <summary>Frames of which pieces were lost.</summary>
+        /// <summary>Frames with lost pieces.</summary>
         public long Incomplete;
     }
 
-    /// <summary>What is known of one publisher's tile, or sound.</summary>
+    /// <summary>The state of one publisher's tile, or sound.</summary>
     sealed class FrameStream
     {
-        /// <summary>A number at most so far behind the newest is late; what is farther behind is of a bridge that began anew.</summary>
+        /// <summary>A number up to this far behind the newest is late; a lower one belongs to a restarted bridge.</summary>
         const int lateWindow = 64;
 
         bool begun;
@@ -45,36 +48,42 @@ namespace Volsfu.Bridge
     }
 
     /// <summary>
-    /// Puts frames together from their pieces, in whatever order they come; each piece counts once, and a frame is complete when every byte is there. What is
-    /// kept is bounded, whatever comes: memory follows what has come, not what is announced. Times are milliseconds. It is for one thread.
+    /// Assembles frames from pieces in any order; each piece counts once, and a frame is complete when it has every
+    /// byte. Memory is bounded: it depends on the received bytes, not on announced lengths. Times are milliseconds. It
+    /// is for one thread.
     /// </summary>
     public sealed class FrameAssembler
     {
-        /// <summary>The longest frame in bytes.</summary>
+        /// <summary>The maximum length of a frame in bytes.</summary>
         public const int MaxFrame = 16 << 20;
-        /// <summary>The bytes that unfinished frames hold together at most.</summary>
+        /// <summary>The maximum bytes of all incomplete frames.</summary>
         public const int MaxHeld = 64 << 20;
-        /// <summary>The streams, one for each tile of each publisher.</summary>
+        /// <summary>The maximum number of streams, one for each tile of each publisher.</summary>
         public const int MaxStreams = 4096;
-        /// <summary>How long the rest of a frame is waited for, in milliseconds: it comes from the same machine, in one go.</summary>
+        /// <summary>
+        /// The time limit for the rest of a frame, in milliseconds: it is sent from the same machine without pauses.
+        /// </summary>
         public const long Patience = 500;
 
-        /// <summary>Unfinished frames of one stream.</summary>
+        /// <summary>The maximum number of incomplete frames of one stream.</summary>
         const int maxUnderWay = 3;
 
         readonly Dictionary<ValueTuple<bool, uint, uint>, FrameStream> streams = new Dictionary<ValueTuple<bool, uint, uint>, FrameStream>();
-        /// <summary>The unfinished frames of all streams, the oldest first.</summary>
+        /// <summary>The incomplete frames of all streams, the oldest first.</summary>
         readonly List<PartialFrame> underWay = new List<PartialFrame>();
         AssemblyCounts counts;
         long held;
 
-        /// <summary>The bytes that unfinished frames hold together.</summary>
+        /// <summary>The present bytes of all incomplete frames.</summary>
         public long Held { get { return held; } }
 
-        /// <summary>What became of what came.</summary>
+        /// <summary>The results of received pieces.</summary>
         public AssemblyCounts Counts { get { return counts; } }
 
-        /// <summary>Takes a piece that Datagram.TryReadPacket let through. Returns the frame that it completes, which is the caller's, or null.</summary>
+        /// <summary>
+        /// Adds a piece that Datagram.TryReadPacket accepted. Returns the frame that it completes, which the caller
+        /// owns, or null.
+        /// </summary>
         public ReceivedFrame Push(ref Packet packet, long now)
         {
             FrameStream stream = StreamOf(ref packet);
@@ -104,7 +113,7 @@ namespace Volsfu.Bridge
             return null;
         }
 
-        /// <summary>Gives up the frames whose rest does not come.</summary>
+        /// <summary>Abandons frames after the time limit.</summary>
         public void Expire(long now)
         {
             while (underWay.Count > 0 && now - underWay[0].Began >= Patience)
@@ -113,7 +122,7 @@ namespace Volsfu.Bridge
             }
         }
 
-        /// <summary>Forgets everything: what comes next is from a bridge that began anew.</summary>
+        /// <summary>Clears all state before data of a restarted bridge.</summary>
         public void Reset()
         {
             while (underWay.Count > 0)
@@ -154,7 +163,7 @@ namespace Volsfu.Bridge
         {
             Forget(frame);
             stream.Advance(frame.Number);
-            // Frames of a stream come one after the other: those that began before this one have lost pieces.
+            // Frames of a stream are sent one after the other: those that started before this one have lost pieces.
             while (stream.UnderWay.Count > 0 && stream.IsLate(stream.UnderWay[0].Number))
             {
                 GiveUp(stream.UnderWay[0]);
@@ -172,7 +181,7 @@ namespace Volsfu.Bridge
             };
         }
 
-        /// <summary>Gives up the oldest frames while all together take too much, but not the one that has just grown.</summary>
+        /// <summary>Abandons the oldest frames while all together are too large, except the one that has just grown.</summary>
         void Shrink(PartialFrame grown)
         {
             while (held > MaxHeld && underWay.Count > 1)

@@ -9,14 +9,20 @@ namespace Volsfu.Bridge
         /// <summary>The header's size.</summary>
         public const int Size = 16;
 
-        /// <summary>The codec in four ASCII characters, such as "cwi0" for raw points, "cwi1" for VR2Gather's octree, "VR2A" for sound.</summary>
+        /// <summary>
+        /// The codec in four ASCII characters, such as "cwi0" for raw points, "cwi1" for VR2Gather's octree, "VR2A" for
+        /// sound.
+        /// </summary>
         public string Codec;
         /// <summary>The bytes of the codec's data, without the header.</summary>
         public int Length;
-        /// <summary>When the frame was captured, in milliseconds of UTC since 1970; 0 where that is not known.</summary>
+        /// <summary>The capture time of the frame, in milliseconds of UTC since 1970; 0 if unknown.</summary>
         public long CaptureMilliseconds;
 
-        /// <summary>Writes the header to the beginning of a frame. A codec that is not four ASCII characters throws ProtocolException.</summary>
+        /// <summary>
+        /// Writes the header to the start of a frame. Throws ProtocolException for a codec that is not four ASCII
+        /// characters.
+        /// </summary>
         public void Write(byte[] frame)
         {
             if (Codec == null || Codec.Length != 4 || Length < 0 || CaptureMilliseconds < 0)
@@ -36,7 +42,7 @@ namespace Volsfu.Bridge
             Datagram.WriteNumber(frame, 12, (uint)(CaptureMilliseconds >> 32));
         }
 
-        /// <summary>A frame that consists of a header and the codec's data.</summary>
+        /// <summary>Returns a frame that consists of a header and the codec's data.</summary>
         public static byte[] Frame(string codec, long captureMilliseconds, byte[] data)
         {
             var frame = new byte[Size + data.Length];
@@ -45,7 +51,10 @@ namespace Volsfu.Bridge
             return frame;
         }
 
-        /// <summary>Reads the header of a frame of so many bytes; false where it is too short for one, or for the data that it announces.</summary>
+        /// <summary>
+        /// Reads the header of a frame of the given length; returns false if the frame is too short for it, or for the
+        /// announced data.
+        /// </summary>
         public static bool TryRead(byte[] frame, int count, out FrameHeader header)
         {
             header = new FrameHeader();

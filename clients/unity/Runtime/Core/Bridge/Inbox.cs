@@ -3,22 +3,25 @@ using System.Collections.Generic;
 namespace Volsfu.Bridge
 {
     /// <summary>
-    /// What has come for the program and was not taken yet: frames and events, the oldest first. Where the program does not take them, the oldest are dropped. It
-    /// is for one thread at a time.
+    /// Received frames and events that were not yet taken, the oldest first. Beyond the limits, the oldest are dropped.
+    /// It is for one thread at a time.
     /// </summary>
     public sealed class Inbox
     {
-        /// <summary>How many events wait at most; how many frames, and how many bytes of theirs together. A single frame waits whatever its size.</summary>
+        /// <summary>
+        /// The maximum numbers of waiting events and frames, and of bytes of the frames. A single frame may wait
+        /// regardless of its size.
+        /// </summary>
         public const int MaxEvents = 1024, MaxFrames = 1024, MaxBytes = 64 << 20;
 
         readonly Queue<ReceivedFrame> frames = new Queue<ReceivedFrame>();
         readonly Queue<BridgeEvent> events = new Queue<BridgeEvent>();
         long bytes;
 
-        /// <summary>How many frames were dropped.</summary>
+        /// <summary>The number of dropped frames.</summary>
         public long Dropped { get; private set; }
 
-        /// <summary>A frame has come.</summary>
+        /// <summary>Adds a received frame.</summary>
         public void Put(ReceivedFrame frame)
         {
             frames.Enqueue(frame);
@@ -32,7 +35,7 @@ namespace Volsfu.Bridge
             }
         }
 
-        /// <summary>Something has happened.</summary>
+        /// <summary>Adds an event.</summary>
         public void Put(BridgeEvent happened)
         {
             if (events.Count >= MaxEvents)
@@ -42,7 +45,7 @@ namespace Volsfu.Bridge
             events.Enqueue(happened);
         }
 
-        /// <summary>The oldest frame, null where there is none.</summary>
+        /// <summary>Returns the oldest frame, or null.</summary>
         public bool TryTake(out ReceivedFrame frame)
         {
             frame = frames.Count > 0 ? frames.Dequeue() : null;
@@ -50,7 +53,7 @@ namespace Volsfu.Bridge
             return frame != null;
         }
 
-        /// <summary>The oldest event; without a text where there is none.</summary>
+        /// <summary>Returns the oldest event; without a text if there is none.</summary>
         public bool TryTake(out BridgeEvent happened)
         {
             happened = events.Count > 0 ? events.Dequeue() : new BridgeEvent();

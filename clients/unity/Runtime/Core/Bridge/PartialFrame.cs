@@ -6,15 +6,19 @@ namespace Volsfu.Bridge
 {
     enum Placed { Taken, Duplicate, Contradiction }
 
-    /// <summary>A frame of which pieces are missing. Its memory grows with what has come, whatever its length and the offsets of its pieces claim.</summary>
+    /// <summary>
+    /// An incomplete frame. Its memory grows with the received bytes, independent of its announced length and the
+    /// offsets of its pieces.
+    /// </summary>
     sealed class PartialFrame
     {
         /// <summary>
-        /// What is reserved at first, if the frame says that it has so many bytes; and how far a piece may be ahead of twice the bytes that have come. Pieces come in
-        /// order but for few, and a single one must not take the 16 MiB of a whole frame.
+        /// The initial memory of a frame with at least that length, and the maximum distance of a piece beyond twice
+        /// the received bytes. Most pieces arrive in order, and a single one must not reserve the 16 MiB of a whole
+        /// frame.
         /// </summary>
         internal const int FirstReserve = 256 << 10;
-        /// <summary>How many pieces there may be with gaps between them.</summary>
+        /// <summary>The maximum number of pieces with gaps between them.</summary>
         const int maxGaps = 64;
 
         static readonly byte[] empty = new byte[0];
@@ -24,7 +28,7 @@ namespace Volsfu.Bridge
             internal int Begin, End;
         }
 
-        /// <summary>The parts that are there, in order, no two of them adjacent.</summary>
+        /// <summary>The received parts in order, without adjacent ones.</summary>
         readonly List<Piece> pieces = new List<Piece>();
         readonly int length;
         int come;
@@ -49,7 +53,7 @@ namespace Volsfu.Bridge
 
         internal bool IsComplete { get { return length == 0 || (pieces.Count == 1 && pieces[0].Begin == 0 && pieces[0].End == length); } }
 
-        /// <summary>Copies a piece to its place, if it fits what is there.</summary>
+        /// <summary>Copies a piece to its position if it is consistent with the present ones.</summary>
         internal Placed Place(ref Packet packet)
         {
             if (packet.Length != length)
@@ -117,7 +121,7 @@ namespace Volsfu.Bridge
             Data = grown;
         }
 
-        /// <summary>Gives the memory back.</summary>
+        /// <summary>Returns the memory to the pool.</summary>
         internal void Free()
         {
             if (Data.Length > 0)

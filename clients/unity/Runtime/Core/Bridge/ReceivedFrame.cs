@@ -3,7 +3,8 @@ using System.Buffers;
 namespace Volsfu.Bridge
 {
     /// <summary>
-    /// A complete frame from the bridge. Release gives its memory back when the program has decoded it; one that is not released is left to the collector.
+    /// A complete frame from the bridge. Release returns its memory after decoding; without it, the garbage collector
+    /// frees the memory.
     /// </summary>
     public sealed class ReceivedFrame
     {
@@ -13,13 +14,13 @@ namespace Volsfu.Bridge
         public uint Client { get; internal set; }
         public int Tile { get; internal set; }
         public int Quality { get; internal set; }
-        /// <summary>The frame's number on its stream; gaps are frames that did not come.</summary>
+        /// <summary>The frame's number on its stream; gaps are frames that were not received.</summary>
         public uint Number { get; internal set; }
-        /// <summary>The frame, FrameHeader included, is the first Length bytes.</summary>
+        /// <summary>The frame, including FrameHeader, is the first Length bytes.</summary>
         public byte[] Data { get; internal set; }
         public int Length { get; internal set; }
 
-        /// <summary>Says that Data is not needed any more. To be called once at most.</summary>
+        /// <summary>Releases Data. It may be called once.</summary>
         public void Release()
         {
             byte[] data = Data;

@@ -5,8 +5,8 @@ using Volsfu.Signalling;
 namespace Volsfu.Bridge
 {
     /// <summary>
-    /// What the program said last of where it looks from and where its object stands, as the datagrams that tell the bridge. Only the newest counts: what is said
-    /// faster than it is sent is replaced. It is for one thread at a time.
+    /// The latest viewpoint and object pose of the program, as datagrams for the bridge. Only the newest counts: values
+    /// set faster than they are sent are replaced. It is for one thread at a time.
     /// </summary>
     public sealed class SceneBook
     {
@@ -14,10 +14,10 @@ namespace Volsfu.Bridge
         readonly byte[] view = new byte[Datagram.Size], scratch = new byte[Datagram.Size];
         readonly List<byte[]> placed = new List<byte[]>();
         bool viewKnown, viewWaits;
-        /// <summary>How many of the object's datagrams have been sent.</summary>
+        /// <summary>The number of sent datagrams of the object.</summary>
         int placedSent;
 
-        /// <summary>For an object of so many tiles, which has not been placed.</summary>
+        /// <summary>Creates the book for an object with the given number of tiles and without a pose.</summary>
         public SceneBook(int tiles)
         {
             this.tiles = tiles;
@@ -26,7 +26,7 @@ namespace Volsfu.Bridge
         /// <summary>Whether everything was sent.</summary>
         public bool IsEmpty { get { return !viewWaits && placedSent == placed.Count; } }
 
-        /// <summary>Takes where the program looks from. Throws ProtocolException, and changes nothing, where that cannot be.</summary>
+        /// <summary>Sets the viewpoint. Throws ProtocolException, and changes nothing, if it is invalid.</summary>
         public void Look(Viewpoint viewpoint)
         {
             SceneDatagram.WriteView(scratch, viewpoint);
@@ -35,8 +35,9 @@ namespace Volsfu.Bridge
         }
 
         /// <summary>
-        /// Takes where the object stands, and the boxes of its tiles in its own coordinates, or none if those said before still hold, or nobody knows. Throws
-        /// ProtocolException, and changes nothing, for what cannot be, and where there is not one box for each tile.
+        /// Sets the pose of the object, and the boxes of its tiles in its own coordinates, or none if the previous ones
+        /// remain or none are known. Throws ProtocolException, and changes nothing, for invalid values, and if there is
+        /// not one box for each tile.
         /// </summary>
         public void Place(ObjectPose pose, params Tile[] boxes)
         {
@@ -57,7 +58,7 @@ namespace Volsfu.Bridge
             placedSent = 0;
         }
 
-        /// <summary>Fills Datagram.Size bytes with what waits; false where nothing does.</summary>
+        /// <summary>Fills Datagram.Size bytes with the next datagram; returns false if there is none.</summary>
         public bool Next(byte[] datagram)
         {
             if (viewWaits)
@@ -74,14 +75,14 @@ namespace Volsfu.Bridge
             return true;
         }
 
-        /// <summary>Nobody is there to be told: what is known waits for Remind.</summary>
+        /// <summary>Stops sending without a bridge: the state waits for Remind.</summary>
         public void Clear()
         {
             viewWaits = false;
             placedSent = placed.Count;
         }
 
-        /// <summary>Has everything told anew: to a bridge that has just come.</summary>
+        /// <summary>Sends everything again, to a new bridge.</summary>
         public void Remind()
         {
             viewWaits = viewKnown;

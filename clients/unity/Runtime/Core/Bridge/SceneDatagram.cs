@@ -5,18 +5,18 @@ using Volsfu.Signalling;
 namespace Volsfu.Bridge
 {
     /// <summary>
-    /// Writes the datagrams that tell a bridge where the program looks from and where its object stands. Numbers are of four bytes, little-endian, those with
-    /// fractions IEEE 754; places are in the room's coordinates. It keeps no state.
+    /// Writes the datagrams with the viewpoint and the object's pose for the bridge. Numbers have four bytes,
+    /// little-endian, fractions in IEEE 754; positions are in the room's coordinates. The class has no state.
     /// </summary>
     public static class SceneDatagram
     {
-        /// <summary>The boxes that one datagram has room for.</summary>
+        /// <summary>The number of boxes that fit into one datagram.</summary>
         public const int MaxBoxes = (Datagram.Size - 4 - objectSize) / boxSize;
 
         const uint viewType = 16, objectType = 17;
         const int objectSize = 10 * 4, boxSize = 6 * 4;
 
-        /// <summary>The scales that servers take.</summary>
+        /// <summary>The scales that servers accept.</summary>
         const double minScale = 0.001, maxScale = 1000;
 
         [StructLayout(LayoutKind.Explicit)]
@@ -26,7 +26,7 @@ namespace Volsfu.Bridge
             [FieldOffset(0)] internal uint Bits;
         }
 
-        /// <summary>Fills Datagram.Size bytes with a viewpoint. Throws ProtocolException for one that cannot be.</summary>
+        /// <summary>Fills Datagram.Size bytes with a viewpoint. Throws ProtocolException if it is invalid.</summary>
         public static void WriteView(byte[] datagram, Viewpoint viewpoint)
         {
             viewpoint.Check();
@@ -39,8 +39,8 @@ namespace Volsfu.Bridge
         }
 
         /// <summary>
-        /// Fills Datagram.Size bytes with where an object stands, and the boxes of its tiles from the first one on, as many as there is room for; it returns how
-        /// many those are. Throws ProtocolException for what cannot be.
+        /// Fills Datagram.Size bytes with the pose of an object, and as many boxes of its tiles from the first one on
+        /// as fit; returns their number. Throws ProtocolException for invalid values.
         /// </summary>
         public static int WriteObject(byte[] datagram, ObjectPose pose, Tile[] tiles, int first)
         {

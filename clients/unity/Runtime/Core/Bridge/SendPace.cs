@@ -3,18 +3,18 @@ using System;
 namespace Volsfu.Bridge
 {
     /// <summary>
-    /// Keeps the bridge's socket from overflowing: by default a system holds about 92 datagrams for a program that does not read meanwhile. It is a bucket of
-    /// datagrams that fills up again with time, in microseconds. It is for one thread.
+    /// Prevents an overflow of the bridge's socket: by default, a system buffers about 92 datagrams for a program. It
+    /// is a bucket of datagrams that refills over time, in microseconds. It is for one thread.
     /// </summary>
     public sealed class SendPace
     {
-        /// <summary>The datagrams that go out at once, and in each millisecond beyond: 600 Mbit/s.</summary>
+        /// <summary>The number of datagrams sent at once, and of those in each further millisecond: 600 Mbit/s.</summary>
         public const int Burst = 64;
 
         double left = Burst;
         long filledAt;
 
-        /// <summary>How many datagrams may be sent now.</summary>
+        /// <summary>Returns the number of datagrams that may be sent now.</summary>
         public int Available(long now)
         {
             left = Math.Min(Burst, left + Math.Max(0, now - filledAt) * (Burst / 1000.0));
@@ -22,7 +22,7 @@ namespace Volsfu.Bridge
             return (int)left;
         }
 
-        /// <summary>So many have been sent.</summary>
+        /// <summary>Records sent datagrams.</summary>
         public void Spend(int datagrams)
         {
             left -= datagrams;

@@ -4,12 +4,13 @@ using System.Collections.Generic;
 namespace Volsfu.Bridge
 {
     /// <summary>
-    /// What waits to be sent to the bridge, as pieces. Where things are goes first, then sound and texts, then the frames of tiles in the order in which they
-    /// came. Of each tile and quality one frame may wait: a newer one takes its place, since the older would be late. It is for one thread at a time.
+    /// The queue of pieces for the bridge. Scene datagrams precede sound and texts, and these the frames of tiles in
+    /// their order of arrival. One frame of each tile and quality may wait: a newer one replaces it, since the older
+    /// would be late. It is for one thread at a time.
     /// </summary>
     public sealed class SendQueue
     {
-        /// <summary>Frames of sound and texts that wait at most; the oldest are dropped.</summary>
+        /// <summary>The maximum number of waiting sound frames and texts; beyond it, the oldest are dropped.</summary>
         public const int MaxUrgent = 64;
 
         struct Waiting
@@ -28,7 +29,7 @@ namespace Volsfu.Bridge
         bool busy;
         uint soundNumber;
 
-        /// <summary>A queue for so many tiles at so many qualities of a client of that number.</summary>
+        /// <summary>Creates a queue for the given numbers of tiles and qualities, and the number of the client.</summary>
         public SendQueue(uint client, int tiles, int qualities)
         {
             this.client = client;
@@ -37,16 +38,16 @@ namespace Volsfu.Bridge
             scene = new SceneBook(tiles);
         }
 
-        /// <summary>Where things are.</summary>
+        /// <summary>The viewpoint and the poses.</summary>
         public SceneBook Scene { get { return scene; } }
 
-        /// <summary>Frames that were dropped because newer ones came before they could be sent.</summary>
+        /// <summary>Frames that were dropped because newer ones arrived before they were sent.</summary>
         public long Dropped { get; private set; }
 
-        /// <summary>Whether nothing waits.</summary>
+        /// <summary>Whether the queue is empty.</summary>
         public bool IsEmpty { get { return !busy && urgent.Count == 0 && frames.Count == 0 && scene.IsEmpty; } }
 
-        /// <summary>Takes a frame of a tile. The bytes are not copied: they must stay as they are.</summary>
+        /// <summary>Adds a frame of a tile. The bytes are not copied: they must remain unchanged.</summary>
         public void AddTile(int tile, int quality, uint number, byte[] frame)
         {
             if (tile < 0 || tile >= tiles || quality < 0 || quality >= qualities)
@@ -66,21 +67,23 @@ namespace Volsfu.Bridge
             frames.Add(packet);
         }
 
-        /// <summary>Takes a frame of sound, which is numbered here. The bytes are not copied.</summary>
+        /// <summary>Adds a frame of sound, which is numbered here. The bytes are not copied.</summary>
         public void AddAudio(byte[] frame)
         {
             Check(frame);
             AddUrgent(new Waiting { Packet = Whole(frame, true, soundNumber++) });
         }
 
-        /// <summary>Takes a choice of qualities, and has the text of all choices so far told. What is refused changes nothing.</summary>
+        /// <summary>
+        /// Adds a choice of qualities, and queues the text of all choices so far. Invalid choices change nothing.
+        /// </summary>
         public void Choose(uint client, int[] qualities)
         {
             choices.Choose(client, qualities);
             AddUrgent(new Waiting { Text = choices.Text });
         }
 
-        /// <summary>Has a bridge that has just come told what was chosen, and where things are.</summary>
+        /// <summary>Queues the choices and the scene for a new bridge.</summary>
         public void Remind()
         {
             scene.Remind();
@@ -90,14 +93,14 @@ namespace Volsfu.Bridge
             }
         }
 
-        /// <summary>Fills Datagram.Size bytes with the next datagram; false where nothing waits.</summary>
+        /// <summary>Fills Datagram.Size bytes with the next datagram; returns false if the queue is empty.</summary>
         public bool Next(byte[] datagram)
         {
             if (scene.Next(datagram))
             {
                 return true;
             }
-            // Sound does not wait for the end of a large frame, whose pieces may be put together in any company.
+            // Sound does not wait for the end of a large frame; pieces of different frames may be interleaved.
             if (urgent.Count > 0 && (!busy || !current.Packet.Audio))
             {
                 if (urgent.Peek().Text != null)
@@ -126,7 +129,7 @@ namespace Volsfu.Bridge
             return true;
         }
 
-        /// <summary>Forgets what waits: nobody is there to take it.</summary>
+        /// <summary>Clears the queue without a bridge.</summary>
         public void Clear()
         {
             Dropped += frames.Count + urgent.Count + (busy ? 1 : 0);

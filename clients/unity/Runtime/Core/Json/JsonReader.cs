@@ -5,12 +5,12 @@ using System.Text;
 namespace Volsfu.Json
 {
     /// <summary>
-    /// Reads JSON as RFC 8259 has it and nothing beyond: no comments, no trailing commas, no member twice, nesting up to a limit. It never throws anything
-    /// but ProtocolException, whatever the text.
+    /// Parses JSON by RFC 8259 without extensions: no comments, no trailing commas, no duplicate members, nesting up to
+    /// a limit. For any text, it throws only ProtocolException.
     /// </summary>
     public sealed class JsonReader
     {
-        /// <summary>How deep lists and objects may be nested. Signalling v1 needs seven levels.</summary>
+        /// <summary>The maximum nesting of lists and objects. Signalling v1 needs seven levels.</summary>
         public const int MaxDepth = 32;
 
         readonly string text;
@@ -21,7 +21,7 @@ namespace Volsfu.Json
             this.text = text;
         }
 
-        /// <summary>The one value that a text consists of.</summary>
+        /// <summary>Parses a text with a single value.</summary>
         public static JsonValue Parse(string text)
         {
             var reader = new JsonReader(text);
@@ -217,7 +217,7 @@ namespace Volsfu.Json
 
         char Plain()
         {
-            // Peek gives 0 at the end, and other control characters may not stand in texts either.
+            // Peek returns 0 at the end; texts must not contain other control characters either.
             if (Peek() < ' ')
             {
                 throw Wrong("the end of a text");

@@ -2,12 +2,13 @@ using System.Collections.Generic;
 
 namespace Volsfu.Json
 {
-    /// <summary>What a JSON value is.</summary>
+    /// <summary>The types of JSON values.</summary>
     public enum JsonKind { Null, Boolean, Number, Text, List, Object }
 
     /// <summary>
-    /// One value of a JSON text (RFC 8259) that JsonReader has read. It does not change. The methods that look into an object check what they find, and throw
-    /// ProtocolException where it is not what was asked for, so that those who read messages have nothing else to check.
+    /// One value of a JSON text (RFC 8259) parsed by JsonReader. It is immutable. The methods for members of an object
+    /// check the type and range, and throw ProtocolException for a mismatch, so that readers of messages need no
+    /// further checks.
     /// </summary>
     public sealed class JsonValue
     {
@@ -32,7 +33,7 @@ namespace Volsfu.Json
             this.members = members;
         }
 
-        /// <summary>What the value is.</summary>
+        /// <summary>The type of the value.</summary>
         public JsonKind Kind { get; }
 
         internal static readonly JsonValue Null = Simple(JsonKind.Null, 0);
@@ -64,10 +65,10 @@ namespace Volsfu.Json
             return new JsonValue(JsonKind.Object, "", 0, false, 0, nothing, members);
         }
 
-        /// <summary>The elements of a list, in their order; none where the value is no list.</summary>
+        /// <summary>The elements of a list in their order; none if the value is not a list.</summary>
         public IReadOnlyList<JsonValue> Items { get { return items; } }
 
-        /// <summary>The names of an object's members; none where the value is no object.</summary>
+        /// <summary>The names of an object's members; none if the value is not an object.</summary>
         public ICollection<string> Names { get { return members.Keys; } }
 
         /// <summary>The value itself as a text.</summary>
@@ -77,7 +78,7 @@ namespace Volsfu.Json
             return text;
         }
 
-        /// <summary>The value itself as a whole number between two bounds, which belong to the range.</summary>
+        /// <summary>The value itself as a whole number between two inclusive bounds.</summary>
         public long AsInteger(string what, long least, long most)
         {
             Expect(Kind == JsonKind.Number && integral && integer >= least && integer <= most, what, "a whole number from " + least + " to " + most);
@@ -91,7 +92,7 @@ namespace Volsfu.Json
             return number;
         }
 
-        /// <summary>A member of an object; null where it is absent or JSON's null.</summary>
+        /// <summary>A member of an object; null if it is absent or JSON's null.</summary>
         public JsonValue Find(string name)
         {
             JsonValue found;
@@ -106,7 +107,7 @@ namespace Volsfu.Json
             return found;
         }
 
-        /// <summary>A text member that must be there, of at most so many characters.</summary>
+        /// <summary>A required text member with a maximum number of characters.</summary>
         public string Text(string name, int most)
         {
             JsonValue found = Find(name);
@@ -114,13 +115,13 @@ namespace Volsfu.Json
             return found.text;
         }
 
-        /// <summary>A text member; "" where it is absent.</summary>
+        /// <summary>A text member; "" if it is absent.</summary>
         public string OptionalText(string name, int most)
         {
             return Find(name) == null ? "" : Text(name, most);
         }
 
-        /// <summary>A whole number that must be there, between two bounds, which belong to the range.</summary>
+        /// <summary>A required whole number between two inclusive bounds.</summary>
         public long Integer(string name, long least, long most)
         {
             JsonValue found = Find(name);
@@ -128,20 +129,20 @@ namespace Volsfu.Json
             return found.AsInteger(name, least, most);
         }
 
-        /// <summary>A whole number; another one where it is absent.</summary>
+        /// <summary>A whole number; a default if it is absent.</summary>
         public long OptionalInteger(string name, long least, long most, long absent)
         {
             return Find(name) == null ? absent : Integer(name, least, most);
         }
 
-        /// <summary>A finite number; another one where it is absent.</summary>
+        /// <summary>A finite number; a default if it is absent.</summary>
         public double OptionalNumber(string name, double absent)
         {
             JsonValue found = Find(name);
             return found == null ? absent : found.AsNumber(name);
         }
 
-        /// <summary>Whether a member is true; an absent one is not.</summary>
+        /// <summary>Whether a member is true; false if it is absent.</summary>
         public bool Flag(string name)
         {
             JsonValue found = Find(name);
@@ -149,7 +150,7 @@ namespace Volsfu.Json
             return found != null && found.number != 0;
         }
 
-        /// <summary>The elements of a list that must be there, at most so many.</summary>
+        /// <summary>The elements of a required list with a maximum length.</summary>
         public IReadOnlyList<JsonValue> List(string name, int most)
         {
             JsonValue found = Find(name);
@@ -157,7 +158,7 @@ namespace Volsfu.Json
             return found.items;
         }
 
-        /// <summary>A list of exactly so many finite numbers.</summary>
+        /// <summary>A list of an exact number of finite numbers.</summary>
         public double[] Numbers(string name, int count)
         {
             IReadOnlyList<JsonValue> list = List(name, count);

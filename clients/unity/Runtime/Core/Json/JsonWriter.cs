@@ -4,8 +4,8 @@ using System.Text;
 namespace Volsfu.Json
 {
     /// <summary>
-    /// Writes one JSON text, member by member, independent of the language of the system. Names and values follow one another as they are called; commas are
-    /// set by themselves.
+    /// Writes one JSON text member by member, independent of the system's language. Names and values follow in the
+    /// order of the calls; commas are added automatically.
     /// </summary>
     public sealed class JsonWriter
     {
@@ -54,7 +54,7 @@ namespace Volsfu.Json
             return Name(name).Value(value);
         }
 
-        /// <summary>A text member, left out where it is null or empty.</summary>
+        /// <summary>A text member, omitted if it is null or empty.</summary>
         public JsonWriter Optional(string name, string value)
         {
             return string.IsNullOrEmpty(value) ? this : Member(name, value);
@@ -66,7 +66,7 @@ namespace Volsfu.Json
             return Name(name).Value(value);
         }
 
-        /// <summary>A whole number, left out where it is 0.</summary>
+        /// <summary>A whole number, omitted if it is 0.</summary>
         public JsonWriter Optional(string name, long value)
         {
             return value == 0 ? this : Member(name, value);
@@ -78,7 +78,7 @@ namespace Volsfu.Json
             return Name(name).Value(value);
         }
 
-        /// <summary>A number, left out where it is 0.</summary>
+        /// <summary>A number, omitted if it is 0.</summary>
         public JsonWriter Optional(string name, double value)
         {
             return value == 0 ? this : Member(name, value);
@@ -119,7 +119,7 @@ namespace Volsfu.Json
             return this;
         }
 
-        /// <summary>A number, as an element of a list; JSON has none that are not finite.</summary>
+        /// <summary>A number as an element of a list; it must be finite.</summary>
         public JsonWriter Value(double value)
         {
             if (double.IsNaN(value) || double.IsInfinity(value))
@@ -131,7 +131,7 @@ namespace Volsfu.Json
             return this;
         }
 
-        /// <summary>What has been written.</summary>
+        /// <summary>The text written so far.</summary>
         public override string ToString()
         {
             return built.ToString();

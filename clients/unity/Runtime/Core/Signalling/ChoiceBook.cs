@@ -2,13 +2,18 @@ using System.Collections.Generic;
 
 namespace Volsfu.Signalling
 {
-    /// <summary>The choices that are in force, so that a session that could not be resumed begins with them again. At most as many as the server keeps.</summary>
+    /// <summary>
+    /// The choices in force, for a session that could not be resumed. Their number is limited to that of the server.
+    /// </summary>
     sealed class ChoiceBook
     {
         readonly Dictionary<string, SortedDictionary<int, Choice>> publications = new Dictionary<string, SortedDictionary<int, Choice>>();
         int count;
 
-        /// <summary>Takes note of a choice. One for a whole publication replaces those for its tiles. What is beyond the limit is not kept.</summary>
+        /// <summary>
+        /// Records a choice. One for a whole publication replaces those for its tiles. Choices beyond the limit are not
+        /// stored.
+        /// </summary>
         internal void Note(Choice choice)
         {
             string key = choice.Participant + "\0" + choice.Publication;
@@ -35,7 +40,7 @@ namespace Volsfu.Signalling
             }
         }
 
-        /// <summary>All of them, each publication's own before those for its tiles.</summary>
+        /// <summary>Returns all choices, each publication's own before those for its tiles.</summary>
         internal List<Choice> All()
         {
             var all = new List<Choice>(count);

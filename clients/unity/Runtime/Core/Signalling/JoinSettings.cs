@@ -3,31 +3,37 @@ using System.Collections.Generic;
 
 namespace Volsfu.Signalling
 {
-    /// <summary>How a client comes into a room.</summary>
+    /// <summary>Settings for joining a room.</summary>
     public sealed class JoinSettings
     {
         /// <summary>The server, as ws://host:port or wss://host:port.</summary>
         public string Server = "ws://127.0.0.1:8080";
-        /// <summary>An access token; empty where the server runs for development. It is sent in a header and never written to a log.</summary>
+        /// <summary>An access token; empty for servers in development mode. It is sent in a header and never logged.</summary>
         public string Token = "";
-        /// <summary>The room; may be empty where the token names it.</summary>
+        /// <summary>The room; may be empty if the token contains it.</summary>
         public string Room = "";
-        /// <summary>The own identity; may be empty where the token names it.</summary>
+        /// <summary>The own identity; may be empty if the token contains it.</summary>
         public string Identity = "";
         /// <summary>
-        /// Whether media of others is wanted, which takes a peer connection of the program's own that answers offers. Where volbridge carries the media, this
-        /// client is a second participant that only looks on: false, and no publications.
+        /// Whether media of others is requested, which requires a peer connection of the program that answers offers.
+        /// If volbridge carries the media, this client is a second participant that only observes: false, and no
+        /// publications.
         /// </summary>
         public bool Receive;
-        /// <summary>How long after its first packet a frame is repaired, 20 to 2000 ms; 0 is the server's default.</summary>
+        /// <summary>The time for repairs of a frame after its first packet, 20 to 2000 ms; 0 is the server's default.</summary>
         public int DeadlineMilliseconds;
-        /// <summary>What this client is to be sent at most, in bit/s; 0 is no limit.</summary>
+        /// <summary>The maximum bit rate for this client, in bit/s; 0 is no limit.</summary>
         public long MaxBitrate;
-        /// <summary>What this client's link is believed to carry, in bit/s: what the server begins with until it has measured it; 0 is the server's own start rate.</summary>
+        /// <summary>
+        /// The assumed capacity of this client's link in bit/s until the server has measured it; 0 is the server's own
+        /// start rate.
+        /// </summary>
         public long StartBitrate;
-        /// <summary>What is published from the beginning.</summary>
+        /// <summary>The initial publications.</summary>
         public List<Publication> Publications = new List<Publication>();
-        /// <summary>Whether resuming asks for a new peer connection; false where the program's own outlives a broken websocket.</summary>
+        /// <summary>
+        /// Whether resuming requests a new peer connection; false if the program's own survives a broken websocket.
+        /// </summary>
         public bool NewConnectionOnResume;
 
         internal void Check()
@@ -48,7 +54,7 @@ namespace Volsfu.Signalling
             }
         }
 
-        /// <summary>Where the websocket is opened.</summary>
+        /// <summary>The address of the websocket.</summary>
         internal Uri SignalAddress { get { return new UriBuilder(Server) { Path = "/v1/signal", Query = "" }.Uri; } }
     }
 }

@@ -3,10 +3,12 @@ using System.Text;
 
 namespace Volsfu.Signalling
 {
-    /// <summary>The limits of signalling v1 (docs/signalling.md, "Limits") that hold whatever a server's configuration says.</summary>
+    /// <summary>
+    /// The limits of signalling v1 (docs/signalling.md, "Limits") that do not depend on a server's configuration.
+    /// </summary>
     public static class Limits
     {
-        /// <summary>Bytes of a name; media types have the same.</summary>
+        /// <summary>Bytes of a name or media type.</summary>
         public const int Name = 128;
         /// <summary>Characters of a codec's parameters.</summary>
         public const int Format = 1024;
@@ -26,11 +28,11 @@ namespace Volsfu.Signalling
         public const long Bitrate = 1000000000000;
         /// <summary>Metres from the origin.</summary>
         public const double Coordinate = 1000000;
-        /// <summary>Participants that are kept of one room: far more than any server takes.</summary>
+        /// <summary>The maximum number of stored participants of one room, far above the limits of servers.</summary>
         public const int Participants = 10000;
     }
 
-    /// <summary>Checks of what a program wants to be sent, so that it hears of a mistake where it makes it.</summary>
+    /// <summary>Checks of the program's requests, so that mistakes are reported to the caller.</summary>
     static class Checks
     {
         internal static string Name(string what, string name)

@@ -4,19 +4,22 @@ using Volsfu.Json;
 
 namespace Volsfu.Signalling
 {
-    /// <summary>A receiver's wish for one tile of a publication, or for all of them.</summary>
+    /// <summary>A receiver's choice for one tile of a publication, or for all of them.</summary>
     public sealed class Choice
     {
-        /// <summary>Who publishes.</summary>
+        /// <summary>The publisher.</summary>
         public string Participant = "";
         /// <summary>The publication's name.</summary>
         public string Publication = "";
-        /// <summary>The tile's index from 0; -1 stands for all tiles, and replaces earlier choices for single ones.</summary>
+        /// <summary>The tile's index from 0; -1 means all tiles, and replaces earlier choices for single ones.</summary>
         public int Tile = -1;
-        /// <summary>The qualities that are wanted: null leaves it to the server, none is off, and more than one are for descriptions only.</summary>
+        /// <summary>
+        /// The wanted qualities: null leaves the decision to the server, none is off, and more than one are for
+        /// descriptions only.
+        /// </summary>
         public int[] Qualities;
 
-        /// <summary>A choice of one quality, -1 being off, for a tile, -1 being all of them.</summary>
+        /// <summary>Creates a choice of one quality, -1 for off, for a tile, -1 for all of them.</summary>
         public static Choice Of(string participant, string publication, int tile, int quality)
         {
             return new Choice { Participant = participant, Publication = publication, Tile = tile, Qualities = quality < 0 ? new int[0] : new[] { quality } };
@@ -60,16 +63,16 @@ namespace Volsfu.Signalling
         }
     }
 
-    /// <summary>Where the receiver's eye is and what it sees.</summary>
+    /// <summary>The viewpoint of the receiver.</summary>
     public sealed class Viewpoint
     {
-        /// <summary>Where the eye is, in the room's coordinates.</summary>
+        /// <summary>The position of the eye in the room's coordinates.</summary>
         public double[] Position = new double[3];
-        /// <summary>How it is turned; 0, 0, 0, 1 looks along -z with +y up.</summary>
+        /// <summary>The orientation of the eye; 0, 0, 0, 1 looks along -z with +y up.</summary>
         public double[] Orientation = { 0, 0, 0, 1 };
-        /// <summary>The vertical angle of what is seen, in degrees, 1 to 170.</summary>
+        /// <summary>The vertical angle of view in degrees, 1 to 170.</summary>
         public double FieldOfView = 60;
-        /// <summary>Width over height of what is seen, 0.1 to 10.</summary>
+        /// <summary>The width of the view divided by its height, 0.1 to 10.</summary>
         public double Aspect = 1;
 
         internal void Check()
@@ -146,7 +149,7 @@ namespace Volsfu.Signalling
             return End(json.EndList());
         }
 
-        /// <summary>The start rate, 0 for none, keeps to the other two.</summary>
+        /// <summary>The start rate, 0 for none, is adjusted to the other two.</summary>
         internal static string SetLimits(string id, long most, long least, long start)
         {
             Checks.Range("max_bps", most, 0, Limits.Bitrate);

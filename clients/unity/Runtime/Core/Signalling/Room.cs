@@ -3,15 +3,15 @@ using System.Collections.Generic;
 namespace Volsfu.Signalling
 {
     /// <summary>
-    /// The room as the server last told it: who is there, what they publish and where it stands, and what slots carry. It belongs to SignallingSession, under
-    /// whose lock it changes; SignallingClient hands out copies.
+    /// The latest state of the room from the server: participants, publications with their poses, and the content of
+    /// slots. It belongs to SignallingSession and changes under its lock; SignallingClient returns copies.
     /// </summary>
     sealed class Room
     {
         internal readonly Dictionary<string, Participant> Participants = new Dictionary<string, Participant>();
         internal readonly Dictionary<string, Assignment> Slots = new Dictionary<string, Assignment>();
 
-        /// <summary>Takes the room from the reply to a join. Assignments are told anew.</summary>
+        /// <summary>Sets the room from the reply to a join. The server sends assignments again.</summary>
         internal void Enter(IEnumerable<Participant> participants)
         {
             Participants.Clear();
@@ -54,7 +54,7 @@ namespace Volsfu.Signalling
             }
         }
 
-        /// <summary>Keeps what slots carry; assignments that are older than what is known are left out of the result.</summary>
+        /// <summary>Stores the content of slots; outdated assignments are omitted from the result.</summary>
         internal List<Assignment> Assign(IEnumerable<Assignment> assignments)
         {
             var taken = new List<Assignment>();
@@ -71,7 +71,7 @@ namespace Volsfu.Signalling
             return taken;
         }
 
-        /// <summary>What a slot carries in that generation; null where it is idle or carries something else by now.</summary>
+        /// <summary>Returns the content of a slot in that generation; null if it is idle or has other content by now.</summary>
         internal Assignment Carried(string mid, long generation)
         {
             Assignment known;

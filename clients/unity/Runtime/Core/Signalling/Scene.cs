@@ -3,7 +3,7 @@ using Volsfu.Json;
 
 namespace Volsfu.Signalling
 {
-    /// <summary>What the frames of a publication are encoded with.</summary>
+    /// <summary>The codec of a publication's frames.</summary>
     public sealed class Codec
     {
         /// <summary>The true media type, such as "video/volumetric" or "audio/opus".</summary>
@@ -37,7 +37,7 @@ namespace Volsfu.Signalling
     /// </summary>
     public sealed class Tile
     {
-        /// <summary>A name for people; may be empty.</summary>
+        /// <summary>A human-readable name; may be empty.</summary>
         public string Label = "";
         /// <summary>The box's smallest x, y and z.</summary>
         public double[] Min = new double[3];
@@ -59,9 +59,9 @@ namespace Volsfu.Signalling
     /// <summary>One quality, the same for all tiles of a publication.</summary>
     public sealed class QualityInfo
     {
-        /// <summary>A name for people; may be empty.</summary>
+        /// <summary>A human-readable name; may be empty.</summary>
         public string Name = "";
-        /// <summary>Nominal bits per second of one tile; 0 where unknown.</summary>
+        /// <summary>The nominal bit rate of one tile; 0 if unknown.</summary>
         public long Bitrate;
 
         internal void Write(JsonWriter json)
@@ -75,20 +75,25 @@ namespace Volsfu.Signalling
         }
     }
 
-    /// <summary>One object that a participant publishes: tiles times qualities tracks.</summary>
+    /// <summary>One object published by a participant, with tiles times qualities tracks.</summary>
     public sealed class Publication
     {
         /// <summary>Unique among the participant's publications.</summary>
         public string Name = "";
         /// <summary>Whether it is sound, which has one tile and one quality.</summary>
         public bool Audio;
-        /// <summary>Whether the qualities of a tile complement one another (mode "descriptions"); else a receiver gets at most one of them.</summary>
+        /// <summary>
+        /// Whether the qualities of a tile complement each other (mode "descriptions"); otherwise a receiver gets at
+        /// most one of them.
+        /// </summary>
         public bool Descriptions;
-        /// <summary>What the frames are encoded with.</summary>
+        /// <summary>The codec of the frames.</summary>
         public Codec Codec = new Codec();
-        /// <summary>Whether each frame begins with VR2Gather's header of 16 bytes (FrameHeader) in place of payload v1's own.</summary>
+        /// <summary>
+        /// Whether each frame begins with VR2Gather's header of 16 bytes (FrameHeader) instead of payload v1's own.
+        /// </summary>
         public bool VR2Gather;
-        /// <summary>Nominal frames per second; 0 where unknown.</summary>
+        /// <summary>The nominal frame rate; 0 if unknown.</summary>
         public double FrameRate;
         /// <summary>The tiles in the order of their indices.</summary>
         public List<Tile> Tiles = new List<Tile>();
@@ -142,12 +147,12 @@ namespace Volsfu.Signalling
         }
     }
 
-    /// <summary>Somebody in the room with what is published.</summary>
+    /// <summary>A participant of the room with its publications.</summary>
     public sealed class Participant
     {
         /// <summary>The participant's identity, unique in the room.</summary>
         public string Identity = "";
-        /// <summary>What the participant publishes, by name.</summary>
+        /// <summary>The publications of the participant, by name.</summary>
         public Dictionary<string, Publication> Publications = new Dictionary<string, Publication>();
 
         internal static Participant Read(JsonValue json)
@@ -163,8 +168,8 @@ namespace Volsfu.Signalling
     }
 
     /// <summary>
-    /// Where something stands in the room, in its coordinates: right-handed, in metres, x right, y up; the rotation is a unit quaternion x, y, z, w. Unity's own
-    /// coordinates are left-handed: Coordinates turns one into the other.
+    /// A pose in the room's coordinates: right-handed, in metres, x right, y up; the rotation is a unit quaternion x,
+    /// y, z, w. Unity's own coordinates are left-handed; Coordinates converts between them.
     /// </summary>
     public sealed class ObjectPose
     {
@@ -172,9 +177,9 @@ namespace Volsfu.Signalling
         public double[] Position = new double[3];
         /// <summary>A unit quaternion x, y, z, w; 0, 0, 0, 1 looks along -z with +y up.</summary>
         public double[] Orientation = { 0, 0, 0, 1 };
-        /// <summary>How much larger than published an object stands there; 0 counts as 1.</summary>
+        /// <summary>The scale of an object relative to its publication; 0 means 1.</summary>
         public double Scale;
-        /// <summary>What the object is worth beside others of the same size in sight; 0 counts as 1.</summary>
+        /// <summary>The weight of the object relative to others of the same visible size; 0 means 1.</summary>
         public double Priority;
 
         internal void Write(JsonWriter json)

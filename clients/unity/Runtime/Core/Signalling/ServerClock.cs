@@ -1,9 +1,15 @@
 namespace Volsfu.Signalling
 {
-    /// <summary>How far the server's clock is ahead of this host's, from the exchange with the shortest round trip (docs/signalling.md, "Time").</summary>
+    /// <summary>
+    /// The offset of the server's clock from this host's, from the exchange with the shortest round trip
+    /// (docs/signalling.md, "Time").
+    /// </summary>
     public sealed class ServerClock
     {
-        /// <summary>An exchange counts for less as it ages, because clocks drift: so much per microsecond, in microseconds (500 ppm).</summary>
+        /// <summary>
+        /// The growth of an exchange's error with age, because clocks drift: per microsecond, in microseconds (500
+        /// ppm).
+        /// </summary>
         const double drift = 0.0005;
 
         long ahead, trip, learnedAt;
@@ -11,7 +17,10 @@ namespace Volsfu.Signalling
         /// <summary>Whether the server has answered.</summary>
         public bool Known { get; private set; }
 
-        /// <summary>Takes one exchange: sent at t0, read and answered by the server at t1 and t2, received now; all in microseconds of UTC.</summary>
+        /// <summary>
+        /// Adds one exchange: sent at t0, read and answered by the server at t1 and t2, received now; all in
+        /// microseconds of UTC.
+        /// </summary>
         public void Learn(long t0, long t1, long t2, long now)
         {
             long taken = now - t0 - (t2 - t1);
@@ -29,7 +38,7 @@ namespace Volsfu.Signalling
             ahead = (t1 - t0 + (t2 - now)) / 2;
         }
 
-        /// <summary>The server's clock at a time of this host's.</summary>
+        /// <summary>Converts a time of this host to the server's clock.</summary>
         public long At(long local)
         {
             return local + ahead;

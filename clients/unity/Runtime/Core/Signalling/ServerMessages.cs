@@ -3,7 +3,9 @@ using Volsfu.Json;
 
 namespace Volsfu.Signalling
 {
-    /// <summary>Reads the parts of a server's messages; what is not as docs/signalling.md says throws ProtocolException.</summary>
+    /// <summary>
+    /// Reads the parts of a server's messages; throws ProtocolException for deviations from docs/signalling.md.
+    /// </summary>
     static class ServerMessages
     {
         const int maxUrl = 2048;

@@ -6,14 +6,15 @@ using System.Threading;
 namespace Volsfu.Signalling
 {
     /// <summary>
-    /// A participant of a room by signalling v1: it joins, resumes when the websocket breaks, and keeps what the server tells. All methods may be called from
-    /// any thread and do not wait for the network. A thread of its own works for it; what happens is taken by TryTakeEvent, for instance once per drawn image.
+    /// A participant of a room by signalling v1: it joins, resumes after a loss of the websocket, and stores the state
+    /// sent by the server. All methods may be called from any thread and do not wait for the network. The client has
+    /// its own thread; TryTakeEvent returns the events, for instance once per drawn image.
     /// </summary>
     public sealed class SignallingClient : IDisposable
     {
-        /// <summary>How long the thread waits when nothing is to be done, in milliseconds.</summary>
+        /// <summary>The maximum wait of the idle thread, in milliseconds.</summary>
         const int tick = 5;
-        /// <summary>How long leaving may take, in milliseconds.</summary>
+        /// <summary>The time limit for leaving, in milliseconds.</summary>
         const int leaveTimeout = 2000;
 
         static readonly DateTime epoch = new DateTime(1970, 1, 1, 0, 0, 0, DateTimeKind.Utc);
@@ -25,11 +26,11 @@ namespace Volsfu.Signalling
         readonly Stopwatch clock = Stopwatch.StartNew();
         readonly long beganAt = (DateTime.UtcNow - epoch).Ticks / 10;
         readonly Thread worker;
-        /// <summary>What the worker opens or uses, null between two.</summary>
+        /// <summary>The socket that the worker opens or uses, null between two.</summary>
         SignallingSocket current;
         volatile bool stopping;
 
-        /// <summary>Begins to join. Settings that the protocol does not allow throw ProtocolException.</summary>
+        /// <summary>Starts joining. Throws ProtocolException for settings that the protocol does not allow.</summary>
         public SignallingClient(JoinSettings settings)
         {
             this.settings = settings;
@@ -38,19 +39,22 @@ namespace Volsfu.Signalling
             worker.Start();
         }
 
-        /// <summary>Whether the server has taken the client in.</summary>
+        /// <summary>Whether the server has accepted the client.</summary>
         public bool IsJoined { get { lock (gate) { return session.IsJoined; } } }
 
-        /// <summary>Events that were lost because the program did not take them.</summary>
+        /// <summary>The number of events lost because the program did not take them.</summary>
         public long EventsLost { get { lock (gate) { return session.EventsLost; } } }
 
-        /// <summary>Who is in the room and what they publish, as a copy.</summary>
+        /// <summary>Returns a copy of the participants of the room and their publications.</summary>
         public List<Participant> Participants() { lock (gate) { return session.Participants(); } }
 
-        /// <summary>The server's clock now, in microseconds of UTC since 1970; the host's own while the server's is not known.</summary>
+        /// <summary>
+        /// The present time of the server's clock, in microseconds of UTC since 1970; the host's own while the server's
+        /// is unknown.
+        /// </summary>
         public long ServerTime() { lock (gate) { return session.ServerTime(Now()); } }
 
-        /// <summary>The oldest event that was not taken yet.</summary>
+        /// <summary>Returns the oldest event that was not yet taken.</summary>
         public bool TryTakeEvent(out SignallingEvent taken)
         {
             lock (gate)
@@ -110,7 +114,7 @@ namespace Volsfu.Signalling
             wake.Set();
         }
 
-        /// <summary>Leaves the room and ends the thread, for which it waits.</summary>
+        /// <summary>Leaves the room, and waits for the end of the thread.</summary>
         public void Dispose()
         {
             bool joined;
@@ -146,7 +150,7 @@ namespace Volsfu.Signalling
             return id;
         }
 
-        /// <summary>Microseconds of UTC since 1970, by a clock that does not go back.</summary>
+        /// <summary>Returns microseconds of UTC since 1970, from a clock that never decreases.</summary>
         long Now()
         {
             return beganAt + clock.ElapsedTicks * 1000000 / Stopwatch.Frequency;
@@ -212,7 +216,7 @@ namespace Volsfu.Signalling
             Broke(socket.Code, socket.Reason);
         }
 
-        /// <summary>Sends what waits; false where the socket is of no use any more.</summary>
+        /// <summary>Sends the waiting messages; returns false if the socket is no longer usable.</summary>
         bool Serve(SignallingSocket socket)
         {
             lock (gate)

@@ -5,8 +5,9 @@ namespace Volsfu.Signalling
     public sealed partial class SignallingSession
     {
         /// <summary>
-        /// States what is wanted to be sent. Choices are kept: they are made again where a session could not be resumed. Returns the request's name, which
-        /// RequestDone or RequestFailed has; "" where the client is not joined, and the choices are made when it is.
+        /// Sends choices of qualities. Choices are stored, and sent again if a session could not be resumed. Returns
+        /// the id of the request, which RequestDone or RequestFailed contains; "" if the client is not joined, and the
+        /// choices are sent after joining.
         /// </summary>
         public string SetQuality(IReadOnlyCollection<Choice> wishes)
         {
@@ -19,7 +20,8 @@ namespace Volsfu.Signalling
         }
 
         /// <summary>
-        /// Bounds what is sent to this client, in bit/s: at most so much, and what its link is known to carry; 0 is no limit. Kept as choices are.
+        /// Sets the maximum bit rate for this client, and the known minimum capacity of its link, in bit/s; 0 is no
+        /// limit. The limits are stored as choices are.
         /// </summary>
         public string SetLimits(long most, long least)
         {
@@ -30,7 +32,10 @@ namespace Volsfu.Signalling
             return Ask(text);
         }
 
-        /// <summary>Announces one more publication, whose lines the next offer has. It is announced again where a session could not be resumed.</summary>
+        /// <summary>
+        /// Announces one more publication, whose lines the next offer contains. It is announced again if a session
+        /// could not be resumed.
+        /// </summary>
         public string Publish(Publication publication)
         {
             string text = Requests.Publish("r" + (requests + 1), publication);
@@ -40,7 +45,7 @@ namespace Volsfu.Signalling
             return Ask(text);
         }
 
-        /// <summary>Ends a publication of this client's own.</summary>
+        /// <summary>Ends a publication of this client.</summary>
         public string Unpublish(string publication)
         {
             string text = Requests.Unpublish("r" + (requests + 1), publication);
@@ -48,14 +53,16 @@ namespace Volsfu.Signalling
             return Ask(text);
         }
 
-        /// <summary>Where the eye is now. The newest is sent at most 60 times per second; the last one holds.</summary>
+        /// <summary>
+        /// Sets the present viewpoint. The newest is sent at most 60 times per second; the last one remains in force.
+        /// </summary>
         public void SetViewpoint(Viewpoint eye)
         {
             eye.Check();
             viewpoint = eye;
         }
 
-        /// <summary>Where an own object stands now; sent as viewpoints are.</summary>
+        /// <summary>Sets the present pose of an own object; sent as viewpoints are.</summary>
         public void SetPose(string publication, ObjectPose pose)
         {
             Checks.Name("publication", publication);
@@ -69,7 +76,7 @@ namespace Volsfu.Signalling
             }
         }
 
-        /// <summary>Answers an offer with the description that a peer connection of the program's own made.</summary>
+        /// <summary>Answers an offer with the description of the program's own peer connection.</summary>
         public void Answer(int offer, string sdp)
         {
             Checks.Range("characters of the answer", sdp.Length, 1, Limits.Message / 2);
@@ -79,7 +86,7 @@ namespace Volsfu.Signalling
             }
         }
 
-        /// <summary>Passes on a candidate of the program's own peer connection; an empty one says that there are no more.</summary>
+        /// <summary>Sends a candidate of the program's own peer connection; an empty one means that there are no more.</summary>
         public void AddCandidate(string candidate, string mid, int lineIndex)
         {
             Checks.Range("characters of the candidate", candidate.Length, 0, 1024);
@@ -90,7 +97,7 @@ namespace Volsfu.Signalling
             }
         }
 
-        /// <summary>Leaves the room for good. Ended follows.</summary>
+        /// <summary>Leaves the room permanently. Ended follows.</summary>
         public void Leave()
         {
             if (phase == Phase.Joined)

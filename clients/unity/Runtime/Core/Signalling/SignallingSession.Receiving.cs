@@ -8,7 +8,10 @@ namespace Volsfu.Signalling
         /// <summary>The year 2255, in microseconds: sums of stamps stay within 64 bits.</summary>
         const long maxStamp = 9000000000000000;
 
-        /// <summary>A message has come. One that cannot be read is told as Unreadable and changes nothing; one of an unknown type is passed over.</summary>
+        /// <summary>
+        /// Handles a message. An unreadable one is reported as Unreadable and changes nothing; one of an unknown type
+        /// is ignored.
+        /// </summary>
         public void Received(string text, long now)
         {
             if (phase != Phase.Joining && phase != Phase.Joined)
@@ -95,7 +98,7 @@ namespace Volsfu.Signalling
             {
                 Restate();
             }
-            // What the join has said itself need not be asked for again.
+            // Requests that were part of the join need not be sent again.
             while (joined.Resumed && deferred.Count > 0)
             {
                 Send(deferred.Dequeue());
@@ -104,7 +107,7 @@ namespace Volsfu.Signalling
             unsure = false;
         }
 
-        /// <summary>Makes all choices anew.</summary>
+        /// <summary>Sends all choices again.</summary>
         void Restate()
         {
             List<Choice> kept = choices.All();
@@ -140,7 +143,7 @@ namespace Volsfu.Signalling
             }
             if (error.Code == "resume" && resuming)
             {
-                // The session is over, but the connection is good for another.
+                // The session is over, but the connection can be used for another.
                 session = "";
                 SendJoin();
                 return;

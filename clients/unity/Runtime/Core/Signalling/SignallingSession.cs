@@ -4,8 +4,9 @@ using System.Collections.Generic;
 namespace Volsfu.Signalling
 {
     /// <summary>
-    /// The client's side of signalling v1 without sockets, threads and clocks: it is told what happened and when, and says what is to be done. Times are
-    /// microseconds of UTC since 1970, by a clock that does not go back. It is for one thread at a time: SignallingClient holds a lock around it.
+    /// The client's side of signalling v1 without sockets, threads and clocks: its methods receive events with their
+    /// times and return the actions. Times are microseconds of UTC since 1970, from a clock that never decreases. It is
+    /// for one thread at a time: SignallingClient holds a lock around it.
     /// </summary>
     public sealed partial class SignallingSession
     {
@@ -14,13 +15,15 @@ namespace Volsfu.Signalling
         const long millisecond = 1000;
         const long firstRetry = 250 * millisecond;
         const long longestRetry = 10000 * millisecond;
-        /// <summary>How often the server is asked for its clock, which shows as well that it is there.</summary>
+        /// <summary>The interval of clock requests, which also test the connection.</summary>
         const long timeInterval = 5000 * millisecond;
-        /// <summary>A server that leaves this long unanswered is gone.</summary>
+        /// <summary>A server without an answer for this time counts as lost.</summary>
         const long silence = 15000 * millisecond;
         /// <summary>Viewpoints and poses are sent at most 60 times per second.</summary>
         const long noticeInterval = 17 * millisecond;
-        /// <summary>Messages that wait for the websocket, and events that wait for the program.</summary>
+        /// <summary>
+        /// The maximum numbers of messages that wait for the websocket, and of events that wait for the program.
+        /// </summary>
         const int maxWaiting = 4096;
 
         readonly JoinSettings settings;
@@ -28,7 +31,7 @@ namespace Volsfu.Signalling
         readonly ChoiceBook choices = new ChoiceBook();
         readonly ServerClock clock = new ServerClock();
         readonly Queue<string> outgoing = new Queue<string>();
-        /// <summary>Requests that were made while the websocket was broken, for when the session is resumed.</summary>
+        /// <summary>Requests made while the websocket was broken, to be sent after resuming.</summary>
         readonly Queue<string> deferred = new Queue<string>();
         readonly Queue<SignallingEvent> events = new Queue<SignallingEvent>();
         readonly HashSet<string> pending = new HashSet<string>();
@@ -37,11 +40,16 @@ namespace Volsfu.Signalling
         Viewpoint viewpoint;
         long maxBitrate, minBitrate, retryAt, retry = firstRetry, noticedAt, askedAt, heardAt;
         string session = "", secret = "", joinId = "", leaveId = "";
-        /// <summary>unsure says that the websocket broke before the replies to requests: the server may not have read them.</summary>
+        /// <summary>
+        /// unsure is true if the websocket broke before the replies to requests: the server may not have read them.
+        /// </summary>
         bool limited, resuming, unsure;
         int requests;
 
-        /// <summary>Begins a session that is not connected yet. Settings that the protocol does not allow throw ProtocolException.</summary>
+        /// <summary>
+        /// Creates a session that is not yet connected. Throws ProtocolException for settings that the protocol does
+        /// not allow.
+        /// </summary>
         public SignallingSession(JoinSettings settings)
         {
             settings.Check();
@@ -49,19 +57,19 @@ namespace Volsfu.Signalling
             maxBitrate = settings.MaxBitrate;
         }
 
-        /// <summary>Whether the server has taken the client in.</summary>
+        /// <summary>Whether the server has accepted the client.</summary>
         public bool IsJoined { get { return phase == Phase.Joined; } }
 
-        /// <summary>Whether nothing is tried any more.</summary>
+        /// <summary>Whether there are no further attempts.</summary>
         public bool IsOver { get { return phase == Phase.Over; } }
 
-        /// <summary>Whether the websocket that was opened is still of use.</summary>
+        /// <summary>Whether the opened websocket is still usable.</summary>
         public bool WantsSocket { get { return phase == Phase.Connecting || phase == Phase.Joining || phase == Phase.Joined; } }
 
-        /// <summary>Events that the program did not take in time, and so lost.</summary>
+        /// <summary>The number of events lost because the program did not take them in time.</summary>
         public long EventsLost { get; private set; }
 
-        /// <summary>Whether a websocket is to be opened now. If so, the caller opens one and says Opened or Broke.</summary>
+        /// <summary>Whether a websocket must be opened now. If so, the caller opens one and calls Opened or Broke.</summary>
         public bool TakeConnect(long now)
         {
             if (phase != Phase.Apart || now < retryAt)
@@ -72,7 +80,7 @@ namespace Volsfu.Signalling
             return true;
         }
 
-        /// <summary>The websocket is open.</summary>
+        /// <summary>Records that the websocket is open.</summary>
         public void Opened(long now)
         {
             if (phase != Phase.Connecting)
@@ -86,7 +94,8 @@ namespace Volsfu.Signalling
         }
 
         /// <summary>
-        /// The websocket has ended, or could not be opened. The code is that of its close frame or of the refusal; empty where the network broke.
+        /// Records that the websocket has ended, or could not be opened. The code is that of its close frame or of the
+        /// rejection; empty for a network error.
         /// </summary>
         public void Broke(string code, string reason, long now)
         {
@@ -117,7 +126,8 @@ namespace Volsfu.Signalling
         }
 
         /// <summary>
-        /// Looks at what time demands. It is to be called every few milliseconds; false says that the server is silent and the websocket to be closed.
+        /// Performs timed actions. It must be called every few milliseconds; false means that the server is silent and
+        /// the websocket must be closed.
         /// </summary>
         public bool Step(long now)
         {
@@ -146,31 +156,35 @@ namespace Volsfu.Signalling
             return true;
         }
 
-        /// <summary>The next message for the websocket, null where there is none.</summary>
+        /// <summary>Returns the next message for the websocket, or null.</summary>
         public string NextOutgoing()
         {
             return outgoing.Count > 0 ? outgoing.Dequeue() : null;
         }
 
-        /// <summary>The next event for the program, null where there is none.</summary>
+        /// <summary>Returns the next event for the program, or null.</summary>
         public SignallingEvent NextEvent()
         {
             return events.Count > 0 ? events.Dequeue() : null;
         }
 
-        /// <summary>Who is in the room and what they publish, as a copy.</summary>
+        /// <summary>Returns a copy of the participants of the room and their publications.</summary>
         public List<Participant> Participants()
         {
             return room.Copy();
         }
 
-        /// <summary>The server's clock at a time of this host's, both in microseconds of UTC; the host's own while the server's is not known.</summary>
+        /// <summary>
+        /// Converts a time of this host to the server's clock, both in microseconds of UTC; returns the host's own
+        /// while the server's is unknown.
+        /// </summary>
         public long ServerTime(long local)
         {
             return clock.At(local);
         }
 
-        // Another try meets the same end: the token, the program or the place in the room is at fault, or an operator who wants it so.
+        // Another attempt would have the same result: the cause is the token, the program or the place in the room, or
+        // a decision of an operator.
         static bool IsFinal(string code)
         {
             switch (code)

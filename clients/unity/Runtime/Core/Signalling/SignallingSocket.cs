@@ -9,8 +9,8 @@ using System.Threading.Tasks;
 namespace Volsfu.Signalling
 {
     /// <summary>
-    /// One websocket. The thread that opened it sends and closes; a thread of its own reads and hands each text to the function that it was given. Messages are
-    /// bounded.
+    /// One websocket. The thread that opened it sends and closes; its own thread reads and passes each text to the
+    /// given function. The size of messages is bounded.
     /// </summary>
     sealed class SignallingSocket : IDisposable
     {
@@ -30,14 +30,20 @@ namespace Volsfu.Signalling
             this.received = received;
         }
 
-        /// <summary>Whether nothing comes any more.</summary>
+        /// <summary>Whether the websocket has ended.</summary>
         internal bool HasEnded { get { return ended; } }
 
-        /// <summary>Why it ended: the reason in the server's close frame, which is a code of docs/signalling.md, else empty; and the same for people.</summary>
+        /// <summary>
+        /// The reason of the end: that in the server's close frame, which is a code of docs/signalling.md, or else
+        /// empty; and a human-readable form.
+        /// </summary>
         internal string Code { get { return code; } }
         internal string Reason { get { return reason; } }
 
-        /// <summary>Opens the websocket. Where it fails the code says "unauthorized" if that was it, and is empty for everything that may pass.</summary>
+        /// <summary>
+        /// Opens the websocket. After a failure, the code is "unauthorized" for a rejected token, and empty for all
+        /// temporary causes.
+        /// </summary>
         internal bool Open(Uri address, string token, out string failure, out string why)
         {
             failure = "";
@@ -66,13 +72,13 @@ namespace Volsfu.Signalling
             return true;
         }
 
-        /// <summary>Ends what opening or sending waits for. It may be called from any thread.</summary>
+        /// <summary>Cancels waits for opening or sending. It may be called from any thread.</summary>
         internal void Cancel()
         {
             ending.Cancel();
         }
 
-        /// <summary>Sends one text; false where that fails.</summary>
+        /// <summary>Sends one text; returns false after a failure.</summary>
         internal bool Send(string text)
         {
             try
@@ -99,7 +105,7 @@ namespace Volsfu.Signalling
             }
             catch (Exception)
             {
-                // The connection is gone already, which is what closing is for.
+                // The connection is already closed, which is the intended result.
             }
             if (!ended)
             {
@@ -147,7 +153,7 @@ namespace Volsfu.Signalling
             }
             catch (Exception e)
             {
-                // Whatever ends reading ends the websocket; the client opens another.
+                // Any end of reading ends the websocket; the client opens another.
                 reason = Innermost(e).Message;
             }
             finally
@@ -166,8 +172,9 @@ namespace Volsfu.Signalling
         }
 
         /// <summary>
-        /// Why the server does not open a websocket, where it is for want of a valid token; else empty. Mono and Unity keep the status of the refusal to
-        /// themselves, so that it is asked for once more without a websocket. The answer comes before anything else is looked at.
+        /// Returns the reason why the server does not open a websocket if it is a missing or invalid token; else empty.
+        /// Mono and Unity do not expose the status of the rejection, so it is requested again without a websocket. The
+        /// server checks the token before anything else.
         /// </summary>
         static string RefusalOf(Uri address, string token)
         {
