@@ -1,4 +1,4 @@
-// The bit streams of bits.h, read with a view of what comes next, so that several things can be taken at once.
+// The bit streams of bits.h with access to the following bits, so that several values can be read at once.
 #ifndef VOLSFU_DRACO_BIT_WINDOW_H_
 #define VOLSFU_DRACO_BIT_WINDOW_H_
 
@@ -10,7 +10,7 @@
 
 namespace volsfu {
 
-// Words of 32 bits as they are in the stream, zeros beyond its end.
+// Words of 32 bits as in the stream, zeros beyond its end.
 class DirectWords {
  public:
   bool Start(draco::DecoderBuffer *in) {
@@ -33,7 +33,7 @@ class DirectWords {
     return word;
   }
 
-  // How many of all bits so far were not there.
+  // The number of bits read beyond the end so far.
   int64_t Beyond() const { return beyond_; }
 
  private:
@@ -42,7 +42,7 @@ class DirectWords {
   int64_t beyond_ = 0;
 };
 
-// The same, entropy-coded with one probability. Draco's decoder knows no end, and reads nothing beyond it.
+// The same, entropy-coded with one probability. Draco's decoder does not check the end, and reads nothing beyond it.
 class EntropyWords {
  public:
   bool Start(draco::DecoderBuffer *in) { return decoder_.StartDecoding(in); }
@@ -57,13 +57,13 @@ class EntropyWords {
   draco::RAnsBitDecoder decoder_;
 };
 
-// Reads words as BitReader does, with a view of the next 32 bits.
+// Reads words as BitReader does, with access to the next 32 bits.
 template <class WordsT>
 class BitWindow {
  public:
   bool Start(draco::DecoderBuffer *in) { return words_.Start(in); }
 
-  // The next bits from the top, of which 32 count.
+  // The next bits from the top, of which 32 are valid.
   uint64_t Peek() {
     if (valid_ < 32) {
       window_ |= static_cast<uint64_t>(words_.Next()) << (32 - valid_);
@@ -72,20 +72,20 @@ class BitWindow {
     return window_;
   }
 
-  // Passes over 0 to 32 bits of those that were looked at.
+  // Skips 0 to 32 of the inspected bits.
   void Skip(int bits) {
     window_ <<= bits;
     valid_ -= bits;
   }
 
-  // Gives the next 0 to 32 bits.
+  // Returns the next 0 to 32 bits.
   uint32_t Get(int bits) {
     const uint32_t value = static_cast<uint32_t>(static_cast<uint64_t>(Peek() >> 32) >> (32 - bits));
     Skip(bits);
     return value;
   }
 
-  // Tells whether more was taken than there is.
+  // Reports whether more bits were read than exist.
   bool Exhausted() const { return words_.Beyond() > valid_; }
 
  private:

@@ -1,5 +1,6 @@
-// Bit streams as Draco's DirectBitEncoder and DirectBitDecoder have them: little-endian words of 32 bits, filled from the top, preceded by
-// their size in bytes. These do the same in line, on memory that is kept; entropy coding is Draco's own.
+// Bit streams like Draco's DirectBitEncoder and DirectBitDecoder: little-endian words of 32 bits, filled from the top,
+// preceded by their size in bytes. These classes do the same inline and reuse their memory; entropy coding is Draco's
+// own.
 #ifndef VOLSFU_DRACO_BITS_H_
 #define VOLSFU_DRACO_BITS_H_
 
@@ -25,7 +26,7 @@ class BitWriter {
     pending_bits_ = 0;
   }
 
-  // Appends the value's low bits, 0 to 32 of them; its other bits are zero.
+  // Appends the value's low bits, 0 to 32 of them; its other bits must be zero.
   void Put(int bits, uint32_t value) {
     pending_ = pending_ << bits | value;
     pending_bits_ += bits;
@@ -36,7 +37,7 @@ class BitWriter {
   }
 
   void Finish(draco::EncoderBuffer *out) {
-    // Draco's last word is there even if it has no bits.
+    // Draco writes a last word even if it is empty.
     words_.push_back(pending_bits_ > 0 ? static_cast<uint32_t>(pending_ << (32 - pending_bits_)) : 0);
     const uint32_t size = static_cast<uint32_t>(words_.size() * sizeof(uint32_t));
     out->Encode(size);
@@ -55,7 +56,7 @@ class BitWriter {
 
  private:
   std::vector<uint32_t> words_;
-  uint64_t pending_ = 0;  // the low pending_bits_ bits are yet to be written
+  uint64_t pending_ = 0;  // the low pending_bits_ bits are not yet written
   int pending_bits_ = 0;
 };
 
@@ -73,7 +74,7 @@ class DirectNumbers {
   BitWriter bits_;
 };
 
-// The same, all bits entropy-coded with one probability: levels 2 and 3.
+// The same, with one probability for the entropy coding of all bits: levels 2 and 3.
 class EntropyNumbers : public DirectNumbers {
  public:
   void Finish(draco::EncoderBuffer *out) { bits_.FinishEntropyCoded(&entropy_, out); }
@@ -82,7 +83,7 @@ class EntropyNumbers : public DirectNumbers {
   draco::RAnsBitEncoder entropy_;
 };
 
-// The same, each place of the numbers with a probability of its own (Draco's FoldedBit32Encoder): levels 4 to 6.
+// The same, with a separate probability for each bit position (Draco's FoldedBit32Encoder): levels 4 to 6.
 class FoldedNumbers {
  public:
   void Start() {
@@ -99,7 +100,7 @@ class FoldedNumbers {
   }
   void Finish(draco::EncoderBuffer *out) {
     for (const BitWriter &place : places_) place.FinishEntropyCoded(&entropy_, out);
-    // FoldedBit32Encoder has one coder more, for single bits, of which the tree has none here.
+    // FoldedBit32Encoder has one more coder, for single bits, which the tree does not use here.
     entropy_.StartEncoding();
     entropy_.EndEncoding(out);
   }
@@ -120,7 +121,7 @@ class BitReader {
     return true;
   }
 
-  // Gives the next 0 to 32 bits, zeros beyond the end.
+  // Returns the next 0 to 32 bits, zeros beyond the end.
   uint32_t Get(int bits) {
     if (pending_bits_ < bits) {
       uint32_t word = 0;
@@ -147,7 +148,7 @@ class BitReader {
   bool exhausted_ = false;
 };
 
-// Reads what EntropyNumbers or FoldedNumbers wrote; Draco's entropy decoders know no end.
+// Reads the output of EntropyNumbers or FoldedNumbers; Draco's entropy decoders do not check the end.
 template <class DecoderT>
 class EntropyReader {
  public:

@@ -8,7 +8,7 @@
 
 namespace {
 
-// This thread's processor time.
+// Returns this thread's processor time.
 int64_t Now() {
   struct timespec now;
   if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) std::abort();

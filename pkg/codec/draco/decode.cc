@@ -32,14 +32,14 @@ class TreeDecoder {
 
  private:
   struct Node {
-    std::array<uint32_t, kDimensions> base;  // the bits that all its points share
-    std::array<uint8_t, kDimensions> levels;  // how many those are, from the top
-    uint8_t axis;                              // cut last
+    std::array<uint32_t, kDimensions> base;  // the common bits of all its points
+    std::array<uint8_t, kDimensions> levels;  // the number of those bits, from the top
+    uint8_t axis;                              // the last cut axis
     uint32_t size;
   };
 
-  // Walks down the tree. Halves never sum up to more than the whole, so that no more than points_ are emitted; every node writes down a level, so
-  // that it ends, whatever the data.
+  // Descends the tree. The halves never exceed the whole, so that at most points_ are emitted; every node consumes a
+  // level, so the loop ends for any data.
   bool Walk() {
     std::array<Node, 32 * kDimensions + 2> waiting;
     int top = 1;
@@ -90,7 +90,7 @@ class TreeDecoder {
     return axis;
   }
 
-  // Completes a point of the node, with the bits that are left on each axis from the given one if there are any, and puts it out.
+  // Completes a point of the node with the remaining bits of each axis, starting at the given one, and emits it.
   void EmitWithRest(const Node &node, int axis, bool rest) {
     std::array<uint32_t, kDimensions> point = node.base;
     if (rest) {
@@ -151,7 +151,7 @@ extern "C" volsfu_decoded volsfu_decode(const uint8_t *data, size_t size, int le
                                  : volsfu::DecodeAt<volsfu::kPlain>(level, &in, grid, points, positions, colors);
     return {size - static_cast<size_t>(in.remaining_size()), decoded ? VOLSFU_OK : VOLSFU_MALFORMED};
   } catch (...) {
-    // Nothing here throws but allocation.
+    // Only allocations throw here.
     return {0, VOLSFU_NO_MEMORY};
   }
 }

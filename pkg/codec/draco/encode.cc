@@ -11,7 +11,7 @@
 namespace volsfu {
 namespace {
 
-// Everything that trees with coordinates of one width need, at any level; what is not used has no memory.
+// The working memory of trees with coordinates of one width, for any level; unused parts have no memory.
 template <class T, int kDimensions>
 struct TreeEncoder {
   void Encode(const float *positions, const uint8_t *colors, uint32_t count, const volsfu_grid &grid, int level, uint32_t *order,
@@ -69,7 +69,7 @@ extern "C" volsfu_encoded volsfu_encode(volsfu_encoder *encoder, const float *po
       encoder->wide_plain.Encode(positions, colors, points, grid, level, order, &encoder->buffer);
     }
   } catch (...) {
-    // Nothing here throws but allocation.
+    // Only allocations throw here.
     return {nullptr, 0, VOLSFU_NO_MEMORY};
   }
   return encoder->Encoded();
@@ -81,7 +81,7 @@ extern "C" volsfu_encoded volsfu_encode_sequence(volsfu_encoder *encoder, const 
     encoder->buffer.Clear();
     encoder->sequence.Encode(positions, colors, points, grid, level, &encoder->buffer);
   } catch (...) {
-    // Nothing here throws but allocation.
+    // Only allocations throw here.
     return {nullptr, 0, VOLSFU_NO_MEMORY};
   }
   return encoder->Encoded();

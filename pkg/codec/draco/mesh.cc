@@ -19,11 +19,12 @@ struct volsfu_mesh {
 
 namespace {
 
-// What a mesh may have: position, normal, colour, texture coordinates and some more, and so many bytes of them per point.
+// The permitted attributes of a mesh: position, normal, colour, texture coordinates and some more, and their maximum
+// bytes per point.
 constexpr int kMostAttributes = 8;
 constexpr int64_t kMostPointBytes = 128;
 
-// One of Draco's decoders that looks at what is announced before it makes room for it.
+// One of Draco's decoders with a check of the announced sizes before it allocates memory.
 template <class DecoderT>
 class Bounded : public DecoderT {
  protected:
@@ -38,7 +39,7 @@ class Bounded : public DecoderT {
   }
 };
 
-// Whether the numbers of faces and vertices, which come next in the buffer, are bounded.
+// Reports whether the numbers of faces and vertices, which are next in the buffer, are within the limits.
 bool IsBounded(draco::DecoderBuffer ahead, bool edgebreaker, uint32_t most_faces) {
   uint32_t first = 0, second = 0;
   uint8_t traversal = 0;
@@ -52,7 +53,7 @@ bool Decode(draco::DecoderBuffer *in, uint32_t most_faces, draco::Mesh *mesh) {
   draco::DecoderBuffer ahead = *in;
   draco::DracoHeader header;
   if (!draco::PointCloudDecoder::DecodeHeader(&ahead, &header).ok()) return false;
-  // Draco's other versions have other headers; metadata has no bounds.
+  // Draco's other versions have other headers; metadata has no limits.
   if (header.version_major != 2 || header.version_minor != 2 || header.flags != 0) return false;
   ahead.set_bitstream_version(DRACO_BITSTREAM_VERSION(2, 2));
   const bool edgebreaker = header.encoder_method == draco::MESH_EDGEBREAKER_ENCODING;
@@ -62,7 +63,7 @@ bool Decode(draco::DecoderBuffer *in, uint32_t most_faces, draco::Mesh *mesh) {
   return header.encoder_method == draco::MESH_SEQUENTIAL_ENCODING && Bounded<draco::MeshSequentialDecoder>().Decode(options, in, mesh).ok();
 }
 
-// An attribute of at least three components of a type, null where there is none.
+// Returns an attribute of a type with at least three components, or null.
 const draco::PointAttribute *Find(const draco::Mesh &mesh, draco::GeometryAttribute::Type type, draco::DataType data_type) {
   const draco::PointAttribute *const attribute = mesh.GetNamedAttribute(type);
   return attribute != nullptr && attribute->data_type() == data_type && attribute->num_components() >= 3 ? attribute : nullptr;
@@ -80,7 +81,7 @@ extern "C" volsfu_decoded_mesh volsfu_decode_mesh(const uint8_t *data, size_t si
     const uint32_t points = out->mesh.num_points();
     return {out.release(), points, VOLSFU_OK};
   } catch (...) {
-    // Nothing here throws but allocation.
+    // Only allocations throw here.
     return {nullptr, 0, VOLSFU_NO_MEMORY};
   }
 }

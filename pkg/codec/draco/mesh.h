@@ -1,4 +1,4 @@
-// Draco triangle meshes, decoded by Draco into their vertices.
+// Decoding of Draco triangle meshes to their vertices, with Draco.
 #ifndef VOLSFU_DRACO_MESH_H_
 #define VOLSFU_DRACO_MESH_H_
 
@@ -17,11 +17,11 @@ typedef struct {
   int status;
 } volsfu_decoded_mesh;
 
-// Decodes a mesh of at most so many faces.
+// Decodes a mesh with a maximum number of faces.
 volsfu_decoded_mesh volsfu_decode_mesh(const uint8_t *data, size_t size, uint32_t most_faces);
 
-// Copies the vertices into positions and colours, which have room for all of them, white where the mesh has no colours of bytes. Vertices whose place is no number are
-// left out. Returns the number of those that are not.
+// Copies the vertices to positions and colours, which have room for all of them, white if the mesh has no colours of
+// bytes. Vertices with a coordinate that is not a number are omitted. Returns the number of the others.
 uint32_t volsfu_copy_mesh(const volsfu_mesh *mesh, float *positions, uint8_t *colors);
 
 void volsfu_free_mesh(volsfu_mesh *mesh);

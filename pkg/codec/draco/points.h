@@ -1,4 +1,4 @@
-// Points as the encoder walks over them: quantised coordinates, and colours where there are any, as three or six integers.
+// Points for the encoder: quantised coordinates, with colours if there are any, as three or six integers.
 #ifndef VOLSFU_DRACO_POINTS_H_
 #define VOLSFU_DRACO_POINTS_H_
 
@@ -9,18 +9,18 @@
 
 namespace volsfu {
 
-// The dimensions of the tree: x, y, z, and red, green, blue where there are colours.
+// The dimensions of the tree: x, y, z, and red, green, blue if there are colours.
 constexpr int kPlain = 3;
 constexpr int kColored = 6;
 
-// What all colours are where there are none: codec.White.
+// The value of missing colours: codec.White.
 constexpr int kWhite = 255;
 
-// At level 6, nodes of fewer points cut the axis cut least so far, which needs not be written.
+// At level 6, nodes with fewer points cut the least often cut axis, which need not be written.
 constexpr uint32_t kSelectFrom = 64;
 
-// A point in one or two vector registers. 16 bits per lane serve up to 16 bits per coordinate. Behind the dimensions stands the point's index in the
-// cloud, which moves along with it.
+// A point in one or two vector registers. 16 bits per lane are enough for up to 16 bits per coordinate. The point's
+// index in the cloud follows the dimensions, and moves with it.
 template <class T>
 struct Lanes;
 template <>
@@ -39,21 +39,21 @@ struct Lanes<uint32_t> {
   static uint32_t Index(const Point &point) { return point[7]; }
 };
 
-// The number of bits of the largest of all values.
+// Returns the number of bits of the largest value.
 inline int BitLength(uint32_t all_values) { return all_values == 0 ? 0 : 32 - __builtin_clz(all_values); }
 
-// The step of the grid that a coordinate goes to; scale is steps per metre.
+// Returns the grid step of a coordinate; scale is steps per metre.
 inline uint32_t Step(float value, const volsfu_grid &grid, int axis, double scale) {
-  // What is not a number goes to the lower corner.
+  // A coordinate that is not a number is mapped to the lower corner.
   const float above = value > grid.min[axis] ? value : grid.min[axis];
   const float inside = above < grid.max[axis] ? above : grid.max[axis];
   return static_cast<uint32_t>((static_cast<double>(inside) - static_cast<double>(grid.min[axis])) * scale + 0.5);
 }
 
-// Steps per metre.
+// Returns the steps per metre.
 inline double Scale(const volsfu_grid &grid) { return static_cast<double>((1u << grid.bits) - 1) / static_cast<double>(grid.range); }
 
-// Quantises the points and returns the number of bits that their largest value has.
+// Quantises the points and returns the number of bits of their largest value.
 template <class T, int kDimensions>
 int Quantize(const float *positions, const uint8_t *colors, uint32_t count, const volsfu_grid &grid,
              std::vector<typename Lanes<T>::Point> *points) {

@@ -1,6 +1,6 @@
-// The walk of Draco's level 6, which cuts the axis that leaves the most points on one side: frames are a fifth smaller. The choices are those
-// of Draco's encoder. It counts the points of every node on every axis; this one finds all levels at which nothing is parted at once, from the
-// bits that the node's points have in common.
+// The traversal of Draco's level 6, which cuts the axis with the most points on one side: frames are a fifth smaller.
+// The choices are those of Draco's encoder. Draco counts the points of every node on every axis; this traversal finds
+// all levels without a division at once, from the common bits of the node's points.
 #ifndef VOLSFU_DRACO_SELECTIVE_WALK_H_
 #define VOLSFU_DRACO_SELECTIVE_WALK_H_
 
@@ -20,7 +20,8 @@ class SelectiveWalk {
  public:
   typedef typename Lanes<T>::Point Point;
 
-  // Encodes the points and leaves them in another order; where order is not null, it takes the indices of the points as they are decoded.
+  // Encodes the points and changes their order; if order is not null, it receives the indices of the points in decoding
+  // order.
   void Encode(std::vector<Point> *points, int bit_length, uint32_t *order, draco::EncoderBuffer *out) {
     points_ = points->data();
     order_ = order;
@@ -39,11 +40,11 @@ class SelectiveWalk {
  private:
   struct Node {
     uint32_t first, last;
-    std::array<uint8_t, kDimensions> levels;  // bits of each axis that all its points share and that are written
+    std::array<uint8_t, kDimensions> levels;  // number of bits of each axis that are common to all points and already written
   };
 
   void Walk(uint32_t count) {
-    // Of two halves one waits: never more than one node per depth and one.
+    // One of two halves waits: at most one node per depth, and one more.
     std::array<Node, 32 * kDimensions + 2> waiting;
     int top = 0;
     waiting[top++] = {0, count, {}};
@@ -69,7 +70,7 @@ class SelectiveWalk {
     }
   }
 
-  // The place of the next bit to be cut on an axis.
+  // Returns the position of the next bit to be cut on an axis.
   int Shift(const Node &node, int axis) const { return bit_length_ - 1 - node.levels[axis]; }
 
   static int LeastCut(const Node &node) {
@@ -80,8 +81,8 @@ class SelectiveWalk {
     return axis;
   }
 
-  // Writes the levels at which all of the node's points are on one side, and returns the axis of the first cut that parts them, or -1
-  // where they are all the same.
+  // Writes the levels with all of the node's points on one side, and returns the axis of the first cut that divides
+  // them, or -1 if they are all equal.
   int SkipShared(Node *node) {
     Point any = points_[node->first], every = any;
     for (uint32_t i = node->first + 1; i < node->last; ++i) {
@@ -103,7 +104,8 @@ class SelectiveWalk {
     }
   }
 
-  // The first axis on which the next cut leaves all points on one side, else the one on which it leaves most; 0 where none can be cut.
+  // Returns the first axis for which the next cut keeps all points on one side, else the one with the most points on
+  // one side; 0 if none can be cut.
   int Select(const Node &node, const Point &differing) const {
     Point cuts = {};
     bool open = false;
@@ -136,7 +138,8 @@ class SelectiveWalk {
     return best;
   }
 
-  // Parts the points by the next bit of the axis, swapping always: half of the branches would be mispredicted.
+  // Divides the points by the next bit of the axis with unconditional swaps: half of the branches would be
+  // mispredicted.
   uint32_t Partition(const Node &node, int axis) {
     const int shift = Shift(node, axis);
     uint32_t split = node.first;
@@ -148,13 +151,13 @@ class SelectiveWalk {
     return split;
   }
 
-  // Notes that the node's points are decoded next.
+  // Records that the node's points are decoded next.
   void Emit(const Node &node) {
     if (order_ == nullptr) return;
     for (uint32_t i = node.first; i < node.last; ++i) *order_++ = Lanes<T>::Index(points_[i]);
   }
 
-  // Writes what is left of one or two points, axis by axis from the one to be cut next.
+  // Writes the remaining bits of one or two points, axis by axis, starting at the one to be cut next.
   void EncodeRest(const Node &node) {
     Emit(node);
     const int begin = LeastCut(node);

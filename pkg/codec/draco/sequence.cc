@@ -65,7 +65,7 @@ extern "C" volsfu_decoded volsfu_decode_sequence(const uint8_t *data, size_t siz
     const bool decoded = volsfu::DecodeSequence(grid, points, colored, positions, colors, &in);
     return {size - static_cast<size_t>(in.remaining_size()), decoded ? VOLSFU_OK : VOLSFU_MALFORMED};
   } catch (...) {
-    // Nothing here throws but allocation.
+    // Only allocations throw here.
     return {0, VOLSFU_NO_MEMORY};
   }
 }

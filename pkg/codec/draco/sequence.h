@@ -1,5 +1,5 @@
-// Points in their order, as Draco's sequential encoder writes them: every attribute as differences from the point before, wrapped around the attribute's
-// range, and entropy-coded by Draco.
+// Points in their order, as in Draco's sequential encoder: every attribute as differences from the previous point,
+// wrapped around the attribute's range, and entropy-coded by Draco.
 #ifndef VOLSFU_DRACO_SEQUENCE_H_
 #define VOLSFU_DRACO_SEQUENCE_H_
 
@@ -17,16 +17,17 @@
 
 namespace volsfu {
 
-// Draco codes symbols of up to so many bits by a table of all of them, longer ones by their length and their bits.
+// The maximum bits of symbols that Draco codes with a single table; longer ones are coded by their length and their
+// bits.
 constexpr int kTableBits = 18;
 
-// The range that differences are wrapped around.
+// The range for wrapping differences.
 struct Wrap {
   int32_t min, max;
 
   int32_t Clamped(int32_t value) const { return std::clamp(value, min, max); }
 
-  // The difference of a value from its prediction, shifted by the size of the range where that makes it smaller.
+  // Returns the difference of a value from its prediction, shifted by the size of the range if that makes it smaller.
   int32_t Difference(int32_t value, int32_t prediction) const {
     const int32_t size = max - min + 1, most = size / 2 - (size % 2 == 0 ? 1 : 0);
     const int32_t difference = value - Clamped(prediction);
@@ -50,7 +51,7 @@ class SequenceEncoder {
   }
 
  private:
-  // Writes the values, of three components, which are overwritten.
+  // Writes the values, of three components, and overwrites them.
   void EncodeAttribute(int level, draco::EncoderBuffer *out) {
     out->Encode(static_cast<int8_t>(draco::PREDICTION_DIFFERENCE));
     out->Encode(static_cast<int8_t>(draco::PREDICTION_TRANSFORM_WRAP));
@@ -74,7 +75,8 @@ class SequenceEncoder {
     out->Encode(wrap.max);
   }
 
-  // What Draco's EncodeSymbols makes of long symbols. It would first count how often each of up to 2^30 values occurs, in a table of as many.
+  // Writes the same output as Draco's EncodeSymbols for long symbols. Draco first counts each of up to 2^30 values in a
+  // table of that size.
   void EncodeTagged(draco::EncoderBuffer *out) {
     const size_t points = symbols_.size() / 3;
     lengths_.resize(points);

@@ -1,6 +1,7 @@
-// The walk of Draco's levels 0 to 5, which cut the axes in turn. Cutting in turn is the order of a Morton curve in the dimensions of the tree: points
-// sorted along it once are in the order of the whole tree, and a search takes the place of a partition at every node. Draco's encoder
-// partitions at every one of up to 66 levels instead, which takes three times as long.
+// The traversal of Draco's levels 0 to 5, which cut the axes in turn. This is the order of a Morton curve in the
+// dimensions of the tree: points sorted along it once are in the order of the whole tree, and a search replaces the
+// division at every node. Draco's encoder divides at every one of up to 66 levels instead, which needs three times as
+// long.
 #ifndef VOLSFU_DRACO_SORTED_WALK_H_
 #define VOLSFU_DRACO_SORTED_WALK_H_
 
@@ -33,7 +34,7 @@ class SortedWalk {
  public:
   typedef typename Lanes<T>::Point Point;
 
-  // Encodes the points; where order is not null, it takes the indices of the points as they are decoded.
+  // Encodes the points; if order is not null, it receives the indices of the points in decoding order.
   void Encode(const std::vector<Point> &points, int bit_length, uint32_t *order, draco::EncoderBuffer *out) {
     points_ = points.data();
     order_ = order;
@@ -51,21 +52,21 @@ class SortedWalk {
   }
 
  private:
-  // The bits of the curve that are sorted by: the first eight of each coordinate where there are colours, the first 16 where not, 48 both times. Few points
-  // share more; those are partitioned.
+  // The bits of the curve for sorting: the first eight of each coordinate with colours, the first 16 without, 48 in
+  // both cases. Few points have more common bits; those are divided individually.
   static constexpr int kSortedBits = 48 / kDimensions;
   static constexpr int kSortedDepth = kSortedBits * kDimensions;
 
-  // The axis that is cut at a depth: Draco begins with the axis after the first.
+  // Returns the axis that is cut at a depth: Draco starts with the axis after the first.
   static constexpr int AxisAt(int depth) { return (depth + 1) % kDimensions; }
 
-  // A point's place on the curve, from bit kSortedDepth-1 down, and its index.
+  // A point's position on the curve, from bit kSortedDepth-1 down, and its index.
   struct Entry {
     uint64_t place;
     uint32_t index;
   };
 
-  // Points first..last-1 share what is above the depth.
+  // Points first..last-1 have the same bits above the depth.
   struct Node {
     uint32_t first, last;
     int depth;
@@ -102,7 +103,7 @@ class SortedWalk {
 
   void Walk(uint32_t count) {
     const int bottom = bit_length_ * kDimensions;
-    // Of two halves one waits: never more than one node per depth and one.
+    // One of two halves waits: at most one node per depth, and one more.
     std::array<Node, 32 * kDimensions + 2> waiting;
     int top = 0;
     waiting[top++] = {0, count, 0};
@@ -135,8 +136,8 @@ class SortedWalk {
     }
   }
 
-  // Writes the levels at which all of the node's points are on one side, and moves the node below them. The points are sorted: what the first
-  // and the last one share, all do.
+  // Writes the levels with all of the node's points on one side, and moves the node below them. The points are sorted:
+  // the common bits of the first and the last one are common to all.
   void SkipShared(Node *node, int limit, int number_bits) {
     if (node->depth >= limit) return;
     const uint64_t place = entries_[node->first].place;
@@ -152,7 +153,7 @@ class SortedWalk {
     node->depth = shared;
   }
 
-  // Finds the first point above the cut, without branches that points would mispredict.
+  // Finds the first point above the cut, without branches that depend on the points.
   uint32_t Search(const Node &node) const {
     const uint64_t bit = uint64_t{1} << (kSortedDepth - 1 - node.depth);
     uint32_t split = node.first;
@@ -175,13 +176,14 @@ class SortedWalk {
     return static_cast<uint32_t>(split - entries_.begin());
   }
 
-  // Notes that the node's points are decoded next.
+  // Records that the node's points are decoded next.
   void Emit(const Node &node) {
     if (order_ == nullptr) return;
     for (uint32_t i = node.first; i < node.last; ++i) *order_++ = entries_[i].index;
   }
 
-  // Writes what is left of one or two points: every axis from the next one to be cut, those cut in this turn with one bit less.
+  // Writes the remaining bits of one or two points: every axis from the next one to be cut, those cut in this turn with
+  // one bit less.
   void EncodeRest(const Node &node) {
     const int turn = node.depth % kDimensions, bits = bit_length_ - node.depth / kDimensions;
     const int total = bits * kDimensions - turn;

@@ -1,7 +1,8 @@
 //go:build cgo
 
-// Draco's DecodeSymbols, which its decoders of meshes and this package's of sequences call, behind a check of the table that it makes. Draco refuses tables of more than
-// 64 symbols for each byte that is left, of 12 bytes each: a megabyte could ask for 0.8 GB. The linker has all calls come here (--wrap in codec.go).
+// Draco's DecodeSymbols, which its decoders of meshes and this package's decoder of sequences call, with a prior check
+// of its table. Draco rejects tables of more than 64 symbols for each remaining byte, at 12 bytes each: a megabyte
+// could request 0.8 GB. The linker redirects all calls to this function (--wrap in codec.go).
 
 #include <cstdint>
 
@@ -12,7 +13,7 @@
 
 extern "C" bool __real__ZN5draco13DecodeSymbolsEjiPNS_13DecoderBufferEPj(uint32_t values, int components, draco::DecoderBuffer *in, uint32_t *out);
 
-// Whether the table of symbols that comes next is as long as an encoder makes it, at most: 262,144 symbols, which take 3 MB.
+// Reports whether the following table of symbols is within the maximum of encoders: 262,144 symbols, which need 3 MB.
 static bool TableIsBounded(const draco::DecoderBuffer &in) {
   draco::DecoderBuffer ahead = in;
   uint8_t method = 0, bits = 0;
@@ -25,7 +26,7 @@ static bool TableIsBounded(const draco::DecoderBuffer &in) {
 }
 
 extern "C" bool __wrap__ZN5draco13DecodeSymbolsEjiPNS_13DecoderBufferEPj(uint32_t values, int components, draco::DecoderBuffer *in, uint32_t *out) {
-  // No values have no table.
+  // Without values there is no table.
   if (values != 0 && !TableIsBounded(*in)) return false;
   return __real__ZN5draco13DecodeSymbolsEjiPNS_13DecoderBufferEPj(values, components, in, out);
 }

@@ -1,7 +1,8 @@
-// Decodes trees whose axes are cut in turn and whose numbers are bits in one stream: Draco's levels 0 to 3, which are speeds 7 to 10. It is the walk of TreeDecoder
-// by other means. At most nodes of such a tree all points are on one side, which a number says that is half of the node's points: as many levels of that kind as
-// follow each other are found by comparing the next bits with a pattern, and taken at once. Where a tree parts is hardly ever what a processor predicts, so that
-// what depends on it is calculated and not branched on. This takes two thirds of the time.
+// Decodes trees that cut the axes in turn and have their numbers as bits in one stream: Draco's levels 0 to 3, which
+// are speeds 7 to 10. It is an alternative implementation of TreeDecoder's traversal. At most nodes of such a tree, all
+// points are on one side, which is coded as half of the node's points: a comparison of the next bits with a pattern
+// finds consecutive levels of that kind, which are processed at once. Processors can rarely predict where a tree
+// divides, so values that depend on it are computed without branches. This needs two thirds of the time.
 #ifndef VOLSFU_DRACO_TURNING_WALK_H_
 #define VOLSFU_DRACO_TURNING_WALK_H_
 
@@ -16,28 +17,29 @@
 
 namespace volsfu {
 
-// The most bits of a coordinate: lanes have 16.
+// The maximum bits of a coordinate: lanes have 16.
 constexpr int kMostTurningBits = 16;
 
-// The axis that is cut at a depth: Draco begins with the axis after the first.
+// Returns the axis that is cut at a depth: Draco starts with the axis after the first.
 template <int kDimensions>
 constexpr int AxisAtDepth(int depth) {
   return (depth + 1) % kDimensions;
 }
 
-// Tables of the walk, the same for all frames.
+// Tables of the traversal, the same for all frames.
 template <int kDimensions>
 struct TurningTables {
   typedef uint16_t Lanes __attribute__((vector_size(16)));
 
-  // Nodes of fewer points may be passed over several levels at a time. There are as good as none of more.
+  // Nodes with fewer points may skip several levels at a time. There are almost none with more.
   static constexpr uint32_t kFew = 64;
 
-  // Where a turn has come to an axis and the next bits, one for each axis, are these: ones in the lanes of the axes whose bit is one.
+  // For the present axis of the turn and the next bits, one for each axis: ones in the lanes of the axes with a bit of
+  // one.
   std::array<std::array<Lanes, 1 << kDimensions>, kDimensions> sides;
   // One in the lane of the axis that is cut.
   std::array<Lanes, kDimensions> only;
-  // Half of a node's points, as often as it fits, and 256 over the bits of one.
+  // Half of a node's points, repeated as often as it fits, and 256 divided by its number of bits.
   std::array<uint64_t, kFew> halves;
   std::array<uint32_t, kFew> levels_per_bit;
 
@@ -53,7 +55,7 @@ struct TurningTables {
     for (uint32_t size = 2; size < kFew; ++size) {
       const int bits = 31 - __builtin_clz(size);
       for (int at = 64 - bits; at >= 0; at -= bits) halves[size] |= static_cast<uint64_t>(size / 2) << at;
-      // Rounded up it is exact for 32 bits and fewer.
+      // Rounded up, it is exact for up to 32 bits.
       levels_per_bit[size] = (256 + bits - 1) / bits;
     }
   }
@@ -69,7 +71,7 @@ class TurningDecoder {
         positions_(positions),
         colors_(colors) {}
 
-  // Decodes what follows the number of bits and that of points.
+  // Decodes the data after the number of bits and that of points.
   bool Decode(int bit_length, draco::DecoderBuffer *in) {
     bit_length_ = bit_length;
     BitWindow<DirectWords> axes;
@@ -89,12 +91,12 @@ class TurningDecoder {
   }
 
   struct Node {
-    Lanes base;  // the bits that all its points share
+    Lanes base;  // the common bits of all its points
     uint32_t size;
-    int32_t depth;  // how many those are
+    int32_t depth;  // the number of those bits
   };
 
-  // For each depth the bit that the next cut of each axis decides on.
+  // For each depth, the bit decided by the next cut of each axis.
   void Weigh() {
     for (int depth = 0; depth <= bit_length_ * kDimensions; ++depth) {
       Lanes weights = {};
@@ -107,11 +109,12 @@ class TurningDecoder {
     }
   }
 
-  // Walks down the tree. Halves sum up to the whole, so that points_ are emitted; every node writes down a level, so that it ends, whatever the data.
+  // Descends the tree. The halves sum up to the whole, so that points_ are emitted; every node consumes a level, so the
+  // loop ends for any data.
   bool Walk() {
     const Tables &tables = SharedTables();
     const int bottom = bit_length_ * kDimensions;
-    // Of two halves one waits: never more than one node per depth.
+    // One of two halves waits: at most one node per depth.
     std::array<Node, kMostTurningBits * kDimensions + 1> waiting;
     int top = 0;
     Node node = {{}, points_, 0};
@@ -125,13 +128,13 @@ class TurningDecoder {
       const int bits = 31 - __builtin_clz(node.size);
       const uint32_t half = node.size / 2;
       if (node.size < Tables::kFew) {
-        // The bit behind the 32 that count differs always.
+        // The bit after the 32 valid ones always differs.
         const int same = __builtin_clzll((numbers_.Peek() ^ tables.halves[node.size]) | uint64_t{1} << 31);
         int levels = std::min(static_cast<int>(static_cast<uint32_t>(same) * tables.levels_per_bit[node.size] >> 8), bottom - node.depth);
         if (levels > 0) {
           numbers_.Skip(levels * bits);
           Descend(tables, &node, levels);
-          // The next number is of the same node, or it has no levels left.
+          // The next number belongs to the same node, or the node has no levels left.
           if (levels * bits + bits > 32 || node.depth == bottom) continue;
         }
       }
@@ -141,7 +144,7 @@ class TurningDecoder {
         Descend(tables, &node, 1);
         continue;
       }
-      // A bit says whether the smaller half is the lower one, unless they are of the same size.
+      // A bit selects whether the smaller half is the lower one, unless both have the same size.
       const uint32_t smaller = half - less, larger = node.size - smaller;
       const uint32_t asked = smaller != larger;
       const uint32_t flipped = asked & ~static_cast<uint32_t>(halves_.Peek() >> 63);
@@ -157,7 +160,7 @@ class TurningDecoder {
     }
   }
 
-  // Takes so many levels, 1 to 32, at each of which all points of the node are on the side that a bit says.
+  // Descends the given number of levels, 1 to 32, with all points of the node on the side of the corresponding bit.
   void Descend(const Tables &tables, Node *node, int levels) {
     uint64_t sides = halves_.Peek() >> (64 - levels) << (64 - levels);
     halves_.Skip(levels);
@@ -168,7 +171,8 @@ class TurningDecoder {
     }
   }
 
-  // Completes the points of a node with the bits that are left, axis by axis from the one that is cut next, and puts them out.
+  // Completes the points of a node with the remaining bits, axis by axis, starting at the one that is cut next, and
+  // emits them.
   bool Emit(const Node &node, int bottom) {
     uint16_t base[8];
     std::memcpy(base, &node.base, sizeof(base));
@@ -193,10 +197,10 @@ class TurningDecoder {
     return !rest_.Exhausted();
   }
 
-  // Reads the bits of a point that the tree leaves open: so many of each axis that is not cut in this turn yet, and one less of the others. Three axes at a time
-  // fit 32 bits but in clouds of a handful of points.
+  // Reads the remaining bits of a point: the given number for each axis that is not yet cut in this turn, and one less
+  // for the others. Except in clouds of a few points, three axes at a time fit into 32 bits.
   void ReadRest(int turn, int bits, uint32_t *rest) {
-    const int cut = kDimensions - turn;  // so many axes come before those that are cut
+    const int cut = kDimensions - turn;  // the number of axes before those that are cut
     if (3 * bits > 32) {
       for (int k = 0; k < kDimensions; ++k) rest[AxisAtDepth<kDimensions>(turn + k)] = rest_.Get(bits - (k >= cut));
       return;

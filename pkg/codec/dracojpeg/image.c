@@ -10,7 +10,8 @@
 
 #include <jerror.h>
 
-// libjpeg reports errors by a function that does not return. Its objects are made anew for every image: an image may bring tables, which they would keep.
+// libjpeg reports errors with a function that does not return. Its objects are created for every image: an image may
+// contain tables, which the objects would keep.
 typedef struct {
   struct jpeg_error_mgr base;
   jmp_buf out;
@@ -18,7 +19,7 @@ typedef struct {
 
 static void fail(j_common_ptr info) { longjmp(((errors *)info->err)->out, 1); }
 
-// A warning is about data that contradicts itself; what is above 0 is for tracing.
+// A warning reports inconsistent data; values above 0 are for tracing.
 static void warn(j_common_ptr info, int level) {
   if (level < 0) fail(info);
 }
@@ -83,7 +84,7 @@ static void skip_input(j_decompress_ptr info, long bytes) {
   info->src->bytes_in_buffer -= bytes;
 }
 
-// Gives the decoder the quantisation tables that an encoder has at the quality.
+// Sets the quantisation tables of an encoder at the quality.
 static void set_tables(j_decompress_ptr info, int quality) {
   struct jpeg_compress_struct model;
   memset(&model, 0, sizeof model);
@@ -97,7 +98,8 @@ static void set_tables(j_decompress_ptr info, int quality) {
   jpeg_destroy_compress(&model);
 }
 
-// Tells whether an image is of the one kind that encoders make, which bounds memory and time: others may need all of their coefficients at once.
+// Reports whether an image is of the single kind that encoders produce, which bounds memory and time: other kinds may
+// need all of their coefficients at once.
 static int is_expected(const struct jpeg_decompress_struct *info, int width, int height) {
   if (info->image_width != (JDIMENSION)width || info->image_height != (JDIMENSION)height) return 0;
   if (info->num_components != 3 || info->comps_in_scan != 3 || info->progressive_mode || info->arith_code) return 0;
@@ -127,7 +129,7 @@ volsfu_image volsfu_image_decode(const uint8_t *data, size_t size, int quality, 
   jpeg_read_header(&info, TRUE);
   if (!is_expected(&info, width, height)) fail((j_common_ptr)&info);
   info.out_color_space = JCS_RGB;
-  // Smoothing between squares would mix points that do not lie beside each other.
+  // Smoothing between squares would mix points that are not adjacent.
   info.do_fancy_upsampling = FALSE;
   jpeg_start_decompress(&info);
   while (info.output_scanline < info.output_height) {

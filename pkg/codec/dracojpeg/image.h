@@ -1,4 +1,5 @@
-// Images as this codec has them: RGB, coded as baseline JPEG with chroma halved in both directions and without tables, by libjpeg.
+// The images of this codec: RGB, coded as baseline JPEG with chroma halved in both directions and without tables, by
+// libjpeg.
 #ifndef VOLSFU_DRACOJPEG_IMAGE_H_
 #define VOLSFU_DRACOJPEG_IMAGE_H_
 
@@ -7,7 +8,7 @@
 
 enum { VOLSFU_IMAGE_OK = 0, VOLSFU_IMAGE_NO_MEMORY = 1, VOLSFU_IMAGE_MALFORMED = 2 };
 
-// What came of an image: its status, and where it was encoded, its size in bytes.
+// The result for an image: its status, and after encoding its size in bytes.
 typedef struct {
   size_t size;
   int status;
@@ -16,7 +17,7 @@ typedef struct {
 // Encodes into out, which has room for the largest possible image.
 volsfu_image volsfu_image_encode(const uint8_t *rgb, int width, int height, int quality, uint8_t *out, size_t room);
 
-// Decodes an image that takes up all of the data and has exactly that width and height.
+// Decodes an image that spans all of the data and has exactly that width and height.
 volsfu_image volsfu_image_decode(const uint8_t *data, size_t size, int quality, uint8_t *rgb, int width, int height);
 
 #endif

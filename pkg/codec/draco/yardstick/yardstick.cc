@@ -50,7 +50,7 @@ std::unique_ptr<draco::PointCloud> Decode(const uint8_t *data, size_t size) {
   return decoded.ok() ? std::move(decoded).value() : nullptr;
 }
 
-// Copies an attribute of three components; false where the cloud has none.
+// Copies an attribute of three components; returns false if the cloud has none.
 template <class T>
 bool Copy(const draco::PointCloud &cloud, draco::GeometryAttribute::Type type, T *to) {
   const draco::PointAttribute *const attribute = cloud.GetNamedAttribute(type);
