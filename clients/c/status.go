@@ -19,7 +19,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// These are errors of the boundary itself. They are wrapped with the argument.
+// These are errors of the boundary itself, wrapped with the argument.
 var (
 	errNull   = errors.New("pointer is NULL")
 	errSize   = errors.New("struct has a wrong size")
@@ -29,7 +29,7 @@ var (
 	errPanic  = errors.New("defect of the library")
 )
 
-// statuses maps errors to statuses. The first match counts, so an error precedes those that it
+// statuses maps errors to statuses. The first match counts, so an error precedes the errors that it
 // wraps.
 var statuses = []struct {
 	err    error

@@ -15,18 +15,18 @@ import (
 
 // Take is the set of images of all cameras at one instant.
 type Take struct {
-	// Capture is the capture time. For images of different times, it is that of the oldest new
+	// Capture is the capture time. For images of different times, it is the time of the oldest new
 	// image.
 	Capture time.Time
 	// Number counts frame intervals since the first take; Skipped is the number of intervals
 	// without a take since the previous one.
 	Number, Skipped int64
-	// Images are by camera; one without Depth means that the camera delivered none. They are valid
-	// until the next Read.
+	// Images are by camera. An image without Depth means that the camera delivered no image. Images
+	// are valid until the next Read.
 	Images []depth.Image
 }
 
-// Cameras captures from connected cameras. It must be used by one goroutine only.
+// Cameras captures from connected cameras. Only one goroutine may use a Cameras.
 type Cameras struct {
 	cameras   []depth.Camera
 	fps       int
@@ -143,8 +143,8 @@ func selectSerials(plug plug, want []string) ([]string, error) {
 	return want, nil
 }
 
-// Cameras returns the cameras in the order of their bits in pointcloud.Cloud.Sources. Their names
-// are their serial numbers.
+// Cameras returns the cameras in the order of the bits in pointcloud.Cloud.Sources. The names are
+// serial numbers.
 func (c *Cameras) Cameras() []depth.Camera { return c.cameras }
 
 // FrameRate returns the frame rate in frames per second.
@@ -165,8 +165,8 @@ func (c *Cameras) Description() string {
 	)
 }
 
-// Read replaces a take by the next one. It returns the error of a context that ends first. While no
-// camera is connected, it waits.
+// Read replaces a take by the next one. If the context ends first, Read returns the error of the
+// context. While no camera is connected, Read waits.
 func (c *Cameras) Read(ctx context.Context, take *Take) error {
 	if c.closed {
 		return ErrClosed
@@ -219,7 +219,7 @@ func (c *Cameras) fill(take *Take) {
 	}
 }
 
-// Close stops the cameras and completes their recordings.
+// Close stops the cameras and completes the recordings.
 func (c *Cameras) Close() error {
 	if c.closed {
 		return nil
@@ -232,7 +232,7 @@ func (c *Cameras) Close() error {
 	return nil
 }
 
-// counter numbers takes by the frame intervals between them.
+// counter numbers takes by the frame intervals between takes.
 type counter struct {
 	interval time.Duration
 	first    time.Time

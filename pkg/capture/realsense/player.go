@@ -15,9 +15,9 @@ import (
 )
 
 // A separate process reads each recording: librealsense crashes or hangs on files with certain
-// damage, and this process could not catch that. The child is the same program with a job in its
-// environment. It writes the pictures to its standard output in the format of this file, which is
-// private to the two processes.
+// damage, and this process could not catch that. The child is the same program with a job in the
+// environment. The child writes the pictures to standard output in the format of this file, which
+// is private to the two processes.
 
 // jobVariable is the environment variable with the child's job.
 const jobVariable = "VOLSFU_REALSENSE_PLAYER"
@@ -29,8 +29,8 @@ type job struct {
 	Filters Filters
 }
 
-// init turns this process into a player if it was started as one. It is an init function because
-// the check must precede everything else in the program, whichever program that is.
+// init turns this process into a player if the parent started a player. The check is in an init
+// function because it must precede everything else in the program, whichever program that is.
 func init() {
 	if text := os.Getenv(jobVariable); text != "" {
 		var j job

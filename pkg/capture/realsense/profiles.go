@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 )
 
-// colorFormats are the readable pixel formats, the preferred one first. Cameras have all of them,
-// recordings only the recorded one.
+// colorFormats are the readable pixel formats, the preferred one first. Cameras have all formats,
+// recordings only the recorded format.
 var colorFormats = []rs2.Format{rs2.RGB8, rs2.BGR8, rs2.RGBA8, rs2.BGRA8}
 
 // wanted is the required size and rate of streams; zeros allow any.
@@ -73,7 +73,7 @@ func lacking(name string, stream rs2.Stream, profiles []rs2.Profile, w wanted) e
 		ErrStreams, name, w.width, w.height, w.fps, strings.Join(there, ", "))
 }
 
-// models maps the library's lens models to those of package depth.
+// models maps the library's lens models to the models of package depth.
 var models = map[rs2.Distortion]depth.Model{
 	rs2.NoDistortion:         depth.None,
 	rs2.ModifiedBrownConrady: depth.ModifiedBrownConrady,
@@ -82,7 +82,7 @@ var models = map[rs2.Distortion]depth.Model{
 	rs2.KannalaBrandt4:       depth.KannalaBrandt4,
 }
 
-// cameraOf describes a colour camera for depth that is aligned to its view.
+// cameraOf describes a colour camera for depth aligned to the colour image.
 func cameraOf(name string, lens rs2.Intrinsics, unit float64) (depth.Camera, error) {
 	model, ok := models[lens.Model]
 	if !ok {

@@ -22,8 +22,8 @@ type Clock interface {
 	Wait(ctx context.Context, until time.Time) error
 }
 
-// Recording plays files recorded from cameras repeatedly, as if the cameras captured now. It must
-// be used by one goroutine only.
+// Recording plays files recorded from cameras repeatedly, as if the cameras captured now. Only one
+// goroutine may use a Recording.
 type Recording struct {
 	path    string
 	clock   Clock
@@ -45,7 +45,8 @@ type Recording struct {
 //
 // Errors wrap rs2.ErrUnavailable, rs2.ErrVersion, ErrConfig, ErrRecording or depth.ErrCalibration.
 func OpenRecording(path string, fps float64, clock Clock, config Config) (*Recording, error) {
-	// If the library is missing or unusable, this error is clearer than that of the player process.
+	// If the library is missing or unusable, this error is clearer than the error of the player
+	// process.
 	if _, err := rs2.Load(config.Library); err != nil {
 		return nil, err
 	}
@@ -137,8 +138,8 @@ func (r *Recording) open(file string, config Config) error {
 	return nil
 }
 
-// Cameras returns the cameras in the order of their bits in pointcloud.Cloud.Sources. Their names
-// are their serial numbers.
+// Cameras returns the cameras in the order of the bits in pointcloud.Cloud.Sources. The names are
+// serial numbers.
 func (r *Recording) Cameras() []depth.Camera { return r.cameras }
 
 // FrameRate returns the frame rate in frames per second.
@@ -188,8 +189,8 @@ func (r *Recording) Read(ctx context.Context, take *Take) error {
 	}
 }
 
-// gather waits until the next pictures of the reels belong to one instant. It returns that instant,
-// counted from the start of the recording.
+// gather waits until the next pictures of the reels belong to one instant. gather returns that
+// instant, counted from the start of the recording.
 func (r *Recording) gather(ctx context.Context) (time.Duration, error) {
 	for {
 		for i := range r.reels {
@@ -231,7 +232,7 @@ func (r *Recording) time(i int) time.Duration {
 	return time.Duration((r.heads[i].stamp - r.origins[i]) * float64(time.Millisecond))
 }
 
-// errEnd reports that a reel has ended. Its next picture is its first.
+// errEnd reports that a reel has ended. The next picture is the first picture again.
 var errEnd = errors.New("end of the recording")
 
 // advance reads the next picture of a reel.
@@ -303,7 +304,7 @@ func (r *Recording) drop(i int) {
 	}
 }
 
-// show makes the next pictures the shown ones, and returns the previous ones to the reels.
+// show makes the next pictures the shown pictures, and returns the previous pictures to the reels.
 func (r *Recording) show() {
 	for i, p := range r.shown {
 		if p != nil {

@@ -37,7 +37,8 @@ type turn struct {
 	err     error
 }
 
-// pictures is the number of buffers: one at the reader, one waiting, one being read.
+// pictures is the number of buffers: for the reader, for the queue, and for the goroutine that
+// reads.
 const pictures = 3
 
 // openReel starts a child and waits for its description of the recording, or for its error.
@@ -126,7 +127,7 @@ func (r *reel) readHead() error {
 	return r.head.Camera.Validate()
 }
 
-// message reads the first byte of a message. It returns an error of the child as an error.
+// message reads the first byte of a message. An error message of the child results in an error.
 func (r *reel) message() (byte, error) {
 	r.alarm.Reset(r.limit)
 	message, err := r.pipe.ReadByte()

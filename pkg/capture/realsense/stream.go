@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 )
 
-// stream is a device with running sensors. It turns frames of depth and colour into pictures. It
-// must be used by one goroutine only.
+// stream is a device with running sensors. It turns frames of depth and colour into pictures. Only
+// one goroutine may use a stream.
 type stream struct {
 	library *rs2.Library
 	sensors []*rs2.Sensor
@@ -172,7 +172,7 @@ func (s *stream) build(filters Filters) error {
 	return nil
 }
 
-// next replaces a picture by the next one. It returns false if none arrived in time.
+// next replaces a picture by the next one, or returns false if no picture arrived in time.
 func (s *stream) next(patience time.Duration, into *picture) (bool, error) {
 	deadline := time.Now().Add(patience)
 	for {
@@ -196,8 +196,8 @@ func (s *stream) next(patience time.Duration, into *picture) (bool, error) {
 	}
 }
 
-// develop makes a picture from a set of images. It returns false if the set lacks one of the two
-// kinds or has nothing new.
+// develop makes a picture from a set of images, or returns false if depth or colour is missing or
+// the set has nothing new.
 func (s *stream) develop(set rs2.Frame, into *picture) (bool, error) {
 	for _, step := range s.steps {
 		if whole, err := hasBoth(set); !whole || err != nil {

@@ -42,7 +42,7 @@ func (t *translation) capture(stamp float64, domain rs2.Domain, now time.Time) t
 	return now.Add(-t.delay(at, now))
 }
 
-// delay returns the transfer time of an image beyond that of the fastest one.
+// delay returns the transfer time of an image beyond the transfer time of the fastest image.
 func (t *translation) delay(stamp time.Duration, now time.Time) time.Duration {
 	if !t.begun || stamp < t.stamp { // a camera that has returned starts again
 		*t = translation{begun: true, epoch: now, start: stamp, now: -stamp, before: -stamp}

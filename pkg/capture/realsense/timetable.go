@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// timetable computes when the takes of a recording are due. The reader calls it.
+// timetable computes when the takes of a recording are due. The reader calls the methods.
 type timetable struct {
 	interval time.Duration
 	begun    bool
@@ -16,8 +16,8 @@ type timetable struct {
 	last     int64     // number of the latest take read
 }
 
-// plan must be called for every take with its time in the recording. It returns when the take is
-// due, and whether to skip it because the next one is already due.
+// plan must be called for every take with the take's time in the recording. It returns when the
+// take is due, and whether to skip the take because the next take is already due.
 func (t *timetable) plan(at time.Duration, now time.Time) (due time.Time, skip bool) {
 	switch {
 	case !t.begun:

@@ -20,7 +20,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 )
 
-// These are the errors of folders. They are wrapped with the file and the cause.
+// These are the errors of folders, wrapped with the file and the cause.
 var (
 	ErrNoFrames = errors.New("no RGB-D frames")
 	ErrUnpaired = errors.New("image without partner")
@@ -38,7 +38,7 @@ type Folder struct {
 // pair is the files of one frame; mask is empty if there is none.
 type pair struct{ depth, color, mask string }
 
-// OpenFolder finds the pairs and the intrinsics. It opens no image: LoadImage does.
+// OpenFolder finds the pairs and the intrinsics. LoadImage opens the images later.
 func OpenFolder(dir string) (*Folder, error) {
 	pairs, err := findPairs(dir)
 	if err != nil {
@@ -57,7 +57,7 @@ func (f *Folder) Intrinsics() Intrinsics { return f.intrinsics }
 // Len returns the number of frames.
 func (f *Folder) Len() int { return len(f.pairs) }
 
-// LoadImage replaces the image by that of one frame. Its error includes the file.
+// LoadImage replaces the image by the image of one frame. The error includes the file.
 func (f *Folder) LoadImage(index int, into *depth.Image) error {
 	pair := f.pairs[index]
 	if err := readImage(
@@ -91,8 +91,8 @@ func readImage(path string, read func(io.ReadSeeker) error) error {
 	return nil
 }
 
-// findPairs returns the pairs in the order of their numbers. An image without partner is an error:
-// it indicates an incomplete copy.
+// findPairs returns the pairs in the order of the numbers. An image without partner is an error,
+// because the copy is then incomplete.
 func findPairs(dir string) ([]pair, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

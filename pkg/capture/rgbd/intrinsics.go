@@ -16,7 +16,7 @@ var ErrIntrinsics = errors.New("invalid camera intrinsics")
 
 // These are limits of a description.
 const (
-	// MaxIntrinsicsBytes is the maximum size of the file; real ones have about 500 bytes.
+	// MaxIntrinsicsBytes is the maximum size of the file; real files have about 500 bytes.
 	MaxIntrinsicsBytes = 64 << 10
 	maxFPS             = 1000
 	maxDepthUnit       = 0.1 // metres; no depth camera has a full scale of 6.5 km
@@ -40,14 +40,14 @@ type Intrinsics struct {
 	Far  float64 `json:"far_m"`
 	// FPS is the frame rate of the recording, 0 = unknown.
 	FPS float64 `json:"fps"`
-	// Model is the name of a distortion model of package depth, empty for none. Coefficients are
-	// its coefficients in the order k1, k2, p1, p2, k3, k4, k5, k6; missing ones are 0.
+	// Model is the name of a distortion model of package depth, empty for none. Coefficients are in
+	// the order k1, k2, p1, p2, k3, k4, k5, k6; missing coefficients are 0.
 	Model        string    `json:"distortion_model"`
 	Coefficients []float64 `json:"distortion_coefficients"`
 }
 
-// Camera returns the camera in the form of package depth, at the origin. Its pixels have their
-// centres at integer coordinates, the description has corners there.
+// Camera returns the camera in the form of package depth, at the origin. Integer coordinates are
+// pixel centres there, and pixel corners in the description.
 func (in Intrinsics) Camera(name string) (depth.Camera, error) {
 	camera := depth.Camera{
 		Name: name, Width: in.Width, Height: in.Height, FX: in.FX, FY: in.FY, CX: in.CX - 0.5, CY: in.CY - 0.5,

@@ -113,8 +113,8 @@ func (e *Event) name(ref volumetric.PublicationRef) {
 	e.Participant, e.Publication = ref.Participant, ref.Publication
 }
 
-// detail adds data that does not fit into a C struct. All of it was decoded from JSON, so it can be
-// encoded again.
+// detail adds data that does not fit into a C struct. The data was decoded from JSON, so encoding
+// cannot fail.
 func (e *Event) detail(value any) {
 	if text, err := json.Marshal(value); err == nil {
 		e.JSON = text

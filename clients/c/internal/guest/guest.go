@@ -15,12 +15,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// These are errors in addition to those of pkg/client, pkg/signal and the queue. They are wrapped
-// with the object of the action.
+// These are the errors of this package. Errors of pkg/client, pkg/signal and the queue are returned
+// as well. All are wrapped with the object of the action.
 var (
 	// ErrArgument reports a value that the server would reject.
 	ErrArgument = errors.New("invalid argument")
-	// ErrOrder reports that a frame's number is not above the last one of its tile and quality.
+	// ErrOrder reports that a frame's number is not above the last number of the same tile and
+	// quality.
 	ErrOrder = errors.New("frame is out of order")
 	// ErrTooLarge reports that a frame exceeds the maximum size.
 	ErrTooLarge = errors.New("frame is too large")
@@ -65,7 +66,7 @@ type Guest struct {
 	ignored, written atomic.Uint64
 }
 
-// Enter joins a room. It returns once the server has accepted the participant.
+// Enter joins a room and returns once the server has accepted the participant.
 func Enter(config Config) (*Guest, error) {
 	if config.Frames.Things == 0 {
 		config.Frames.Things = defaultFrames
@@ -145,7 +146,7 @@ func (g *Guest) takePackets() {
 	}
 }
 
-// Close leaves the room. It returns when the session and all its goroutines have ended.
+// Close leaves the room. It returns after the end of the session and of all goroutines.
 func (g *Guest) Close() {
 	_ = g.session.Close()
 	g.pumps.Wait()
@@ -186,7 +187,7 @@ func (g *Guest) ask(what string, request func(context.Context) error) error {
 	return nil
 }
 
-// check validates a message by the server's rules before it is sent.
+// check validates a message by the server's rules before sending.
 func check(m signal.Request) error {
 	if err := m.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrArgument, err)
@@ -194,7 +195,7 @@ func check(m signal.Request) error {
 	return nil
 }
 
-// SetQuality sends this participant's choices, and returns when the server has accepted them.
+// SetQuality sends this participant's choices, and waits until the server has accepted the choices.
 func (g *Guest) SetQuality(choices []signal.Choice) error {
 	if err := check(&signal.SetQuality{Choices: choices}); err != nil {
 		return err
@@ -202,7 +203,8 @@ func (g *Guest) SetQuality(choices []signal.Choice) error {
 	return g.ask("set quality", func(ctx context.Context) error { return g.session.SetQuality(ctx, choices...) })
 }
 
-// SetLimits limits the bit rate for this participant, and returns when the server has accepted it.
+// SetLimits limits the bit rate for this participant, and waits until the server has accepted the
+// limits.
 func (g *Guest) SetLimits(most, least volumetric.Bitrate) error {
 	if err := check(&signal.SetLimits{BitrateLimits: signal.BitrateLimits{Max: most, Min: least}}); err != nil {
 		return err

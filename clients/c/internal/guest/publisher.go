@@ -19,7 +19,7 @@ import (
 // default 16 MiB.
 const MaxFrameBytes = math.MaxUint16*payload.FragmentSize - payload.PrefixSize
 
-// Publisher sends the frames of one publication in their order.
+// Publisher sends the frames of a publication in order.
 type Publisher struct {
 	guest     *Guest
 	publisher *client.Publisher
@@ -35,7 +35,7 @@ type turn struct {
 	last  uint32
 }
 
-// Publish announces a publication, and returns when the server has accepted it.
+// Publish announces a publication, and waits until the server has accepted the publication.
 func (g *Guest) Publish(publication volumetric.Publication) (*Publisher, error) {
 	if err := check(&signal.Publish{Publication: publication}); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (g *Guest) Publish(publication volumetric.Publication) (*Publisher, error) 
 // Guest returns the guest of the publisher.
 func (p *Publisher) Guest() *Guest { return p.guest }
 
-// Unpublish ends the publication, and returns when the server has confirmed it.
+// Unpublish ends the publication, and waits for the confirmation of the server.
 func (p *Publisher) Unpublish() error {
 	name := p.publisher.Publication().Name
 	unpublish := func(ctx context.Context) error { return p.guest.session.Unpublish(ctx, name) }
@@ -71,9 +71,9 @@ func (p *Publisher) track(tile int, quality volumetric.Quality) (int, error) {
 	return tile*len(publication.Qualities) + int(quality), nil
 }
 
-// Write sends a frame. The first frame of a number sets the capture time of all of them; without
-// one, it is now. A number that is not above the last one of the track is rejected with ErrOrder; a
-// frame that was not sent may be written again.
+// Write sends a frame. The first frame of a number sets the capture time of all frames with this
+// number; the default is now. A number that is not above the last number of the track is rejected
+// with ErrOrder. An unsent frame may be written again.
 func (p *Publisher) Write(tile int, quality volumetric.Quality, frame client.OutgoingFrame) error {
 	track, err := p.track(tile, quality)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *Publisher) Write(tile int, quality volumetric.Quality, frame client.Out
 		header := vr2gather.NewFrameHeader(frame.Codec, len(frame.Data), p.guest.session.ServerTime(frame.Capture))
 		frame.Data = append(header.Append(make([]byte, 0, vr2gather.FrameHeaderSize+len(frame.Data))), frame.Data...)
 	}
-	// A frame without a receiver counts as written and uses its number, as in the session's counts.
+	// As in the session's counts, a frame without a receiver counts as written and uses a number.
 	_, err = p.publisher.WriteFrame(tile, quality, frame)
 	switch {
 	case errors.Is(err, payload.ErrFrame):

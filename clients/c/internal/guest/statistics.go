@@ -8,8 +8,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Totals are the counts of a session, of frames of one tile at one quality each. volsfu.h explains
-// them.
+// Totals are the counts of a session. Each frame counted is of one tile at one quality. volsfu.h
+// explains the counts.
 type Totals struct {
 	FramesComplete        uint64 `json:"frames_complete"`
 	FramesQueued          uint64 `json:"frames_queued"`

@@ -53,8 +53,8 @@ func (t *Table[T]) Get(h Handle) (T, error) {
 	return t.find(h)
 }
 
-// Remove returns an object and removes its number. If several goroutines remove the same object,
-// one of them succeeds.
+// Remove returns an object and frees the number. If several goroutines remove the same object, one
+// goroutine succeeds.
 func (t *Table[T]) Remove(h Handle) (T, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -15,7 +15,7 @@ var (
 	ErrEnded = errors.New("no more data will arrive")
 )
 
-// Limits are the limits of waiting items. A single item may wait regardless of its size.
+// Limits are the limits of waiting items. A single item may wait regardless of the size.
 type Limits struct{ Things, Bytes int }
 
 // Counts are the results of all pushed items: each was taken or dropped, or is waiting.
@@ -46,7 +46,7 @@ func New[T any](limits Limits) *Queue[T] {
 	return &Queue[T]{limits: limits, ready: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
-// Push adds an item of the given size. If there is no room, it drops the oldest items.
+// Push adds an item of the given size. Without room, Push drops the oldest items.
 func (q *Queue[T]) Push(thing T, size int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

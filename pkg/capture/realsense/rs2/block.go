@@ -1,6 +1,6 @@
 package rs2
 
-// Block is a step of the library's image processing with a queue for its results. It runs inside
+// Block is a step of the library's image processing with a queue for the results. Blocks run inside
 // Process only.
 type Block struct {
 	library *Library
@@ -72,8 +72,8 @@ func (b *Block) Set(option Option, value float64) error {
 	return b.library.failure(failed)
 }
 
-// Process passes a frame to the block, which owns the frame afterwards. When it returns, the
-// results are available.
+// Process passes a frame to the block, which owns the frame afterwards. On return, the results are
+// available.
 func (b *Block) Process(f Frame) error {
 	_, err := b.library.call(b.library.symbols.ProcessFrame, b.handle, f.handle)
 	return err

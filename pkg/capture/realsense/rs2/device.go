@@ -11,7 +11,7 @@ type Context struct {
 // NewContext searches for cameras. This is fast without cameras, and takes a moment for each one.
 func (l *Library) NewContext() (*Context, error) {
 	var failed uintptr
-	// The library rejects programs written for a newer version. This package does its own checks.
+	// The library rejects programs written for a newer version. This package has separate checks.
 	handle := l.symbols.CreateContext(l.api, &failed)
 	if err := l.failure(failed); err != nil {
 		return nil, err
@@ -19,7 +19,7 @@ func (l *Library) NewContext() (*Context, error) {
 	return &Context{l, handle}, nil
 }
 
-// Close frees the context. Its devices stay valid.
+// Close frees the context. Open devices stay valid.
 func (c *Context) Close() { c.library.symbols.DeleteContext(c.handle) }
 
 // query lists the connected cameras. The caller must delete the list.
@@ -38,7 +38,7 @@ func (c *Context) query() (list uintptr, count int32, err error) {
 	return list, count, nil
 }
 
-// Count returns the number of connected cameras without opening them.
+// Count returns the number of connected cameras without opening the cameras.
 func (c *Context) Count() (int, error) {
 	list, count, err := c.query()
 	if err == nil {
@@ -47,7 +47,7 @@ func (c *Context) Count() (int, error) {
 	return int(count), err
 }
 
-// Devices opens every connected camera, even if it is already open.
+// Devices opens every connected camera, even cameras that are already open.
 func (c *Context) Devices() ([]*Device, error) {
 	l := c.library
 	list, count, err := c.query()
@@ -80,11 +80,11 @@ type Device struct {
 	handle  uintptr
 }
 
-// Close frees the device. Its sensors must be closed. A recording is complete once its device is
-// closed.
+// Close frees the device. All sensors must be closed first. A recording is complete once the device
+// is closed.
 func (d *Device) Close() { d.library.symbols.DeleteDevice(d.handle) }
 
-// Info returns information about the device, "" if it has none.
+// Info returns information about the device, or "" if there is none.
 func (d *Device) Info(info Info) string {
 	l := d.library
 	var failed uintptr
@@ -99,8 +99,8 @@ func (d *Device) Info(info Info) string {
 	return value
 }
 
-// Play opens a recording in a format that this version of the library reads. Once its sensors are
-// started and Resume was called, all frames are delivered as fast as they are read.
+// Play opens a recording in a format that this version of the library reads. Frames are delivered
+// as fast as the program reads after the start of the sensors and after Resume.
 func (c *Context) Play(file string) (*Device, error) {
 	l := c.library
 	var failed uintptr
@@ -120,8 +120,8 @@ func (c *Context) Play(file string) (*Device, error) {
 	return d, nil
 }
 
-// Resume starts a recording: frames for a sensor that is not yet started are lost. It returns after
-// images were removed from the sensors' queues, so it must run concurrently with the reader.
+// Resume starts a recording: frames for a sensor that is not yet started are lost. Resume returns
+// after images were removed from the sensors' queues, so the reader must run concurrently.
 func (d *Device) Resume() error {
 	var failed uintptr
 	d.library.symbols.ResumePlayback(d.handle, &failed)

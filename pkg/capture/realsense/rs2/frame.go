@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Queue collects frames from sensors and blocks. If it is full, a new frame of a camera replaces
-// the oldest one; a recording waits.
+// Queue collects frames from sensors and blocks. In a full queue, a new frame of a camera replaces
+// the oldest frame; a recording waits.
 type Queue struct {
 	library *Library
 	handle  uintptr
@@ -68,7 +68,7 @@ func (f Frame) Release() {
 	}
 }
 
-// Len returns the number of images in a set. It fails for a single image.
+// Len returns the number of images in a set. For a single image, Len fails.
 func (f Frame) Len() (int, error) {
 	n, err := f.library.call(f.library.symbols.EmbeddedFrames, f.handle)
 	return int(int32(n)), err
@@ -89,7 +89,8 @@ func (f Frame) Profile() (Profile, error) {
 	return f.library.kind(handle)
 }
 
-// Number returns the number of the frame in its stream; for a set, that of its first image.
+// Number returns the number of the frame in the stream. The number of a set is that of the first
+// image.
 func (f Frame) Number() (uint64, error) {
 	n, err := f.library.call(f.library.symbols.FrameNumber, f.handle)
 	return uint64(n), err
@@ -109,8 +110,8 @@ func (f Frame) Timestamp() (float64, Domain, error) {
 	return stamp, Domain(int32(domain)), f.library.failure(i.failed)
 }
 
-// Picture is the memory of an image: rows of Stride bytes. The library owns it. It is valid until
-// the frame is released.
+// Picture is the memory of an image: rows of Stride bytes. The library owns the memory, which is
+// valid until the frame is released.
 type Picture struct {
 	Width, Height, Stride int
 	Pixels                []byte

@@ -15,8 +15,7 @@ import (
 	"strings"
 )
 
-// These are the errors of loading and calling. They are wrapped with the file or function and the
-// cause.
+// These are the errors of loading and calling, wrapped with the file or function and the cause.
 var (
 	// ErrUnavailable reports that there is no library to load, and how to install one.
 	ErrUnavailable = errors.New("librealsense2 is not available")
@@ -37,8 +36,8 @@ func versionOf(number int32) Version {
 	return Version{int(number / 10000), int(number / 100 % 100), int(number % 100)}
 }
 
-// Library is the loaded librealsense2. It is never unloaded: its threads may outlive the last
-// handle.
+// Library is the loaded librealsense2. The library is never unloaded, because threads of the
+// library may outlive the last handle.
 type Library struct {
 	handle  uintptr
 	path    string
@@ -92,7 +91,7 @@ func advice() string {
 	return "install the package librealsense2 of RealSense's Debian repository"
 }
 
-// attach resolves the functions of an opened library and checks that their meaning is as expected.
+// attach resolves the functions of an opened library and checks the expected meaning of constants.
 func attach(path string, handle uintptr) (*Library, error) {
 	l := &Library{handle: handle, path: path}
 	if missing := l.symbols.find(handle); len(missing) > 0 {

@@ -1,6 +1,6 @@
 package rs2
 
-// Profile is one mode in which a sensor can stream. Its handle is valid as long as its sensor is
+// Profile is one mode in which a sensor can stream. The handle is valid as long as the sensor is
 // open.
 type Profile struct {
 	Stream        Stream
@@ -15,7 +15,7 @@ type Profile struct {
 type Sensor struct {
 	library *Library
 	handle  uintptr
-	lists   []uintptr // of profiles, which are valid as long as their list
+	lists   []uintptr // of profiles; a profile is valid as long as the list
 }
 
 // Close frees the sensor, which must be stopped.
@@ -68,7 +68,7 @@ func (l *Library) describe(handle uintptr) (Profile, error) {
 	return profile, l.failure(failed)
 }
 
-// kind returns a profile without its size. It is called for every frame and does not allocate.
+// kind returns a profile without the size. kind is called for every frame and does not allocate.
 func (l *Library) kind(handle uintptr) (Profile, error) {
 	i := invocations.Get().(*invocation)
 	defer invocations.Put(i)
@@ -82,7 +82,8 @@ func (l *Library) kind(handle uintptr) (Profile, error) {
 	}, err
 }
 
-// Intrinsics returns the lens parameters of a profile. They never change for a recording or camera.
+// Intrinsics returns the lens parameters of a profile, which never change for a recording or
+// camera.
 func (l *Library) Intrinsics(p Profile) (Intrinsics, error) {
 	intrinsics := new(Intrinsics)
 	var failed uintptr
@@ -97,7 +98,7 @@ func (s *Sensor) DepthUnit() (float64, error) {
 	return float64(unit), s.library.failure(failed)
 }
 
-// Start opens the sensor with the given profiles. Its frames are stored in the queue until Stop.
+// Start opens the sensor with the given profiles. Until Stop, frames are stored in the queue.
 func (s *Sensor) Start(profiles []Profile, queue *Queue) error {
 	l := s.library
 	handles := make([]uintptr, len(profiles))
@@ -119,7 +120,7 @@ func (s *Sensor) Start(profiles []Profile, queue *Queue) error {
 	return nil
 }
 
-// Stop ends the streaming. If the camera was unplugged, it returns an error, but streaming has
+// Stop ends the streaming. If the camera was unplugged, Stop returns an error, but streaming has
 // ended.
 func (s *Sensor) Stop() error {
 	l := s.library

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// softwareSymbols are the additional functions for a software camera. They are resolved when such a
-// camera is made, so that a library without them can still play and capture.
+// softwareSymbols are the additional functions for a software camera. Making such a camera resolves
+// the functions, so that a library without these functions can still play and capture.
 type softwareSymbols struct {
 	CreateDevice func(failed *uintptr) uintptr `c:"rs2_create_software_device"`
 	AddSensor    func(device uintptr, name string,
@@ -72,7 +72,7 @@ type SoftwareSettings struct {
 	FPS          int
 	Depth, Color Intrinsics
 	DepthUnit    float64    // metres
-	ToColor      Extrinsics // from the coordinates of the depth camera to those of the colour camera
+	ToColor      Extrinsics // from the coordinates of the depth camera to the coordinates of the colour camera
 }
 
 // matcherDefault makes the synchroniser use timestamps.
@@ -98,7 +98,7 @@ func (l *Library) NewSoftwareCamera(s SoftwareSettings) (*SoftwareCamera, error)
 	return c, nil
 }
 
-// Device opens the camera as a program would. Several devices may be open; they may outlive the
+// Device opens the camera as a program would. Several devices may be open and may outlive the
 // camera.
 func (c *SoftwareCamera) Device() (*Device, error) {
 	var failed uintptr

@@ -184,8 +184,8 @@ type invocation struct {
 
 var invocations = sync.Pool{New: func() any { return new(invocation) }}
 
-// address returns the address of a value for C. The invocation does not move. Its user keeps it
-// alive until it is returned to the pool.
+// address returns the address of a value for C. Invocations do not move. The user keeps an
+// invocation alive until the return to the pool.
 func address[T any](value *T) uintptr { return uintptr(unsafe.Pointer(value)) }
 
 // call calls a function whose last parameter is the address of an error object.

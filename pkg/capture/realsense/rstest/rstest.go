@@ -102,8 +102,8 @@ func Person(t testing.TB, frames int) Scene {
 	return scene
 }
 
-// Wall returns a grey wall that fills the picture of a small camera. With every image it is one
-// millimetre nearer.
+// Wall returns a grey wall that fills the picture of a small camera. Every image is one millimetre
+// nearer.
 func Wall(frames int) Scene {
 	const width, height = 64, 48
 	scene := Scene{
@@ -234,8 +234,8 @@ func stop(sensors []*rs2.Sensor, queue *rs2.Queue) {
 	queue.Close()
 }
 
-// Set shows images until the library has combined two into a set, and returns the set. It starts
-// the device for that and stops it.
+// Set shows images until the library has combined two images into a set, and returns the set. Set
+// starts the device and stops the device afterwards.
 func Set(t testing.TB, library *rs2.Library, device *rs2.Device, show func(number int) error) rs2.Frame {
 	t.Helper()
 	queue, sensors := start(t, library, device)
