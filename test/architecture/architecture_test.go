@@ -23,10 +23,11 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// TestServerHasNoCgo asks the Go command, too: other modules may bring cgo with them. The standard library's falls away in a build
-// without cgo, which is how the server is built.
+// TestServerHasNoCgo uses the Go command as well, since other modules may contain cgo. The standard library's is left
+// out in a build without cgo, which is how the server is built.
 func TestServerHasNoCgo(t *testing.T) {
-	command := exec.Command("go", "list", "-deps", "-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", module+"/cmd/volsfu")
+	command := exec.Command("go", "list", "-deps", "-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}",
+		module+"/cmd/volsfu")
 	command.Env = append(command.Environ(), "CGO_ENABLED=1")
 	out, err := command.CombinedOutput()
 	if err != nil {
@@ -41,7 +42,7 @@ func TestRules(t *testing.T) {
 	tests := []struct {
 		name     string
 		from, to string
-		want     string // part of the complaint; "" is allowed
+		want     string // part of the complaint; "" if allowed
 	}{
 		{"down one floor", "internal/sfu", "internal/forward", ""},
 		{"down many floors", "internal/signalling", "pkg/volumetric", ""},
@@ -104,7 +105,7 @@ func TestForeignRules(t *testing.T) {
 	}
 }
 
-// TestViolationsAreFound reads a small module that breaks each rule once.
+// TestViolationsAreFound reads a small module that violates each rule once.
 func TestViolationsAreFound(t *testing.T) {
 	graph, err := readImports(filepath.Join("testdata", "crooked"), "example.org/crooked")
 	if err != nil {
@@ -113,7 +114,8 @@ func TestViolationsAreFound(t *testing.T) {
 	want := []string{
 		"cmd/volsfu depends on cgo: cmd/volsfu -> pkg/codec -> pkg/codec/draco",
 		"internal/attic stands on no floor: place it in the table of house_test.go",
-		"internal/forward imports go.uber.org/zap; it imports none of github.com/gorilla, go.uber.org/zap, github.com/prometheus",
+		"internal/forward imports go.uber.org/zap; it imports none of github.com/gorilla, go.uber.org/zap, " +
+			"github.com/prometheus",
 		"internal/forward imports internal/sfu, which stands above it",
 		"pkg/capture uses cgo; only pkg/codec/draco, pkg/codec/dracojpeg, cmd/volbridge/internal/libopus, cmd/volbridge/internal/libspeex, clients/c do",
 		"pkg/codec depends on cgo: pkg/codec -> pkg/codec/draco",

@@ -1,6 +1,6 @@
-// Package architecture holds the imports of the module's packages against the floors of the house: an import points
-// down, never up or sideways. It reads the sources themselves, for every build constraint at once; files of tests may
-// import what they like, since a test may well drive a lower floor by an upper one.
+// Package architecture checks the imports of the module's packages against the layers of the architecture: a package
+// imports only packages on lower layers. It reads the sources themselves, for every build constraint at once; test
+// files may import any package, since a test may drive a lower layer by an upper one.
 package architecture
 
 import (
@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// floor is packages on one level that do not know each other. Each name stands for the packages below it, too, which
-// may import each other.
+// floor is a set of packages on one layer that do not import each other. Each name includes the packages below it,
+// which may import each other.
 type floor struct {
-	server []string // what forwards
-	client []string // what captures, encodes and decodes; no server imports it
+	server []string // forwards media
+	client []string // captures, encodes and decodes; no server imports it
 }
 
-// house lists the floors from the roof down. A new package must be placed here.
+// house lists the layers from top to bottom. A new package must be added here.
 var house = []floor{
 	{server: []string{"lab"}},
 	{
@@ -53,14 +53,14 @@ var roof = []string{"test"}
 // bothSides are the packages with server code that may import the client's, besides the commands: the lab measures both.
 var bothSides = []string{"lab"}
 
-// sharedWithClient is what pkg may import of internal: a client estimates its uplink and receives bursts as a server
-// does.
+// sharedWithClient are the internal packages that pkg may import: a client estimates its uplink and receives bursts as
+// a server does.
 var sharedWithClient = map[string][]string{
 	"pkg/client": {"internal/feedback", "internal/congestion", "internal/transport", "internal/alarm"},
 }
 
-// foreign says which other modules a package must not import: the cores stay free of sockets, logs and metrics, and
-// what other programs import does not choose their logger or command line.
+// foreign lists modules that a package must not import: the cores have no sockets, logs and metrics, and packages for
+// other programs do not choose the logger or command line.
 var foreign = []struct{ packages, modules []string }{
 	{
 		packages: []string{"internal/forward", "internal/congestion", "internal/allocate", "pkg/payload"},
@@ -78,10 +78,10 @@ var (
 	cgoImporters = []string{"internal/peer", "lab", "cmd/volpeer", "cmd/volbridge", "pkg/codec/draco", "pkg/codec/dracojpeg", "clients/c"}
 )
 
-// place is where a package stands in the house.
+// place is the position of a package in the layers.
 type place struct {
 	name   string // the entry of the table that covers the package
-	height int    // 0 on the lowest floor
+	height int    // 0 for the lowest layer
 	client bool
 }
 
@@ -90,7 +90,7 @@ func within(pkg string, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return pkg == name || strings.HasPrefix(pkg, name+"/") })
 }
 
-// placeOf returns where a package of the module stands, by its path within the module.
+// placeOf returns the position of a package of the module, by its path within the module.
 func placeOf(pkg string) (place, bool) {
 	for i, f := range house {
 		for _, side := range []struct {
@@ -107,7 +107,7 @@ func placeOf(pkg string) (place, bool) {
 	return place{}, false
 }
 
-// checkImport returns what is wrong with one package of the module importing another, "" if nothing.
+// checkImport returns the error in one package of the module importing another, or "".
 func checkImport(from, to string) string {
 	if within(from, roof) {
 		return ""
@@ -141,7 +141,7 @@ func checkImport(from, to string) string {
 	return ""
 }
 
-// checkForeign returns what is wrong with a package importing another module's package, "" if nothing.
+// checkForeign returns the error in a package importing another module's package, or "".
 func checkForeign(from, to string) string {
 	for _, rule := range foreign {
 		if within(from, rule.packages) && within(to, rule.modules) {

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// importGraph is what the packages of a module import, by path within the module ("pkg/signal").
+// importGraph has the imports of a module's packages, by path within the module ("pkg/signal").
 type importGraph struct {
 	own     map[string][]string // package -> packages of the module
 	foreign map[string][]string // package -> packages of other modules and the standard library
@@ -71,7 +71,7 @@ func (g *importGraph) addFile(pkg, name, module string) error {
 	if err != nil {
 		return fmt.Errorf("imports of %s: %w", name, err)
 	}
-	g.own[pkg] = append(g.own[pkg], []string{}...) // a package without imports is one, too
+	g.own[pkg] = append(g.own[pkg], []string{}...) // a package without imports is included
 	for _, spec := range file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
@@ -114,7 +114,7 @@ func (g *importGraph) reaches(from string, accept func(string) bool) []string {
 	return search(from)
 }
 
-// violations returns every breach of the rules of the house, sorted.
+// violations returns every violation of the import rules, sorted.
 func (g *importGraph) violations() []string {
 	var found []string
 	note := func(problem string) {

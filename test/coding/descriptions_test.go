@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// shares are those of the descriptions, in % of the points.
+// shares are the sizes of the descriptions, in % of the points.
 var shares = []float64{60, 25, 15}
 
 // point is a decoded point.
@@ -20,7 +20,7 @@ type point struct {
 	color    [3]uint8
 }
 
-// pointsOf counts the points of clouds, each as it is after quantisation: on the grid already where it was decoded.
+// pointsOf counts the points of clouds, each after quantisation: decoded points are on the grid already.
 func pointsOf(grid codec.Grid, clouds ...*pointcloud.Cloud) map[point]int {
 	set := make(map[point]int)
 	for _, cloud := range clouds {
@@ -31,8 +31,9 @@ func pointsOf(grid codec.Grid, clouds ...*pointcloud.Cloud) map[point]int {
 	return set
 }
 
-// TestDescriptions codes the descriptions of a cloud by themselves, and holds what any of them decode to against the points that went into them. Beside that, it
-// states what they take, and what frames with as many points each would take that do not complement each other.
+// TestDescriptions codes the descriptions of a cloud separately, and compares the decoded points of each subset with
+// the points that were encoded. It also reports the sizes of the descriptions, and those of frames with as many points
+// each that do not complement each other.
 func TestDescriptions(t *testing.T) {
 	draco := needDraco(t)
 	const points = 60_000
@@ -93,8 +94,8 @@ func TestDescriptions(t *testing.T) {
 	measureUplink(t, cloud, bits, func(cloud *pointcloud.Cloud) int { return 8 * len(encode(cloud)) })
 }
 
-// measureUplink compares what a publisher sends: all descriptions, or alternatives for receivers of all, of 40 % and of 15 % of the points, which the descriptions
-// serve too.
+// measureUplink compares the bit rates of a publisher: of all descriptions, and of alternatives for receivers of all,
+// of 40 % and of 15 % of the points, which the descriptions serve as well.
 func measureUplink(t *testing.T, cloud *pointcloud.Cloud, bits []int, size func(*pointcloud.Cloud) int) {
 	t.Helper()
 	descriptions := 0

@@ -1,5 +1,6 @@
-// Package coding measures what coding clouds takes with Draco, which vollab cannot since it is built without cgo: vollab check capture runs these tests and reads
-// the figures that they log. Without -full they are what a busy machine with the race detector can bear, and nothing that depends on time has a target.
+// Package coding measures the cost of coding clouds with Draco, which vollab cannot measure since it is built without
+// cgo: vollab check capture runs these tests and reads the figures that they log. Without -full, the limits are suited
+// to a busy machine with the race detector, and figures that depend on time have no target.
 package coding
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-var full = flag.Bool("full", false, "measure as claimed, with targets for times: on a machine that has nothing else to do")
+var full = flag.Bool("full", false, "measure at full size, with targets for times, on an otherwise idle machine")
 
 // measured logs a figure whatever the machine has to do, and fails the test where it misses its target.
 func measured(t *testing.T, l claim.Line) {
@@ -36,7 +37,7 @@ func timed(t *testing.T, l claim.Line) {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// needDraco is Draco, or skips the test.
+// needDraco returns Draco, or skips the test.
 func needDraco(t *testing.T) codec.Codec {
 	t.Helper()
 	if !draco.Available() {
@@ -49,14 +50,14 @@ func needDraco(t *testing.T) codec.Codec {
 	return c
 }
 
-// speeds are the fastest, which volpeer publishes with unless it is told otherwise, and that of paper 000.
+// speeds are the fastest, which volpeer uses by default, and that of paper 000.
 var speeds = []int{10, 7}
 
-// fewPoints are enough to see that a measurement works.
+// fewPoints suffice to show that a measurement works.
 const fewPoints = 2000
 
-// subject is a cloud in no order with so many points: a capture of a real person, some points of it again a few millimetres aside where it has fewer, or a small
-// cloud without -full.
+// subject returns a cloud of so many points in no order: a capture of a real person, with some points repeated a few
+// millimetres aside if it has fewer, or a small cloud without -full.
 func subject(t *testing.T, points int) (*pointcloud.Cloud, codec.Params) {
 	t.Helper()
 	if !*full {

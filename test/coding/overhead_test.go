@@ -9,18 +9,19 @@ import (
 )
 
 const (
-	// maxOverhead is what calling the codec from Go may cost, in % of its own time.
+	// maxOverhead limits the cost of calling the codec from Go, in % of the codec's time.
 	maxOverhead = 3
-	// overheadPoints are those of a person as volpeer publishes them.
+	// overheadPoints is the number of points of a person as volpeer publishes it.
 	overheadPoints = 40_000
-	// pointBytes is a point in memory: three coordinates of 4 bytes and three channels of one.
+	// pointBytes is the size of a point in memory: three coordinates of 4 bytes and three channels of one.
 	pointBytes = 15
-	// maxAllocations is per frame, of the whole process: the codec makes none, but the testing package and the runtime make some now and then.
+	// maxAllocations is per frame, for the whole process: the codec allocates nothing, but the testing package and the
+	// runtime do occasionally.
 	maxAllocations = 1
 )
 
-// TestOverhead measures what Go adds to the codec's own time, and that no array of points is copied into Go's heap on the way. What Draco would take in its place is
-// beside it.
+// TestOverhead measures the time that Go adds to the codec's, and checks that no array of points is copied into Go's
+// heap. The log also has the time of Draco for comparison.
 func TestOverhead(t *testing.T) {
 	needDraco(t)
 	cloud, params := subject(t, overheadPoints)

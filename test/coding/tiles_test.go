@@ -17,11 +17,13 @@ const (
 	tilePoints = 100_000
 	tileCount  = 4
 	tileCores  = 2
-	// maxEncode and maxDecode are for all tiles of a frame, in milliseconds, and their median: Draco alone takes 21 and 9 on one thread.
+	// maxEncode and maxDecode limit the median time for all tiles of a frame, in milliseconds: Draco alone takes 21 and
+	// 9 on one thread.
 	maxEncode, maxDecode = 14, 7
 )
 
-// TestTiles measures how long all tiles of a frame take on two processors, and beside it the whole frame on one.
+// TestTiles measures the time to code all tiles of a frame on two processors, and for comparison the whole frame on
+// one.
 func TestTiles(t *testing.T) {
 	draco := needDraco(t)
 	cloud, params := subject(t, tilePoints)
@@ -37,7 +39,8 @@ func TestTiles(t *testing.T) {
 	for _, speed := range speeds {
 		one.params.Speed, both.params.Speed = speed, speed
 		name := func(way string) string {
-			return fmt.Sprintf("%s of %d points in %d tiles on %d processors at speed %d", way, cloud.Len(), tileCount, tileCores, speed)
+			return fmt.Sprintf("%s of %d points in %d tiles on %d processors at speed %d", way, cloud.Len(), tileCount,
+				tileCores, speed)
 		}
 		encode, decode := both.measure(tiles)
 		timed(t, claim.AtMost(name("encode"), milliseconds(encode), "ms", maxEncode))
@@ -49,7 +52,7 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// bench codes tiles on some processors, each of which takes the next tile that nobody has taken.
+// bench codes tiles on several processors, each of which takes the next remaining tile.
 type bench struct {
 	t        *testing.T
 	params   codec.Params
@@ -67,7 +70,7 @@ func newBench(t *testing.T, c codec.Codec, params codec.Params, workers int) *be
 	return b
 }
 
-// measure gives the medians of encoding and of decoding all tiles.
+// measure returns the median times of encoding and of decoding all tiles.
 func (b *bench) measure(tiles []pointcloud.Cloud) (encode, decode time.Duration) {
 	encode = median(func() {
 		b.each(len(tiles), func(worker, tile int) (err error) {
@@ -76,12 +79,15 @@ func (b *bench) measure(tiles []pointcloud.Cloud) (encode, decode time.Duration)
 		})
 	})
 	decode = median(func() {
-		b.each(len(tiles), func(worker, tile int) error { return b.decoders[worker].Decode(&b.decoded[tile], b.frames[tile]) })
+		b.each(len(tiles), func(worker, tile int) error {
+			return b.decoders[worker].Decode(&b.decoded[tile],
+				b.frames[tile])
+		})
 	})
 	return encode, decode
 }
 
-// each has every tile done by somebody.
+// each processes every tile on one of the processors.
 func (b *bench) each(tiles int, do func(worker, tile int) error) {
 	var next atomic.Int32
 	var group sync.WaitGroup
@@ -104,7 +110,7 @@ func (b *bench) points(tiles int) (sum int) {
 	return sum
 }
 
-// median is that of how long something takes, 101 times with -full, after one that does not count.
+// median returns the median duration of a function, run 101 times with -full, after one run that is not counted.
 func median(do func()) time.Duration {
 	turns := 3
 	if *full {

@@ -1,5 +1,5 @@
-// Package deploy holds the files below deploy/ against the server that they deploy: dashboards and alerts ask for metrics that it
-// has, and every metric has its place on the dashboard.
+// Package deploy checks the files below deploy/ against the server: dashboards and alerts use existing metrics, and
+// every metric is on the dashboard.
 package deploy
 
 import (
@@ -30,14 +30,14 @@ var (
 	ruleTests = filepath.Join(root, "prometheus", "rules_test.yml")
 )
 
-// selector matches one of volsfu's metrics with the label matchers behind it, if any.
+// selector matches one of volsfu's metrics with the following label matchers, if any.
 var selector = regexp.MustCompile(`\b(volsfu_[a-z0-9_]+)(?:\{([^}]*)\})?`)
 
-// equality matches a label matcher that asks for one value; within JSON its quotes are escaped.
+// equality matches a label matcher for one value; within JSON its quotes are escaped.
 var equality = regexp.MustCompile(`([a-z_]+)=\\?"([^"\\]*)\\?"`)
 
-// labelsOf returns the values that each label of each metric has on a server to which nothing has happened: all of them, because they
-// exist from the start.
+// labelsOf returns the values of each label of each metric on a new server: all of them, because they exist from the
+// start.
 func labelsOf(t *testing.T) map[string]map[string][]string {
 	t.Helper()
 	o := server.Options{Config: config.DefaultConfig(), Version: "test", Log: zap.NewNop()}
@@ -77,10 +77,10 @@ func metricOf(series string) string {
 	return series
 }
 
-// added are labels that Prometheus adds, or that it makes of a histogram.
+// added are labels that Prometheus adds, or that it derives from a histogram.
 var added = []string{"instance", "job", "le"}
 
-// complaints returns what a text asks for and the server does not have.
+// complaints returns the metrics and labels of a text that the server does not have.
 func complaints(text string, labels map[string]map[string][]string) []string {
 	var found []string
 	for _, match := range selector.FindAllStringSubmatch(text, -1) {
@@ -116,13 +116,14 @@ func TestMetricsExist(t *testing.T) {
 			t.Errorf("%s: expected metrics of volsfu, found none", path)
 		}
 		for _, complaint := range complaints(text, labels) {
-			t.Errorf("%s asks for %s, which the server does not have", path, complaint)
+			t.Errorf("%s uses %s, which the server does not have", path, complaint)
 		}
 	}
 }
 
 func TestComplaints(t *testing.T) {
-	labels := map[string]map[string][]string{"volsfu_rooms": {}, "volsfu_join_seconds": {}, "volsfu_slots": {"state": {"idle", "active"}}}
+	labels := map[string]map[string][]string{"volsfu_rooms": {}, "volsfu_join_seconds": {},
+		"volsfu_slots": {"state": {"idle", "active"}}}
 	tests := []struct {
 		text string
 		want []string
@@ -142,7 +143,7 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// TestEveryMetricIsOnTheDashboard: those of the table, and all that a server has.
+// TestEveryMetricIsOnTheDashboard checks the metrics of the table, and all that a server has.
 func TestEveryMetricIsOnTheDashboard(t *testing.T) {
 	var shown []string
 	for _, match := range selector.FindAllStringSubmatch(string(read(t, dashboard)), -1) {
@@ -170,7 +171,7 @@ type panel struct {
 	Targets    []struct{ RefID, Expr string }
 }
 
-// TestDashboard holds what Grafana takes without a word and shows as an empty panel, or not at all.
+// TestDashboard checks for errors that Grafana does not report, but shows as an empty panel or not at all.
 func TestDashboard(t *testing.T) {
 	var board struct{ Panels []panel }
 	if err := json.Unmarshal(read(t, dashboard), &board); err != nil {
@@ -199,14 +200,15 @@ func TestDashboard(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(string(p.Datasource), "${datasource}") {
-			t.Errorf("panel %q does not take the dashboard's data source: %s", p.Title, p.Datasource)
+			t.Errorf("panel %q does not use the dashboard's data source: %s", p.Title, p.Datasource)
 		}
 		if len(p.Targets) == 0 {
-			t.Errorf("panel %q asks for nothing", p.Title)
+			t.Errorf("panel %q has no query", p.Title)
 		}
 		for _, target := range p.Targets {
 			if target.Expr == "" || !strings.Contains(target.Expr, "$instance") {
-				t.Errorf("panel %q, query %s: expected one for the chosen instances, got %q", p.Title, target.RefID, target.Expr)
+				t.Errorf("panel %q, query %s: expected one for the chosen instances, got %q", p.Title, target.RefID,
+					target.Expr)
 			}
 		}
 	}

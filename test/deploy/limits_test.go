@@ -58,13 +58,13 @@ func (u unit) one(t *testing.T, section, key string) string {
 	return values[0]
 }
 
-// quantity is a number with a unit of 1,024 bytes, 1,024 of these, and so on: 4G in systemd, 4g in Compose, 4GiB in Go.
+// quantity is a number with a binary unit: 4G in systemd, 4g in Compose, 4GiB in Go.
 var quantity = regexp.MustCompile(`^(\d+)([kKmMgG])(i?B)?$`)
 
 func parseBytes(text string) (int64, error) {
 	match := quantity.FindStringSubmatch(text)
 	if match == nil {
-		return 0, fmt.Errorf("%q is no number of bytes with a unit, as 4G", text)
+		return 0, fmt.Errorf("%q is not a number of bytes with a unit like 4G", text)
 	}
 	n, err := strconv.ParseInt(match[1], 10, 64)
 	if err != nil {
@@ -89,10 +89,10 @@ func TestParseBytes(t *testing.T) {
 // bounds are the limits of one process of the server.
 type bounds struct{ goMemory, memory, tasks, files string }
 
-// manyCores is for how many cores the limits have to do.
+// manyCores is the number of cores for which the limits have to suffice.
 const manyCores = 32
 
-// check holds the arithmetic that the unit's comments explain.
+// check checks the calculation that the unit's comments explain.
 func (b bounds) check(c *config.Config) error {
 	goMemory, err := parseBytes(b.goMemory)
 	if err != nil {
@@ -103,11 +103,13 @@ func (b bounds) check(c *config.Config) error {
 		return fmt.Errorf("memory: %w", err)
 	}
 	if least := 2*c.Forward.CacheBytes + 1<<30; goMemory < least {
-		return fmt.Errorf("GOMEMLIMIT is %d bytes, expected %d or more: twice forward.cache_bytes and 1 GiB", goMemory, least)
+		return fmt.Errorf("GOMEMLIMIT is %d bytes, expected %d or more: twice forward.cache_bytes and 1 GiB",
+			goMemory, least)
 	}
-	// The kernel doubles what a receive buffer is set to (socket(7), SO_RCVBUF).
+	// The kernel doubles the configured size of a receive buffer (socket(7), SO_RCVBUF).
 	if buffers := int64(manyCores) * 2 * int64(c.Media.ReceiveBuffer); memory-goMemory < buffers+256<<20 {
-		return fmt.Errorf("the memory limit is %d bytes above GOMEMLIMIT, expected %d for the receive buffers of %d cores, and 256 MiB", memory-goMemory, buffers, manyCores)
+		return fmt.Errorf("the memory limit is %d bytes above GOMEMLIMIT, expected %d for the receive buffers of %d "+
+			"cores, and 256 MiB", memory-goMemory, buffers, manyCores)
 	}
 	tasks, err := strconv.Atoi(b.tasks)
 	if err != nil || tasks < 4*manyCores || tasks > 4096 {
@@ -136,19 +138,19 @@ func TestBounds(t *testing.T) {
 		"fewer files than TCP may occupy": {"3GiB", "4G", "512", "4096"},
 	} {
 		if bad.check(&c) == nil {
-			t.Errorf("%s: %+v is taken", name, bad)
+			t.Errorf("%s: %+v is accepted", name, bad)
 		}
 	}
 }
 
-// TestUnitLimits: the server comes back however often it ends, and takes the host down with it in no case.
+// TestUnitLimits checks that systemd always restarts the server, and that the server cannot exhaust the host.
 func TestUnitLimits(t *testing.T) {
 	u, err := parseUnit(string(read(t, unitPath)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := u.one(t, "Unit", "StartLimitIntervalSec"); got != "0" {
-		t.Errorf("StartLimitIntervalSec is %s, expected 0: the unit would stay down after some crashes", got)
+		t.Errorf("StartLimitIntervalSec is %s, expected 0: the unit would not be restarted after several crashes", got)
 	}
 	if got := u.one(t, "Service", "Restart"); got != "on-failure" && got != "always" {
 		t.Errorf("Restart is %s, expected on-failure or always", got)
@@ -160,17 +162,19 @@ func TestUnitLimits(t *testing.T) {
 		}
 	}
 	c := config.DefaultConfig()
-	b := bounds{goMemory, u.one(t, "Service", "MemoryMax"), u.one(t, "Service", "TasksMax"), u.one(t, "Service", "LimitNOFILE")}
+	b := bounds{goMemory, u.one(t, "Service", "MemoryMax"), u.one(t, "Service", "TasksMax"),
+		u.one(t, "Service", "LimitNOFILE")}
 	if err := b.check(&c); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestUnitVerifies has systemd read the unit. systemd takes a value that it does not understand for absent, with a line on standard error.
+// TestUnitVerifies checks the unit with systemd. systemd ignores a value that it does not understand, with a line on
+// standard error.
 func TestUnitVerifies(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skipf("skipped: the unit is verified by systemd-analyze, of the package systemd: %v", err)
+		t.Skipf("skipped: systemd-analyze of the package systemd is missing: %v", err)
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -183,13 +187,14 @@ func TestUnitVerifies(t *testing.T) {
 	}
 	verify := func(text string) string {
 		path := filepath.Join(t.TempDir(), "volsfu.service")
-		if err := os.WriteFile(path, []byte(strings.Replace(text, installed, "ExecStart="+program+" ", 1)), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(strings.Replace(text, installed, "ExecStart="+program+" ", 1)),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 		out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput()
 		var complaints []string
 		for line := range strings.Lines(string(out)) {
-			// Other units of the machine are not ours to judge.
+			// Other units of the machine are not checked.
 			if strings.Contains(line, "volsfu.service") {
 				complaints = append(complaints, line)
 			}
@@ -251,15 +256,18 @@ func TestComposeLimits(t *testing.T) {
 			t.Errorf("%s: mem_limit: %v", name, err)
 		}
 		if swap, err := parseBytes(service.Swap); err != nil || swap != memory {
-			t.Errorf("%s: memswap_limit is %q, expected that of mem_limit, %q, so that nothing is swapped", name, service.Swap, service.MemLimit)
+			t.Errorf("%s: memswap_limit is %q, expected that of mem_limit, %q, so that nothing is swapped", name,
+				service.Swap, service.MemLimit)
 		}
 		if n, err := strconv.Atoi(service.PidsLimit); err != nil || n < 1 {
 			t.Errorf("%s: pids_limit is %q, expected a number", name, service.PidsLimit)
 		}
 		size, err := parseBytes(service.Logging.Options["max-size"])
 		files, countErr := strconv.Atoi(service.Logging.Options["max-file"])
-		if service.Logging.Driver != "json-file" || err != nil || countErr != nil || files < 1 || size*int64(files) > 1<<30 {
-			t.Errorf("%s: the log is bounded by %+v, expected json-file with a max-size and a max-file of 1 GiB together at most", name, service.Logging)
+		if service.Logging.Driver != "json-file" || err != nil || countErr != nil || files < 1 ||
+			size*int64(files) > 1<<30 {
+			t.Errorf("%s: the log has the limits %+v, expected json-file with max-size and "+
+				"max-file, together at most 1 GiB", name, service.Logging)
 		}
 		if service.Restart != "unless-stopped" && service.Restart != "always" {
 			t.Errorf("%s: restart is %q, expected unless-stopped or always", name, service.Restart)
@@ -276,18 +284,19 @@ func TestComposeLimits(t *testing.T) {
 	}
 }
 
-// TestComposeExposure: the operators' listener asks for no token, so nobody but Prometheus may reach it.
+// TestComposeExposure checks that only Prometheus can reach the admin listener, which needs no token.
 func TestComposeExposure(t *testing.T) {
 	composition := parseComposition(t)
 	server := composition.Services["volsfu"]
 	_, port, found := strings.Cut(server.Environment["VOLSFU_ADMIN_LISTEN"], ":")
 	if !found || port == "" {
-		t.Fatalf("VOLSFU_ADMIN_LISTEN is %q, expected an address with a port", server.Environment["VOLSFU_ADMIN_LISTEN"])
+		t.Fatalf("VOLSFU_ADMIN_LISTEN is %q, expected an address with a port",
+			server.Environment["VOLSFU_ADMIN_LISTEN"])
 	}
 	for _, published := range server.Ports {
 		inner := published[strings.LastIndex(published, ":")+1:]
 		if inner, _, _ = strings.Cut(inner, "/"); inner == port {
-			t.Errorf("the operators' port %s is published: %s", port, published)
+			t.Errorf("the admin port %s is published: %s", port, published)
 		}
 	}
 	if len(server.Networks) == 0 {
@@ -306,18 +315,18 @@ func TestComposeExposure(t *testing.T) {
 			shared := slices.Contains(server.Networks, network)
 			switch {
 			case shared && name != "prometheus":
-				t.Errorf("%s shares the network %s with volsfu, and reaches its operators' listener", name, network)
+				t.Errorf("%s shares the network %s with volsfu, and reaches its admin listener", name, network)
 			case shared && !composition.Networks[network].Internal:
 				t.Errorf("%s and volsfu share the network %s, which is not internal", name, network)
 			}
 		}
 	}
 	if !bytes.Contains(read(t, filepath.Join(root, "prometheus", "prometheus.yml")), []byte("volsfu:"+port)) {
-		t.Errorf("Prometheus does not ask volsfu:%s", port)
+		t.Errorf("Prometheus does not scrape volsfu:%s", port)
 	}
 }
 
-// TestDockerfile: bases are pinned, and the image exposes what clients need only.
+// TestDockerfile checks that base images are pinned, and that the image exposes only ports for clients.
 func TestDockerfile(t *testing.T) {
 	text := read(t, dockerfilePath)
 	bases := 0
@@ -331,7 +340,7 @@ func TestDockerfile(t *testing.T) {
 			}
 			bases++
 		case len(words) > 1 && words[0] == "EXPOSE" && slices.Contains(words, "9090/tcp"):
-			t.Error("the image exposes the operators' port, which docker run --publish-all publishes")
+			t.Error("the image exposes the admin port, which docker run --publish-all publishes")
 		}
 	}
 	if bases == 0 {

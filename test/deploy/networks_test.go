@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestAdminListenerInCompose: in compose.yaml nothing but Prometheus is in a network with the server, whose operators'
-// listener asks for no token, and the port of that listener is not published.
+// TestAdminListenerInCompose checks compose.yaml: only Prometheus shares a network with the server, whose admin
+// listener needs no token, and the port of that listener is not published.
 func TestAdminListenerInCompose(t *testing.T) {
 	var compose struct {
 		Services map[string]struct {

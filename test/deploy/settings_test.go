@@ -14,7 +14,7 @@ import (
 // variable matches an environment variable that compose.yaml or the unit sets for the server.
 var variable = regexp.MustCompile(`(?m)^(?:\s+|Environment=)(` + config.EnvironmentPrefix + `[A-Z_]+)[:=]`)
 
-// TestSettingsExist: the server does not complain of variables that it does not know, so that a misspelt one would go unnoticed.
+// TestSettingsExist checks the variables, since the server ignores unknown ones and a misspelt one would go unnoticed.
 func TestSettingsExist(t *testing.T) {
 	settings := config.DefaultConfig()
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
@@ -23,14 +23,15 @@ func TestSettingsExist(t *testing.T) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		known[config.EnvironmentPrefix+strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))] = true
 	})
-	for _, path := range []string{filepath.Join(root, "compose.yaml"), filepath.Join(root, "systemd", "volsfu.service")} {
+	for _, path := range []string{filepath.Join(root, "compose.yaml"),
+		filepath.Join(root, "systemd", "volsfu.service")} {
 		matches := variable.FindAllStringSubmatch(string(read(t, path)), -1)
 		if len(matches) == 0 {
 			t.Errorf("%s: expected settings of the server, found none", path)
 		}
 		for _, match := range matches {
 			if !known[match[1]] {
-				t.Errorf("%s sets %s, which is no setting of the server", path, match[1])
+				t.Errorf("%s sets %s, which is not a setting of the server", path, match[1])
 			}
 		}
 	}

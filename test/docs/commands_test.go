@@ -19,7 +19,7 @@ var programs = []string{"volsfu", "volpeer", "volbridge", "vollab"}
 // helpTimeout is far longer than a help text takes.
 const helpTimeout = time.Minute
 
-// helpers gives help texts of the programs, built as the repository builds them where there is no C compiler.
+// helpers returns help texts of the programs, built as the repository builds them without a C compiler.
 type helpers struct {
 	t     *testing.T
 	dir   string
@@ -43,7 +43,7 @@ func newHelpers(t *testing.T) *helpers {
 	return &helpers{t: t, dir: dir, texts: make(map[string]string)}
 }
 
-// help is what a command says to --help.
+// help returns the output of a command with --help.
 func (h *helpers) help(words []string) string {
 	h.t.Helper()
 	command := strings.Join(words, " ")
@@ -52,7 +52,8 @@ func (h *helpers) help(words []string) string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), helpTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, filepath.Join(h.dir, words[0]), append(slices.Clone(words[1:]), "--help")...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, filepath.Join(h.dir, words[0]),
+		append(slices.Clone(words[1:]), "--help")...).CombinedOutput()
 	if err != nil {
 		h.t.Errorf("%s --help: %v", command, err)
 	}
@@ -60,14 +61,14 @@ func (h *helpers) help(words []string) string {
 	return h.texts[command]
 }
 
-// isSubcommand tells whether a help text lists the word among its commands.
+// isSubcommand reports whether a help text lists the word among its commands.
 func isSubcommand(help, word string) bool {
 	_, list, _ := strings.Cut(help, "\nAvailable Commands:\n")
 	list, _, _ = strings.Cut(list, "\n\n")
 	return regexp.MustCompile(`(?m)^  ` + regexp.QuoteMeta(word) + `\s`).MatchString(list)
 }
 
-// hasFlag tells whether a help text lists the flag.
+// hasFlag reports whether a help text lists the flag.
 func hasFlag(help, flag string) bool {
 	return regexp.MustCompile(`(?m)^ +(-\w, )?` + regexp.QuoteMeta(flag) + `(\s|$)`).MatchString(help)
 }
@@ -106,7 +107,8 @@ func (h *helpers) check(words []string) []string {
 	return problems
 }
 
-// uses are the uses of our programs in a shell text: the words from the program's name to the end of the command.
+// uses returns the uses of the repository's programs in a shell text: the words from the program's name to the end of
+// the command.
 func uses(text string) [][]string {
 	text = strings.ReplaceAll(text, "\\\n", " ")
 	var list [][]string
@@ -114,7 +116,10 @@ func uses(text string) [][]string {
 		line, _, _ = strings.Cut(line, " #")
 		for _, command := range regexp.MustCompile(`&&|\|\||[|;&()]`).Split(line, -1) {
 			words := strings.Fields(command)
-			if i := slices.IndexFunc(words, func(word string) bool { return slices.Contains(programs, filepath.Base(word)) }); i >= 0 && runs(words[:i]) {
+			if i := slices.IndexFunc(words, func(word string) bool {
+				return slices.Contains(programs,
+					filepath.Base(word))
+			}); i >= 0 && runs(words[:i]) {
 				list = append(list, words[i:])
 			}
 		}
@@ -122,19 +127,22 @@ func uses(text string) [][]string {
 	return list
 }
 
-// runs tells whether what stands before a program's name leaves it to be run: assignments, or sudo.
+// runs reports whether a program still runs with the words before its name: assignments, or sudo.
 func runs(before []string) bool {
-	return !slices.ContainsFunc(before, func(word string) bool { return word != "sudo" && !strings.Contains(word, "=") })
+	return !slices.ContainsFunc(before, func(word string) bool {
+		return word != "sudo" &&
+			!strings.Contains(word, "=")
+	})
 }
 
-// TestCommands holds the documents against the programs and the Makefile.
+// TestCommands checks the documents against the programs and the Makefile.
 func TestCommands(t *testing.T) {
 	h := newHelpers(t)
 	t.Run("shell examples", h.shellExamples)
 	t.Run("flags of volpeer", h.flagsOfVolpeer)
 }
 
-// shellExamples looks at what shell blocks run.
+// shellExamples checks the commands in shell blocks.
 func (h *helpers) shellExamples(t *testing.T) {
 	targets := makeTargets(t)
 	found := 0
@@ -161,7 +169,7 @@ func (h *helpers) shellExamples(t *testing.T) {
 	}
 }
 
-// flagsOfVolpeer looks at the flags in docs/client.md outside of blocks: all exist, and none is forgotten.
+// flagsOfVolpeer checks the flags in docs/client.md outside of blocks: all exist, and none is missing.
 func (h *helpers) flagsOfVolpeer(t *testing.T) {
 	page := readDocument(t, filepath.Join(root, "docs", "client.md"))
 	publishing, rest, ok := strings.Cut(page.prose(), "\n### Watching\n")
@@ -183,13 +191,13 @@ func (h *helpers) flagsOfVolpeer(t *testing.T) {
 		}
 		for _, match := range regexp.MustCompile(`(?m)^ +--([a-z0-9-]+)`).FindAllStringSubmatch(help, -1) {
 			if name := "--" + match[1]; !strings.Contains(page.text, name) {
-				t.Errorf("docs/client.md says nothing of volpeer %s %s", part.command, name)
+				t.Errorf("docs/client.md does not mention volpeer %s %s", part.command, name)
 			}
 		}
 	}
 }
 
-// makeTargets are the targets of the Makefile that it explains.
+// makeTargets are the documented targets of the Makefile.
 func makeTargets(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -204,10 +212,12 @@ func makeTargets(t *testing.T) []string {
 }
 
 func TestUses(t *testing.T) {
-	text := "(umask 077; printf x >keys)\nVOLSFU_LISTEN=:80 sudo bin/volsfu serve --dev \\\n  --listen :80 # volsfu nothing\n" +
+	text := "(umask 077; printf x >keys)\nVOLSFU_LISTEN=:80 sudo bin/volsfu serve --dev \\\n" +
+		"  --listen :80 # volsfu nothing\n" +
 		"echo 'stats' | volpeer watch --json && vollab check first-light\ninstall -m 755 volsfu /usr/local/bin/\n"
 	want := [][]string{
-		{"bin/volsfu", "serve", "--dev", "--listen", ":80"}, {"volpeer", "watch", "--json"}, {"vollab", "check", "first-light"},
+		{"bin/volsfu", "serve", "--dev", "--listen", ":80"}, {"volpeer", "watch", "--json"},
+		{"vollab", "check", "first-light"},
 	}
 	got := uses(text)
 	if !slices.EqualFunc(got, want, slices.Equal) {

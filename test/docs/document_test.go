@@ -1,5 +1,5 @@
-// Package docs holds the documents to what they speak of: links lead somewhere, commands and flags in shell examples exist, pieces of Go are those of
-// examples that run, and the table of figures is that of the program.
+// Package docs checks the documents against the repository: links lead to existing targets, commands and flags in shell
+// examples exist, Go code is that of examples that run, and the table of figures is that of the program.
 package docs
 
 import (
@@ -13,7 +13,7 @@ import (
 // root is the checkout.
 var root = filepath.Join("..", "..")
 
-// document is a page for people.
+// document is a page of the documentation.
 type document struct {
 	name string // its path in the checkout
 	text string
@@ -52,13 +52,13 @@ func readDocument(t *testing.T, name string) document {
 	return document{name: filepath.ToSlash(short), text: string(text)}
 }
 
-// block is a fenced block: what stands behind the fence, and what stands within.
+// block is a fenced block: the text behind the fence, and the lines within.
 type block struct {
 	info, text string
 	line       int
 }
 
-// blocks are the fenced blocks of a page.
+// blocks returns the fenced blocks of a page.
 func (d document) blocks() []block {
 	var list []block
 	var open *block
@@ -78,7 +78,7 @@ func (d document) blocks() []block {
 
 var fenced = regexp.MustCompile("(?ms)^```.*?^```$")
 
-// prose is a page without its fenced blocks.
+// prose returns a page without its fenced blocks.
 func (d document) prose() string { return fenced.ReplaceAllString(d.text, "") }
 
 func TestBlocksAreClosed(t *testing.T) {

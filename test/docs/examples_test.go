@@ -17,7 +17,7 @@ import (
 // exampleFiles have the examples that docs/client.md and docs/experiments.md quote; they run with the tests of their packages.
 var exampleFiles = []string{filepath.Join(root, "pkg", "client", "example_test.go"), filepath.Join(root, "lab", "experiment", "example_test.go")}
 
-// bodies are the lines of each function of a file, without those of its signature, without indentation.
+// bodies returns the lines of each function of a file, without its signature and without indentation.
 func bodies(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	source, err := os.ReadFile(name)
@@ -39,7 +39,7 @@ func bodies(t *testing.T, name string) map[string][]string {
 	return found
 }
 
-// flat are the lines of a text without indentation and without empty ones.
+// flat returns the lines of a text without indentation and without empty ones.
 func flat(text string) []string {
 	var lines []string
 	for _, line := range strings.Split(text, "\n") {
@@ -50,7 +50,7 @@ func flat(text string) []string {
 	return lines
 }
 
-// contains tells whether the lines stand in the body one after the other.
+// contains reports whether the lines appear consecutively in the body.
 func contains(body, lines []string) bool {
 	for i := 0; i+len(lines) <= len(body); i++ {
 		if slices.Equal(body[i:i+len(lines)], lines) {
@@ -60,12 +60,12 @@ func contains(body, lines []string) bool {
 	return false
 }
 
-// TestGoExamples holds the blocks ```go NAME against the functions that they quote.
+// TestGoExamples checks the blocks ```go NAME against the functions that they quote.
 func TestGoExamples(t *testing.T) {
 	functions := make(map[string][]string)
 	for _, name := range exampleFiles {
 		for function, lines := range bodies(t, name) {
-			// What an example calls is no example.
+			// Functions that an example calls are not examples.
 			if strings.HasPrefix(function, "Example") {
 				functions[function] = lines
 			}
@@ -83,7 +83,7 @@ func TestGoExamples(t *testing.T) {
 			case !ok:
 				t.Errorf("%s, line %d: quotes %q, which no file of examples has", d.name, b.line, name)
 			case len(lines) == 0 || !contains(body, lines):
-				t.Errorf("%s, line %d: not what stands in %s:\n%s", d.name, b.line, name, b.text)
+				t.Errorf("%s, line %d: differs from %s:\n%s", d.name, b.line, name, b.text)
 			}
 			quoted[name] = true
 		}
@@ -101,7 +101,8 @@ func TestContains(t *testing.T) {
 		text string
 		want bool
 	}{
-		{"first\nsecond", true}, {"  second\n\nthird", true}, {"first\nthird", false}, {"third\nfourth", false}, {"First", false},
+		{"first\nsecond", true}, {"  second\n\nthird", true}, {"first\nthird", false}, {"third\nfourth", false},
+		{"First", false},
 	}
 	for _, test := range tests {
 		if got := contains(body, flat(test.text)); got != test.want {
@@ -110,7 +111,7 @@ func TestContains(t *testing.T) {
 	}
 }
 
-// TestFiguresOfWatching holds the table of docs/client.md against the object that volpeer watch prints, in its order.
+// TestFiguresOfWatching checks the table of docs/client.md against the object that volpeer watch prints, in its order.
 func TestFiguresOfWatching(t *testing.T) {
 	golden, err := os.ReadFile(filepath.Join(root, "cmd", "volpeer", "internal", "summary", "testdata", "summary.json"))
 	if err != nil {
@@ -132,7 +133,7 @@ func TestFiguresOfWatching(t *testing.T) {
 	}
 }
 
-// keys are those of a JSON object, in their order.
+// keys returns the keys of a JSON object, in their order.
 func keys(t *testing.T, text []byte) []string {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -154,7 +155,7 @@ func keys(t *testing.T, text []byte) []string {
 	return list
 }
 
-// TestEveryPackageIsOnTheMap holds docs/architecture.md against the folders: none is forgotten, none is gone.
+// TestEveryPackageIsOnTheMap checks that docs/architecture.md lists exactly the existing folders.
 func TestEveryPackageIsOnTheMap(t *testing.T) {
 	page := readDocument(t, filepath.Join(root, "docs", "architecture.md"))
 	house, _, _ := strings.Cut(page.text, "\n## The way of a packet\n")

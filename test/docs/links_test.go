@@ -18,7 +18,7 @@ import (
 // link is [text](target), ![text](target) or <img src="target">.
 var link = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)|<img src="([^"]+)"`)
 
-// TestLinksLeadSomewhere follows the links within the checkout: to files, and to headings of pages.
+// TestLinksLeadSomewhere checks the links within the checkout: to files, and to headings of pages.
 func TestLinksLeadSomewhere(t *testing.T) {
 	found := 0
 	for _, d := range documents(t) {
@@ -43,7 +43,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// follow tells what is wrong with a link, "" if nothing.
+// follow returns the error of a link, or "".
 func (d document) follow(t *testing.T, target *url.URL) string {
 	t.Helper()
 	page := d
@@ -69,7 +69,7 @@ func (d document) follow(t *testing.T, target *url.URL) string {
 
 var heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 
-// anchors are the names that headings have in links: lower case, without punctuation, spaces as hyphens.
+// anchors are the names of headings in links: lower case, without punctuation, with hyphens instead of spaces.
 func (d document) anchors() []string {
 	var anchors []string
 	for _, match := range heading.FindAllStringSubmatch(d.prose(), -1) {
@@ -111,7 +111,7 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// TestImagesAreWhole reads every drawing to its end.
+// TestImagesAreWhole parses every drawing to its end.
 func TestImagesAreWhole(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join(root, "docs", "images", "*.svg"))
 	if err != nil || len(names) == 0 {

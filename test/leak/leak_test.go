@@ -1,5 +1,5 @@
-// Package leak has hundreds of participants come and go in every way, while media flows, and checks that nothing of them stays in the process, where the
-// server and its clients run together.
+// Package leak lets hundreds of participants join and leave in every way while media flows, and checks that none of
+// their goroutines, memory and descriptors remain in the process, which runs both the server and its clients.
 package leak
 
 import (
@@ -23,12 +23,13 @@ import (
 )
 
 const (
-	// patience is how long anything may take on a busy machine.
+	// patience limits each wait on a busy machine.
 	patience = 60 * time.Second
-	// joins is how many come and go, atOnce of them at a time.
+	// joins is the total number of joins, and atOnce the number at a time.
 	joins, atOnce = 200, 4
-	// heapTolerance is what the heap may have grown by, in bytes, after garbage collection. One participant that stays takes more than 200 kB: peer
-	// connections of both sides, with ten lines each. The rest is for tables and pools that grow with the most that there ever was at once.
+	// heapTolerance is the allowed growth of the heap in bytes, after garbage collection. A participant that is not
+	// freed takes more than 200 kB: peer connections of both sides, with ten lines each. The remainder allows for pools
+	// and for tables whose size depends on the maximum number of participants.
 	heapTolerance = 2 << 20
 )
 
@@ -37,7 +38,7 @@ var (
 	visitor  = testbed.Load{Name: "body", Tiles: 1, Qualities: 2, FrameBytes: 1000, Rate: 10}
 )
 
-// house is a server with two residents, who publish and receive all the time.
+// house is a server with two residents, which publish and receive all the time.
 type house struct {
 	*testbed.Conference
 	residents []*testbed.Peer
@@ -50,9 +51,10 @@ func open(t *testing.T) *house {
 	t.Helper()
 	settings := testbed.ConferenceConfig()
 	settings.Rooms.ResumeGrace = 300 * time.Millisecond
-	// Who is silent for three of these is gone. A busy machine may silence anybody for a while.
+	// A client that is silent for three of these intervals is removed. A busy machine may silence any client for a
+	// while.
 	settings.Signalling.PingInterval = 2 * time.Second
-	// Enough for the visitors of a moment, so that the residents' lines do not grow.
+	// Enough for all simultaneous visitors, so that the number of the residents' lines does not grow.
 	settings.Rooms.SpareSlots, settings.Rooms.SpareAudioSlots = 3*atOnce, 0
 	c, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
@@ -95,7 +97,7 @@ func (h *house) join(identity string, load testbed.Load, receive bool) (*testbed
 	return h.Join(ctx, testbed.Part{Room: "room", Identity: identity, Loads: []testbed.Load{load}, Receive: receive})
 }
 
-// visits are the ways to come and go.
+// visits are the ways to join and leave.
 var visits = []struct {
 	name string
 	do   func(h *house, identity string) error
@@ -198,7 +200,7 @@ var visits = []struct {
 		if err != nil {
 			return err
 		}
-		// Closed sockets would be a goodbye: they stay open until the server has noticed.
+		// Closed sockets would be noticed as a departure: they stay open until the server has detected the loss.
 		h.mu.Lock()
 		h.dead = append(h.dead, p)
 		h.mu.Unlock()
@@ -212,7 +214,7 @@ var visits = []struct {
 	}},
 }
 
-// hangUp ends a puppet's websocket, and waits until the server does not expect it back any more.
+// hangUp closes a puppet's websocket and waits until the server no longer expects the puppet to resume.
 func (h *house) hangUp(p *puppet.Puppet, identity string) error {
 	p.Hang()
 	return await(func() bool { return !h.present(identity) })
@@ -220,11 +222,12 @@ func (h *house) hangUp(p *puppet.Puppet, identity string) error {
 
 func greeting(identity string) *signal.Join {
 	return &signal.Join{
-		Version: 1, Room: "room", Identity: identity, Receive: true, Publications: []volumetric.Publication{visitor.Publication()},
+		Version: 1, Room: "room", Identity: identity, Receive: true,
+		Publications: []volumetric.Publication{visitor.Publication()},
 	}
 }
 
-// puppet joins as a puppet, and puts it away after the visit.
+// puppet joins as a puppet and closes it after the visit.
 func (h *house) puppet(identity string, config puppet.Config, visit func(p *puppet.Puppet) error) error {
 	config.URL = h.Server.URL()
 	p, err := puppet.Dial(config)
@@ -238,7 +241,7 @@ func (h *house) puppet(identity string, config puppet.Config, visit func(p *pupp
 	return visit(p)
 }
 
-// present tells whether the residents see somebody.
+// present reports whether the residents see a participant.
 func (h *house) present(identity string) bool {
 	for _, p := range h.residents {
 		for _, other := range p.Session.Participants() {
@@ -250,7 +253,7 @@ func (h *house) present(identity string) bool {
 	return false
 }
 
-// receive has so many visitors come and go, and waits until the last is gone.
+// receive lets visitors join and leave, and waits until the last one has left.
 func (h *house) receive(t *testing.T, visitors int) {
 	t.Helper()
 	numbers := make(chan int)
@@ -280,7 +283,7 @@ func (h *house) receive(t *testing.T, visitors int) {
 		return s.Receivers == len(h.residents) && s.Ingresses == len(h.residents)
 	})
 	if err != nil {
-		t.Fatalf("not everybody has gone: %v", err)
+		t.Fatalf("participants remain: %v", err)
 	}
 	for _, p := range h.dead {
 		p.Close()
@@ -288,7 +291,7 @@ func (h *house) receive(t *testing.T, visitors int) {
 	h.dead = nil
 }
 
-// heap is what is in use after garbage collection. Two rounds empty sync.Pool, which keeps what was put in for one.
+// heap returns the heap in use after garbage collection. Two rounds empty sync.Pool, which keeps its content for one.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -297,7 +300,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// descriptors is how many files are open, and false where the system does not tell.
+// descriptors returns the number of open files, and false if the system does not provide it.
 func descriptors() (int, bool) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	return len(entries), err == nil
@@ -306,7 +309,7 @@ func descriptors() (int, bool) {
 func TestNothingStays(t *testing.T) {
 	long.Test(t)
 	h := open(t)
-	// The first visitors make pools and tables grow to their usual size.
+	// The first visitors let pools and tables grow to their usual size.
 	h.receive(t, 3*len(visits))
 	before, files := heap(), 0
 	if n, ok := descriptors(); ok {
@@ -331,7 +334,8 @@ func TestNothingStays(t *testing.T) {
 	if err := await(func() bool { grown = heap() - before; return grown <= heapTolerance }); err != nil {
 		t.Errorf("the heap has grown by %d bytes, expected at most %d", grown, heapTolerance)
 	}
-	t.Logf("after %d visits: %d goroutines (%d before), heap of %d kB grown by %d kB", joins, runtime.NumGoroutine(), goroutines, before>>10, grown>>10)
+	t.Logf("after %d visits: %d goroutines (%d before), heap of %d kB grown by %d kB", joins, runtime.NumGoroutine(),
+		goroutines, before>>10, grown>>10)
 	now := h.Server.Stats()
 	if now.Tracks != stats.Tracks || now.Slots != stats.Slots {
 		t.Errorf("%d tracks and %d slots, %d and %d before", now.Tracks, now.Slots, stats.Tracks, stats.Slots)

@@ -1,5 +1,5 @@
-// Package lint holds the checks of scripts/ that look for known vulnerabilities: each fails when it should, passes when it should, and says so when
-// it could not look.
+// Package lint tests the checks of scripts/ for known vulnerabilities: each check fails and passes when it should, and
+// reports when it could not be done.
 package lint
 
 import (
@@ -12,13 +12,14 @@ import (
 	"testing"
 )
 
-// outOfReach is the status of a scan without a database.
+// outOfReach is the exit status of a scan without a database.
 const outOfReach = 77
 
-// run runs scripts/vulnerabilities.sh of a checkout, and returns its exit status and all that it printed.
+// run runs scripts/vulnerabilities.sh of a checkout and returns its exit status and its output.
 func run(t *testing.T, checkout string, environment []string, arguments ...string) (status int, output string) {
 	t.Helper()
-	command := exec.Command("bash", append([]string{filepath.Join(checkout, "scripts", "vulnerabilities.sh")}, arguments...)...)
+	command := exec.Command("bash", append([]string{filepath.Join(checkout, "scripts", "vulnerabilities.sh")},
+		arguments...)...)
 	command.Env = append(command.Environ(), environment...)
 	out, err := command.CombinedOutput()
 	var exit *exec.ExitError
@@ -36,7 +37,7 @@ func TestModulesHaveTheirLeastVersions(t *testing.T) {
 	}
 }
 
-// TestFloors has go.mod pin versions below, at and above those that fix vulnerabilities.
+// TestFloors has versions in go.mod below, at and above those that fix vulnerabilities.
 func TestFloors(t *testing.T) {
 	script, err := os.ReadFile(filepath.Join(repository, "scripts", "vulnerabilities.sh"))
 	if err != nil {
@@ -47,8 +48,11 @@ func TestFloors(t *testing.T) {
 		{"above, by more digits", "require (\n\tgithub.com/pion/dtls/v3 v3.10.0\n)", ""},
 		{"none of them", "require golang.org/x/sync v0.1.0", ""},
 		{"below", "require (\n\tgithub.com/pion/dtls/v3 v3.1.8\n)", "github.com/pion/dtls/v3 v3.1.8, expected v3.1.15"},
-		{"below, by fewer digits", "require github.com/pion/dtls/v3 v3.1.9", "github.com/pion/dtls/v3 v3.1.9, expected v3.1.15"},
-		{"below, indirect", "require (\n\tgithub.com/pion/dtls/v3 v3.1.15\n\tgolang.org/x/crypto v0.44.0 // indirect\n)", "golang.org/x/crypto v0.44.0, expected v0.45.0"},
+		{"below, by fewer digits", "require github.com/pion/dtls/v3 v3.1.9",
+			"github.com/pion/dtls/v3 v3.1.9, expected v3.1.15"},
+		{"below, indirect",
+			"require (\n\tgithub.com/pion/dtls/v3 v3.1.15\n\tgolang.org/x/crypto v0.44.0 // indirect\n)",
+			"golang.org/x/crypto v0.44.0, expected v0.45.0"},
 	} {
 		checkout := t.TempDir()
 		if err := os.Mkdir(filepath.Join(checkout, "scripts"), 0o755); err != nil {
@@ -69,7 +73,7 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// database makes a vulnerability database (https://go.dev/security/vuln/database) with entries.
+// database creates a vulnerability database (https://go.dev/security/vuln/database) with entries.
 func database(t *testing.T, modules, vulnerabilities []any, entries map[string]any) (url string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -97,7 +101,7 @@ func database(t *testing.T, modules, vulnerabilities []any, entries map[string]a
 	return "file://" + filepath.ToSlash(dir)
 }
 
-// modified is when the database and its entries were changed last.
+// modified is the time of the last change of the database and its entries.
 const modified = "2026-11-01T00:00:00Z"
 
 // object and list keep JSON short.
@@ -106,19 +110,23 @@ type (
 	list   = []any
 )
 
-// sdpBefore is a database with one vulnerability, in a function of pion/sdp that the server calls, in all versions before one.
+// sdpBefore is a database with one vulnerability, in a function of pion/sdp that the server calls, in all versions
+// before the given one.
 func sdpBefore(t *testing.T, fixed string) (url string) {
 	const id, module = "GO-2099-0001", "github.com/pion/sdp/v3"
 	return database(t,
 		list{object{"path": module, "vulns": list{object{"id": id, "modified": modified, "fixed": fixed}}}},
 		list{object{"id": id, "modified": modified}},
 		map[string]any{id: object{
-			"schema_version": "1.3.1", "id": id, "modified": modified, "published": modified, "summary": "made for a test", "details": "made for a test",
+			"schema_version": "1.3.1", "id": id, "modified": modified, "published": modified,
+			"summary": "made for a test", "details": "made for a test",
 			"affected": list{object{
 				"package": object{"name": module, "ecosystem": "Go"},
-				"ranges":  list{object{"type": "SEMVER", "events": list{object{"introduced": "0"}, object{"fixed": fixed}}}},
+				"ranges": list{object{"type": "SEMVER",
+					"events": list{object{"introduced": "0"}, object{"fixed": fixed}}}},
 				"ecosystem_specific": object{"imports": list{object{
-					"path": module, "symbols": list{"SessionDescription.Unmarshal", "SessionDescription.UnmarshalString"},
+					"path": module, "symbols": list{"SessionDescription.Unmarshal",
+						"SessionDescription.UnmarshalString"},
 				}}},
 			}},
 			"database_specific": object{"url": "https://pkg.go.dev/vuln/" + id},
@@ -126,13 +134,13 @@ func sdpBefore(t *testing.T, fixed string) (url string) {
 	)
 }
 
-// scanned is a package that calls pion/sdp and little else: to scan all takes a minute.
+// scanned is a package that calls pion/sdp and little else: scanning everything takes a minute.
 const scanned = "./internal/description"
 
 func TestScan(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(repository, ".tools", "bin", "govulncheck")); err != nil {
 		if _, err := exec.LookPath("govulncheck"); err != nil {
-			t.Skip("skipped: there is no govulncheck; scripts/deps.sh lint installs it")
+			t.Skip("skipped: govulncheck is missing; scripts/deps.sh lint installs it")
 		}
 	}
 	for _, test := range []struct {
@@ -143,10 +151,12 @@ func TestScan(t *testing.T) {
 	}{
 		{"an empty database", []string{"GOVULNDB=" + database(t, list{}, list{}, nil)}, 0, "No vulnerabilities found"},
 		{"a vulnerability of this version", []string{"GOVULNDB=" + sdpBefore(t, "3.999.0")}, 3, "GO-2099-0001"},
-		{"a vulnerability of older versions", []string{"GOVULNDB=" + sdpBefore(t, "3.0.1")}, 0, "No vulnerabilities found"},
+		{"a vulnerability of older versions", []string{"GOVULNDB=" + sdpBefore(t, "3.0.1")}, 0,
+			"No vulnerabilities found"},
 		{"a database that is not there", []string{"GOVULNDB=file:///nonexistent"}, 1, "nonexistent"},
-		// Nobody listens on the port of the proxy.
-		{"no way to the default database", []string{"GOVULNDB=", "HTTPS_PROXY=http://127.0.0.1:1", "https_proxy=http://127.0.0.1:1", "NO_PROXY=", "no_proxy="}, outOfReach,
+		// No proxy listens on the port.
+		{"no way to the default database", []string{"GOVULNDB=", "HTTPS_PROXY=http://127.0.0.1:1",
+			"https_proxy=http://127.0.0.1:1", "NO_PROXY=", "no_proxy="}, outOfReach,
 			"govulncheck: skipped, the vulnerability database https://vuln.go.dev is out of reach"},
 	} {
 		status, output := run(t, repository, test.environment, "scan", scanned)

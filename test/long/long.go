@@ -3,7 +3,7 @@ package long
 
 import "testing"
 
-// Test skips the test if only short tests are to run. A test calls it first.
+// Test skips the test if only short tests are to run. Tests call it first.
 func Test(t testing.TB) {
 	t.Helper()
 	if testing.Short() {

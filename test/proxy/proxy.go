@@ -1,4 +1,5 @@
-// Package proxy carries TCP connections to a server and can cut them, as a network does. Each connection has two goroutines of its own, which end with the test.
+// Package proxy relays TCP connections to a server and can cut them, as a network does. Each connection has two
+// goroutines, which end with the test.
 package proxy
 
 import (
@@ -8,7 +9,7 @@ import (
 	"testing"
 )
 
-// Proxy is one such way to a server.
+// Proxy relays connections to one server.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -19,7 +20,7 @@ type Proxy struct {
 	down  bool
 }
 
-// New listens on loopback and carries what comes to the target, until the test ends.
+// New listens on loopback and relays connections to the target until the test ends.
 func New(t *testing.T, target string) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,7 +38,7 @@ func New(t *testing.T, target string) *Proxy {
 	return p
 }
 
-// Address is where clients connect.
+// Address returns the address to which clients connect.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
 func (p *Proxy) accept() {
@@ -58,7 +59,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// keep takes a pair of connections, unless the proxy is down.
+// keep registers a pair of connections, unless the proxy is down.
 func (p *Proxy) keep(a, b net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +78,7 @@ func (p *Proxy) carry(from, to net.Conn) {
 	_ = from.Close()
 }
 
-// Cut ends every connection.
+// Cut closes every connection.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +88,7 @@ func (p *Proxy) Cut() {
 	clear(p.conns)
 }
 
-// SetDown says whether new connections are refused.
+// SetDown sets whether new connections are refused.
 func (p *Proxy) SetDown(down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

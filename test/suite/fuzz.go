@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// fuzzGrace is what a fuzz test may take beyond its time: starting workers, running its seeds, and minimising a failing input, for
-// which the testing package allows a minute.
+// fuzzGrace is the time that a fuzz test may take in addition to its own: for starting workers, running its seeds, and
+// minimising a failing input, for which the testing package allows a minute.
 const fuzzGrace = 2 * time.Minute
 
 // fuzzedPackage is a package with its native fuzz tests.
@@ -23,9 +23,10 @@ type fuzzedPackage struct {
 	targets []string
 }
 
-// runFuzzTests runs each fuzz test of the packages for a while and adds the outcomes to the tally. If they would take longer than
-// the budget, each gets its share of it; a budget of 0 has no limit.
-func runFuzzTests(ctx context.Context, tally *tally, w io.Writer, packages []testPackage, each, budget time.Duration) error {
+// runFuzzTests runs each fuzz test of the packages for a while and adds the outcomes to the tally. If they would exceed
+// the budget, it is divided among them; a budget of 0 means no limit.
+func runFuzzTests(ctx context.Context, tally *tally, w io.Writer, packages []testPackage, each,
+	budget time.Duration) error {
 	var fuzzed []fuzzedPackage
 	targets := 0
 	for _, p := range packages {
@@ -68,7 +69,7 @@ func runFuzzTests(ctx context.Context, tally *tally, w io.Writer, packages []tes
 				break
 			}
 			started := time.Now()
-			// The same place that `go test -fuzz` uses, so that `go clean -fuzzcache` empties it.
+			// The directory that `go test -fuzz` uses, so that `go clean -fuzzcache` empties it.
 			corpus := filepath.Join(strings.TrimSpace(cache), "fuzz", binary.ImportPath)
 			failure := fuzz(ctx, binary.path, binary.Dir, target, corpus, each)
 			tally.addFuzz(w, binary.ImportPath, target, time.Since(started), failure)
@@ -80,14 +81,15 @@ func runFuzzTests(ctx context.Context, tally *tally, w io.Writer, packages []tes
 	return ctx.Err()
 }
 
-// fuzzBinary is what runs the fuzz tests of a package, or what the compiler said where there is none.
+// fuzzBinary is the binary with the fuzz tests of a package, or the compiler's output if the build failed.
 type fuzzBinary struct {
 	fuzzedPackage
 	path, failure string
 }
 
-// buildFuzzBinaries builds one instrumented binary for each package, where `go test -fuzz` would link it again for each fuzz test: the next one while one is
-// used. The channel is closed after the last, or when the context has ended.
+// buildFuzzBinaries builds one instrumented binary per package, which `go test -fuzz` would link for each fuzz test.
+// The next binary is built while the current one is used. The channel is closed after the last one, or when the context
+// has ended.
 func buildFuzzBinaries(ctx context.Context, dir string, packages []fuzzedPackage) <-chan fuzzBinary {
 	built := make(chan fuzzBinary)
 	go func() {
@@ -115,7 +117,8 @@ func fuzz(ctx context.Context, binary, dir, target, corpus string, each time.Dur
 	ctx, cancel := context.WithTimeout(ctx, each+fuzzGrace)
 	defer cancel()
 	command := exec.CommandContext(ctx, binary,
-		"-test.run=^$", "-test.fuzz=^"+target+"$", "-test.fuzztime="+each.String(), "-test.fuzzminimizetime=10x", "-test.fuzzcachedir="+corpus)
+		"-test.run=^$", "-test.fuzz=^"+target+"$", "-test.fuzztime="+each.String(), "-test.fuzzminimizetime=10x",
+		"-test.fuzzcachedir="+corpus)
 	command.Dir = dir
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 10 * time.Second
@@ -128,13 +131,13 @@ func fuzz(ctx context.Context, binary, dir, target, corpus string, each time.Dur
 
 var deadlineOnly = regexp.MustCompile(`(?m)^--- FAIL: \w+ \([\d.]+s\)\n {4}context deadline exceeded\nFAIL\n`)
 
-// onlyTimeEnded reports whether a fuzz test failed for no other reason than that its time was over. Go before 1.27 reports that as a
-// failure when a worker ends at an unlucky moment (go.dev/issue/75804); a failing input would be named in the output.
+// onlyTimeEnded reports whether a fuzz test failed only because its time was over. Go before 1.27 reports this as a
+// failure when a worker ends at the deadline (go.dev/issue/75804); the output would name a failing input.
 func onlyTimeEnded(output string) bool {
 	return deadlineOnly.MatchString(output) && !strings.Contains(output, "Failing input written")
 }
 
-// addFuzz adds the outcome of one fuzz test: failure is its output, "" if it passed.
+// addFuzz adds the outcome of one fuzz test: failure is its output, or "" if it passed.
 func (t *tally) addFuzz(w io.Writer, importPath, target string, took time.Duration, failure string) {
 	name := shortName(importPath) + "." + target
 	if failure == "" {

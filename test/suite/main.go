@@ -1,7 +1,7 @@
 // Suite runs the repository's tests for `make test` and `make test-long`: every Go test with the race detector, the
 // tests below test/ one package at a time after all others, because each of them needs the whole machine. Tests that
-// the race detector makes impossible run again without it. Then every native fuzz test runs for a short while. With
-// -long only the tests that call long.Test run, otherwise all others.
+// are impossible with the race detector run again without it. Then every native fuzz test runs for a short while. With
+// -long, only the tests that call long.Test run, otherwise all others.
 //
 // Suite prints a line per package, the whole output of each failed test, the skipped tests with their reasons, the
 // slowest tests, and the closing line "N passed, N failed, N skipped". It exits with status 1 if a test failed or no
@@ -32,9 +32,9 @@ type options struct {
 	tests      bool
 	long       bool
 	fuzzTime   time.Duration // of one fuzz test; 0 runs none
-	fuzzBudget time.Duration // of all fuzz tests together; 0 is without limit
+	fuzzBudget time.Duration // of all fuzz tests together; 0 means no limit
 	timeout    time.Duration // of one package
-	slowest    int           // how many of the slowest tests are named
+	slowest    int           // number of the slowest tests to list
 }
 
 func main() {
@@ -42,7 +42,8 @@ func main() {
 	flag.BoolVar(&o.tests, "tests", true, "run the tests; without, only the fuzz tests run")
 	flag.BoolVar(&o.long, "long", false, "run the long tests and no others")
 	flag.DurationVar(&o.fuzzTime, "fuzztime", 2*time.Second, "how long each fuzz test runs, 0 for not at all")
-	flag.DurationVar(&o.fuzzBudget, "fuzzbudget", 3*time.Minute, "how long all fuzz tests run together at most, 0 for no limit")
+	flag.DurationVar(&o.fuzzBudget, "fuzzbudget", 3*time.Minute,
+		"how long all fuzz tests run together at most, 0 for no limit")
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long the tests of one package may take")
 	flag.IntVar(&o.slowest, "slowest", 10, "how many of the slowest tests are named")
 	flag.Parse()
@@ -62,7 +63,7 @@ func main() {
 	}
 }
 
-// run runs what the options ask for, reports to w, and returns whether all is well.
+// run runs the tests that the options select, reports to w, and returns whether all of them passed.
 func run(ctx context.Context, o options, w io.Writer) (bool, error) {
 	module, err := goOutput(ctx, "env", "GOMOD")
 	if err != nil {
@@ -121,8 +122,8 @@ func (o *options) runTests(ctx context.Context, tally *tally, w io.Writer, packa
 	return runTests(ctx, tally, w, unraced, append(flags, "-run="+anyOf(names))...)
 }
 
-// findTestdata says whether the real captures are there, and hands tests the absolute path if they are: each runs in the folder of
-// its own package, where a relative path would mean another place.
+// findTestdata reports whether the real captures are available, and if so passes their absolute path to the tests: each
+// runs in the folder of its package, where a relative path would be wrong.
 func findTestdata(module string, w io.Writer) error {
 	path := os.Getenv(testdataVariable)
 	if path == "" {
@@ -139,7 +140,7 @@ func findTestdata(module string, w io.Writer) error {
 	return os.Setenv(testdataVariable, path)
 }
 
-// splitByPlace returns the packages that are tested several at a time, and those below test/ that are tested alone.
+// splitByPlace returns the packages that are tested in parallel, and those below test/ that are tested one at a time.
 func splitByPlace(packages []testPackage) (together, alone []testPackage) {
 	for _, p := range packages {
 		if strings.Contains(p.ImportPath+"/", "/test/") {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// testPackage is what `go list` tells of a package.
+// testPackage is the output of `go list` for a package.
 type testPackage struct {
 	ImportPath   string
 	Dir          string
@@ -26,7 +26,8 @@ type testPackage struct {
 	XTestGoFiles []string // of its external test package
 }
 
-// goCommand returns the Go command with these arguments. Interrupting the context interrupts the command, so that it cleans up.
+// goCommand returns the Go command with these arguments. Interrupting the context interrupts the command, so that it
+// cleans up.
 func goCommand(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
@@ -43,9 +44,10 @@ func goOutput(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// listPackages returns the packages that the patterns match, broken ones too: testing them reports what is wrong.
+// listPackages returns the packages that the patterns match, including broken ones: testing them reports the error.
 func listPackages(ctx context.Context, patterns []string) ([]testPackage, error) {
-	out, err := goOutput(ctx, append([]string{"list", "-e", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, patterns...)...)
+	out, err := goOutput(ctx, append([]string{"list", "-e", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"},
+		patterns...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +63,7 @@ func listPackages(ctx context.Context, patterns []string) ([]testPackage, error)
 	}
 }
 
-// importPaths lists the import paths of packages.
+// importPaths returns the import paths of packages.
 func importPaths(packages []testPackage) []string {
 	paths := make([]string, 0, len(packages))
 	for _, p := range packages {
@@ -70,15 +72,15 @@ func importPaths(packages []testPackage) []string {
 	return paths
 }
 
-// anyOf is the regular expression that matches the named tests.
+// anyOf returns the regular expression that matches the named tests.
 func anyOf(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
 
-// runTests tests the packages of these import paths and adds the events to the tally. A test that fails is no error.
+// runTests tests the packages of these import paths and adds the events to the tally. A failing test is not an error.
 func runTests(ctx context.Context, tally *tally, w io.Writer, paths []string, flags ...string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	// vet is lint's; a cached result would not be a run.
+	// Vet is part of lint; a cached result would not be a run.
 	args := slices.Concat([]string{"test", "-json", "-vet=off", "-count=1"}, flags, paths)
 	command := goCommand(ctx, args...)
 	events, err := command.StdoutPipe()
@@ -94,7 +96,8 @@ func runTests(ctx context.Context, tally *tally, w io.Writer, paths []string, fl
 	if readErr != nil {
 		return fmt.Errorf("output of go test: %w", readErr)
 	}
-	// Go test exits with an error when a test failed. Without a failure in its events the error is its own.
+	// The exit status of Go test indicates a failed test or an error of the command: without a failure among the events
+	// it is an error.
 	if waitErr != nil && tally.failed == failedBefore {
 		return fmt.Errorf("go test: %w", waitErr)
 	}

@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// namesPerReason is how many of the tests skipped for one reason the report names: enough to find the place.
+// namesPerReason is the number of tests skipped for one reason that the report names: enough to find the place.
 const namesPerReason = 3
 
-// slowTest is the least time of a test that the report names as slow, in seconds.
+// slowTest is the minimum duration in seconds of a test that the report names as slow.
 const slowTest = 5
 
-// printPackage prints the line of a package that has finished and, if it failed, all that it and its failed tests said.
+// printPackage prints the line of a package that has finished and, if it failed, the output of the package and of its
+// failed tests.
 func (t *tally) printPackage(w io.Writer, e event, p *packageRun) {
 	if p.passed+p.failed+p.skipped == 0 {
 		return // no tests
@@ -52,7 +53,7 @@ func (p *packageRun) counts() string {
 	return counts
 }
 
-// report prints what failed, what was skipped and why, and the closing line.
+// report prints the failures, the skipped tests with their reasons, and the closing line.
 func (t *tally) report(w io.Writer, took time.Duration, slowest int) {
 	fmt.Fprintln(w)
 	if len(t.failures) > 0 {
@@ -86,7 +87,7 @@ func (t *tally) report(w io.Writer, took time.Duration, slowest int) {
 	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", t.passed, t.failed, t.skipped)
 }
 
-// printSlowest prints the tests that took longest, so many at most.
+// printSlowest prints at most the given number of the slowest tests.
 func (t *tally) printSlowest(w io.Writer, most int) {
 	slices.SortStableFunc(t.durations, func(a, b testDuration) int { return cmp.Compare(b.seconds, a.seconds) })
 	for i, d := range t.durations[:min(len(t.durations), most)] {

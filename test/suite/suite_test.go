@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the expected report anew")
 
-// TestReport plays a recorded `go test -json` over packages that pass, fail, race, skip, panic, exit, leak after their tests, do
-// not build, and have no tests.
+// TestReport processes a recorded `go test -json` over packages that pass, fail, race, skip, panic, exit, leak after
+// their tests, do not build, and have no tests.
 func TestReport(t *testing.T) {
 	transcript, err := os.Open(filepath.Join("testdata", "go_test.jsonl"))
 	if err != nil {
@@ -29,7 +29,8 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	tally.addFuzz(&got, "example.org/owner/sample/fuzzy", "FuzzFine", 2*time.Second, "")
-	tally.addFuzz(&got, "example.org/owner/sample/fuzzy", "FuzzCrash", time.Second, "Failing input written to testdata/fuzz/FuzzCrash/1\n")
+	tally.addFuzz(&got, "example.org/owner/sample/fuzzy", "FuzzCrash", time.Second,
+		"Failing input written to testdata/fuzz/FuzzCrash/1\n")
 	tally.report(&got, 26*time.Second, 10)
 
 	path := filepath.Join("testdata", "report.txt")
@@ -43,7 +44,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.String() != string(want) {
-		t.Errorf("the report differs from %s (write it anew by -update):\n%s", path, got.String())
+		t.Errorf("the report differs from %s (-update rewrites it):\n%s", path, got.String())
 	}
 	if tally.ok() {
 		t.Error("expected failed tests to make the run fail")
@@ -115,7 +116,8 @@ func TestOnlyTimeEnded(t *testing.T) {
 		{"failing input", "--- FAIL: FuzzA (0.52s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:4: crash\n    \n" +
 			"    Failing input written to testdata/fuzz/FuzzA/1\nFAIL\n", false},
 		{"both", "Failing input written to testdata/fuzz/FuzzA/1\n" + ended, false},
-		{"the test's own deadline", "--- FAIL: FuzzA (0.52s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:4: context deadline exceeded\nFAIL\n", false},
+		{"the test's own deadline", "--- FAIL: FuzzA (0.52s)\n    --- FAIL: FuzzA (0.00s)\n" +
+			"        a_test.go:4: context deadline exceeded\nFAIL\n", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -181,12 +183,14 @@ func TestNested(t *testing.T) { if true { long.Test(t) } }
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(packages) != 1 || packages[0].ImportPath != "slow" || !slices.Equal(names, []string{"TestSlow", "TestNested"}) {
+	if len(packages) != 1 || packages[0].ImportPath != "slow" ||
+		!slices.Equal(names, []string{"TestSlow", "TestNested"}) {
 		t.Errorf("found %v in %v, expected TestSlow and TestNested in the package slow", names, packages)
 	}
 }
 
-// TestNoOtherShortTests: a test that asks for testing.Short by itself would run in no target of the Makefile.
+// TestNoOtherShortTests checks that only package long calls testing.Short: no target of the Makefile would run other
+// tests that do.
 func TestNoOtherShortTests(t *testing.T) {
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -211,7 +215,7 @@ func TestNoOtherShortTests(t *testing.T) {
 
 func TestTakeUnraced(t *testing.T) {
 	tally := newTally()
-	events := `{"Action":"output","Package":"e.org/o/m/a","Test":"TestA/sub","Output":"    a_test.go:7: the race detector allocates\n"}
+	events := `{"Action":"output","Package":"e.org/o/m/a","Test":"TestA/sub","Output":"    a_test.go:7: race detector\n"}
 {"Action":"skip","Package":"e.org/o/m/a","Test":"TestA/sub"}
 {"Action":"output","Package":"e.org/o/m/b","Test":"TestB","Output":"    b_test.go:7: needs root\n"}
 {"Action":"skip","Package":"e.org/o/m/b","Test":"TestB"}
@@ -225,7 +229,7 @@ func TestTakeUnraced(t *testing.T) {
 		t.Errorf("to run again: %v of %v, expected TestA of the package a", names, paths)
 	}
 	if tally.skipped != 1 || len(tally.skips) != 1 {
-		t.Errorf("%d tests are skipped, for %d reasons, expected TestB alone", tally.skipped, len(tally.skips))
+		t.Errorf("%d tests are skipped, for %d reasons, expected only TestB", tally.skipped, len(tally.skips))
 	}
 }
 

@@ -21,12 +21,12 @@ type event struct {
 	FailedBuild string // the ImportPath of the build that made this package fail
 }
 
-// tally counts tests and subtests. A package that fails without a failed test (it does not build, panics outside a test, runs
-// too long) counts as one failure.
+// tally counts tests and subtests. A package that fails without a failed test (it does not build, panics outside a
+// test, or runs too long) counts as one failure.
 type tally struct {
 	passed, failed int
 	skipped        int
-	failures       []string                 // names of what failed
+	failures       []string                 // names of failures
 	skips          map[string][]skippedTest // by reason
 	durations      []testDuration           // of tests, without their subtests
 	builds         map[string]*strings.Builder
@@ -38,13 +38,13 @@ type skippedTest struct{ importPath, test string }
 
 func (s skippedTest) String() string { return shortName(s.importPath) + "." + s.test }
 
-// testDuration is the time that one test took.
+// testDuration is the duration of one test.
 type testDuration struct {
 	name    string
 	seconds float64
 }
 
-// packageRun is a package whose tests run.
+// packageRun is a package whose tests are running.
 type packageRun struct {
 	output                  strings.Builder // outside any test
 	order                   []string        // unfinished and failed tests, as they started
@@ -52,7 +52,7 @@ type packageRun struct {
 	passed, failed, skipped int
 }
 
-// testRun is a test that runs, or that has failed.
+// testRun is a test that is running or has failed.
 type testRun struct {
 	output strings.Builder
 	failed bool
@@ -69,7 +69,7 @@ func newTally() *tally {
 // ok reports whether tests ran and none failed.
 func (t *tally) ok() bool { return t.failed == 0 && t.passed > 0 }
 
-// read adds the events of one `go test -json` and prints to w what is known about each package once it has finished.
+// read adds the events of one `go test -json` and prints to w the result of each package once it has finished.
 func (t *tally) read(r io.Reader, w io.Writer) error {
 	lines := bufio.NewReader(r)
 	for {
@@ -79,7 +79,7 @@ func (t *tally) read(r io.Reader, w io.Writer) error {
 			if json.Unmarshal(line, &e) == nil && e.Action != "" {
 				t.add(e, w)
 			} else {
-				fmt.Fprintf(w, "%s\n", strings.TrimSuffix(string(line), "\n")) // the Go command's own words
+				fmt.Fprintf(w, "%s\n", strings.TrimSuffix(string(line), "\n")) // output of the Go command itself
 			}
 		}
 		if err == io.EOF {
@@ -165,7 +165,8 @@ func (t *tally) takeUnraced() (importPaths, names []string) {
 	return slices.Compact(importPaths), slices.Compact(names)
 }
 
-// forget drops the output of a test that nobody will read. The last one started is the likeliest to have finished.
+// forget drops the output of a test, which is no longer needed. The last test started is the likeliest to have
+// finished.
 func (p *packageRun) forget(test string) {
 	delete(p.tests, test)
 	for i := len(p.order) - 1; i >= 0; i-- {
@@ -198,7 +199,7 @@ func (t *tally) addOfPackage(e event, w io.Writer) {
 	delete(t.packages, e.Package)
 }
 
-// isFraming reports whether a line of output only says which test runs. What a test prints never begins with this.
+// isFraming reports whether a line of output only names the running test. The output of tests never begins like this.
 func isFraming(line string) bool {
 	for _, prefix := range []string{"=== RUN", "=== PAUSE", "=== CONT", "=== NAME"} {
 		if strings.HasPrefix(line, prefix) {
@@ -210,7 +211,7 @@ func isFraming(line string) bool {
 
 var logLine = regexp.MustCompile(`(?m)^\s*[^\s:]+\.go:\d+: (.*)$`)
 
-// skipReason returns what a skipped test logged last.
+// skipReason returns the last line that a skipped test logged.
 func skipReason(output string) string {
 	lines := logLine.FindAllStringSubmatch(output, -1)
 	if len(lines) == 0 {

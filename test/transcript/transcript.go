@@ -1,4 +1,5 @@
-// Package transcript plays stories that tests keep in files: what goes in, and below it what came out when the story was written.
+// Package transcript runs tests that are kept in files: each file has the input and, below each step, the expected
+// output.
 package transcript
 
 import (
@@ -9,10 +10,11 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write what comes out into the transcripts; read the difference before keeping it")
+var update = flag.Bool("update", false, "write the output into the transcripts; check the difference before committing")
 
-// Play plays every file that a pattern matches, as a test of its own. play gets a file's text, passes over the lines that came out, and returns the text with those that come out now.
-// With -update they are written into the file; else the test fails at the first line that differs. That no file matches is an error.
+// Play runs each file that a pattern matches as a subtest. play gets the text of a file, skips the lines of output, and
+// returns the text with the present output. With -update, this text is written to the file; otherwise the test fails at
+// the first line that differs. A pattern without matches is an error.
 func Play(t *testing.T, pattern string, play func(t *testing.T, story string) string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -37,7 +39,7 @@ func Play(t *testing.T, pattern string, play func(t *testing.T, story string) st
 	}
 }
 
-// differs is the number of the first line in which two texts differ, from 1, or 0.
+// differs returns the number of the first line in which two texts differ, from 1, or 0 if they are equal.
 func differs(got, want string) int {
 	if got == want {
 		return 0

@@ -20,7 +20,7 @@ func TestDiffers(t *testing.T) {
 	}
 }
 
-// TestPlay: every story is played once; with -update what comes out is written.
+// TestPlay checks that every transcript is played once, and that -update writes the output.
 func TestPlay(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"one.txt", "two.txt", "other.md"} {
@@ -41,7 +41,8 @@ func TestPlay(t *testing.T) {
 	*update = true
 	defer func() { *update = before }()
 	Play(t, pattern, func(*testing.T, string) string { return "in\n> more\n" })
-	for name, want := range map[string]string{"one.txt": "in\n> more\n", "two.txt": "in\n> more\n", "other.md": "in\n> out\n"} {
+	for name, want := range map[string]string{"one.txt": "in\n> more\n", "two.txt": "in\n> more\n",
+		"other.md": "in\n> out\n"} {
 		if got, err := os.ReadFile(filepath.Join(folder, name)); err != nil || string(got) != want {
 			t.Errorf("%s is %q, %v, want %q", name, got, err, want)
 		}

@@ -1,4 +1,4 @@
-// Package wait has tests wait for what happens on other goroutines, or in other processes.
+// Package wait lets tests wait for conditions that other goroutines or processes establish.
 package wait
 
 import (
@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Patience is how long a test waits for what should come in a fraction of a second; loaded machines take their time.
+// Patience limits the wait for an event that usually takes a fraction of a second; busy machines take longer.
 const Patience = 60 * time.Second
 
-// interval is how often conditions are looked at.
+// interval is the time between two checks of a condition.
 const interval = 5 * time.Millisecond
 
-// Until waits until a condition holds, and fails the test where that takes too long. What says what was waited for.
+// Until waits until a condition holds and fails the test on a timeout. The parameter what describes the condition.
 func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Patience)

@@ -1,4 +1,4 @@
 package puppet
 
-// EndMedia ends the peer connection and tells the server so, while the websocket goes on.
+// EndMedia closes the peer connection, which the server is notified of, while the websocket stays open.
 func (p *Puppet) EndMedia() { _ = p.peer.Close() }

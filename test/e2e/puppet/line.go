@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Line is one RTP stream of the puppet's own. It is for one goroutine at a time.
+// Line is one RTP stream of the puppet. It may be used by one goroutine at a time.
 type Line struct {
 	Track  Track
 	Outlet *transport.Outlet
@@ -23,7 +23,7 @@ type Line struct {
 
 func newLine(track Track, outlet *transport.Outlet) *Line { return &Line{Track: track, Outlet: outlet} }
 
-// Frame makes the packets of one frame of payload v1, numbered on from those before, without sending them.
+// Frame creates the packets of one frame of payload v1, with the next sequence numbers, without sending them.
 func (l *Line) Frame(number uint32, data []byte) ([]rtp.Packet, error) {
 	media, _, ok := l.Outlet.PayloadType(volumetric.MIMEVolumetric)
 	if !ok {
@@ -40,8 +40,9 @@ func (l *Line) Frame(number uint32, data []byte) ([]rtp.Packet, error) {
 		}
 		packets[i] = rtp.Packet{
 			Header: rtp.Header{
-				Version: 2, PayloadType: media, SSRC: l.Outlet.SSRC(), SequenceNumber: l.next, Timestamp: number * timestampStep,
-				Marker: i == len(packets)-1,
+				Version: 2, PayloadType: media, SSRC: l.Outlet.SSRC(), SequenceNumber: l.next,
+				Timestamp: number * timestampStep,
+				Marker:    i == len(packets)-1,
 			},
 			Payload: body,
 		}
@@ -50,10 +51,10 @@ func (l *Line) Frame(number uint32, data []byte) ([]rtp.Packet, error) {
 	return packets, nil
 }
 
-// timestampStep is one frame at 30 frames per second on a clock of 90 kHz.
+// timestampStep is the duration of one frame at 30 frames per second on a clock of 90 kHz.
 const timestampStep = 3000
 
-// Write sends packets as they are.
+// Write sends packets unchanged.
 func (l *Line) Write(packets ...rtp.Packet) error {
 	for i := range packets {
 		if err := l.Outlet.WriteRTP(&packets[i].Header, packets[i].Payload); err != nil {

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// life ends once, for everything that hangs on it.
+// life is the common lifetime of a puppet's connections, which ends once.
 type life struct {
 	over atomic.Bool
-	// freed wakes who waits for what will never come.
+	// freed unblocks goroutines that wait on dead connections.
 	freed chan struct{}
 	once  sync.Once
 }
@@ -19,13 +19,14 @@ func newLife() *life { return &life{freed: make(chan struct{})} }
 // free lets readers of dead connections return.
 func (l *life) free() { l.once.Do(func() { close(l.freed) }) }
 
-// mortalConn is a TCP connection that may stop without a goodbye: the socket stays open, and nothing passes any more.
+// mortalConn is a TCP connection that can be stopped without being closed: the socket stays open, but no more data
+// passes.
 type mortalConn struct {
 	net.Conn
 	life *life
 }
 
-// Write loses what is written after death.
+// Write discards data after death.
 func (c *mortalConn) Write(b []byte) (int, error) {
 	if c.life.over.Load() {
 		return len(b), nil
@@ -33,7 +34,7 @@ func (c *mortalConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Read takes nothing from the socket after death.
+// Read reads nothing from the socket after death.
 func (c *mortalConn) Read(b []byte) (int, error) {
 	if c.life.over.Load() {
 		<-c.life.freed
@@ -42,13 +43,13 @@ func (c *mortalConn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// mortalPacketConn is a UDP socket that may stop without a goodbye.
+// mortalPacketConn is a UDP socket that can be stopped without being closed.
 type mortalPacketConn struct {
 	net.PacketConn
 	life *life
 }
 
-// WriteTo loses what is written after death.
+// WriteTo discards data after death.
 func (c *mortalPacketConn) WriteTo(b []byte, to net.Addr) (int, error) {
 	if c.life.over.Load() {
 		return len(b), nil
@@ -56,7 +57,7 @@ func (c *mortalPacketConn) WriteTo(b []byte, to net.Addr) (int, error) {
 	return c.PacketConn.WriteTo(b, to)
 }
 
-// ReadFrom passes over what arrives after death.
+// ReadFrom ignores data that arrives after death.
 func (c *mortalPacketConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	for {
 		n, from, err := c.PacketConn.ReadFrom(b)

@@ -8,14 +8,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Track names one track of the puppet's own.
+// Track names one track of the puppet.
 type Track struct {
 	Publication string
 	Tile        int
 	Quality     volumetric.Quality
 }
 
-// Slot is a line that the server sends on.
+// Slot is a media line on which the server sends.
 type Slot struct {
 	MID     string
 	Role    signal.Role
@@ -53,7 +53,7 @@ func (p *Puppet) read(messages chan<- signal.Message) {
 	}
 }
 
-// note books a message and hands it to whoever waits for it.
+// note records a message and passes it to a waiting request.
 func (p *Puppet) note(m signal.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +71,7 @@ func (p *Puppet) note(m signal.Message) {
 	}
 }
 
-// act is the goroutine that negotiates. Whatever fails is the test's to see in what does not happen.
+// act is the goroutine that negotiates. The test notices a failure by its effects.
 func (p *Puppet) act(messages <-chan signal.Message) {
 	defer p.running.Done()
 	for {
@@ -109,7 +109,7 @@ func (p *Puppet) handle(m signal.Message) {
 	}
 }
 
-// answer answers an offer in the way that the test wants.
+// answer answers an offer in the way that the test specifies.
 func (p *Puppet) answer(offer *signal.Offer) {
 	p.mu.Lock()
 	p.lastOffer = offer
@@ -147,7 +147,7 @@ func (p *Puppet) answer(offer *signal.Offer) {
 	_ = p.Send(&signal.Answer{Offer: offer.Offer, SDP: answer})
 }
 
-// attach makes the line of a track of the puppet's own.
+// attach creates the line of a track of the puppet.
 func (p *Puppet) attach(m signal.Media) {
 	if m.Publication == "" || m.Quality == nil {
 		return

@@ -17,15 +17,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Config says how a puppet comes to a server.
+// Config has the settings of a puppet.
 type Config struct {
 	// URL is the server's address, as ws://host:port.
 	URL string
-	// Media replaces the UDP socket where it is not nil. The puppet closes it.
+	// Media replaces the UDP socket if it is not nil. The puppet closes it.
 	Media net.PacketConn
-	// Answer replaces the answer to an offer; false keeps the puppet from answering. Nil answers as is right.
+	// Answer replaces the answer to an offer; if it returns false, the puppet does not answer. If it is nil, the puppet
+	// answers correctly.
 	Answer func(offer *signal.Offer, answer string) (string, bool)
-	// RTP and RTCP see every packet that arrives, valid until they return. Nil ones see nothing.
+	// RTP and RTCP, if not nil, get every packet that arrives, valid until they return.
 	RTP  func(ssrc uint32, packet []byte)
 	RTCP func(packet []byte)
 }
@@ -37,7 +38,7 @@ type Puppet struct {
 	conn     *websocket.Conn
 	endpoint *transport.Endpoint
 	peer     *transport.Peer
-	// ended is closed when the websocket has ended, stop when the puppet is put away.
+	// ended is closed when the websocket has ended, stop when the puppet is closed.
 	ended   chan struct{}
 	stop    chan struct{}
 	closing sync.Once
@@ -61,7 +62,7 @@ type Puppet struct {
 // Timeouts are generous: they only end tests that hang.
 const patience = 30 * time.Second
 
-// Dial opens a puppet's websocket and media socket. Nothing is said yet.
+// Dial opens a puppet's websocket and media socket. No message is sent yet.
 func Dial(config Config) (*Puppet, error) {
 	p := &Puppet{
 		config:  config,
@@ -83,7 +84,7 @@ func Dial(config Config) (*Puppet, error) {
 	return p, nil
 }
 
-// open makes everything that a puppet needs.
+// open creates the parts of a puppet.
 func (p *Puppet) open() error {
 	media := p.config.Media
 	if media == nil {
@@ -118,7 +119,7 @@ func (p *Puppet) dialTCP(ctx context.Context, network, address string) (net.Conn
 	return &mortalConn{conn, p.life}, nil
 }
 
-// Join sends a join, and waits for its reply. From then on the puppet negotiates.
+// Join sends a join and waits for its reply. From then on the puppet negotiates.
 func (p *Puppet) Join(join *signal.Join) (*signal.Joined, error) {
 	reply, err := p.Request(join)
 	if err != nil {
@@ -131,7 +132,7 @@ func (p *Puppet) Join(join *signal.Join) (*signal.Joined, error) {
 	return joined, nil
 }
 
-// Request sends a message and waits for its reply. An error of the server's is a *signal.Error.
+// Request sends a message and waits for its reply. An error of the server is a *signal.Error.
 func (p *Puppet) Request(m signal.Message) (signal.Message, error) {
 	p.mu.Lock()
 	p.requests++
@@ -152,7 +153,7 @@ func (p *Puppet) Request(m signal.Message) (signal.Message, error) {
 	select {
 	case r = <-reply:
 	case <-p.ended:
-		// The reply may have been the last word.
+		// The reply may have arrived just before the end.
 		select {
 		case r = <-reply:
 		default:
@@ -176,7 +177,7 @@ func (p *Puppet) Send(m signal.Message) error {
 	return p.Write(websocket.TextMessage, data)
 }
 
-// Write sends one websocket frame, whatever is in it.
+// Write sends one websocket frame with any content.
 func (p *Puppet) Write(kind int, data []byte) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -186,7 +187,7 @@ func (p *Puppet) Write(kind int, data []byte) error {
 	return p.conn.WriteMessage(kind, data)
 }
 
-// WriteBytes puts bytes on the websocket's TCP connection that need not be a websocket's.
+// WriteBytes writes bytes, which need not form a websocket frame, to the websocket's TCP connection.
 func (p *Puppet) WriteBytes(data []byte) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -206,16 +207,16 @@ func (p *Puppet) Deafen() {
 	}
 }
 
-// Die stops the puppet's TCP and UDP without a goodbye. Its sockets stay open until Close.
+// Die stops the puppet's TCP and UDP without closing them. The sockets stay open until Close.
 func (p *Puppet) Die() { p.life.over.Store(true) }
 
-// Hang ends the websocket's TCP connection without leaving.
+// Hang closes the websocket's TCP connection without leaving.
 func (p *Puppet) Hang() { _ = p.conn.Close() }
 
 // Ended is closed when the websocket has ended.
 func (p *Puppet) Ended() <-chan struct{} { return p.ended }
 
-// Close frees what the puppet holds, without leaving. More calls do nothing.
+// Close frees the puppet's resources, without leaving. Further calls have no effect.
 func (p *Puppet) Close() { p.closing.Do(p.close) }
 
 func (p *Puppet) close() {
@@ -232,63 +233,63 @@ func (p *Puppet) close() {
 	_ = p.endpoint.Close()
 }
 
-// Count is how many messages of a type came.
+// Count returns the number of received messages of a type.
 func (p *Puppet) Count(t signal.Type) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.counts[t]
 }
 
-// Errors are those that the server told outside of replies.
+// Errors returns the errors that the server sent outside of replies.
 func (p *Puppet) Errors() []*signal.Error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.errors)
 }
 
-// Closing is the server's last word, nil where there was none.
+// Closing returns the server's close message, or nil.
 func (p *Puppet) Closing() *signal.Closing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.farewell
 }
 
-// Candidates are the server's so far, from descriptions and messages.
+// Candidates returns the server's candidates so far, from descriptions and messages.
 func (p *Puppet) Candidates() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.candidates)
 }
 
-// LastOffer is the newest offer, nil before the first.
+// LastOffer returns the latest offer, or nil before the first.
 func (p *Puppet) LastOffer() *signal.Offer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lastOffer
 }
 
-// Connected tells whether media flows.
+// Connected reports whether media flows.
 func (p *Puppet) Connected() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.isConnected
 }
 
-// Slots are the lines that the server sends on, with what they carry.
+// Slots returns the media lines on which the server sends, with their content.
 func (p *Puppet) Slots() []Slot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Values(p.slots))
 }
 
-// Line is the line that a track of the puppet's own is sent on, nil while there is none.
+// Line returns the line on which a track of the puppet is sent, or nil.
 func (p *Puppet) Line(t Track) *Line {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lines[t]
 }
 
-// sink is the puppet as a transport.Sink.
+// sink implements transport.Sink for the puppet.
 type sink struct {
 	transport.NoOpSink
 	*Puppet

@@ -5,17 +5,18 @@ import (
 	"strings"
 )
 
-// Decision says which quality is wanted of each tile of one client, by the tiles' order; -1 is off.
+// Decision is the wanted quality of each tile of one client, in the order of the tiles; -1 is off.
 type Decision struct {
-	// Client is whose tiles are meant. VR2Gather names client 0, whoever it means.
+	// Client is the client whose tiles are meant. VR2Gather always uses client 0.
 	Client    int
 	Qualities []int
 }
 
-// controlSize is the size of the buffer in which the original gets a quality message from the connector, without the type before it. All of it is sent on.
+// controlSize is the size of the buffer in which the original gets a quality message from the connector, without the
+// preceding type. The whole buffer is sent.
 const controlSize = 1496
 
-// Text is a quality message as VR2Gather writes it, without anything behind the last quality.
+// Text returns a quality message as VR2Gather writes it, without any bytes after the last quality.
 func Text(decisions ...Decision) string {
 	var parts []string
 	for _, d := range decisions {
@@ -28,7 +29,8 @@ func Text(decisions ...Decision) string {
 	return strings.Join(parts, ";")
 }
 
-// Choose sends a quality message. The NULs behind its text cost the last tile its choice on a server that does not strip them.
+// Choose sends a quality message. On a server that does not strip the NULs after the text, the last tile's choice is
+// lost.
 func (p *Peer) Choose(decisions ...Decision) {
 	text := Text(decisions...)
 	if !p.config.Unpadded {

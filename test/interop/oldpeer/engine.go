@@ -12,11 +12,12 @@ import (
 	"github.com/pion/webrtc/v4"
 )
 
-// The original's codecs, beside Pion's defaults.
+// The original's codecs, in addition to Pion's defaults.
 var (
 	videoCodec = webrtc.RTPCodecCapability{
 		MimeType: "video/pcm", ClockRate: clockRate,
-		RTCPFeedback: []webrtc.RTCPFeedback{{Type: "goog-remb"}, {Type: "ccm", Parameter: "fir"}, {Type: "nack"}, {Type: "nack", Parameter: "pli"}},
+		RTCPFeedback: []webrtc.RTCPFeedback{{Type: "goog-remb"}, {Type: "ccm", Parameter: "fir"}, {Type: "nack"},
+			{Type: "nack", Parameter: "pli"}},
 	}
 	audioCodec = webrtc.RTPCodecCapability{MimeType: "audio/pcm", ClockRate: clockRate}
 )
@@ -24,13 +25,13 @@ var (
 const (
 	videoPayloadType = 5
 	audioPayloadType = 6
-	// clockRate is that of both codecs. It is also what the original adds to a track's timestamp with each frame.
+	// clockRate is that of both codecs. The original also increases a track's timestamp by it with each frame.
 	clockRate = 90000
-	// feedbackInterval is how often the original reports the arrival of packets.
+	// feedbackInterval is the interval of the original's arrival reports.
 	feedbackInterval = 10 * time.Millisecond
 )
 
-// newMediaEngine has the codecs of the original and the one header extension that it knows.
+// newMediaEngine has the codecs of the original and its only header extension.
 func newMediaEngine() (*webrtc.MediaEngine, error) {
 	engine := &webrtc.MediaEngine{}
 	if err := engine.RegisterDefaultCodecs(); err != nil {
@@ -40,21 +41,23 @@ func newMediaEngine() (*webrtc.MediaEngine, error) {
 		capability webrtc.RTPCodecCapability
 		number     webrtc.PayloadType
 		kind       webrtc.RTPCodecType
-	}{{videoCodec, videoPayloadType, webrtc.RTPCodecTypeVideo}, {audioCodec, audioPayloadType, webrtc.RTPCodecTypeAudio}} {
+	}{{videoCodec, videoPayloadType, webrtc.RTPCodecTypeVideo},
+		{audioCodec, audioPayloadType, webrtc.RTPCodecTypeAudio}} {
 		parameters := webrtc.RTPCodecParameters{RTPCodecCapability: codec.capability, PayloadType: codec.number}
 		if err := engine.RegisterCodec(parameters, codec.kind); err != nil {
 			return nil, err
 		}
 		engine.RegisterFeedback(webrtc.RTCPFeedback{Type: webrtc.TypeRTCPFBTransportCC}, codec.kind)
-		if err := engine.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: sdp.TransportCCURI}, codec.kind); err != nil {
+		if err := engine.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: sdp.TransportCCURI},
+			codec.kind); err != nil {
 			return nil, err
 		}
 	}
 	return engine, nil
 }
 
-// newInterceptors numbers what is sent and reports what arrives, and nothing else: the original asks for no packet again, repeats none, and sends no reports
-// about its streams.
+// newInterceptors numbers sent packets and reports arrivals. The original does neither request nor send
+// retransmissions, and sends no reports about its streams.
 func newInterceptors() (*interceptor.Registry, error) {
 	registry := &interceptor.Registry{}
 	numbering, err := twcc.NewHeaderExtensionInterceptor()
@@ -70,7 +73,8 @@ func newInterceptors() (*interceptor.Registry, error) {
 	return registry, nil
 }
 
-// newConnection makes the peer connection. The original asks Google's STUN server for its address, which this one does not.
+// newConnection creates the peer connection. The original requests its address from Google's STUN server, which this
+// one does not.
 func newConnection(c Config, network *network) (*webrtc.PeerConnection, error) {
 	engine, err := newMediaEngine()
 	if err != nil {
@@ -85,6 +89,7 @@ func newConnection(c Config, network *network) (*webrtc.PeerConnection, error) {
 	settings.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
 	settings.SetIncludeLoopbackCandidate(c.loopback())
 	settings.SetIPFilter(func(ip net.IP) bool { return strings.HasPrefix(ip.String(), c.Addresses) })
-	api := webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(interceptors), webrtc.WithSettingEngine(settings))
+	api := webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(interceptors),
+		webrtc.WithSettingEngine(settings))
 	return api.NewPeerConnection(webrtc.Configuration{})
 }

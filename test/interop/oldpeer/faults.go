@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// maxFaults is how many faults are kept; more are counted.
+// maxFaults is the number of faults kept; further ones are only counted.
 const maxFaults = 20
 
-// faults is what was wrong with what a server sent.
+// faults has the faults of a server's messages and packets.
 type faults struct {
 	kept []error
 	more int
 }
 
-// note books a fault that the original survives.
+// note records a fault that the original survives.
 func (p *Peer) note(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -25,7 +25,7 @@ func (p *Peer) note(err error) {
 	}
 }
 
-// fail books a fault that the original dies of, and dies. A peer that is dead has no more of these.
+// fail records a fault that ends the original, and ends the peer. A dead peer records no more of these.
 func (p *Peer) fail(err error) {
 	select {
 	case <-p.dead:
@@ -36,7 +36,7 @@ func (p *Peer) fail(err error) {
 	p.Kill()
 }
 
-// Fault joins what was wrong so far, nil where nothing was. errors.Is finds the errors of this package in it.
+// Fault joins the faults so far, or returns nil. errors.Is finds the errors of this package in it.
 func (p *Peer) Fault() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,38 +7,40 @@ import (
 	"sync"
 )
 
-// Source is where frames come from: one tile of one client, or a client's sound, whose tile is SoundTile.
+// Source is the origin of frames: one tile of one client, or a client's sound, whose tile is SoundTile.
 type Source struct{ Client, Tile int }
 
 // SoundTile is the tile of a client's sound.
 const SoundTile = -1
 
-// Frame is one frame that the connector would hand to VR2Gather.
+// Frame is one frame that the connector would pass to VR2Gather.
 type Frame struct {
 	Source
-	// Number is the one that came, which is the receiver's own count where a server rewrites it. Quality is -1 for sound.
+	// Number is the received number; if a server rewrites it, it counts the frames of this receiver. Quality is -1 for
+	// sound.
 	Number  uint32
 	Quality int
 	Data    []byte
 }
 
-// Reception is what came of a source.
+// Reception has the counts of a source.
 type Reception struct {
-	// Frames were completed. Rejected came with a lower number than one before; Broken had packets of two qualities, or one twice; Incomplete were left
-	// behind by a newer one.
+	// Frames were completed. Rejected arrived with a lower number than an earlier one; Broken had packets of two
+	// qualities, or a duplicate; Incomplete were overtaken by a newer one.
 	Frames, Rejected, Broken, Incomplete int
-	// Repeated were completed although a frame of their number was complete before.
+	// Repeated were completed although a frame with the same number had been completed before.
 	Repeated int
-	// Early came in part before the first complete frame: packets that came while the connection was being made are lost in the original, too.
+	// Early arrived in part before the first complete frame: the original also loses packets that arrive while the
+	// connection is established.
 	Early int
-	// Unread were completed when nobody had room for them.
+	// Unread were completed and dropped because the reader's queue was full.
 	Unread int
 	// Quality and Number are those of the last complete frame.
 	Quality int
 	Number  uint32
 }
 
-// Limits keep a server's mistakes from being this process's end.
+// Limits that prevent a server's faults from exhausting this process.
 const (
 	maxFrame   = 64 << 20
 	frameQueue = 4096
@@ -52,13 +54,14 @@ type library struct {
 	closed  bool
 }
 
-// assembly is what the connector has of one source.
+// assembly is the connector's state of one source.
 type assembly struct {
 	Reception
 	partials map[uint32]*partial
 }
 
-// partial is a frame of which parts have come. The connector adds up their lengths; it does not know which they were.
+// partial is a frame of which parts have arrived. The connector adds up their lengths, but does not record which parts
+// they were.
 type partial struct {
 	quality  uint32
 	data     []byte
@@ -70,7 +73,7 @@ type partial struct {
 // fragment is the header of a payload.
 type fragment struct{ client, number, total, offset, length, tile, quality uint32 }
 
-// readFragment reads the words that a buffer begins with, be they of this packet or of one before.
+// readFragment reads the words at the start of a buffer, which may be those of an earlier packet.
 func readFragment(video bool, buffer []byte) fragment {
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(buffer[4*i:]) }
 	f := fragment{client: word(0), number: word(1), total: word(2), offset: word(3), length: word(4)}
@@ -84,7 +87,8 @@ func newLibrary() *library {
 	return &library{sources: make(map[Source]*assembly), frames: make(chan Frame, frameQueue)}
 }
 
-// packet takes a payload, with whatever stands behind it in the buffer. Errors say what was wrong with it, once per frame.
+// packet processes a payload, with any bytes after it in the buffer. It reports the errors of the payload, once per
+// frame.
 func (l *library) packet(video bool, buffer []byte) error {
 	f := readFragment(video, buffer)
 	source, data := Source{int(f.client), int(f.tile)}, buffer[videoHeader:]
@@ -116,18 +120,20 @@ func (l *library) packet(video bool, buffer []byte) error {
 	return err
 }
 
-// take adds a part of a frame, and returns the frame that is complete by it.
+// take adds a part of a frame, and returns the frame if it is complete.
 func (a *assembly) take(f fragment, data []byte) (complete []byte, err error) {
 	if a.Frames > 0 && f.number < a.Number {
 		if f.offset > 0 {
 			return nil, nil
 		}
 		a.Rejected++
-		return nil, fmt.Errorf("%w: %d after %d, client %d, tile %d", ErrBackwards, f.number, a.Number, f.client, f.tile)
+		return nil, fmt.Errorf("%w: %d after %d, client %d, tile %d", ErrBackwards, f.number, a.Number,
+			f.client, f.tile)
 	}
 	p := a.partials[f.number]
 	if p != nil && p.quality != f.quality {
-		err = fmt.Errorf("%w: %d and %d, frame %d of client %d, tile %d", ErrMixed, p.quality, f.quality, f.number, f.client, f.tile)
+		err = fmt.Errorf("%w: %d and %d, frame %d of client %d, tile %d", ErrMixed, p.quality, f.quality, f.number,
+			f.client, f.tile)
 		a.Broken++
 		p = nil
 	}
@@ -141,7 +147,8 @@ func (a *assembly) take(f fragment, data []byte) (complete []byte, err error) {
 	if p.offsets[f.offset] && !p.doubled {
 		p.doubled = true
 		a.Broken++
-		err = fmt.Errorf("%w: offset %d, frame %d of client %d, tile %d", ErrDuplicate, f.offset, f.number, f.client, f.tile)
+		err = fmt.Errorf("%w: offset %d, frame %d of client %d, tile %d", ErrDuplicate, f.offset, f.number,
+			f.client, f.tile)
 	}
 	p.offsets[f.offset] = true
 	copy(p.data[f.offset:], data)
@@ -152,7 +159,7 @@ func (a *assembly) take(f fragment, data []byte) (complete []byte, err error) {
 	return p.data, err
 }
 
-// finish books a complete frame, and gives up older ones: the connector keeps what it has of them for ever.
+// finish records a complete frame, and drops older ones: the connector keeps their parts forever.
 func (a *assembly) finish(f fragment) {
 	if a.Frames > 0 && f.number == a.Number {
 		a.Repeated++
@@ -174,7 +181,7 @@ func (a *assembly) finish(f fragment) {
 	}
 }
 
-// receptions is what came of every source.
+// receptions returns the counts of every source.
 func (l *library) receptions() map[Source]Reception {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -194,12 +201,12 @@ func (l *library) close() {
 	}
 }
 
-// Frames hands out complete frames in the order in which they became so. It is closed when the peer is put away. The connector lets a reader
-// have the newest frame only; here all are handed out.
+// Frames returns a channel of complete frames in the order of their completion, which is closed when the peer is
+// closed. The connector passes only the newest frame to a reader; here all are passed.
 func (p *Peer) Frames() <-chan Frame { return p.library.frames }
 
-// Receptions is what came of every source so far.
+// Receptions returns the counts of every source so far.
 func (p *Peer) Receptions() map[Source]Reception { return p.library.receptions() }
 
-// Reception is what came of one source so far.
+// Reception returns the counts of one source so far.
 func (p *Peer) Reception(source Source) Reception { return p.library.receptions()[source] }

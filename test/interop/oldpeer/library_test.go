@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// feed gives the library payloads as the peer does, in a buffer that is never cleared.
+// feed passes payloads to the library as the peer does, in a buffer that is never cleared.
 func feed(l *library, payloads ...[]byte) error {
 	buffer := make([]byte, bufferSize-rtpHeader)
 	var errs []error
@@ -33,26 +33,33 @@ func TestLibraryCompletesByCounting(t *testing.T) {
 		"in order":     {first, nil, Reception{Frames: 1, Number: 10}},
 		"out of order": {[][]byte{first[2], first[0], first[1]}, nil, Reception{Frames: 1, Number: 10}},
 		"two qualities, one after the other": {
-			[][]byte{first[0], first[1], first[2], second[0], second[1], second[2]}, nil, Reception{Frames: 2, Number: 11, Quality: 1},
+			[][]byte{first[0], first[1], first[2], second[0], second[1], second[2]}, nil,
+			Reception{Frames: 2, Number: 11, Quality: 1},
 		},
 		"the older one last": {
-			[][]byte{second[0], second[1], second[2], first[0], first[1], first[2]}, ErrBackwards, Reception{Frames: 1, Rejected: 1, Number: 11, Quality: 1},
+			[][]byte{second[0], second[1], second[2], first[0], first[1], first[2]}, ErrBackwards,
+			Reception{Frames: 1, Rejected: 1, Number: 11, Quality: 1},
 		},
 		"a packet lost at first": {
-			[][]byte{first[0], first[2], second[0], second[1], second[2]}, nil, Reception{Frames: 1, Early: 1, Number: 11, Quality: 1},
+			[][]byte{first[0], first[2], second[0], second[1], second[2]}, nil,
+			Reception{Frames: 1, Early: 1, Number: 11, Quality: 1},
 		},
 		"a packet lost later": {
-			append(append(slices.Clone(first), second[1:]...), videoPayloads(1, 12, 4, 0, big)...), nil, Reception{Frames: 2, Incomplete: 1, Number: 12},
+			append(append(slices.Clone(first), second[1:]...), videoPayloads(1, 12, 4, 0, big)...), nil,
+			Reception{Frames: 2, Incomplete: 1, Number: 12},
 		},
-		"a packet twice, before the end":   {[][]byte{first[0], first[0], first[1]}, ErrDuplicate, Reception{Broken: 1}},
-		"a packet twice, counted as whole": {[][]byte{even[0], even[0]}, ErrDuplicate, Reception{Frames: 1, Broken: 1, Number: 10}},
+		"a packet twice, before the end": {[][]byte{first[0], first[0], first[1]}, ErrDuplicate,
+			Reception{Broken: 1}},
+		"a packet twice, counted as whole": {[][]byte{even[0], even[0]}, ErrDuplicate,
+			Reception{Frames: 1, Broken: 1, Number: 10}},
 		"another quality in the middle": {
 			[][]byte{first[0], videoPayloads(1, 10, 4, 1, big)[1]}, ErrMixed, Reception{Broken: 1},
 		},
-		"the same number again": {append(videoPayloads(1, 10, 4, 1, big), first...), nil, Reception{Frames: 2, Repeated: 1, Number: 10}},
-		"beyond the end":        {[][]byte{words(1, 10, 100, 90, 20, 4, 0)}, ErrPacket, Reception{}},
-		"more than there is":    {[][]byte{words(1, 10, 5000, 0, 4000, 4, 0)}, ErrPacket, Reception{}},
-		"nothing":               {videoPayloads(1, 10, 4, 0, nil), nil, Reception{Frames: 1, Number: 10}},
+		"the same number again": {append(videoPayloads(1, 10, 4, 1, big), first...), nil,
+			Reception{Frames: 2, Repeated: 1, Number: 10}},
+		"beyond the end":     {[][]byte{words(1, 10, 100, 90, 20, 4, 0)}, ErrPacket, Reception{}},
+		"more than there is": {[][]byte{words(1, 10, 5000, 0, 4000, 4, 0)}, ErrPacket, Reception{}},
+		"nothing":            {videoPayloads(1, 10, 4, 0, nil), nil, Reception{Frames: 1, Number: 10}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -83,17 +90,19 @@ func TestLibraryHandsOutFrames(t *testing.T) {
 	if len(got) != 2 {
 		t.Fatalf("%d frames, expected 2", len(got))
 	}
-	if f := got[0]; f.Source != (Source{2, 3}) || f.Number != 7 || f.Quality != 1 || !bytes.Equal(f.Data, filled(2000, 'v')) {
+	if f := got[0]; f.Source != (Source{2, 3}) || f.Number != 7 || f.Quality != 1 ||
+		!bytes.Equal(f.Data, filled(2000, 'v')) {
 		t.Errorf("%+v", f)
 	}
-	if f := got[1]; f.Source != (Source{2, SoundTile}) || f.Number != 9 || f.Quality != -1 || !bytes.Equal(f.Data, filled(126, 'a')) {
+	if f := got[1]; f.Source != (Source{2, SoundTile}) || f.Number != 9 || f.Quality != -1 ||
+		!bytes.Equal(f.Data, filled(126, 'a')) {
 		t.Errorf("%+v", f)
 	}
 }
 
 func TestInspectorSeesWhyFixedOffsetsFail(t *testing.T) {
 	payload := videoPayloads(1, 0, 2, 0, filled(50, 'x'))[0]
-	// A header as the original expects it: transport-wide number 7 as the one extension, of ID 1.
+	// A header as the original expects it: transport-wide number 7 as the only extension, with ID 1.
 	header := []byte{0x90, 5, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0xbe, 0xde, 0, 1, 0x11, 0, 7, 0}
 	packet := func(header, payload []byte) []byte { return append(bytes.Clone(header), payload...) }
 	bare := bytes.Clone(header[:12])
@@ -121,7 +130,8 @@ func TestInspectorSeesWhyFixedOffsetsFail(t *testing.T) {
 			}
 			buffer := make([]byte, bufferSize)
 			copy(buffer, test.packet)
-			if err := w.inspect(buffer, len(test.packet)); !errors.Is(err, test.want) || test.want == nil && err != nil {
+			if err := w.inspect(buffer, len(test.packet)); !errors.Is(err, test.want) || test.want == nil &&
+				err != nil {
 				t.Errorf("%v, expected %v", err, test.want)
 			}
 		})

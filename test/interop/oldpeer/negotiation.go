@@ -49,7 +49,8 @@ func (p *Peer) answer(payload string) error {
 	return nil
 }
 
-// addCandidate takes one of the server's candidates, which is lost where no offer has come: the original keeps it until it gets an answer, and it gets none.
+// addCandidate adds one of the server's candidates, which is lost before the first offer: the original stores it until
+// it gets an answer, which never arrives.
 func (p *Peer) addCandidate(payload string) error {
 	lost := p.connection.RemoteDescription() == nil
 	p.count(func(counts *Counts) {
@@ -67,8 +68,9 @@ func (p *Peer) addCandidate(payload string) error {
 	return nil
 }
 
-// checkLines tells what the original would make wrong of an offer's lines. With the first offer it binds its tracks, sound first, then tile by tile and quality
-// by quality, to the lines of their kind in order: to every line that receives, and to one that only sends, too, where its track is then never sent.
+// checkLines finds lines of an offer that the original would handle wrongly. With the first offer it binds its tracks,
+// first sound, then tile by tile and quality by quality, to the lines of their kind in order: to every line that
+// receives, but also to one that only sends, on which the track is then never sent.
 func (p *Peer) checkLines(description string) error {
 	var parsed sdp.SessionDescription
 	if err := parsed.UnmarshalString(description); err != nil {
@@ -77,7 +79,8 @@ func (p *Peer) checkLines(description string) error {
 	if p.connection.RemoteDescription() == nil {
 		own := 1 + p.config.Tiles*p.config.Qualities
 		if len(parsed.MediaDescriptions) < own {
-			return fmt.Errorf("%w: %d, expected at least %d in the first offer", ErrLines, len(parsed.MediaDescriptions), own)
+			return fmt.Errorf("%w: %d, expected at least %d in the first offer", ErrLines,
+				len(parsed.MediaDescriptions), own)
 		}
 		for i, line := range parsed.MediaDescriptions[:own] {
 			kind := "video"
@@ -86,7 +89,8 @@ func (p *Peer) checkLines(description string) error {
 			}
 			direction := directionOf(line)
 			if line.MediaName.Media != kind || direction != "recvonly" && direction != "sendrecv" {
-				return fmt.Errorf("%w: line %d of the first offer is %s %s, expected %s that receives", ErrLines, i, line.MediaName.Media, direction, kind)
+				return fmt.Errorf("%w: line %d of the first offer is %s %s, expected %s that receives", ErrLines, i,
+					line.MediaName.Media, direction, kind)
 			}
 		}
 	}
@@ -98,7 +102,7 @@ func (p *Peer) checkLines(description string) error {
 	return nil
 }
 
-// directionOf is the direction of a line; sendrecv is the default (RFC 8866 section 6.7).
+// directionOf returns the direction of a line; sendrecv is the default (RFC 8866 section 6.7).
 func directionOf(line *sdp.MediaDescription) string {
 	for _, direction := range []string{"recvonly", "sendonly", "inactive"} {
 		if _, ok := line.Attribute(direction); ok {
@@ -108,7 +112,7 @@ func directionOf(line *sdp.MediaDescription) string {
 	return "sendrecv"
 }
 
-// checkCodec tells whether a line that is in use offers the original's codec under its number.
+// checkCodec reports whether an active line offers the original's codec with its payload type.
 func checkCodec(line *sdp.MediaDescription) error {
 	if line.MediaName.Port.Value == 0 || directionOf(line) == "inactive" {
 		return nil

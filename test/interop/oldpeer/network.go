@@ -8,14 +8,14 @@ import (
 	"github.com/pion/transport/v5/stdnet"
 )
 
-// network is the network of one peer. Once it is silent its sockets swallow what is sent, and hand out nothing: the process is gone, and its
-// kernel says no goodbye by UDP.
+// network is the network of one peer. Once it is silent, its sockets discard sent data and return no data: the process
+// has ended, and its kernel sends nothing by UDP.
 type network struct {
 	transport.Net
 	silent *atomic.Bool
 }
 
-// newNetwork wraps a network, the system's where it is nil.
+// newNetwork wraps a network, by default the system's.
 func newNetwork(under transport.Net) (*network, error) {
 	if under == nil {
 		system, err := stdnet.NewNet()
@@ -27,16 +27,17 @@ func newNetwork(under transport.Net) (*network, error) {
 	return &network{under, new(atomic.Bool)}, nil
 }
 
-// receiveBuffer is what a socket may hold while a loaded machine has no time for its reader. The original takes the system's default, which is a few frames.
+// receiveBuffer is the size of a socket's receive buffer, for when a busy machine delays its reader. The original uses
+// the system's default, which holds a few frames.
 const receiveBuffer = 4 << 20
 
-// ListenUDP opens a socket that falls silent with the peer.
+// ListenUDP opens a socket that becomes silent with the peer.
 func (n *network) ListenUDP(network string, address *net.UDPAddr) (transport.UDPConn, error) {
 	conn, err := n.Net.ListenUDP(network, address)
 	if err != nil {
 		return nil, err
 	}
-	// Where the system allows less it gives what it allows.
+	// The system may limit the size.
 	_ = conn.SetReadBuffer(receiveBuffer)
 	return &socket{conn, n.silent}, nil
 }
@@ -47,7 +48,7 @@ type socket struct {
 	silent *atomic.Bool
 }
 
-// WriteTo loses what is written once the peer is silent.
+// WriteTo discards data once the peer is silent.
 func (s *socket) WriteTo(b []byte, to net.Addr) (int, error) {
 	if s.silent.Load() {
 		return len(b), nil
@@ -55,7 +56,7 @@ func (s *socket) WriteTo(b []byte, to net.Addr) (int, error) {
 	return s.UDPConn.WriteTo(b, to)
 }
 
-// ReadFrom passes over what arrives once the peer is silent.
+// ReadFrom ignores data that arrives once the peer is silent.
 func (s *socket) ReadFrom(b []byte) (int, net.Addr, error) {
 	for {
 		n, from, err := s.UDPConn.ReadFrom(b)

@@ -11,10 +11,10 @@ import (
 	"github.com/pion/webrtc/v4"
 )
 
-// patience bounds what does not hang unless something is broken.
+// patience limits waits that only take so long in case of a fault.
 const patience = 30 * time.Second
 
-// Peer is one old peer. Its methods are safe for concurrent use, but for Close, which comes last.
+// Peer is one old peer. Its methods are safe for concurrent use, except Close, which comes last.
 type Peer struct {
 	config     Config
 	network    *network
@@ -24,8 +24,8 @@ type Peer struct {
 	video      []*track // tile × Qualities + quality
 	library    *library
 
-	// connected is closed when media flows, gathered when all the peer's candidates are told, unheard when the websocket has ended, dead with the first
-	// fault that the original dies of, or when the peer is put away.
+	// connected is closed when media flows, gathered when all of the peer's candidates are sent, unheard when the
+	// websocket has ended, dead with the first fault that ends the original, or when the peer is closed.
 	connected, gathered, unheard, dead chan struct{}
 	connecting, gathering, dying       sync.Once
 	running                            sync.WaitGroup
@@ -34,29 +34,32 @@ type Peer struct {
 	mu     sync.Mutex
 	faults faults
 	counts Counts
-	// answering says that an offer was read whose answer is not written.
+	// answering is set while an offer has been read and its answer not yet written.
 	answering bool
 }
 
-// Counts are what a peer has seen of the protocol so far.
+// Counts are the protocol's messages and packets that a peer has seen so far.
 type Counts struct {
-	// Offers and Answers are those read and written.
+	// Offers and Answers are the numbers of those read and written.
 	Offers, Answers int
-	// Candidates are those that the server told, LostCandidates those among them that came before the first offer: the original keeps them for
-	// an answer that it never gets. Gathered are the peer's own.
+	// Candidates is the number of the server's candidates, LostCandidates the number of those that arrived before the
+	// first offer: the original stores them for an answer that it never gets. Gathered is the number of the peer's
+	// candidates.
 	Candidates, LostCandidates, Gathered int
-	// SequenceGaps is how many RTP packets are missing by their numbers, Tracks how many tracks have begun.
+	// SequenceGaps is the number of RTP packets missing by their sequence numbers, Tracks the number of tracks that
+	// have begun.
 	SequenceGaps, Tracks int
 }
 
-// Dial opens the websocket, which is how the original joins.
+// Dial opens the websocket, by which the original joins.
 func Dial(ctx context.Context, config Config) (*Peer, error) {
 	if err := config.check(); err != nil {
 		return nil, err
 	}
 	p := &Peer{
 		config: config, library: newLibrary(),
-		connected: make(chan struct{}), gathered: make(chan struct{}), unheard: make(chan struct{}), dead: make(chan struct{}),
+		connected: make(chan struct{}), gathered: make(chan struct{}), unheard: make(chan struct{}),
+		dead: make(chan struct{}),
 	}
 	var err error
 	if p.network, err = newNetwork(config.Net); err != nil {
@@ -80,7 +83,7 @@ func Dial(ctx context.Context, config Config) (*Peer, error) {
 	return p, nil
 }
 
-// watch follows the connection.
+// watch follows the state of the connection.
 func (p *Peer) watch() {
 	p.connection.OnICECandidate(func(c *webrtc.ICECandidate) {
 		if c == nil {
@@ -104,19 +107,20 @@ func (p *Peer) watch() {
 	})
 }
 
-// Connected is closed when media flows.
+// Connected returns a channel that is closed when media flows.
 func (p *Peer) Connected() <-chan struct{} { return p.connected }
 
-// Gathered is closed when the peer has told all its candidates.
+// Gathered returns a channel that is closed when the peer has sent all its candidates.
 func (p *Peer) Gathered() <-chan struct{} { return p.gathered }
 
-// Unheard is closed when the websocket has ended. The original goes on with its media.
+// Unheard returns a channel that is closed when the websocket has ended. The original continues with its media.
 func (p *Peer) Unheard() <-chan struct{} { return p.unheard }
 
-// Dead is closed when the peer has met a fault that the original dies of, and when it was killed or put away.
+// Dead returns a channel that is closed when the peer has found a fault that ends the original, and when it was killed
+// or closed.
 func (p *Peer) Dead() <-chan struct{} { return p.dead }
 
-// Counts are what the peer has seen of the protocol.
+// Counts returns the numbers of the protocol's messages and packets so far.
 func (p *Peer) Counts() Counts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +133,8 @@ func (p *Peer) count(change func(*Counts)) {
 	change(&p.counts)
 }
 
-// Kill ends the peer as the end of its process does: TCP is closed by the kernel, UDP is silent. VR2Gather ends it so.
+// Kill ends the peer like the end of its process: the kernel closes TCP, UDP is silent. VR2Gather ends the original in
+// this way.
 func (p *Peer) Kill() {
 	p.dying.Do(func() {
 		close(p.dead)
@@ -153,7 +158,7 @@ func (p *Peer) Leave() {
 	})
 }
 
-// Close ends the peer, if need be by Leave, and waits for its goroutines. More calls do nothing.
+// Close ends the peer, if necessary by Leave, and waits for its goroutines. Further calls have no effect.
 func (p *Peer) Close() {
 	p.Leave()
 	_ = p.connection.GracefulClose()

@@ -11,7 +11,7 @@ import (
 	"github.com/pion/webrtc/v4"
 )
 
-// How frames are cut: a header of words of four bytes, little-endian, and so many bytes of the frame.
+// Format of fragments: a header of little-endian words of four bytes, followed by a part of the frame.
 const (
 	videoHeader = 28
 	audioHeader = 20
@@ -19,13 +19,14 @@ const (
 	audioData   = 1152
 )
 
-// audioStream is the stream of every audio track, either way.
+// audioStream is the stream of every audio track, in both directions.
 const audioStream = "99"
 
-// ErrNotConnected says that media does not flow yet, or no more.
+// ErrNotConnected is returned while media does not flow.
 var ErrNotConnected = errors.New("old peer is not connected")
 
-// track is one track that the peer publishes. It numbers its own frames: those of two qualities of a tile drift apart when one of them skips a frame.
+// track is one published track. Each track counts its own frames: the counts of two qualities of a tile diverge when
+// one of them skips a frame.
 type track struct {
 	local *webrtc.TrackLocalStaticRTP
 
@@ -43,7 +44,7 @@ func newTrack(codec webrtc.RTPCodecCapability, id, stream string) (*track, error
 	return &track{local: local, sequence: uint16(rand.Uint32()), timestamp: rand.Uint32()}, nil
 }
 
-// addTracks makes the peer's tracks in the original's order.
+// addTracks creates the peer's tracks in the original's order.
 func (p *Peer) addTracks() error {
 	add := func(codec webrtc.RTPCodecCapability, id, stream string) (*track, error) {
 		t, err := newTrack(codec, id, stream)
@@ -79,7 +80,10 @@ func (p *Peer) WriteTile(tile, quality int, frame []byte) error {
 		return fmt.Errorf("%w: tile %d at quality %d", ErrConfig, tile, quality)
 	}
 	t := p.video[tile*p.config.Qualities+quality]
-	return p.write(t, func(number uint32) [][]byte { return videoPayloads(p.config.Client, number, tile, quality, frame) })
+	return p.write(t, func(number uint32) [][]byte {
+		return videoPayloads(p.config.Client, number, tile,
+			quality, frame)
+	})
 }
 
 // WriteAudio publishes one frame of sound.
@@ -87,12 +91,12 @@ func (p *Peer) WriteAudio(frame []byte) error {
 	return p.write(p.audio, func(number uint32) [][]byte { return audioPayloads(p.config.Client, number, frame) })
 }
 
-// WriteTilePayload puts any payload on the track of a tile at a quality, as one frame's only packet.
+// WriteTilePayload sends any payload on the track of a tile at a quality, as the only packet of a frame.
 func (p *Peer) WriteTilePayload(tile, quality int, payload []byte) error {
 	return p.write(p.video[tile*p.config.Qualities+quality], func(uint32) [][]byte { return [][]byte{payload} })
 }
 
-// write sends the payloads of the track's next frame at once. The original starts to number when media flows.
+// write sends the payloads of the track's next frame at once. The original starts counting when media flows.
 func (p *Peer) write(t *track, payloads func(number uint32) [][]byte) error {
 	select {
 	case <-p.connected:
@@ -105,7 +109,8 @@ func (p *Peer) write(t *track, payloads func(number uint32) [][]byte) error {
 	defer t.mu.Unlock()
 	packets := payloads(t.number)
 	for i, payload := range packets {
-		header := rtp.Header{Version: 2, Marker: i == len(packets)-1, SequenceNumber: t.sequence, Timestamp: t.timestamp}
+		header := rtp.Header{Version: 2, Marker: i == len(packets)-1, SequenceNumber: t.sequence,
+			Timestamp: t.timestamp}
 		t.sequence++
 		if err := t.local.WriteRTP(&rtp.Packet{Header: header, Payload: payload}); err != nil {
 			return fmt.Errorf("%w: %w", ErrNotConnected, err)
@@ -116,21 +121,22 @@ func (p *Peer) write(t *track, payloads func(number uint32) [][]byte) error {
 	return nil
 }
 
-// videoPayloads cuts a frame of a tile into payloads.
+// videoPayloads splits a frame of a tile into payloads.
 func videoPayloads(client int, number uint32, tile, quality int, frame []byte) [][]byte {
 	return cut(frame, videoData, func(offset, length int) []byte {
-		return words(uint32(client), number, uint32(len(frame)), uint32(offset), uint32(length), uint32(tile), uint32(quality))
+		return words(uint32(client), number, uint32(len(frame)), uint32(offset), uint32(length), uint32(tile),
+			uint32(quality))
 	})
 }
 
-// audioPayloads cuts a frame of sound into payloads.
+// audioPayloads splits a frame of sound into payloads.
 func audioPayloads(client int, number uint32, frame []byte) [][]byte {
 	return cut(frame, audioData, func(offset, length int) []byte {
 		return words(uint32(client), number, uint32(len(frame)), uint32(offset), uint32(length))
 	})
 }
 
-// cut puts headers before the parts of a frame, of which a frame without bytes has one.
+// cut prepends headers to the parts of a frame. A frame without bytes has one part.
 func cut(frame []byte, size int, header func(offset, length int) []byte) [][]byte {
 	var payloads [][]byte
 	for offset := 0; offset < len(frame) || offset == 0; offset += size {

@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// TestPayloadsAreTheKnownOnes holds what is sent against the same layout as others have written it down.
+// TestPayloadsAreTheKnownOnes compares sent payloads with independent descriptions of the same layout.
 func TestPayloadsAreTheKnownOnes(t *testing.T) {
 	for _, size := range []int{0, 1, 1144, 1145, 1152, 1153, 5000} {
 		frame := make([]byte, size)
@@ -37,7 +37,7 @@ func TestPayloadsAreTheKnownOnes(t *testing.T) {
 				}
 			}
 			if !bytes.Equal(whole, frame) {
-				t.Errorf("%s of %d bytes is not what was cut", kind, size)
+				t.Errorf("%s of %d bytes differs from the source", kind, size)
 			}
 		}
 	}

@@ -11,15 +11,15 @@ import (
 
 // How the original reads packets.
 const (
-	// bufferSize is that of the buffer that every packet of a track is read into. It is never cleared.
+	// bufferSize is that of the buffer into which every packet of a track is read. It is never cleared.
 	bufferSize = 1220
-	// rtpHeader is what is skipped of every packet, whatever its header says.
+	// rtpHeader is the number of bytes skipped in every packet, regardless of its header.
 	rtpHeader = 20
 	// maxPayload is the largest payload of a publisher.
 	maxPayload = videoHeader + videoData
 )
 
-// receive hands the packets of a track to the library until the track ends, by its own goroutine.
+// receive passes the packets of a track to the library until the track ends. It runs on a separate goroutine.
 func (p *Peer) receive(remote *webrtc.TrackRemote) {
 	w := &inspector{video: remote.Kind() == webrtc.RTPCodecTypeVideo}
 	if err := w.name(remote.ID(), remote.StreamID()); err != nil {
@@ -40,14 +40,14 @@ func (p *Peer) receive(remote *webrtc.TrackRemote) {
 		if err != nil {
 			p.note(fmt.Errorf("track %s: %w", remote.ID(), err))
 		}
-		// What follows does not know how long the packet was.
+		// The code below does not use the packet's length.
 		if err := p.library.packet(w.video, buffer[rtpHeader:]); err != nil {
 			p.note(err)
 		}
 	}
 }
 
-// inspector sees what the original does not look at: why it would read something else than what was sent.
+// inspector finds the reasons for which the original, which does not check them, would read other data than was sent.
 type inspector struct {
 	video        bool
 	client, tile uint32
@@ -56,7 +56,7 @@ type inspector struct {
 	gaps         int
 }
 
-// name takes the names of a track, video_CLIENT_TILE in stream TILE or audio_CLIENT in stream 99.
+// name checks the names of a track, video_CLIENT_TILE in stream TILE or audio_CLIENT in stream 99.
 func (w *inspector) name(id, stream string) error {
 	var want string
 	if w.video {
@@ -76,7 +76,7 @@ func (w *inspector) name(id, stream string) error {
 	return nil
 }
 
-// inspect looks at the packet of n bytes that a buffer begins with.
+// inspect checks the packet of n bytes at the start of a buffer.
 func (w *inspector) inspect(buffer []byte, n int) error {
 	var header rtp.Header
 	size, err := header.Unmarshal(buffer[:n])
@@ -91,7 +91,8 @@ func (w *inspector) inspect(buffer []byte, n int) error {
 	payload := n - rtpHeader
 	switch {
 	case size != rtpHeader:
-		return fmt.Errorf("%w: %d, with %d extensions and %d contributing sources", ErrHeader, size, len(header.Extensions), len(header.CSRC))
+		return fmt.Errorf("%w: %d, with %d extensions and %d contributing sources", ErrHeader, size,
+			len(header.Extensions), len(header.CSRC))
 	case header.Padding || payload == 0:
 		return fmt.Errorf("%w: %d bytes of payload and padding", ErrPadding, payload)
 	case payload < own || payload > maxPayload:
@@ -100,14 +101,14 @@ func (w *inspector) inspect(buffer []byte, n int) error {
 	f := readFragment(w.video, buffer[rtpHeader:])
 	switch {
 	case int(f.length) != payload-own:
-		return fmt.Errorf("%w: length says %d bytes, %d follow", ErrPacket, f.length, payload-own)
+		return fmt.Errorf("%w: length is %d bytes, %d follow", ErrPacket, f.length, payload-own)
 	case f.client != w.client || w.video && f.tile != w.tile:
-		return fmt.Errorf("%w: packet is of client %d, tile %d", ErrTrackName, f.client, f.tile)
+		return fmt.Errorf("%w: packet from client %d, tile %d", ErrTrackName, f.client, f.tile)
 	}
 	return nil
 }
 
-// follow counts the numbers that are missing before one. Late packets take nothing back.
+// follow counts the sequence numbers missing before the given one. Late packets do not reduce the count.
 func (w *inspector) follow(sequence uint16) {
 	if step := sequence - w.sequence; w.began && step > 0 && step < 1<<15 {
 		w.gaps += int(step) - 1

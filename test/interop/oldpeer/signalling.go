@@ -11,7 +11,8 @@ import (
 // messageType is the second part of a message.
 type messageType int
 
-// The types of message. The original makes an offer of its own on a hello, which no server sends; then a server would have to answer.
+// The message types. The original sends an offer when it receives a hello, which no server sends; the server would have
+// to answer it.
 const (
 	typeOffer     messageType = 2
 	typeAnswer    messageType = 3
@@ -19,13 +20,13 @@ const (
 	typeQualities messageType = 7
 )
 
-// The first part of a message is a client's number by its name, and these in truth.
+// The first part of a message is named client number, and contains these values.
 const (
 	signaller = 1
 	chooser   = 0
 )
 
-// read is the goroutine that reads the websocket. The original stops to listen when that fails, and goes on.
+// read is the goroutine that reads the websocket. The original stops reading when this fails, and continues otherwise.
 func (p *Peer) read(messages chan<- string) {
 	defer p.running.Done()
 	defer close(p.unheard)
@@ -44,8 +45,8 @@ func (p *Peer) read(messages chan<- string) {
 	}
 }
 
-// watchOffers notes an offer that was sent without waiting for the answer to the one before. The original would answer both, and which of the
-// two the second answer is for nobody knows.
+// watchOffers records an offer that was sent before the answer to the previous one. The original would answer both, and
+// it is undefined to which of them the second answer belongs.
 func (p *Peer) watchOffers(text string) {
 	if kind, _, ok := split(text); !ok || kind != typeOffer {
 		return
@@ -60,7 +61,7 @@ func (p *Peer) watchOffers(text string) {
 	}
 }
 
-// act is the goroutine that does what messages say, one after the other.
+// act is the goroutine that processes messages, one after the other.
 func (p *Peer) act(messages <-chan string) {
 	defer p.running.Done()
 	for {
@@ -75,11 +76,11 @@ func (p *Peer) act(messages <-chan string) {
 	}
 }
 
-// handle does what a message says. An error is one that the original dies of.
+// handle processes a message. An error is one that ends the original.
 func (p *Peer) handle(text string) error {
 	kind, payload, ok := split(text)
 	if !ok {
-		return fmt.Errorf("%w: %.60q has no three parts", ErrMessage, text)
+		return fmt.Errorf("%w: %.60q has fewer than three parts", ErrMessage, text)
 	}
 	switch kind {
 	case typeOffer:
@@ -87,11 +88,11 @@ func (p *Peer) handle(text string) error {
 	case typeCandidate:
 		return p.addCandidate(payload)
 	default:
-		return fmt.Errorf("%w: type %d is not for peers", ErrMessage, kind)
+		return fmt.Errorf("%w: type %d is not sent to peers", ErrMessage, kind)
 	}
 }
 
-// split takes a message apart as the original does: at every "@", and what stands behind the third is lost.
+// split splits a message as the original does: at every "@", dropping everything after the third.
 func split(text string) (kind messageType, payload string, ok bool) {
 	parts := strings.Split(text, "@")
 	if len(parts) < 3 {
@@ -104,7 +105,7 @@ func split(text string) (kind messageType, payload string, ok bool) {
 	return messageType(number), parts[2], true
 }
 
-// say sends a message. The original dies where it cannot.
+// say sends a message. The original ends if this fails.
 func (p *Peer) say(first int, kind messageType, payload string) {
 	if err := p.Say(fmt.Sprintf("%d@%d@%s", first, kind, payload)); err != nil {
 		p.fail(fmt.Errorf("%w: type %d: %w", ErrWrite, kind, err))

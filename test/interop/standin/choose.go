@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// choose takes a quality message: decisions separated by ";", each a client and the quality of each of its tiles. Client 0 is everybody with so many tiles.
+// choose processes a quality message: decisions separated by ";", each with a client and the quality of each of its
+// tiles. Client 0 means every client with so many tiles.
 func (m *member) choose(payload string) {
 	if !m.sfu.config.Faults.StrictNumbers {
 		payload = strings.Trim(payload, "\x00 ")
@@ -26,7 +27,7 @@ func (m *member) choose(payload string) {
 	}
 }
 
-// chooseTile sets what is wanted of a tile. A quality that does not exist leaves it as it was.
+// chooseTile sets the wanted quality of a tile. A quality that does not exist is ignored.
 func (m *member) chooseTile(client, tiles, tile, quality int) {
 	for from, o := range m.outlets {
 		other := m.sfu.members[from.client]

@@ -17,7 +17,7 @@ var (
 	audioCodec = webrtc.RTPCodecCapability{MimeType: "audio/pcm", ClockRate: 90000}
 )
 
-// newConnection makes a member's connection.
+// newConnection creates a member's connection.
 func newConnection(c Config) (*webrtc.PeerConnection, error) {
 	engine, registry := &webrtc.MediaEngine{}, &interceptor.Registry{}
 	for kind, codec := range map[webrtc.RTPCodecType]webrtc.RTPCodecParameters{
@@ -31,7 +31,8 @@ func newConnection(c Config) (*webrtc.PeerConnection, error) {
 			continue
 		}
 		engine.RegisterFeedback(webrtc.RTCPFeedback{Type: webrtc.TypeRTCPFBTransportCC}, kind)
-		if err := engine.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: sdp.TransportCCURI}, kind); err != nil {
+		if err := engine.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: sdp.TransportCCURI},
+			kind); err != nil {
 			return nil, err
 		}
 	}
@@ -52,6 +53,7 @@ func newConnection(c Config) (*webrtc.PeerConnection, error) {
 	settings.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
 	settings.SetIncludeLoopbackCandidate(strings.HasPrefix(c.Addresses, "127."))
 	settings.SetIPFilter(func(ip net.IP) bool { return strings.HasPrefix(ip.String(), c.Addresses) })
-	api := webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(registry), webrtc.WithSettingEngine(settings))
+	api := webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(registry),
+		webrtc.WithSettingEngine(settings))
 	return api.NewPeerConnection(webrtc.Configuration{})
 }

@@ -21,15 +21,15 @@ const off = -1
 type outlet struct {
 	local  *webrtc.TrackLocalStaticRTP
 	sender *webrtc.RTPSender
-	// wanted is what the member has chosen, current what is sent.
+	// wanted is the member's choice, current the quality being sent.
 	wanted, current int
 	sequence        uint16
-	// number is that of the last frame begun, missing how many bytes of it are to come.
+	// number is that of the last frame begun, missing the number of its bytes that have not arrived.
 	number  uint32
 	missing int
 }
 
-// addOutlet makes the line that carries a source to the member.
+// addOutlet creates the line that carries a source to the member.
 func (m *member) addOutlet(from source, direction webrtc.RTPTransceiverDirection) (*outlet, error) {
 	codec, id, stream := videoCodec, fmt.Sprintf("video_%d_%d", from.client, from.tile), fmt.Sprint(from.tile)
 	if from.tile == sound {
@@ -53,7 +53,7 @@ func (m *member) addOutlet(from source, direction webrtc.RTPTransceiverDirection
 	return o, err
 }
 
-// receive forwards a track of the member's until it ends. A track whose name cannot be read ends the member.
+// receive forwards a track of the member until it ends. A track with an invalid name ends the member.
 func (m *member) receive(remote *webrtc.TrackRemote) {
 	from, quality := source{m.client, sound}, 0
 	if remote.Kind() == webrtc.RTPCodecTypeVideo {
@@ -72,9 +72,9 @@ func (m *member) receive(remote *webrtc.TrackRemote) {
 	}
 }
 
-// forward sends a packet to everybody who is sent its track.
+// forward sends a packet to every member that is sent its track.
 func (s *SFU) forward(from source, quality int, packet *rtp.Packet) {
-	// Client, frame, length, offset and the packet's own length; a payload without them is nobody's.
+	// Client, frame, length, offset and the packet's length; a payload without them is dropped.
 	if len(packet.Payload) < 20 {
 		return
 	}
@@ -87,7 +87,8 @@ func (s *SFU) forward(from source, quality int, packet *rtp.Packet) {
 	}
 }
 
-// forward sends a packet if it is its track's turn, which it becomes where a frame begins and none is under way.
+// forward sends a packet if its track is selected. A track becomes selected at the start of a frame, when no other
+// frame is being sent.
 func (o *outlet) forward(faults Faults, quality int, packet *rtp.Packet) {
 	offset := binary.LittleEndian.Uint32(packet.Payload[12:])
 	begins := offset == 0 && (o.missing == 0 || quality == o.current)
@@ -102,7 +103,7 @@ func (o *outlet) forward(faults Faults, quality int, packet *rtp.Packet) {
 	}
 	if begins {
 		if o.missing > 0 {
-			// What the publisher's network has lost has a number here, too.
+			// Packets that the publisher's network lost have a number here, too.
 			o.sequence++
 		}
 		o.number++
@@ -113,12 +114,15 @@ func (o *outlet) forward(faults Faults, quality int, packet *rtp.Packet) {
 	if !faults.KeepNumbers {
 		binary.LittleEndian.PutUint32(payload[4:], o.number)
 	}
-	o.write(&rtp.Packet{Header: rtp.Header{Version: 2, Marker: packet.Marker, Timestamp: packet.Timestamp}, Payload: payload})
+	o.write(&rtp.Packet{Header: rtp.Header{Version: 2, Marker: packet.Marker, Timestamp: packet.Timestamp},
+		Payload: payload})
 	if faults.Duplicates {
-		o.write(&rtp.Packet{Header: rtp.Header{Version: 2, Marker: packet.Marker, Timestamp: packet.Timestamp}, Payload: payload})
+		o.write(&rtp.Packet{Header: rtp.Header{Version: 2, Marker: packet.Marker, Timestamp: packet.Timestamp},
+			Payload: payload})
 	}
 	if faults.Padding && packet.Marker {
-		o.write(&rtp.Packet{Header: rtp.Header{Version: 2, Padding: true, PaddingSize: 200, Timestamp: packet.Timestamp}})
+		o.write(&rtp.Packet{Header: rtp.Header{Version: 2, Padding: true, PaddingSize: 200,
+			Timestamp: packet.Timestamp}})
 	}
 }
 

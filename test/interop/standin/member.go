@@ -10,7 +10,7 @@ import (
 	"github.com/pion/webrtc/v4"
 )
 
-// member is one participant. But for writing, everything in it is under the stand-in's lock.
+// member is one participant. Except for writing, its state is protected by the stand-in's lock.
 type member struct {
 	sfu                      *SFU
 	client, tiles, qualities int
@@ -19,14 +19,15 @@ type member struct {
 	writing                  sync.Mutex
 
 	outlets map[source]*outlet
-	// unanswered is how many offers have no answer, offered says that one of them is to be applied, outdated that another offer is to follow.
+	// unanswered is the number of offers without an answer, offered is set while one of them is to be applied, outdated
+	// if another offer is to follow.
 	unanswered        int
 	offered, outdated bool
-	// early are the member's candidates that came before its answer.
+	// early are the member's candidates that arrived before its answer.
 	early []string
 }
 
-// connect makes the connection, with the lines that take the member's tracks: sound, then tile × quality.
+// connect creates the connection, with the lines that receive the member's tracks: sound, then tile × quality.
 func (m *member) connect() error {
 	connection, err := newConnection(m.sfu.config)
 	if err != nil {
@@ -56,7 +57,8 @@ func (m *member) connect() error {
 	return nil
 }
 
-// takeFrom makes the lines that carry another member to this one. The first of them are those that receive from this one already, as in the original.
+// takeFrom creates the lines that carry another member's media to this one. The first of them are those that already
+// receive from this one, as in the original.
 func (m *member) takeFrom(other *member) error {
 	for tile := sound; tile < other.tiles; tile++ {
 		if _, err := m.addOutlet(source{other.client, tile}, webrtc.RTPTransceiverDirectionSendrecv); err != nil {
@@ -66,7 +68,7 @@ func (m *member) takeFrom(other *member) error {
 	return nil
 }
 
-// dropFrom ends what a member is sent of another one.
+// dropFrom stops sending another member's media to this one.
 func (m *member) dropFrom(client int) {
 	for from, o := range m.outlets {
 		if from.client == client {
@@ -76,7 +78,7 @@ func (m *member) dropFrom(client int) {
 	}
 }
 
-// negotiate makes an offer, or has one follow the answer that is awaited.
+// negotiate sends an offer, or schedules one after the awaited answer.
 func (m *member) negotiate() {
 	if m.unanswered > 0 {
 		m.outdated = true
@@ -96,7 +98,7 @@ func (m *member) negotiate() {
 		return
 	}
 	if faults.CandidatesFirst {
-		// Those who find candidates do not wait for the lock that is held here.
+		// The goroutines that find candidates do not need the lock that is held here.
 		<-gathered
 		m.sayOffer(offer)
 	}
@@ -105,7 +107,7 @@ func (m *member) negotiate() {
 	}
 }
 
-// sayOffer sends an offer without candidates, and what is only sent after one.
+// sayOffer sends an offer without candidates, followed by the candidates that could only be sent after it.
 func (m *member) sayOffer(offer webrtc.SessionDescription) {
 	faults := m.sfu.config.Faults
 	if faults.BadOffer {
@@ -125,7 +127,7 @@ func (m *member) sayOffer(offer webrtc.SessionDescription) {
 	}
 }
 
-// The types of message.
+// The message types.
 const (
 	typeOffer     = "2"
 	typeAnswer    = "3"
@@ -141,7 +143,7 @@ func (m *member) write(text string) {
 	_ = m.conn.WriteMessage(websocket.TextMessage, []byte(text))
 }
 
-// read handles messages until the websocket ends, or one cannot be understood.
+// read handles messages until the websocket ends or a message is invalid.
 func (m *member) read() {
 	for {
 		_, data, err := m.conn.ReadMessage()
@@ -178,7 +180,7 @@ func (m *member) handle(kind, payload string) error {
 	}
 }
 
-// accept takes an answer. The second one to two offers at once is passed over.
+// accept applies an answer. The second answer to two simultaneous offers is ignored.
 func (m *member) accept(payload string) error {
 	var answer webrtc.SessionDescription
 	if err := json.Unmarshal([]byte(payload), &answer); err != nil {

@@ -13,36 +13,37 @@ import (
 	"github.com/pion/transport/v5"
 )
 
-// Config says how a stand-in is made.
+// Config has the settings of a stand-in.
 type Config struct {
-	// Listener takes websockets.
+	// Listener accepts websockets.
 	Listener net.Listener
-	// Addresses is how the addresses begin that media is taken on.
+	// Addresses is the prefix of the addresses for media.
 	Addresses string
-	// Net replaces the system's network where it is not nil.
+	// Net replaces the system's network if it is not nil.
 	Net    transport.Net
 	Faults Faults
 }
 
-// Faults is what a stand-in does wrong.
+// Faults are the faults of a stand-in.
 type Faults struct {
 	// CandidatesFirst sends candidates before the offer, as the original often does.
 	CandidatesFirst bool
-	// SecondOffer sends two offers at once, as the original does when somebody comes.
+	// SecondOffer sends two offers at once, as the original does when a client joins.
 	SecondOffer bool
 	// SendLinesFirst begins the first offer with a line that only sends.
 	SendLinesFirst bool
-	// BadCandidate, BadOffer and ShortMessage send what cannot be read.
+	// BadCandidate, BadOffer and ShortMessage send invalid data.
 	BadCandidate, BadOffer, ShortMessage bool
-	// NoExtension leaves out the header extension for transport-wide numbers.
+	// NoExtension omits the header extension for transport-wide numbers.
 	NoExtension bool
-	// Padding sends a packet without payload after every frame, Duplicates every packet twice, under numbers of their own.
+	// Padding sends a packet without payload after every frame, Duplicates sends every packet twice, with different
+	// sequence numbers.
 	Padding, Duplicates bool
 	// MidFrame switches at any packet, as the original does.
 	MidFrame bool
-	// KeepNumbers forwards frame numbers as they came, as the original does.
+	// KeepNumbers forwards frame numbers unchanged, as the original does.
 	KeepNumbers bool
-	// StrictNumbers reads quality messages as the original does: a field with anything but a number in it is passed over.
+	// StrictNumbers reads quality messages as the original does: a field with other characters than digits is ignored.
 	StrictNumbers bool
 }
 
@@ -57,7 +58,7 @@ type SFU struct {
 	closed  bool
 }
 
-// Start starts a stand-in, which takes the listener.
+// Start starts a stand-in, which owns the listener.
 func Start(c Config) *SFU {
 	s := &SFU{config: c, members: make(map[int]*member)}
 	mux := http.NewServeMux()
@@ -68,7 +69,7 @@ func Start(c Config) *SFU {
 	return s
 }
 
-// Address is where peers connect, as host:port.
+// Address returns the address to which peers connect, as host:port.
 func (s *SFU) Address() string { return s.config.Listener.Addr().String() }
 
 // Close ends everything and waits for it.
@@ -108,7 +109,8 @@ func (s *SFU) join(w http.ResponseWriter, r *http.Request) {
 	}
 	s.serving.Add(1)
 	defer s.serving.Done()
-	m := &member{sfu: s, client: client, tiles: tiles, qualities: qualities, conn: conn, outlets: make(map[source]*outlet)}
+	m := &member{sfu: s, client: client, tiles: tiles, qualities: qualities, conn: conn,
+		outlets: make(map[source]*outlet)}
 	if err := s.enter(m); err != nil {
 		_ = conn.Close()
 		if m.connection != nil {
@@ -120,12 +122,12 @@ func (s *SFU) join(w http.ResponseWriter, r *http.Request) {
 	s.leave(m)
 }
 
-// enter connects a member with the others, both ways, and offers to all.
+// enter connects a member with the others in both directions, and sends offers to all.
 func (s *SFU) enter(m *member) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.members[m.client] != nil {
-		return fmt.Errorf("client %d is there already", m.client)
+		return fmt.Errorf("client %d exists already", m.client)
 	}
 	if err := m.connect(); err != nil {
 		return err
@@ -134,7 +136,7 @@ func (s *SFU) enter(m *member) error {
 		if err := m.takeFrom(other); err != nil {
 			return err
 		}
-		// One whose connection is closed is about to leave: that is the end of the original, and of nobody here.
+		// A member whose connection is closed is about to leave: this ends the original, but not the stand-in.
 		_ = other.takeFrom(m)
 	}
 	s.members[m.client] = m
@@ -144,7 +146,7 @@ func (s *SFU) enter(m *member) error {
 	return nil
 }
 
-// leave ends a member, and what the others have of it.
+// leave removes a member, and its media from the others.
 func (s *SFU) leave(m *member) {
 	_ = m.conn.Close()
 	s.mu.Lock()
