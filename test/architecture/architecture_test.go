@@ -44,8 +44,8 @@ func TestRules(t *testing.T) {
 		from, to string
 		want     string // part of the complaint; "" if allowed
 	}{
-		{"down one floor", "internal/sfu", "internal/forward", ""},
-		{"down many floors", "internal/signalling", "pkg/volumetric", ""},
+		{"down one layer", "internal/sfu", "internal/forward", ""},
+		{"down many layers", "internal/signalling", "pkg/volumetric", ""},
 		{"command to anything", "cmd/volpeer", "pkg/codec/draco", ""},
 		{"within one entry", "pkg/codec/draco", "pkg/codec", ""},
 		{"client to what it shares", "pkg/client", "internal/congestion", ""},
@@ -68,9 +68,9 @@ func TestRules(t *testing.T) {
 		{"server to the client", "internal/sfu", "pkg/client", "no server package"},
 		{"server to clouds", "internal/transport", "pkg/pointcloud", "no server package"},
 		{"to tests", "internal/server", "test/testbed", "only tests and the lab may"},
-		{"from nowhere", "internal/attic", "pkg/volumetric", "internal/attic stands on no floor"},
-		{"to nowhere", "internal/sfu", "internal/attic", "internal/attic, which stands on no floor"},
-		{"a longer name is another package", "internal/sfux", "pkg/volumetric", "stands on no floor"},
+		{"from nowhere", "internal/attic", "pkg/volumetric", "internal/attic belongs to no layer"},
+		{"to nowhere", "internal/sfu", "internal/attic", "internal/attic, which belongs to no layer"},
+		{"a longer name is another package", "internal/sfux", "pkg/volumetric", "belongs to no layer"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestViolationsAreFound(t *testing.T) {
 	}
 	want := []string{
 		"cmd/volsfu depends on cgo: cmd/volsfu -> pkg/codec -> pkg/codec/draco",
-		"internal/attic stands on no floor: place it in the table of house_test.go",
+		"internal/attic belongs to no layer: place it in the table of layers_test.go",
 		"internal/forward imports go.uber.org/zap; it imports none of github.com/gorilla, go.uber.org/zap, " +
 			"github.com/prometheus",
 		"internal/forward imports internal/sfu, which stands above it",

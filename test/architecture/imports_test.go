@@ -50,10 +50,10 @@ func readImports(root, module string) (*importGraph, error) {
 	return g, err
 }
 
-// labFolder is the folder of the lab's module, whose packages stand in the same house.
+// labFolder is the folder of the lab's module, whose packages stand in the same layers.
 const labFolder = "lab"
 
-// skipped reports whether a folder is none of the house. The Go command ignores folders by their names, and those that are
+// skipped reports whether a folder is none of the layers. The Go command ignores folders by their names, and those that are
 // modules of their own. The lab is one.
 func skipped(dir, base string) bool {
 	if base == labFolder {
@@ -123,8 +123,8 @@ func (g *importGraph) violations() []string {
 		}
 	}
 	for from, imports := range g.own {
-		if _, ok := placeOf(from); !ok && !within(from, roof) {
-			note(fmt.Sprintf("%s stands on no floor: place it in the table of house_test.go", from))
+		if _, ok := placeOf(from); !ok && !within(from, top) {
+			note(fmt.Sprintf("%s belongs to no layer: place it in the table of layers_test.go", from))
 			continue
 		}
 		for _, to := range imports {
@@ -136,7 +136,7 @@ func (g *importGraph) violations() []string {
 		if g.cgo[from] && !within(from, cgoPackages) {
 			note(fmt.Sprintf("%s uses cgo; only %s do", from, strings.Join(cgoPackages, ", ")))
 		}
-		if within(from, cgoImporters) || within(from, roof) {
+		if within(from, cgoImporters) || within(from, top) {
 			continue
 		}
 		if chain := g.reaches(from, func(pkg string) bool { return g.cgo[pkg] }); len(chain) > 1 {

@@ -51,7 +51,7 @@ func TestModulesAgree(t *testing.T) {
 	}
 }
 
-// TestProductDoesWithoutTheLab reads the imports of tests, too, which the floors of the house leave free: without go.work no
+// TestProductDoesWithoutTheLab reads the imports of tests, too, which the floors of the layers leave free: without go.work no
 // file outside the lab can import it.
 func TestProductDoesWithoutTheLab(t *testing.T) {
 	err := filepath.WalkDir(checkout, func(name string, entry fs.DirEntry, err error) error {

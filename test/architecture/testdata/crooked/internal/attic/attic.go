@@ -1,2 +1,2 @@
-// Package attic stands on no floor.
+// Package attic belongs to no layer.
 package attic

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// floor is a set of packages on one layer that do not import each other. Each name includes the packages below it,
+// layer is a set of packages on one layer that do not import each other. Each name includes the packages below it,
 // which may import each other.
-type floor struct {
+type layer struct {
 	server []string // forwards media
 	client []string // captures, encodes and decodes; no server imports it
 }
 
-// house lists the layers from top to bottom. A new package must be added here.
-var house = []floor{
+// layers lists the layers from top to bottom. A new package must be added here.
+var layers = []layer{
 	{server: []string{"lab"}},
 	{
 		server: []string{"cmd/volsfu", "cmd/volpeer", "cmd/volbridge"},
@@ -46,9 +46,9 @@ var house = []floor{
 	{server: []string{"pkg/volumetric", "clients/web"}},
 }
 
-// roof is above the house: it may import everything. Of all others only the lab imports it: the lab measures with the testbed
+// top is above the layers: it may import everything. Of all others only the lab imports it: the lab measures with the testbed
 // that tests use.
-var roof = []string{"test"}
+var top = []string{"test"}
 
 // bothSides are the packages with server code that may import the client's, besides the commands: the lab measures both.
 var bothSides = []string{"lab"}
@@ -81,7 +81,7 @@ var (
 // place is the position of a package in the layers.
 type place struct {
 	name   string // the entry of the table that covers the package
-	height int    // 0 for the lowest layer
+	rank   int    // 0 for the lowest layer
 	client bool
 }
 
@@ -92,14 +92,14 @@ func within(pkg string, names []string) bool {
 
 // placeOf returns the position of a package of the module, by its path within the module.
 func placeOf(pkg string) (place, bool) {
-	for i, f := range house {
+	for i, f := range layers {
 		for _, side := range []struct {
 			names  []string
 			client bool
 		}{{f.server, false}, {f.client, true}} {
 			for _, name := range side.names {
 				if within(pkg, []string{name}) {
-					return place{name: name, height: len(house) - 1 - i, client: side.client}, true
+					return place{name: name, rank: len(layers) - 1 - i, client: side.client}, true
 				}
 			}
 		}
@@ -109,10 +109,10 @@ func placeOf(pkg string) (place, bool) {
 
 // checkImport returns the error in one package of the module importing another, or "".
 func checkImport(from, to string) string {
-	if within(from, roof) {
+	if within(from, top) {
 		return ""
 	}
-	if within(to, roof) {
+	if within(to, top) {
 		if within(from, bothSides) {
 			return ""
 		}
@@ -120,17 +120,17 @@ func checkImport(from, to string) string {
 	}
 	importer, ok := placeOf(from)
 	if !ok {
-		return fmt.Sprintf("%s stands on no floor: place it in the table of house_test.go", from)
+		return fmt.Sprintf("%s belongs to no layer: place it in the table of layers_test.go", from)
 	}
 	imported, ok := placeOf(to)
 	switch {
 	case !ok:
-		return fmt.Sprintf("%s imports %s, which stands on no floor: place it in the table of house_test.go", from, to)
+		return fmt.Sprintf("%s imports %s, which belongs to no layer: place it in the table of layers_test.go", from, to)
 	case importer.name == imported.name:
 		return ""
-	case imported.height > importer.height:
+	case imported.rank > importer.rank:
 		return fmt.Sprintf("%s imports %s, which stands above it", from, to)
-	case imported.height == importer.height:
+	case imported.rank == importer.rank:
 		return fmt.Sprintf("%s imports %s, which stands beside it", from, to)
 	case within(from, []string{"pkg"}) && within(to, []string{"internal"}) &&
 		!within(to, sharedWithClient[importer.name]):
