@@ -27,7 +27,7 @@ func metric(t *testing.T, c *testbed.Conference, series string) float64 {
 
 func strict(c *config.Config) { c.Rooms.Suppression.Policy = demand.Strict }
 
-// TestNobodyTakesNobodySends has one receiver take one of 15 tiles.
+// TestNobodyTakesNobodySends has one receiver that takes one of 15 tiles.
 func TestNobodyTakesNobodySends(t *testing.T) {
 	c := startConference(t, strict, unhurried)
 	load := body(15, 3)
@@ -45,13 +45,14 @@ func TestNobodyTakesNobodySends(t *testing.T) {
 	arrived := func() (bytes float64, count int) {
 		return metric(t, c, `volsfu_bytes_total{direction="in",kind="media"}`), frames(bob, first)
 	}
-	// What was under way has come when ten more frames have.
+	// Packets under way have arrived after ten more frames.
 	before := frames(bob, first)
 	wait.Until(t, "the first tile goes on", func() bool { return frames(bob, first) > before+10 })
 	bytes, count := arrived()
 	wait.Until(t, "a second has passed", func() bool { return frames(bob, first) > count+30 })
 	after, counted := arrived()
-	// All tracks together send 15 times 3,500 bytes for each frame, of which 2,000 are wanted, and two packets' descriptors.
+	// All tracks together send 15 times 3,500 bytes for each frame, of which 2,000 are wanted, plus two packets'
+	// descriptors.
 	if per, all := (after-bytes)/float64(counted-count), 15*3500.0; per > all/4 {
 		t.Errorf("the publisher sends %.0f bytes per frame, expected a quarter of %.0f at most", per, all)
 	}
@@ -60,11 +61,13 @@ func TestNobodyTakesNobodySends(t *testing.T) {
 	}
 	choose(t, bob, signal.Choice{PublicationRef: first.PublicationRef, Quality: signal.Auto()})
 	before = frames(bob, last)
-	wait.Until(t, "the last tile comes again", func() bool { return frames(bob, last) > before && bob.Tile(last).Quality == 2 })
+	wait.Until(t, "the last tile comes again",
+		func() bool { return frames(bob, last) > before && bob.Tile(last).Quality == 2 })
 }
 
-// TestSwitchingToWhatIsSuppressed: the former quality goes on until the new one has come, and no frame is missing between them, also where the new one has only
-// just been suppressed, so that its last frames are still there.
+// TestSwitchingToWhatIsSuppressed checks that the former quality continues until the new one arrives, and that no frame
+// is missing in between, including the case that the new quality has just been paused, so that its last frames are
+// still present.
 func TestSwitchingToWhatIsSuppressed(t *testing.T) {
 	c := startConference(t, strict, unhurried)
 	load := body(1, 3)
@@ -72,7 +75,8 @@ func TestSwitchingToWhatIsSuppressed(t *testing.T) {
 	join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}}))
 	bob := join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "bob", Receive: true}))
 	ref := tile("alice", "body", 0)
-	wait.Until(t, "the highest quality comes", func() bool { return frames(bob, ref) > 10 && bob.Tile(ref).Quality == 2 })
+	wait.Until(t, "the highest quality comes",
+		func() bool { return frames(bob, ref) > 10 && bob.Tile(ref).Quality == 2 })
 	random := rand.New(rand.NewPCG(1, 2))
 	quality := 2
 	for range 24 {
@@ -80,7 +84,8 @@ func TestSwitchingToWhatIsSuppressed(t *testing.T) {
 		since, some := frames(bob, ref), random.IntN(4)
 		wait.Until(t, "some frames come", func() bool { return frames(bob, ref) >= since+some })
 		quality = (quality + 1 + random.IntN(2)) % 3
-		choose(t, bob, signal.Choice{PublicationRef: ref.PublicationRef, Quality: signal.Only(volumetric.Quality(quality))})
+		choose(t, bob, signal.Choice{PublicationRef: ref.PublicationRef,
+			Quality: signal.Only(volumetric.Quality(quality))})
 		wait.Until(t, "the quality comes", func() bool { return bob.Tile(ref).Quality == volumetric.Quality(quality) })
 	}
 	for _, s := range bob.Session.Stats() {
@@ -93,7 +98,7 @@ func TestSwitchingToWhatIsSuppressed(t *testing.T) {
 	}
 }
 
-// TestReceiversAreToldOfTheirLink and may limit what they are sent.
+// TestReceiversAreToldOfTheirLink checks that receivers get the estimate of their link, and may limit the bit rate.
 func TestReceiversAreToldOfTheirLink(t *testing.T) {
 	c := startConference(t)
 	load := body(4, 3)
@@ -119,8 +124,9 @@ func TestReceiversAreToldOfTheirLink(t *testing.T) {
 	if err := bob.Session.SetLimits(ctx, 8e6, 0); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "no more than 8 Mbit/s are allocated", func() bool { b := bob.Bandwidth(); return b.Allocated > 2e6 && b.Allocated < 8e6 })
-	// One tile may keep its quality where the link carries it, and one be left out for that.
+	wait.Until(t, "no more than 8 Mbit/s are allocated",
+		func() bool { b := bob.Bandwidth(); return b.Allocated > 2e6 && b.Allocated < 8e6 })
+	// One tile may keep its quality if the link can carry it, with another one paused instead.
 	wait.Until(t, "lower qualities come", func() bool { return lowered() >= 2 })
 	if err := bob.Session.SetLimits(ctx, 0, 0); err != nil {
 		t.Fatal(err)

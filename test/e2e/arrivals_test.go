@@ -8,7 +8,8 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestBothDirectionsReportArrivals looks at the server's metrics for reports to a publisher and from a receiver, and for what these say.
+// TestBothDirectionsReportArrivals checks the server's metrics of reports to a publisher and from a receiver, and the
+// content of these.
 func TestBothDirectionsReportArrivals(t *testing.T) {
 	c := startConference(t)
 	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(1, 1)}})
@@ -24,11 +25,12 @@ func TestBothDirectionsReportArrivals(t *testing.T) {
 		return value
 	}
 	const received = `volsfu_transport_feedback_packets_total{outcome="received"}`
-	for _, series := range []string{`volsfu_transport_feedback_total{direction="in"}`, `volsfu_transport_feedback_total{direction="out"}`} {
+	for _, series := range []string{`volsfu_transport_feedback_total{direction="in"}`,
+		`volsfu_transport_feedback_total{direction="out"}`} {
 		wait.Until(t, series+" grows", func() bool { return metric(series) > 5 })
 	}
 	wait.Until(t, "bob reports what he has got", func() bool { return metric(received) > 100 })
-	// Every packet is reported as received once. What was sent is read later, so it is more.
+	// Every packet is reported as received once. The number of sent packets is read later, so it is larger.
 	reported := metric(received)
 	sent := 0.
 	for _, kind := range []string{"media", "parity", "retransmission", "probe"} {

@@ -10,8 +10,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// TestTheServerClosesWithoutAReset violates the protocol and goes on sending. The server must read that, too, before it closes: a reset would cost
-// clients of some systems, and all on networks that lose packets, the reason that they were just told.
+// TestTheServerClosesWithoutAReset violates the protocol and continues to send. The server must also read this data
+// before it closes: after a reset, clients on some systems, and all on networks that lose packets, would not receive
+// the error message.
 func TestTheServerClosesWithoutAReset(t *testing.T) {
 	c := startConference(t)
 	for range 10 {

@@ -1,4 +1,4 @@
-// Package e2e tests what crosses packages: whole conferences of real clients over loopback.
+// Package e2e tests the packages together: whole conferences of real clients over loopback.
 package e2e
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// patience is how long a test waits for what should come in a fraction of a second; loaded machines take their time.
+// patience limits the wait for an event that usually takes a fraction of a second; busy machines take longer.
 const patience = 30 * time.Second
 
 // startConference starts a server and ends it, and everything in it, with the test.
@@ -37,7 +37,7 @@ func startConference(t *testing.T, adjust ...func(*config.Config)) *testbed.Conf
 	return c
 }
 
-// unhurried is patient, and takes no machine that stalls for a link that is full.
+// unhurried is patient, and does not treat a stalled machine as a full link.
 func unhurried(c *config.Config) {
 	patient(c)
 	c.Forward.Congestion.Min, c.Forward.Congestion.Start, c.Forward.QueueBudget = testbed.Everything, testbed.Everything, repairTime
@@ -65,7 +65,8 @@ func join(t *testing.T, c *testbed.Conference, part testbed.Part) *testbed.Peer 
 func frames(p *testbed.Peer, ref volumetric.TileRef) int { return p.Tile(ref).Frames }
 
 func tile(participant, publication string, index int) volumetric.TileRef {
-	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: publication}, Tile: index}
+	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant,
+		Publication: publication}, Tile: index}
 }
 
 func body(tiles, qualities int) testbed.Load {
@@ -94,7 +95,8 @@ func TestEverybodyGetsEveryTileOfEverybody(t *testing.T) {
 				continue
 			}
 			for i := range 4 {
-				wait.Until(t, receiver+" has frames of "+publisher, func() bool { return frames(peers[receiver], tile(publisher, "body", i)) > 10 })
+				wait.Until(t, receiver+" has frames of "+publisher,
+					func() bool { return frames(peers[receiver], tile(publisher, "body", i)) > 10 })
 			}
 		}
 		if err := peers[receiver].Failure(); err != nil {
@@ -111,7 +113,10 @@ func TestQualityFollowsChoices(t *testing.T) {
 	arrives := func(ref volumetric.TileRef, q volumetric.Quality) {
 		t.Helper()
 		before := frames(bob, ref)
-		wait.Until(t, "the quality arrives", func() bool { return frames(bob, ref) > before && bob.Tile(ref).Quality == q })
+		wait.Until(t, "the quality arrives", func() bool {
+			return frames(bob, ref) > before &&
+				bob.Tile(ref).Quality == q
+		})
 	}
 	arrives(first, 2)
 	arrives(second, 2)
@@ -166,7 +171,8 @@ func TestDescriptionsForwardAnySubset(t *testing.T) {
 		}
 		return n == 6
 	})
-	choose(t, bob, signal.Choice{PublicationRef: tile("alice", "body", 0).PublicationRef, Quality: signal.Selection{Qualities: []volumetric.Quality{0, 2}}})
+	choose(t, bob, signal.Choice{PublicationRef: tile("alice", "body", 0).PublicationRef,
+		Quality: signal.Selection{Qualities: []volumetric.Quality{0, 2}}})
 	wait.Until(t, "the middle description stops and the others go on", func() bool {
 		before := expected()
 		time.Sleep(200 * time.Millisecond)

@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// dataPublisher is a client that publishes over a data channel, as pages in browsers do.
+// dataPublisher is a client that publishes over a data channel, like web pages.
 type dataPublisher struct {
 	raw     *raw
 	pc      *webrtc.PeerConnection
@@ -30,7 +30,8 @@ func publishData(t *testing.T, url, identity string, p volumetric.Publication) *
 	settings := webrtc.SettingEngine{}
 	settings.SetIncludeLoopbackCandidate(true)
 	var err error
-	if d.pc, err = webrtc.NewAPI(webrtc.WithSettingEngine(settings)).NewPeerConnection(webrtc.Configuration{}); err != nil {
+	if d.pc, err = webrtc.NewAPI(webrtc.WithSettingEngine(settings)).NewPeerConnection(webrtc.Configuration{}); err !=
+		nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -42,12 +43,14 @@ func publishData(t *testing.T, url, identity string, p volumetric.Publication) *
 		t.Fatal(err)
 	}
 	d.channel.OnOpen(func() { close(d.open) })
-	d.raw.join(&signal.Join{Version: 1, Room: "lab", Identity: identity, DataChannel: true, Publications: []volumetric.Publication{p}})
+	d.raw.join(&signal.Join{Version: 1, Room: "lab", Identity: identity, DataChannel: true,
+		Publications: []volumetric.Publication{p}})
 	offer := expectMessage[*signal.Offer](d.raw)
 	if len(offer.Media) != 0 {
 		t.Errorf("lines are offered for %+v, expected none", offer.Media)
 	}
-	if err := d.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer.SDP}); err != nil {
+	if err := d.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer.SDP}); err !=
+		nil {
 		t.Fatal(err)
 	}
 	answer, err := d.pc.CreateAnswer(nil)
@@ -69,7 +72,7 @@ func publishData(t *testing.T, url, identity string, p volumetric.Publication) *
 	return d
 }
 
-// follow takes the server's candidates until the websocket ends.
+// follow adds the server's candidates until the websocket ends.
 func (d *dataPublisher) follow() {
 	for {
 		_, data, err := d.raw.conn.ReadMessage()
@@ -96,7 +99,8 @@ func (d *dataPublisher) send(t *testing.T, c payload.Chunk, data []byte) {
 	}
 }
 
-// TestPublishingOverADataChannel has frames that come over a data channel be received like all others, byte for byte, and nonsense do no harm.
+// TestPublishingOverADataChannel checks that frames published over a data channel are received unchanged like all
+// others, and that invalid messages have no effect.
 func TestPublishingOverADataChannel(t *testing.T) {
 	c := startConference(t)
 	body := testbed.Load{Name: "body", Tiles: 2, Qualities: 1, FrameBytes: 1000, Rate: 30}.Publication()
@@ -120,10 +124,12 @@ func TestPublishingOverADataChannel(t *testing.T) {
 			for i := range data {
 				data[i] = byte(random.Uint32())
 			}
-			prefix := payload.Prefix{FourCC: volumetric.FourCC{'r', 'a', 'w', '1'}, Capture: time.Unix(1700000000+int64(number), 0)}
+			prefix := payload.Prefix{FourCC: volumetric.FourCC{'r', 'a', 'w', '1'},
+				Capture: time.Unix(1700000000+int64(number), 0)}
 			whole := append(prefix.AppendTo(nil), data...)
 			sent[frame{number, tile}] = data
-			page.send(t, payload.Chunk{Prefixed: true, Tile: uint16(tile), Frame: number, Timestamp: number * 3000}, whole)
+			page.send(t, payload.Chunk{Prefixed: true, Tile: uint16(tile), Frame: number, Timestamp: number * 3000},
+				whole)
 		}
 		if err := page.channel.Send([]byte("nonsense")); err != nil {
 			t.Fatal(err)
@@ -139,7 +145,8 @@ func TestPublishingOverADataChannel(t *testing.T) {
 	}
 	for f, data := range got {
 		if !bytes.Equal(data, sent[f]) {
-			t.Errorf("frame %d of tile %d has %d bytes, expected the %d that were sent", f.number, f.tile, len(data), len(sent[f]))
+			t.Errorf("frame %d of tile %d has %d bytes, expected the %d that were sent", f.number, f.tile, len(data),
+				len(sent[f]))
 		}
 	}
 }

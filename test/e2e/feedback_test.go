@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// headers is a socket that counts the RTP packets that come, whose headers anybody can read, with extensions and without.
+// headers is a socket that counts arriving RTP packets with and without extensions, using their unencrypted headers.
 type headers struct {
 	net.PacketConn
 	extended, plain atomic.Int64
@@ -30,7 +30,7 @@ func listenForHeaders(t *testing.T) *headers {
 
 func (h *headers) ReadFrom(b []byte) (int, net.Addr, error) {
 	n, from, err := h.PacketConn.ReadFrom(b)
-	// Version 2, and no packet type of RTCP (RFC 5761 section 4).
+	// Version 2, and not a packet type of RTCP (RFC 5761 section 4).
 	if err == nil && n >= 12 && b[0]>>6 == 2 && (b[1] < 192 || b[1] > 223) {
 		if b[0]&0x10 != 0 {
 			h.extended.Add(1)
@@ -41,8 +41,9 @@ func (h *headers) ReadFrom(b []byte) (int, net.Addr, error) {
 	return n, from, err
 }
 
-// TestArrivalsReportedByRFC8888 has one receiver report by RFC 8888 and publish as well, next to one that reports transport-wide: both are estimated, so that the
-// server tells them what their links carry, and lets them lower it; what the publisher sends is numbered and reported as ever.
+// TestArrivalsReportedByRFC8888 has one participant report arrivals by RFC 8888 and publish as well, next to a receiver
+// with transport-wide reports: both are estimated, so that the server sends them their links' estimates and they may
+// lower them; the publisher's packets are numbered and reported as usual.
 func TestArrivalsReportedByRFC8888(t *testing.T) {
 	// What nobody takes is sent all the same.
 	c := startConference(t, func(c *config.Config) { c.Rooms.Suppression.Policy = demand.Warm })
@@ -56,7 +57,7 @@ func TestArrivalsReportedByRFC8888(t *testing.T) {
 	}
 	const received = `volsfu_transport_feedback_packets_total{outcome="received"}`
 	var bob *client.Session
-	// The first is the only receiver, so that what is reported is its.
+	// The first is the only receiver, so the reports are its.
 	for _, settings := range []client.Config{
 		{Identity: "bob", Feedback: client.FeedbackCCFB, Publications: []volumetric.Publication{publication}},
 		{Identity: "carol"},
@@ -83,8 +84,9 @@ func TestArrivalsReportedByRFC8888(t *testing.T) {
 		before := metric(t, c, received)
 		wait(settings.Identity+" hears that the link carries everything", func() bool { return estimate > 20e6 })
 		wait(settings.Identity+"'s packets are reported", func() bool { return metric(t, c, received) > before+500 })
-		// Only packets that are reported by their numbers carry some.
-		if extended, plain := socket.extended.Load(), socket.plain.Load(); (extended > 0) != (bob != nil) || (plain > 0) != (bob == nil) {
+		// Only packets that are reported by transport-wide numbers carry them.
+		if extended, plain := socket.extended.Load(),
+			socket.plain.Load(); (extended > 0) != (bob != nil) || (plain > 0) != (bob == nil) {
 			t.Errorf("%s was sent %d packets with a number and %d without", settings.Identity, extended, plain)
 		}
 		if bob == nil {

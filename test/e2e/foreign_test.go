@@ -20,8 +20,9 @@ const (
 	nalIDR   = 5
 )
 
-// foreignPublisher publishes frames of three packets, of a codec without payload v1, at 30 frames per second. Every payload has a type, the
-// quality, the frame's number and the packet's index; a wish for a key frame is fulfilled with the next frame.
+// foreignPublisher publishes frames of three packets, of a codec without payload v1, at 30 frames per second. Every
+// payload has a type, the quality, the frame's number and the packet's index; it answers a request for a key frame with
+// the next frame.
 type foreignPublisher struct {
 	session *client.Session
 	stop    context.CancelFunc
@@ -170,11 +171,12 @@ func TestUnknownCodecIsForwarded(t *testing.T) {
 		if p.Codec != codec {
 			t.Fatalf("codec is %+v, expected %+v", p.Codec, codec)
 		}
-		// It begins with what a link of unknown rate carries in any case.
+		// Each estimate starts with the rate that any link is assumed to carry.
 		if len(p.Payload) < 7 || p.Payload[1] > 1 || p.Payload[2] > 2 {
 			t.Fatalf("a payload that begins with %x", p.Payload[:min(len(p.Payload), 7)])
 		}
-		want := foreignPayloads(nalSlice, volumetric.Quality(p.Payload[1]), binary.BigEndian.Uint32(p.Payload[3:]))[p.Payload[2]]
+		want := foreignPayloads(nalSlice, volumetric.Quality(p.Payload[1]),
+			binary.BigEndian.Uint32(p.Payload[3:]))[p.Payload[2]]
 		if !bytes.Equal(p.Payload, want) {
 			t.Fatal("the payload is not what was sent")
 		}

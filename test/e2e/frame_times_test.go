@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestFrameTimes: the layers of frames add up to their latency, with the clocks of sender and receiver 50 ms apart and both apart from the server's. What they tell is compared with the one
-// clock that all of them have in truth.
+// TestFrameTimes checks that the stages of frames add up to their latency, with the clocks of sender and receiver 50 ms
+// apart and both different from the server's. The records are compared with the single clock of the process.
 func TestFrameTimes(t *testing.T) {
 	const senderAhead, receiverAhead = 80 * time.Millisecond, 30 * time.Millisecond
 	c := startConference(t)
@@ -23,11 +23,13 @@ func TestFrameTimes(t *testing.T) {
 		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
 		Tiles: make([]volumetric.Tile, 2), Qualities: make([]volumetric.QualityLevel, 1),
 	}
-	sender := joinAs(t, client.Config{URL: url, Room: "room", Identity: "ada", Publications: []volumetric.Publication{publication}, ClockShift: senderAhead})
-	receiver := joinAs(t, client.Config{URL: url, Room: "room", Identity: "grace", Receive: true, ClockShift: receiverAhead})
+	sender := joinAs(t, client.Config{URL: url, Room: "room", Identity: "ada",
+		Publications: []volumetric.Publication{publication}, ClockShift: senderAhead})
+	receiver := joinAs(t, client.Config{URL: url, Room: "room", Identity: "grace", Receive: true,
+		ClockShift: receiverAhead})
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	// One asks as it goes on, by a message.
+	// One requests them later, by a message.
 	if err := receiver.SetFrameTimes(ctx, true); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func TestFrameTimes(t *testing.T) {
 	}
 }
 
-// truth is when frames were captured and shown by the one clock that all have.
+// truth has the times at which frames were captured and shown, by the single clock of the process.
 type truth struct {
 	mu              sync.Mutex
 	captured, shown map[frametimes.Key]time.Time
@@ -80,10 +82,11 @@ func (u *truth) send(ctx context.Context, p *client.Publisher) {
 			u.captured[key] = now
 			u.mu.Unlock()
 			encoded := time.Now()
-			// What is not connected yet is not sent.
+			// Frames before the connection are dropped.
 			_, _ = p.WriteFrame(tile, 0, client.OutgoingFrame{
 				Number: number, Capture: now, Data: data,
-				Stages: client.Stages{Acquired: now, TilingBegan: now, Tiled: encoded, EncodingBegan: encoded, Encoded: encoded},
+				Stages: client.Stages{Acquired: now, TilingBegan: now, Tiled: encoded, EncodingBegan: encoded,
+					Encoded: encoded},
 			})
 		}
 		select {
@@ -94,7 +97,7 @@ func (u *truth) send(ctx context.Context, p *client.Publisher) {
 	}
 }
 
-// receive takes frames for decoded and shown as they come.
+// receive counts frames as decoded and shown when they arrive.
 func (u *truth) receive(ctx context.Context, s *client.Session) {
 	for {
 		select {
@@ -105,7 +108,7 @@ func (u *truth) receive(ctx context.Context, s *client.Session) {
 			now := time.Now()
 			s.FrameDecoded(&f, now, now)
 			shown := time.Now()
-			// The record may come as soon as the session knows.
+			// The record may arrive as soon as the session has it.
 			u.mu.Lock()
 			u.shown[frametimes.Key{Track: f.Track, Frame: uint32(f.Number)}] = shown
 			u.mu.Unlock()
@@ -116,7 +119,7 @@ func (u *truth) receive(ctx context.Context, s *client.Session) {
 	}
 }
 
-// check compares a record with the truth, if it has every stage.
+// check compares a record with the true times, if it has every stage.
 func (u *truth) check(t *testing.T, r *frametimes.Record, senderAhead, receiverAhead time.Duration) (complete bool) {
 	t.Helper()
 	layers := r.Layers()
@@ -131,17 +134,21 @@ func (u *truth) check(t *testing.T, r *frametimes.Record, senderAhead, receiverA
 	if captured.IsZero() || shown.IsZero() || r.Receiver != "grace" || r.Bytes != 150_000 {
 		t.Fatalf("a record of %+v, which was never sent or shown", r)
 	}
-	for host, ahead := range map[frametimes.Host]time.Duration{frametimes.Sender: senderAhead, frametimes.Receiver: receiverAhead} {
-		if clock := r.Clocks[host]; clock.Source != frametimes.SourceEstimated || (clock.Offset+ahead).Abs() > clock.Bound {
+	for host, ahead := range map[frametimes.Host]time.Duration{frametimes.Sender: senderAhead,
+		frametimes.Receiver: receiverAhead} {
+		if clock := r.Clocks[host]; clock.Source != frametimes.SourceEstimated ||
+			(clock.Offset+ahead).Abs() > clock.Bound {
 			t.Errorf("frame %d: the clock of the %v is %+v, expected %v within its bound", r.Frame, host, clock, -ahead)
 		}
 	}
 	latency := shown.Sub(captured)
 	bound := layers.Bound(frametimes.Service)
 	if miss := (sum - latency).Abs(); miss > bound+2*time.Microsecond {
-		t.Errorf("frame %d: the layers add up to %v, the latency is %v, %v apart, expected at most the bound of %v", r.Frame, sum, latency, miss, bound)
+		t.Errorf("frame %d: the layers add up to %v, the latency is %v, %v apart, expected at most the bound of %v",
+			r.Frame, sum, latency, miss, bound)
 	}
-	for _, layer := range []frametimes.Layer{frametimes.FrameTx, frametimes.FrameRx, frametimes.ProtocolUpRx, frametimes.ProtocolDownTx, frametimes.ServerDistribution} {
+	for _, layer := range []frametimes.Layer{frametimes.FrameTx, frametimes.FrameRx, frametimes.ProtocolUpRx,
+		frametimes.ProtocolDownTx, frametimes.ServerDistribution} {
 		if d, known := layers.Get(layer); !known || d < 0 {
 			t.Errorf("frame %d: %v is %v, %v, expected a time, of %+v", r.Frame, layer, d, known, r)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestMediaOverIPv6 has a server receive media on IPv6, alone and beside IPv4, from publishers of either.
+// TestMediaOverIPv6 has a server receive media on IPv6, only or together with IPv4, from publishers with either.
 func TestMediaOverIPv6(t *testing.T) {
 	if listener, err := net.Listen("tcp6", "[::1]:0"); err != nil {
 		t.Skip("this system has no IPv6")

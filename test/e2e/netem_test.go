@@ -19,8 +19,8 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// repairTime is how long frames are repaired in these tests. It is far above what a conference would wait for: whether repair works must not depend
-// on how busy the machine is. How fast it is, is measured elsewhere.
+// repairTime is the time for which frames are repaired in these tests. It is far longer than in a conference: the
+// success of repairs must not depend on the load of the machine. Other tests measure their speed.
 const repairTime = signal.MaxDeadline
 
 // patient makes the server wait as long as its clients.
@@ -52,7 +52,7 @@ func emulate(t *testing.T, seed uint64, adjust ...func(*config.Config)) *emulati
 	return &emulation{e}
 }
 
-// link connects one more host, by an access link with these properties, and returns its address and a socket on it.
+// link connects one more host by an access link with these properties, and returns its address and a socket on it.
 func (e *emulation) link(t *testing.T, up, down string) (netip.Addr, *netem.Conn) {
 	t.Helper()
 	var profiles [2]netem.Config
@@ -91,15 +91,15 @@ func tileStats(p *testbed.Peer, ref volumetric.TileRef) client.TileStats {
 	return client.TileStats{}
 }
 
-// settled tells whether no frame of a tile is on its way any more.
+// settled reports whether no frame of a tile is under way.
 func settled(s client.TileStats) bool {
 	return s.Expected > 0 && s.Expected == s.Complete+s.Undecodable+s.Missing+s.DroppedByServer
 }
 
-// TestImpairedLinks runs a publisher and a receiver per kind of link, all at once, each in a room of its own. Both have access links of that kind, in both
-// directions, with a round trip of 20 ms each.
+// TestImpairedLinks runs a publisher and a receiver per kind of link, all at once, each in a separate room. Both have
+// access links of that kind, in both directions, with a round trip of 20 ms each.
 func TestImpairedLinks(t *testing.T) {
-	// Nothing is narrow: what a lost probe costs is not what is looked at.
+	// No link is narrow: the test does not consider the cost of lost probes.
 	e := emulate(t, 1, func(c *config.Config) {
 		c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
 	})
@@ -108,7 +108,7 @@ func TestImpairedLinks(t *testing.T) {
 	const wanted = 60
 	tests := []struct {
 		name, link string
-		// lossy says that packets have to be lost, and so to be recovered.
+		// lossy requires that packets are lost, and hence recovered.
 		lossy bool
 	}{
 		{"loss 1 %", "delay=10ms,loss=1%", true},
@@ -136,14 +136,16 @@ func TestImpairedLinks(t *testing.T) {
 				return settled(s)
 			})
 			_, down := e.Network.AccessStats(addresses[i])
-			t.Logf("%d of %d frames complete, %d packets missed by bob, %d of them recovered, %d requests; his downlink: %+v", s.Complete, s.Expected, s.Lost,
+			t.Logf("%d of %d frames complete, %d packets missed by bob, %d of them recovered, %d requests; "+
+				"his downlink: %+v", s.Complete, s.Expected, s.Lost,
 				s.Recovered, s.Requests, down)
 			// At least 99 %: of so few frames, all but one.
 			if s.Complete < s.Expected-1 {
 				t.Errorf("%d of %d frames complete: %+v", s.Complete, s.Expected, s)
 			}
-			// What is counted has been handed over, though perhaps not taken yet.
-			wait.Until(t, "the frames that are counted were taken", func() bool { return int64(frames(bob, ref)) == s.Complete })
+			// Counted frames have been delivered, though perhaps not yet read.
+			wait.Until(t, "the frames that are counted were taken",
+				func() bool { return int64(frames(bob, ref)) == s.Complete })
 			if test.lossy && s.Recovered == 0 {
 				t.Error("nothing was recovered, though the link loses")
 			}
@@ -154,9 +156,10 @@ func TestImpairedLinks(t *testing.T) {
 	}
 }
 
-// TestLossesOfThePublisherAreRepairedOnce has many receivers want what the publisher's link loses.
+// TestLossesOfThePublisherAreRepairedOnce has many receivers of packets that the publisher's link loses.
 func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
-	// The server takes its time to call a packet lost: on a busy machine the publisher's pacing falters, and what is late is not lost.
+	// The server waits longer before it considers a packet lost: on a busy machine the publisher's pacing is irregular,
+	// and late packets are not lost.
 	e := emulate(t, 2, func(c *config.Config) {
 		c.Forward.NACK.TailWait, c.Forward.NACK.ReorderWait = 200*time.Millisecond, 200*time.Millisecond
 		c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
@@ -194,10 +197,12 @@ func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
 	after, lost := e.Server.Stats(), losses(e.Network, address)-lossesBefore
 	repaired := after.Received.Retransmission.Packets - before.Received.Retransmission.Packets
 	asked := after.Requested - before.Requested
-	t.Logf("%d packets lost on the publisher's link, %d asked for, %d retransmitted, %d owed to receivers who asked", lost, asked, repaired,
+	t.Logf("%d packets lost on the publisher's link, %d asked for, %d retransmitted, %d owed to receivers who asked",
+		lost, asked, repaired,
 		after.NACKed.Owed-before.NACKed.Owed)
-	// Lost packets are media, but for a report or a check now and then, and for one in twenty retransmissions, which is asked for again. A request that
-	// is repeated may cross its answer, on a busy machine more often. Twice the losses are still half of what one request per receiver would make.
+	// Lost packets are media, except for occasional reports or checks, and for one in twenty retransmissions, which is
+	// requested again. A repeated request may cross the reply, more often on a busy machine. Twice the losses is still
+	// half of the number with one request per receiver.
 	if repaired < lost*3/4 || repaired > lost*receivers/2 {
 		t.Errorf("%d retransmissions for %d losses, expected about as many", repaired, lost)
 	}
@@ -206,8 +211,8 @@ func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
 	}
 }
 
-// TestParityForThePublishersUplink: a publisher whose round trip is longer than the server waits for repairs is asked for parity, so that a receiver on a short path gets the frames
-// that the uplink has lost packets of.
+// TestParityForThePublishersUplink checks that a publisher whose round trip is longer than the server waits for repairs
+// is asked for parity, so that a receiver on a short path gets the frames of which the uplink has lost packets.
 func TestParityForThePublishersUplink(t *testing.T) {
 	e := emulate(t, 3, func(c *config.Config) {
 		c.Forward.NACK.Deadline, c.Forward.NACK.LongDeadline = 150*time.Millisecond, 150*time.Millisecond
@@ -220,7 +225,8 @@ func TestParityForThePublishersUplink(t *testing.T) {
 	sentParity := func() uint64 { return e.Server.Stats().Sent.Parity.Packets }
 	wait.Until(t, "parity comes", func() bool { return sentParity() > 0 })
 	before, lost := tileStats(bob, ref), losses(e.Network, address)
-	wait.Until(t, "many frames were sent with it", func() bool { return tileStats(bob, ref).Expected-before.Expected >= 200 })
+	wait.Until(t, "many frames were sent with it",
+		func() bool { return tileStats(bob, ref).Expected-before.Expected >= 200 })
 	alice.StopPublishing()
 	var s client.TileStats
 	wait.Until(t, "no frame is on its way", func() bool {
@@ -228,8 +234,10 @@ func TestParityForThePublishersUplink(t *testing.T) {
 		return settled(s)
 	})
 	expected, complete := s.Expected-before.Expected, s.Complete-before.Complete
-	t.Logf("%d of %d frames complete, %d packets of parity; the uplink lost %d packets", complete, expected, sentParity(), losses(e.Network, address)-lost)
-	// A frame has 35 packets, so that 83 % miss one at least. With 4 of parity 5 % are expected to miss more: a quarter leaves room for a share that has only begun to rise.
+	t.Logf("%d of %d frames complete, %d packets of parity; the uplink lost %d packets", complete, expected,
+		sentParity(), losses(e.Network, address)-lost)
+	// A frame has 35 packets, so that 83 % miss at least one. With 4 of parity 5 % are expected to miss more: a quarter
+	// allows for a share of parity that has only begun to rise.
 	if complete < expected*3/4 {
 		t.Errorf("%d of %d frames complete, expected three quarters", complete, expected)
 	}
@@ -238,13 +246,13 @@ func TestParityForThePublishersUplink(t *testing.T) {
 	}
 }
 
-// losses is what the uplink of a host has lost.
+// losses returns the number of packets that the uplink of a host has lost.
 func losses(n *netem.Network, address netip.Addr) uint64 {
 	up, _ := n.AccessStats(address)
 	return up.LostRandom + up.LostBurst
 }
 
-// TestAHoleThatThePublisherOwesIsFilled withholds a packet until the server and two receivers have asked for it.
+// TestAHoleThatThePublisherOwesIsFilled withholds a packet until the server and two receivers have requested it.
 func TestAHoleThatThePublisherOwesIsFilled(t *testing.T) {
 	c := startConference(t, patient)
 	asked := &requests{counts: map[uint16]int{}}
@@ -253,13 +261,15 @@ func TestAHoleThatThePublisherOwesIsFilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(alice.Close)
-	join1 := &signal.Join{Version: 1, Room: "room", Identity: "alice", Publications: []volumetric.Publication{body(1, 1).Publication()}}
+	join1 := &signal.Join{Version: 1, Room: "room", Identity: "alice",
+		Publications: []volumetric.Publication{body(1, 1).Publication()}}
 	if _, err := alice.Join(join1); err != nil {
 		t.Fatal(err)
 	}
 	var receivers []*client.Session
 	for _, name := range []string{"bob", "carol"} {
-		receivers = append(receivers, joinAs(t, client.Config{URL: c.Server.URL(), Room: "room", Identity: name, Receive: true, Deadline: repairTime}))
+		receivers = append(receivers, joinAs(t,
+			client.Config{URL: c.Server.URL(), Room: "room", Identity: name, Receive: true, Deadline: repairTime}))
 	}
 	wait.Until(t, "alice is connected", alice.Connected)
 	line := alice.Line(puppet.Track{Publication: "body"})
@@ -323,7 +333,7 @@ func TestAHoleThatThePublisherOwesIsFilled(t *testing.T) {
 	}
 }
 
-// requests counts what a publisher is asked for.
+// requests counts the packets requested from a publisher.
 type requests struct {
 	mu     sync.Mutex
 	counts map[uint16]int

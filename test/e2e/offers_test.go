@@ -35,7 +35,8 @@ func observe(t *testing.T, c *testbed.Conference, name string, publications ...v
 	}
 	t.Cleanup(p.Close)
 	o.Puppet = p
-	if _, err := p.Join(&signal.Join{Version: 1, Room: "room", Identity: name, Receive: true, Publications: publications}); err != nil {
+	if _, err := p.Join(&signal.Join{Version: 1, Room: "room", Identity: name, Receive: true,
+		Publications: publications}); err != nil {
 		t.Fatal(err)
 	}
 	wait.Until(t, name+" is connected", p.Connected)
@@ -64,7 +65,7 @@ func (o *observer) slotOf(ref volumetric.TileRef) (puppet.Slot, bool) {
 	return puppet.Slot{}, false
 }
 
-// flow waits until packets of every tile of a publication have come from now on.
+// flow waits until new packets of every tile of a publication arrive.
 func (o *observer) flow(participant, publication string, tiles int) {
 	o.t.Helper()
 	slots := make([]puppet.Slot, tiles)
@@ -80,7 +81,8 @@ func (o *observer) flow(participant, publication string, tiles int) {
 	}
 	for i := range slots {
 		ref := tile(participant, publication, i)
-		wait.Until(o.t, fmt.Sprintf("%s receives %v", o.name, ref), func() bool { return o.received(slots[i].Streams.SSRC) > before[i] })
+		wait.Until(o.t, fmt.Sprintf("%s receives %v", o.name, ref),
+			func() bool { return o.received(slots[i].Streams.SSRC) > before[i] })
 	}
 }
 
@@ -98,7 +100,8 @@ func (o *observer) ebb(participant, publication string) {
 	})
 }
 
-// offers is how many came so far. It asks for the server's clock first: the reply passes through the room, behind what is under way there.
+// offers returns the number of offers so far. It first requests the server's clock: the room handles the request after
+// everything that is pending.
 func (o *observer) offers() int {
 	o.t.Helper()
 	for range 2 {
@@ -128,7 +131,7 @@ func publishMore(t *testing.T, p *testbed.Peer, load testbed.Load) {
 			case now := <-ticker.C:
 				for i := range load.Tiles * load.Qualities {
 					frame := client.OutgoingFrame{Number: number, Capture: now, Data: make([]byte, load.FrameBytes)}
-					// What is not negotiated yet is not sent.
+					// Frames before the negotiation are dropped.
 					_, _ = publisher.WriteFrame(i/load.Qualities, volumetric.Quality(i%load.Qualities), frame)
 				}
 			case <-running.Done():
@@ -177,16 +180,19 @@ func TestOthersCostAtMostOneOffer(t *testing.T) {
 			func(o *observer) { o.flow("dave", "body", 15); o.flow("dave", "desk", 9) }, 1},
 		{"a publication ends", func() { unpublish(carol, "desk") }, func(o *observer) { o.ebb("carol", "desk") }, 1},
 		{"it comes again", func() { publishMore(t, carol, desk) }, func(o *observer) { o.flow("carol", "desk", 9) }, 1},
-		{"somebody leaves", func() { dave.Leave() }, func(o *observer) { o.ebb("dave", "body"); o.ebb("dave", "desk") }, 1},
+		{"somebody leaves", func() { dave.Leave() }, func(o *observer) { o.ebb("dave", "body"); o.ebb("dave", "desk") },
+			1},
 		{"qualities are switched", func() {
 			for _, o := range observers {
 				for q := range volumetric.Quality(2) {
-					choice := signal.Choice{PublicationRef: tile("carol", "body", 0).PublicationRef, Quality: signal.Only(q)}
+					choice := signal.Choice{PublicationRef: tile("carol", "body", 0).PublicationRef,
+						Quality: signal.Only(q)}
 					told := o.Count(signal.TypeSending)
 					if _, err := o.Request(&signal.SetQuality{Choices: []signal.Choice{choice}}); err != nil {
 						t.Fatal(err)
 					}
-					wait.Until(t, o.name+" is told of the switch", func() bool { return q == 1 || o.Count(signal.TypeSending) > told })
+					wait.Until(t, o.name+" is told of the switch",
+						func() bool { return q == 1 || o.Count(signal.TypeSending) > told })
 				}
 			}
 		}, func(o *observer) { o.flow("carol", "body", 15) }, 0},
@@ -230,7 +236,8 @@ func TestManyPublicationsOfManyTracks(t *testing.T) {
 	}
 	choose(t, bob, signal.Choice{PublicationRef: tile("alice", "all of it", 0).PublicationRef, Quality: signal.Only(1)})
 	for i := range 16 {
-		wait.Until(t, "every tile follows the choice", func() bool { return bob.Tile(tile("alice", "all of it", i)).Quality == 1 })
+		wait.Until(t, "every tile follows the choice",
+			func() bool { return bob.Tile(tile("alice", "all of it", i)).Quality == 1 })
 	}
 	if err := bob.Failure(); err != nil {
 		t.Error(err)
@@ -238,13 +245,15 @@ func TestManyPublicationsOfManyTracks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var refused *signal.Error
-	if _, err := alice.Session.Publish(ctx, body(1, 1).Publication()); !errors.As(err, &refused) || refused.Code != signal.CodeLimit {
+	if _, err := alice.Session.Publish(ctx, body(1, 1).Publication()); !errors.As(err, &refused) ||
+		refused.Code != signal.CodeLimit {
 		t.Errorf("ninth publication: got %v, expected %q", err, signal.CodeLimit)
 	}
 	if err := alice.Session.Unpublish(ctx, "object 0"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := alice.Session.Publish(ctx, body(13, 5).Publication()); !errors.As(err, &refused) || refused.Code != signal.CodeLimit {
+	if _, err := alice.Session.Publish(ctx, body(13, 5).Publication()); !errors.As(err, &refused) ||
+		refused.Code != signal.CodeLimit {
 		t.Errorf("65 tracks: got %v, expected %q", err, signal.CodeLimit)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// operate asks the operators' interface of a server, as somebody on its host.
+// operate sends a request to the admin interface of a server, from its host.
 func operate(t *testing.T, address, method, path string) (int, []byte) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+"/admin/v1/"+path, nil)
@@ -34,14 +34,15 @@ func operate(t *testing.T, address, method, path string) (int, []byte) {
 	return response.StatusCode, body
 }
 
-// TestOperating looks at a conference as an operator, removes somebody, and closes the room.
+// TestOperating inspects a conference as an operator, removes a participant, and closes the room.
 func TestOperating(t *testing.T) {
 	c := startConference(t, func(c *config.Config) { c.Admin.Listen = "127.0.0.1:0" })
 	address := c.Server.AdminAddress()
 	ada := join(t, c, testbed.Part{Identity: "ada", Room: "lab", Loads: []testbed.Load{body(2, 2)}})
 	eye := join(t, c, testbed.Part{Identity: "eye", Room: "lab", Receive: true})
 	choose(t, eye, signal.Choice{PublicationRef: tile("ada", "body", 0).PublicationRef, Quality: signal.Only(1)})
-	wait.Until(t, "frames of both tiles came", func() bool { return frames(eye, tile("ada", "body", 0)) > 5 && frames(eye, tile("ada", "body", 1)) > 5 })
+	wait.Until(t, "frames of both tiles came",
+		func() bool { return frames(eye, tile("ada", "body", 0)) > 5 && frames(eye, tile("ada", "body", 1)) > 5 })
 
 	var room sfu.RoomState
 	wait.Until(t, "the room is described with what the receiver is sent", func() bool {
@@ -51,9 +52,11 @@ func TestOperating(t *testing.T) {
 			t.Fatalf("%d %s: %v", status, said, err)
 		}
 		r := room.Participants[len(room.Participants)-1].Reception
-		return r != nil && r.Known && len(r.History) > 0 && len(r.Slots) == 2 && r.Slots[0].Quality == 1 && r.Slots[1].Frames > 5
+		return r != nil && r.Known && len(r.History) > 0 && len(r.Slots) == 2 && r.Slots[0].Quality == 1 &&
+			r.Slots[1].Frames > 5
 	})
-	if got := room.Participants[0]; got.Identity != "ada" || !got.Connected || !got.Present || len(got.Publications) != 1 || got.Publications[0].Rates[1][1] == 0 {
+	if got := room.Participants[0]; got.Identity != "ada" || !got.Connected || !got.Present ||
+		len(got.Publications) != 1 || got.Publications[0].Rates[1][1] == 0 {
 		t.Errorf("the publisher is described as %+v", got)
 	}
 	if got := room.Participants[1].Reception.Slots[0]; got.Participant != "ada" || got.Reason != signal.ReasonChoice {

@@ -15,12 +15,14 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// onlyByItself has no timer of the server's end what a test is about: peer connections do not fail, and no time for anything runs out.
+// onlyByItself sets the server's timers so that none ends the connections of a test: peer connections do not fail, and
+// no time limit expires.
 func onlyByItself(c *config.Config) {
 	c.Media.FailedTimeout, c.Rooms.ConnectTimeout, c.Rooms.AnswerTimeout = time.Hour, time.Hour, time.Hour
 }
 
-// TestAPeerConnectionThatItsClientEnds has the server tell the client at once, and the others only when the client does not come back.
+// TestAPeerConnectionThatItsClientEnds checks that the server notifies the client at once, and the others only if the
+// client does not resume.
 func TestAPeerConnectionThatItsClientEnds(t *testing.T) {
 	c := startConference(t, onlyByItself, func(c *config.Config) { c.Rooms.ResumeGrace = time.Second })
 	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
@@ -30,7 +32,8 @@ func TestAPeerConnectionThatItsClientEnds(t *testing.T) {
 	}
 	defer p.Close()
 	if _, err := p.Join(&signal.Join{
-		Version: signal.Version, Room: "room", Identity: "alice", Publications: []volumetric.Publication{body(1, 1).Publication()},
+		Version: signal.Version, Room: "room", Identity: "alice",
+		Publications: []volumetric.Publication{body(1, 1).Publication()},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +46,8 @@ func TestAPeerConnectionThatItsClientEnds(t *testing.T) {
 	wait.Until(t, "bob hears that alice is gone", func() bool { return bob.Count("left") == 1 })
 }
 
-// roaming is a UDP socket whose address changes, as that of a client does where its network is another, or its NAT forgets.
+// roaming is a UDP socket whose address changes, like that of a client that changes its network or whose NAT mapping
+// expires.
 type roaming struct {
 	mu     sync.Mutex
 	conn   net.PacketConn
@@ -57,7 +61,7 @@ func newRoaming(t *testing.T) *roaming {
 	return r
 }
 
-// move takes another address. What comes to the one before is lost.
+// move changes the address. Data that arrives at the previous one is lost.
 func (r *roaming) move(t *testing.T) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
@@ -78,7 +82,7 @@ func (r *roaming) current() (conn net.PacketConn, closed bool) {
 	return r.conn, r.closed
 }
 
-// ReadFrom implements net.PacketConn, as do the others.
+// ReadFrom implements net.PacketConn, as do the other methods.
 func (r *roaming) ReadFrom(b []byte) (int, net.Addr, error) {
 	for {
 		conn, closed := r.current()
@@ -93,7 +97,7 @@ func (r *roaming) WriteTo(b []byte, to net.Addr) (int, error) {
 	conn, _ := r.current()
 	n, err := conn.WriteTo(b, to)
 	if errors.Is(err, net.ErrClosed) {
-		// It was moving.
+		// The socket was being replaced.
 		return len(b), nil
 	}
 	return n, err
@@ -126,7 +130,8 @@ func (r *roaming) SetWriteDeadline(at time.Time) error {
 	return conn.SetWriteDeadline(at)
 }
 
-// TestAClientWhoseAddressChanges sends and receives on, though its websocket never broke and its peer connection has not failed: silence is enough.
+// TestAClientWhoseAddressChanges checks that a client continues to send and receive after its address has changed,
+// although its websocket was never closed and its peer connection has not failed: silence suffices as the trigger.
 func TestAClientWhoseAddressChanges(t *testing.T) {
 	c := startConference(t, onlyByItself, func(c *config.Config) {
 		c.Media.DisconnectedTimeout, c.Media.KeepAlive = time.Second, 200*time.Millisecond

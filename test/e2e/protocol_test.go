@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestRefusals sends what a server must refuse, each with its code, and checks whether the connection survives.
+// TestRefusals sends messages that a server must reject, each with its error code, and checks whether the connection
+// survives.
 func TestRefusals(t *testing.T) {
 	c := startConference(t, func(c *config.Config) {
 		c.Signalling.MessageBytes = 64 << 10
@@ -36,21 +37,33 @@ func TestRefusals(t *testing.T) {
 		{name: "no type", text: "{}", code: signal.CodeMalformed, fatal: true},
 		{name: "wrong field type", text: `{"type":"join","id":"7","version":"one"}`, code: signal.CodeInvalid},
 		{name: "deeply nested", text: strings.Repeat(`{"a":`, 12000), code: signal.CodeMalformed, fatal: true},
-		{name: "too large", text: `{"type":"leave","id":"` + strings.Repeat("x", 80<<10) + `"}`, code: signal.CodeTooLarge, fatal: true},
-		{name: "another version", send: &signal.Join{Version: 99, Room: "room", Identity: "x"}, code: signal.CodeVersion, fatal: true},
+		{name: "too large", text: `{"type":"leave","id":"` + strings.Repeat("x", 80<<10) + `"}`,
+			code: signal.CodeTooLarge, fatal: true},
+		{name: "another version", send: &signal.Join{Version: 99, Room: "room", Identity: "x"},
+			code: signal.CodeVersion, fatal: true},
 		{name: "unknown type", text: `{"type":"dance","id":"7"}`, code: signal.CodeUnknownType},
 		{name: "not joined", send: &signal.Leave{}, code: signal.CodeNotJoined},
 		{name: "no room", send: &signal.Join{Version: 1, Identity: "x"}, code: signal.CodeInvalid},
-		{name: "control characters", send: &signal.Join{Version: 1, Room: "a\x00b", Identity: "x"}, code: signal.CodeInvalid},
-		{name: "unknown session", send: &signal.Join{Version: 1, Room: "room", Identity: "x", Resume: &signal.ResumeRequest{Session: "s", Secret: "t"}}, code: signal.CodeResume},
+		{name: "control characters", send: &signal.Join{Version: 1, Room: "a\x00b", Identity: "x"},
+			code: signal.CodeInvalid},
+		{name: "unknown session", send: &signal.Join{Version: 1, Room: "room", Identity: "x",
+			Resume: &signal.ResumeRequest{Session: "s", Secret: "t"}}, code: signal.CodeResume},
 		{name: "joined twice", join: true, send: join, code: signal.CodeAlreadyJoined},
-		{name: "nameless publication", join: true, send: &signal.Publish{Publication: nameless}, code: signal.CodeInvalid},
+		{name: "nameless publication", join: true, send: &signal.Publish{Publication: nameless},
+			code: signal.CodeInvalid},
 		{name: "too many tracks", join: true, send: &signal.Publish{Publication: oversized}, code: signal.CodeLimit},
-		{name: "unpublish nothing", join: true, send: &signal.Unpublish{Publication: "nothing"}, code: signal.CodeNotFound},
-		{name: "answer to nothing", join: true, send: &signal.Answer{Offer: 77, SDP: "v=0"}, code: signal.CodeUnexpectedAnswer},
-		{name: "garbage answer", join: true, send: &signal.Answer{Offer: 1, SDP: "garbage"}, code: signal.CodeInvalidSDP},
-		{name: "empty description", join: true, send: &signal.Answer{Offer: 1, SDP: "v=0\r\no=- 0 0 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n"}, code: signal.CodeInvalidSDP},
-		{name: "acknowledge nothing", join: true, send: &signal.Acknowledge{Slots: []signal.SlotGeneration{{MID: "nope", Generation: 1}}}, code: signal.CodeNotFound},
+		{name: "unpublish nothing", join: true, send: &signal.Unpublish{Publication: "nothing"},
+			code: signal.CodeNotFound},
+		{name: "answer to nothing", join: true, send: &signal.Answer{Offer: 77, SDP: "v=0"},
+			code: signal.CodeUnexpectedAnswer},
+		{name: "garbage answer", join: true, send: &signal.Answer{Offer: 1, SDP: "garbage"},
+			code: signal.CodeInvalidSDP},
+		{name: "empty description", join: true,
+			send: &signal.Answer{Offer: 1, SDP: "v=0\r\no=- 0 0 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n"},
+			code: signal.CodeInvalidSDP},
+		{name: "acknowledge nothing", join: true,
+			send: &signal.Acknowledge{Slots: []signal.SlotGeneration{{MID: "nope", Generation: 1}}},
+			code: signal.CodeNotFound},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -85,7 +98,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// expectClose waits for the end of the websocket, past what is still said.
+// expectClose waits for the end of the websocket, ignoring earlier messages.
 func expectClose(t *testing.T, r *raw) {
 	t.Helper()
 	for r.receive() != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// raw is a client that says what the test tells it to, and nothing else.
+// raw is a client that only sends the messages of the test.
 type raw struct {
 	t    *testing.T
 	conn *websocket.Conn
@@ -42,7 +42,7 @@ func (r *raw) sendText(text string) {
 	}
 }
 
-// receive gives the next message, nil where the websocket has ended.
+// receive returns the next message, or nil if the websocket has ended.
 func (r *raw) receive() signal.Message {
 	r.t.Helper()
 	_ = r.conn.SetReadDeadline(time.Now().Add(patience))
@@ -57,14 +57,14 @@ func (r *raw) receive() signal.Message {
 	return m
 }
 
-// join joins and gives the reply.
+// join joins and returns the reply.
 func (r *raw) join(join *signal.Join) *signal.Joined {
 	r.t.Helper()
 	r.send(join)
 	return expectMessage[*signal.Joined](r)
 }
 
-// expectMessage gives the next message of a type, passing over others.
+// expectMessage returns the next message of a type, ignoring others.
 func expectMessage[M signal.Message](r *raw) M {
 	r.t.Helper()
 	for {

@@ -54,7 +54,7 @@ func nextFrame(t *testing.T, s *client.Session) client.Frame {
 	}
 }
 
-// sendFrame sends a frame as soon as that is possible.
+// sendFrame sends a frame once that is possible.
 func sendFrame(t *testing.T, p *client.Publisher, number uint32, data string) {
 	t.Helper()
 	wait.Until(t, "a frame is sent", func() bool {
@@ -86,7 +86,7 @@ func serverCandidates(t *testing.T, c *testbed.Conference, what string, accept f
 	})
 }
 
-// TestWithoutUDP has a client publish and receive over TCP, to the number of the media port.
+// TestWithoutUDP has a client publish and receive over TCP, at the port number of the media port.
 func TestWithoutUDP(t *testing.T) {
 	c := startConference(t)
 	udp, tcp := "", ""
@@ -134,7 +134,7 @@ func TestWithoutUDP(t *testing.T) {
 	})
 }
 
-// selfSigned writes a certificate for loopback that signs itself, and its key, and returns a pool that trusts it.
+// selfSigned writes a self-signed certificate for loopback and its key, and returns a pool that trusts it.
 func selfSigned(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -157,7 +157,8 @@ func selfSigned(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
 	pool = x509.NewCertPool()
 	encoded := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
 	pool.AppendCertsFromPEM(encoded)
-	for file, data := range map[string][]byte{certFile: encoded, keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})} {
+	for file, data := range map[string][]byte{certFile: encoded,
+		keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})} {
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +181,8 @@ func TestTLS(t *testing.T) {
 	}
 	trusting := &tls.Config{RootCAs: pool}
 	alice := joinAs(t, client.Config{
-		URL: url, Room: "room", Identity: "alice", TLS: trusting, Publications: []volumetric.Publication{body(1, 1).Publication()},
+		URL: url, Room: "room", Identity: "alice", TLS: trusting,
+		Publications: []volumetric.Publication{body(1, 1).Publication()},
 	})
 	bob := joinAs(t, client.Config{URL: url, Room: "room", Identity: "bob", TLS: trusting, Receive: true})
 	arrived := make(chan client.Frame, 1)

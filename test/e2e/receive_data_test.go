@@ -21,7 +21,8 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// dataWatcher is a client that takes frames over data channels, as pages do in browsers that hand none to scripts. Pion's peer connection stands for the browser's.
+// dataWatcher is a client that receives frames over data channels, like pages in browsers without access to encoded
+// frames. Pion's peer connection replaces the browser's.
 type dataWatcher struct {
 	t       *testing.T
 	raw     *raw
@@ -33,20 +34,21 @@ type dataWatcher struct {
 	tiles     map[string]volumetric.TileRef
 	frames    map[volumetric.TileRef][]payload.Chunk
 	bandwidth *signal.Bandwidth
-	// dropped are the frames that the server says it has left out.
+	// dropped is the number of frames that the server reports as dropped.
 	dropped int
-	// highest is the highest estimate that the server has told, and least the least of what it has said that all would take.
+	// highest is the highest estimate that the server has sent, and least the lowest of the reported total rates.
 	highest, least volumetric.Bitrate
 	media          []signal.Media
-	// stopped holds up the reading of all channels while it is locked.
+	// stopped blocks the reading of all channels while it is locked.
 	stopped sync.RWMutex
 }
 
-// watchData joins and follows what the server says. Its media goes over a network of the test's where conn is not nil.
+// watchData joins and handles the server's messages. Its media uses a network of the test if conn is not nil.
 func watchData(t *testing.T, url, identity string, conn net.PacketConn) *dataWatcher {
 	t.Helper()
 	w := &dataWatcher{
-		t: t, raw: dialRaw(t, url), tiles: make(map[string]volumetric.TileRef), frames: make(map[volumetric.TileRef][]payload.Chunk),
+		t: t, raw: dialRaw(t, url), tiles: make(map[string]volumetric.TileRef),
+		frames: make(map[volumetric.TileRef][]payload.Chunk),
 	}
 	settings := webrtc.SettingEngine{}
 	settings.SetIncludeLoopbackCandidate(true)
@@ -59,7 +61,8 @@ func watchData(t *testing.T, url, identity string, conn net.PacketConn) *dataWat
 		t.Fatal(err)
 	}
 	var err error
-	if w.pc, err = webrtc.NewAPI(webrtc.WithSettingEngine(settings), webrtc.WithMediaEngine(engine)).NewPeerConnection(webrtc.Configuration{}); err != nil {
+	if w.pc, err = webrtc.NewAPI(webrtc.WithSettingEngine(settings), webrtc.WithMediaEngine(engine)).NewPeerConnection(
+		webrtc.Configuration{}); err != nil {
 		t.Fatal(err)
 	}
 	followed := make(chan struct{})
@@ -85,7 +88,7 @@ func watchData(t *testing.T, url, identity string, conn net.PacketConn) *dataWat
 	return w
 }
 
-// say sends a message, which is lost where the websocket has ended.
+// say sends a message, which is lost if the websocket has ended.
 func (w *dataWatcher) say(m signal.Message) {
 	data, err := signal.Encode(m)
 	if err != nil {
@@ -97,7 +100,7 @@ func (w *dataWatcher) say(m signal.Message) {
 	_ = w.raw.conn.WriteMessage(1, data)
 }
 
-// follow does what the server's messages ask until the websocket ends.
+// follow handles the server's messages until the websocket ends.
 func (w *dataWatcher) follow() {
 	for {
 		_, data, err := w.raw.conn.ReadMessage()
@@ -170,7 +173,7 @@ func (w *dataWatcher) assigned(m *signal.Assignments) {
 	}
 }
 
-// take takes a message of a channel.
+// take processes a message of a channel.
 func (w *dataWatcher) take(label string, assembler *payload.ChunkAssembler, message []byte) {
 	w.stopped.RLock()
 	defer w.stopped.RUnlock()
@@ -199,17 +202,18 @@ func (w *dataWatcher) take(label string, assembler *payload.ChunkAssembler, mess
 	w.frames[tile] = append(w.frames[tile], frame)
 }
 
-// count is how many frames of a tile have come.
+// count returns the number of received frames of a tile.
 func (w *dataWatcher) count(tile volumetric.TileRef) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.frames[tile])
 }
 
-// noiseRate is how many frames of each tile noise publishes per second: the largest publication here, of two tiles, is declared with 11 Mbit/s.
+// noiseRate is the frame rate of each tile that noise publishes: the largest publication here, of two tiles, is
+// declared with 11 Mbit/s.
 const noiseRate = 10
 
-// noise publishes frames that differ, of these sizes one after the other, until the test ends. It tells what was sent.
+// noise publishes different frames with these sizes, in turn, until the test ends. It returns the sent frames.
 func noise(t *testing.T, url, identity string, tiles int, sizes ...int) (sent func(number uint32, tile int) []byte) {
 	t.Helper()
 	body := testbed.Load{Name: "body", Tiles: tiles, Qualities: 1, FrameBytes: slices.Max(sizes), Rate: noiseRate}.Publication()
@@ -232,7 +236,8 @@ func noise(t *testing.T, url, identity string, tiles int, sizes ...int) (sent fu
 			case at := <-camera.C:
 				for tile := range tiles {
 					_, _ = session.Publisher("body").WriteFrame(tile, 0, client.OutgoingFrame{
-						Number: number, Capture: at, Codec: volumetric.FourCC{'r', 'a', 'w', '1'}, Data: content(number, tile),
+						Number: number, Capture: at, Codec: volumetric.FourCC{'r', 'a', 'w', '1'},
+						Data: content(number, tile),
 					})
 				}
 			}
@@ -245,15 +250,18 @@ func noise(t *testing.T, url, identity string, tiles int, sizes ...int) (sent fu
 	return content
 }
 
-// TestReceivingOverDataChannels has frames arrive over channels byte for byte, of a publication that is there and of one that comes later without another offer.
+// TestReceivingOverDataChannels checks that frames arrive unchanged over channels, of an existing publication and of
+// one that is added later without another offer.
 func TestReceivingOverDataChannels(t *testing.T) {
 	c := startConference(t)
 	ada := noise(t, c.Server.URL(), "ada", 2, 100, 40_000, 0, payload.ChunkSize, 70_000)
 	w := watchData(t, c.Server.URL(), "page", nil)
 	tileOf := func(who string, tile int) volumetric.TileRef {
-		return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: who, Publication: "body"}, Tile: tile}
+		return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: who, Publication: "body"},
+			Tile: tile}
 	}
-	wait.Until(t, "twenty frames of both tiles have come", func() bool { return w.count(tileOf("ada", 0)) >= 20 && w.count(tileOf("ada", 1)) >= 20 })
+	wait.Until(t, "twenty frames of both tiles have come",
+		func() bool { return w.count(tileOf("ada", 0)) >= 20 && w.count(tileOf("ada", 1)) >= 20 })
 	grace := noise(t, c.Server.URL(), "grace", 1, 5000)
 	wait.Until(t, "ten frames of who came later have come", func() bool { return w.count(tileOf("grace", 0)) >= 10 })
 	w.mu.Lock()
@@ -283,20 +291,21 @@ func TestReceivingOverDataChannels(t *testing.T) {
 	}
 }
 
-// TestASlowPageDelaysNobody stops reading in one of two pages for a while: the other one, and a client on media lines, go on, and the slow one goes on with new frames
-// when it reads again.
+// TestASlowPageDelaysNobody stops reading in one of two pages for a while: the other one, and a client on media lines,
+// continue, and the slow one continues with new frames when it reads again.
 func TestASlowPageDelaysNobody(t *testing.T) {
 	c := startConference(t)
 	noise(t, c.Server.URL(), "ada", 1, 60_000)
 	tile := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "ada", Publication: "body"}}
 	slow, quick := watchData(t, c.Server.URL(), "slow", nil), watchData(t, c.Server.URL(), "quick", nil)
-	wait.Until(t, "five frames have come on both pages", func() bool { return slow.count(tile) >= 5 && quick.count(tile) >= 5 })
+	wait.Until(t, "five frames have come on both pages",
+		func() bool { return slow.count(tile) >= 5 && quick.count(tile) >= 5 })
 	slow.stopped.Lock()
 	before, at := slow.count(tile), quick.count(tile)
 	slow.mu.Lock()
 	already := slow.dropped
 	slow.mu.Unlock()
-	// What may be under way is full after a second or so.
+	// All queues are full after a second or so.
 	const missed = 20
 	wait.Until(t, "frames are left out on the slow page", func() bool {
 		slow.mu.Lock()
@@ -308,7 +317,8 @@ func TestASlowPageDelaysNobody(t *testing.T) {
 	wait.Until(t, "frames come once it reads again", func() bool { return slow.count(tile) >= before+15 })
 }
 
-// TestALinkOverDataChannels has a page behind 10 Mbit/s, with a publisher of up to 29: it is sent qualities that the link carries, of all tiles, as a client on media lines is.
+// TestALinkOverDataChannels has a page behind 10 Mbit/s, with a publisher of up to 29: it is sent all tiles in
+// qualities that the link carries, like a client on media lines.
 func TestALinkOverDataChannels(t *testing.T) {
 	e := emulate(t, 1)
 	const tiles, link = 4, 10e6
@@ -317,7 +327,8 @@ func TestALinkOverDataChannels(t *testing.T) {
 	_, conn := e.link(t, "delay=10ms", "rate=10Mbit,delay=10ms")
 	w := watchData(t, e.Server.URL(), "page", conn)
 	for i := range tiles {
-		wait.Until(t, "forty frames of each tile have come", func() bool { return w.count(tile("ada", "body", i)) >= 40 })
+		wait.Until(t, "forty frames of each tile have come",
+			func() bool { return w.count(tile("ada", "body", i)) >= 40 })
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -333,7 +344,7 @@ func TestALinkOverDataChannels(t *testing.T) {
 			}
 		}
 	}
-	// A machine that is too busy to publish all that asks for less than the link carries.
+	// A machine that is too busy to publish everything needs less than the link carries.
 	if w.least > 2*link && best > all/4 {
 		t.Errorf("%d of %d frames have the highest quality, which is three times what the link carries", best, all)
 	}

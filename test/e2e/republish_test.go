@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestPublishingAnewUnderTheSameName has the name come back while the offer for another publication is on its way.
+// TestPublishingAnewUnderTheSameName republishes a name while the offer for another publication is under way.
 func TestPublishingAnewUnderTheSameName(t *testing.T) {
 	c := startConference(t)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -74,13 +74,14 @@ func TestResumeWithANewConnection(t *testing.T) {
 		Resume: &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret, NewConnection: true},
 	})
 	if !resumed.Resumed || resumed.Session != joined.Session || resumed.Resume.Secret == joined.Resume.Secret {
-		t.Errorf("resumed is %v, session %q (was %q), secret rotated %v", resumed.Resumed, resumed.Session, joined.Session,
+		t.Errorf("resumed is %v, session %q (was %q), secret rotated %v", resumed.Resumed, resumed.Session,
+			joined.Session,
 			resumed.Resume.Secret != joined.Resume.Secret)
 	}
 	if offer := expectMessage[*signal.Offer](again); offer.Offer != 1 {
 		t.Errorf("offer %d, expected the first of a new connection", offer.Offer)
 	}
-	// The old secret is good for nothing any more, once the client has said something.
+	// The old secret becomes invalid once the client has sent a message.
 	again.send(&signal.Time{Header: signal.Header{ID: "2"}})
 	expectMessage[*signal.TimeReply](again)
 	third := dialRaw(t, c.Server.URL())

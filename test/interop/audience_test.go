@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
 )
 
-// audience reads what an old peer hands to VR2Gather, and looks whether it is what was published.
+// audience reads the frames that an old peer passes to VR2Gather, and compares them with the published ones.
 type audience struct {
 	peer *oldpeer.Peer
 
@@ -20,16 +20,16 @@ type audience struct {
 	wrong []error
 }
 
-// sight is what was seen of one source.
+// sight has the frames received of one source.
 type sight struct {
 	Frames int
 	// Last is the newest frame.
 	Last content
-	// Lost is how many instants have no frame between two that have.
+	// Lost is the number of missing instants between received ones.
 	Lost int
 }
 
-// take books a frame.
+// take records a frame.
 func (s *sight) take(c content) {
 	if s.Frames > 0 && c.Instant > s.Last.Instant {
 		s.Lost += int(c.Instant-s.Last.Instant) - 1
@@ -38,7 +38,7 @@ func (s *sight) take(c content) {
 	s.Last = c
 }
 
-// attend reads an old peer's frames until the peer is put away.
+// attend reads an old peer's frames until the peer is closed.
 func attend(t *testing.T, peer *oldpeer.Peer) *audience {
 	a := &audience{peer: peer, seen: make(map[oldpeer.Source]*sight)}
 	var reading sync.WaitGroup
@@ -79,7 +79,7 @@ func (a *audience) take(f oldpeer.Frame) {
 	s.take(c)
 }
 
-// of is what was seen of a source.
+// of returns the record of a source.
 func (a *audience) of(source oldpeer.Source) sight {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -89,7 +89,7 @@ func (a *audience) of(source oldpeer.Source) sight {
 	return sight{}
 }
 
-// clients maps the numbers that publishers give themselves to those that they have at this peer.
+// clients maps publishers' own numbers to those that this peer uses for them.
 func (a *audience) clients() map[int]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -100,7 +100,8 @@ func (a *audience) clients() map[int]int {
 	return clients
 }
 
-// sees tells whether all tiles of a client came at the given qualities lately: nothing is known of those that are off.
+// sees reports whether the newest frames of all tiles of a client have the given qualities. Tiles that are off are not
+// checked.
 func (a *audience) sees(client int, qualities []int) bool {
 	for tile, quality := range qualities {
 		if quality >= 0 && a.of(oldpeer.Source{Client: client, Tile: tile}).Last.Quality != quality {
@@ -110,7 +111,8 @@ func (a *audience) sees(client int, qualities []int) bool {
 	return true
 }
 
-// lost is how many frames of a client have not come, of tiles that come at one quality, by a programme that skips nothing.
+// lost returns the number of missing frames of a client, in tiles that arrive at one quality, for a programme without
+// skipped frames.
 func (a *audience) lost(client, tiles int) (n int) {
 	for tile := range tiles {
 		n += a.of(oldpeer.Source{Client: client, Tile: tile}).Lost
@@ -118,12 +120,13 @@ func (a *audience) lost(client, tiles int) (n int) {
 	return n
 }
 
-// tally is what came to somebody.
+// tally has the counts of one receiver.
 type tally struct {
 	frames int
-	// bad were broken, rejected, or not what was sent. faults are those that the original would die of or be spoilt by, other than bad frames.
+	// bad are the frames that were broken, rejected, or differ from the sent ones. faults are those that would end or
+	// disturb the original, other than bad frames.
 	bad, faults int
-	// incomplete are frames of which a part did not come, for want of so many packets.
+	// incomplete are the frames with missing packets, whose number is given.
 	incomplete, packets int
 }
 
@@ -135,7 +138,7 @@ func add(tallies ...tally) (sum tally) {
 	return sum
 }
 
-// tally is what came of everybody.
+// tally returns the counts of all sources.
 func (a *audience) tally() tally {
 	sum := tally{packets: a.peer.Counts().SequenceGaps}
 	if a.peer.Fault() != nil {
@@ -152,7 +155,8 @@ func (a *audience) tally() tally {
 	return sum
 }
 
-// pace begins to count the frames of the tiles of clients. What it returns ends that, and gives the frames per second of the slowest.
+// pace starts counting the frames of the tiles of clients. The returned function ends this, and returns the frames per
+// second of the slowest.
 func (a *audience) pace(tiles int, clients ...int) func() float64 {
 	var counts []func() int
 	for _, client := range clients {
@@ -173,8 +177,9 @@ func (a *audience) pace(tiles int, clients ...int) func() float64 {
 	}
 }
 
-// whole fails the test for every frame that was broken, rejected or not what was sent, and for every other fault. Frames that are incomplete are explained
-// one for one by packets that a loaded machine has lost: nobody repairs those for old peers.
+// whole fails the test for every frame that was broken, rejected or differs from the sent one, and for every other
+// fault. Each incomplete frame has to be explained by packets that a busy machine lost, which are not repaired for old
+// peers.
 func (a *audience) whole(t *testing.T) {
 	t.Helper()
 	if err := a.peer.Fault(); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// oldDialect has a bridge speak VR2Gather's dialect.
+// oldDialect makes a bridge speak VR2Gather's dialect.
 var oldDialect = []string{"--dialect", "vr2gather"}
 
 // TestBridgeDialect has volbridge speak VR2Gather's dialect, to our server and to what stands in for the original.
@@ -37,7 +37,8 @@ func TestBridgeDialect(t *testing.T) {
 		stopSides(t, sides)
 	})
 	t.Run("the original", func(t *testing.T) {
-		original := startStandIn(t, standin.Faults{CandidatesFirst: true, SecondOffer: true, Padding: true, MidFrame: true, KeepNumbers: true, StrictNumbers: true})
+		original := startStandIn(t, standin.Faults{CandidatesFirst: true, SecondOffer: true, Padding: true,
+			MidFrame: true, KeepNumbers: true, StrictNumbers: true})
 		sides := openSides(t, tools, "ws://"+original.Address(), 2, 3, oldDialect, oldDialect)
 		dialectFrames(t, sides)
 		dialectQualities(t, sides)
@@ -47,7 +48,8 @@ func TestBridgeDialect(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { dialectRefused(t, tools) })
 }
 
-// dialectFrames has frames of 40 kB and sound go both ways until enough have come. Nobody repairs what is lost, so that only what comes is looked at.
+// dialectFrames sends frames of 40 kB and sound in both directions until enough have arrived. Since losses are not
+// repaired, only the frames that arrive are checked.
 func dialectFrames(t *testing.T, sides [2]side) {
 	t.Helper()
 	const frames, sounds = 30, 30
@@ -74,13 +76,15 @@ func dialectFrames(t *testing.T, sides [2]side) {
 	}
 }
 
-// dialectQualities has the second connector choose what it is sent of the first, as VR2Gather does: with nobody's number.
+// dialectQualities lets the second connector choose the qualities that it receives from the first, as VR2Gather does:
+// without a client number.
 func dialectQualities(t *testing.T, sides [2]side) {
 	t.Helper()
 	from, to := sides[0].connector, sides[1].connector
 	done := from.count("done tiles")
 	from.say("tiles 60 3000 20000 2 3")
-	for _, choice := range []struct{ text, want string }{{"0,2,2", "2"}, {"0,0,0", "0"}, {"0,1,1", "1"}, {"0,2,2", "2"}} {
+	for _, choice := range []struct{ text, want string }{{"0,2,2", "2"}, {"0,0,0", "0"}, {"0,1,1", "1"},
+		{"0,2,2", "2"}} {
 		to.say("control %s", choice.text)
 		before := to.count("received")
 		eventually(t, "quality "+choice.want, func() bool {
@@ -94,7 +98,7 @@ func dialectQualities(t *testing.T, sides [2]side) {
 	eventually(t, "the last frame is sent", func() bool { return from.count("done tiles") > done })
 }
 
-// stopSides ends the bridges. A connector has no frames but whole ones, unless its socket was full.
+// stopSides ends the bridges. A connector only gets whole frames, unless its socket's buffer was full.
 func stopSides(t *testing.T, sides [2]side) (summaries [2]*bridgeSummary) {
 	t.Helper()
 	for i, s := range sides {
@@ -108,7 +112,7 @@ func stopSides(t *testing.T, sides [2]side) (summaries [2]*bridgeSummary) {
 	return summaries
 }
 
-// dialectServerRestarts has the server go and come back.
+// dialectServerRestarts stops and restarts the server.
 func dialectServerRestarts(t *testing.T, tools bridgeTools) {
 	open := func(listen string) *testbed.Conference {
 		settings := serverSettings()
@@ -133,7 +137,7 @@ func dialectServerRestarts(t *testing.T, tools bridgeTools) {
 	}
 }
 
-// dialectRefused has a bridge come without the token that the server asks for: it says so and ends.
+// dialectRefused starts a bridge without the token that the server requires: it reports this and ends.
 func dialectRefused(t *testing.T, tools bridgeTools) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/websocket" && r.URL.Query().Get("clientid") == "1" {
@@ -146,7 +150,8 @@ func dialectRefused(t *testing.T, tools bridgeTools) {
 	startConnector(t, tools, port, 1).say("listen")
 	select {
 	case err := <-b.ended:
-		if err == nil || !strings.Contains(b.log.String(), "refused by the server: 401 Unauthorized: unauthorized: no token") {
+		if err == nil || !strings.Contains(b.log.String(),
+			"refused by the server: 401 Unauthorized: unauthorized: no token") {
 			t.Errorf("the bridge ends with %v, and says\n%s", err, b.log.String())
 		}
 	case <-time.After(patience):

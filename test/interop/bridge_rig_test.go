@@ -19,7 +19,7 @@ import (
 // bridgeTools are the programs that tests of the bridge run.
 type bridgeTools struct{ volbridge, connector string }
 
-// buildBridgeTools builds the bridge as it is handed out, without cgo, and the connector's stand-in.
+// buildBridgeTools builds the bridge as it is released, without cgo, and the connector's stand-in.
 func buildBridgeTools(t *testing.T) bridgeTools {
 	t.Helper()
 	cc := os.Getenv("CC")
@@ -44,7 +44,7 @@ func buildBridgeTools(t *testing.T) bridgeTools {
 	return tools
 }
 
-// bridgeProcess is a bridge under way.
+// bridgeProcess is a running bridge.
 type bridgeProcess struct {
 	t        *testing.T
 	cmd      *exec.Cmd
@@ -53,7 +53,7 @@ type bridgeProcess struct {
 	ended    chan error
 }
 
-// bridgeSummary is the part of the bridge's summary that tests look at.
+// bridgeSummary is the part of the bridge's summary that tests use.
 type bridgeSummary struct {
 	Sessions      int64 `json:"sessions"`
 	FromConnector struct {
@@ -74,12 +74,13 @@ type bridgeSummary struct {
 	Down bridgeDelay `json:"down_ms"`
 }
 
-// bridgeDelay is what a bridge adds to frames of one direction, in milliseconds.
+// bridgeDelay is the delay that a bridge adds to frames of one direction, in milliseconds.
 type bridgeDelay struct{ P50, P99 float64 }
 
-// lost is how many tile frames the bridge knows to be lost on their way through it, or to it.
+// lost returns the number of tile frames that the bridge counts as lost.
 func (s *bridgeSummary) lost() int64 {
-	lost := s.Received.Undecodable + s.Received.Missing + s.Received.Overflowed + s.Received.DroppedByServer + s.Uplink.Dropped
+	lost := s.Received.Undecodable + s.Received.Missing + s.Received.Overflowed + s.Received.DroppedByServer +
+		s.Uplink.Dropped
 	for reason, n := range s.Dropped {
 		if strings.Contains(reason, "frames") {
 			lost += n
@@ -88,8 +89,10 @@ func (s *bridgeSummary) lost() int64 {
 	return lost
 }
 
-// startBridge runs a bridge as VR2Gather starts its peer: under that name, and with that launch line. More arguments may follow.
-func startBridge(t *testing.T, tools bridgeTools, url string, port, client, tiles, qualities int, more ...string) *bridgeProcess {
+// startBridge starts a bridge as VR2Gather starts its peer, with that name and command line, followed by further
+// arguments.
+func startBridge(t *testing.T, tools bridgeTools, url string, port, client, tiles, qualities int,
+	more ...string) *bridgeProcess {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "WebRTCSFU-peer")
 	if err := os.Symlink(tools.volbridge, name); err != nil {
@@ -117,7 +120,7 @@ func startBridge(t *testing.T, tools bridgeTools, url string, port, client, tile
 	return b
 }
 
-// stop ends the bridge and returns what it sums up.
+// stop ends the bridge and returns its summary.
 func (b *bridgeProcess) stop() *bridgeSummary {
 	b.t.Helper()
 	if err := b.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -126,7 +129,7 @@ func (b *bridgeProcess) stop() *bridgeSummary {
 	return b.end()
 }
 
-// end waits until the bridge ends, in order, and returns what it sums up.
+// end waits until the bridge ends without an error, and returns its summary.
 func (b *bridgeProcess) end() *bridgeSummary {
 	b.t.Helper()
 	select {
@@ -145,16 +148,16 @@ func (b *bridgeProcess) end() *bridgeSummary {
 	return &s
 }
 
-// standIn is a connector's stand-in under way.
+// standIn is a running stand-in for the connector.
 type standIn struct {
 	t     *testing.T
 	stdin io.WriteCloser
 
 	mu sync.Mutex
-	// sent and received are frames by kind and hash, with how often; last is the quality of the newest tile frame.
+	// sent and received count frames by kind and hash; last is the quality of the newest tile frame.
 	sent, received map[string]int
 	last           string
-	// words counts lines by their first word, or two of done; bad are the frames that could not be used.
+	// words counts lines by their first word, or by two words for done; bad are the frames that could not be used.
 	words map[string]int
 	bad   []string
 }
@@ -189,7 +192,7 @@ func startConnector(t *testing.T, tools bridgeTools, port, client int) *standIn 
 	return c
 }
 
-// line takes a line that the stand-in wrote.
+// line processes a line of the stand-in's output.
 func (c *standIn) line(text string) {
 	words := strings.Fields(text)
 	c.mu.Lock()
@@ -212,7 +215,7 @@ func (c *standIn) line(text string) {
 	c.words[key]++
 }
 
-// say gives the stand-in a command.
+// say sends the stand-in a command.
 func (c *standIn) say(format string, args ...any) {
 	c.t.Helper()
 	if _, err := fmt.Fprintf(c.stdin, format+"\n", args...); err != nil {
@@ -226,7 +229,8 @@ func (c *standIn) count(word string) int {
 	return c.words[word]
 }
 
-// heard tells how many different frames of a kind came, and how many of those the other did not send or that came twice.
+// heard returns the number of different received frames of a kind, and the number of those that the other side did not
+// send or that arrived twice.
 func (c *standIn) heard(kind string, from *standIn) (came, wrong int) {
 	from.mu.Lock()
 	defer from.mu.Unlock()
@@ -244,14 +248,14 @@ func (c *standIn) heard(kind string, from *standIn) (came, wrong int) {
 	return came, wrong
 }
 
-// latest is the quality of the newest tile frame.
+// latest returns the quality of the newest tile frame.
 func (c *standIn) latest() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last
 }
 
-// refused are the frames that the stand-in could not use.
+// refused returns the frames that the stand-in could not use.
 func (c *standIn) refused() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestBridgeEndsWithItsInput closes the standard inputs of two bridges. The one that is told to leaves the room and sums up, the other goes on.
+// TestBridgeEndsWithItsInput closes the standard inputs of two bridges. The one with the flag for this leaves the room
+// and prints its summary, the other continues.
 func TestBridgeEndsWithItsInput(t *testing.T) {
 	tools := buildBridgeTools(t)
 	conference := openConference(t, "127.0.0.1:0")
@@ -33,13 +34,15 @@ func TestBridgeEndsWithItsInput(t *testing.T) {
 	bridges[1].stop()
 }
 
-// TestUnityBridgeIsNoOrphan kills a program of the Unity package's core. Its bridge ends, too, so that the next one finds the ports free.
+// TestUnityBridgeIsNoOrphan kills a program of the Unity package's core. Its bridge ends as well, so that the next one
+// finds the ports free.
 func TestUnityBridgeIsNoOrphan(t *testing.T) {
 	core, bridge := unityCore(t), unityBridge(t)
 	conference := openConference(t, "127.0.0.1:0")
 	defer conference.Close()
 	port := portPair(t)
-	program := exec.Command("mono", core, "bridge", bridge, conference.Server.URL(), unityRoom, "unity-1", strconv.Itoa(port), "1", "1", "1")
+	program := exec.Command("mono", core, "bridge", bridge, conference.Server.URL(), unityRoom, "unity-1",
+		strconv.Itoa(port), "1", "1", "1")
 	stdin, err := program.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

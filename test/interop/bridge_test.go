@@ -23,7 +23,7 @@ var (
 	bridgeRate   = flag.Int("bridge.rate", 30, "frames per second of each connector in TestBridge")
 )
 
-// bridgeFrameBytes is how long the frames are.
+// bridgeFrameBytes is the size of the frames.
 const bridgeFrameBytes = 100_000
 
 // TestBridge has volbridge stand between stand-ins for VR2Gather's connector and a server.
@@ -56,7 +56,8 @@ type side struct {
 	connector *standIn
 }
 
-// openSides starts two connectors, each with its bridge, and waits until frames go both ways. More are arguments of each bridge.
+// openSides starts two connectors, each with its bridge, and waits until frames flow in both directions. The parameter
+// more has further arguments of each bridge.
 func openSides(t *testing.T, tools bridgeTools, url string, tiles, qualities int, more ...[]string) [2]side {
 	t.Helper()
 	var sides [2]side
@@ -66,14 +67,16 @@ func openSides(t *testing.T, tools bridgeTools, url string, tiles, qualities int
 		if i < len(more) {
 			arguments = more[i]
 		}
-		sides[i] = side{startBridge(t, tools, url, port, i+1, tiles, qualities, arguments...), startConnector(t, tools, port, i+1)}
+		sides[i] = side{startBridge(t, tools, url, port, i+1, tiles, qualities, arguments...),
+			startConnector(t, tools, port, i+1)}
 		sides[i].connector.say("listen")
 	}
 	meet(t, sides, tiles, qualities)
 	return sides
 }
 
-// meet has both sides send until each has received of the other. What comes first tells the bridge what to publish, and goes no further.
+// meet lets both sides send until each has received frames of the other. The first frames define the bridge's
+// publications, and are not forwarded.
 func meet(t *testing.T, sides [2]side, tiles, qualities int) {
 	t.Helper()
 	for i := range sides {
@@ -89,7 +92,7 @@ func meet(t *testing.T, sides [2]side, tiles, qualities int) {
 	}
 }
 
-// settle waits until no more comes, and returns how many frames of a kind have come in all.
+// settle waits until no more frames arrive, and returns the total number of frames of a kind.
 func settle(t *testing.T, kind string, to, from *standIn, want int) int {
 	t.Helper()
 	const quiet = 3 * time.Second
@@ -102,8 +105,8 @@ func settle(t *testing.T, kind string, to, from *standIn, want int) int {
 	return came
 }
 
-// bridgeEachWay sends frames and sound both ways at once. None may be changed, and none lost that nobody counted: a machine that is busy may drop some, which
-// is an error only where the number of frames was asked for.
+// bridgeEachWay sends frames and sound in both directions at once. No frame may be changed or lost without being
+// counted: a busy machine may drop some, which is an error only if the test needs the exact number.
 func bridgeEachWay(t *testing.T, tools bridgeTools) {
 	conference := openConference(t, "127.0.0.1:0")
 	defer conference.Close()
@@ -119,7 +122,8 @@ func bridgeEachWay(t *testing.T, tools bridgeTools) {
 	}
 	for i := range sides {
 		from := sides[i].connector
-		for end := time.Now().Add(time.Duration(*bridgeFrames)*time.Second/time.Duration(*bridgeRate) + patience); from.count("sent") < *bridgeFrames; {
+		for end := time.Now().Add(time.Duration(*bridgeFrames)*time.Second/time.Duration(*bridgeRate) +
+			patience); from.count("sent") < *bridgeFrames; {
 			if time.Now().After(end) {
 				t.Fatalf("connector %d is still sending", i+1)
 			}
@@ -133,7 +137,11 @@ func bridgeEachWay(t *testing.T, tools bridgeTools) {
 	}
 	for i := range sides {
 		heard := sides[1-i].connector
-		eventually(t, "sound arrives", func() bool { n, _ := heard.heard("audio", sides[i].connector); return n >= sounds/2 })
+		eventually(t, "sound arrives", func() bool {
+			n,
+				_ := heard.heard("audio", sides[i].connector)
+			return n >= sounds/2
+		})
 	}
 	var summaries [2]*bridgeSummary
 	for i := range sides {
@@ -147,7 +155,8 @@ func bridgeEachWay(t *testing.T, tools bridgeTools) {
 		lost := *bridgeFrames - came[i]
 		refused := to.refused()
 		counted := summaries[i].lost() + summaries[1-i].lost() + int64(len(refused))
-		t.Logf("connector %d: %d of %d frames of %d bytes arrived; %d frames are counted as lost on the way", i+1, came[i], *bridgeFrames, bridgeFrameBytes, counted)
+		t.Logf("connector %d: %d of %d frames of %d bytes arrived; %d frames are counted as lost on the way", i+1,
+			came[i], *bridgeFrames, bridgeFrameBytes, counted)
 		for _, kind := range []string{"tile", "audio"} {
 			_, wrong := to.heard(kind, from)
 			measured(t, claim.Exactly(fmt.Sprintf("%s frames that are not what connector %d sent", kind, i+1), int64(wrong), "", 0))
@@ -164,17 +173,18 @@ func bridgeEachWay(t *testing.T, tools bridgeTools) {
 			}
 		}
 		if int64(lost) > counted || asked && lost > 0 || came[i] == 0 {
-			t.Errorf("%d of %d frames of connector %d did not arrive, %d are counted as lost", lost, *bridgeFrames, i+1, counted)
+			t.Errorf("%d of %d frames of connector %d did not arrive, %d are counted as lost", lost, *bridgeFrames,
+				i+1, counted)
 		}
 	}
 }
 
-// bridgeReadyLost has the first ready datagrams come to nothing.
+// bridgeReadyLost loses the first ready datagrams.
 func bridgeReadyLost(t *testing.T, tools bridgeTools) {
 	conference := openConference(t, "127.0.0.1:0")
 	defer conference.Close()
 	port := portPair(t)
-	// Nobody listens at first; whatever is sent then is lost. Then somebody listens who does not answer.
+	// At first there is no listener, and sent data is lost. Then there is a listener that does not answer.
 	b := startBridge(t, tools, conference.Server.URL(), port, 1, 1, 1)
 	deaf, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port + 1})
 	if err != nil {
@@ -189,7 +199,8 @@ func bridgeReadyLost(t *testing.T, tools bridgeTools) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d, err := vr2gather.ParseDatagram(datagram[:n]); err != nil || n != vr2gather.DatagramSize || d.Type != vr2gather.DatagramReady || !from.IP.IsLoopback() {
+		if d, err := vr2gather.ParseDatagram(datagram[:n]); err != nil || n != vr2gather.DatagramSize ||
+			d.Type != vr2gather.DatagramReady || !from.IP.IsLoopback() {
 			t.Fatalf("%d bytes from %v, expected a ready datagram: %v", n, from, err)
 		}
 	}
@@ -218,7 +229,7 @@ func participants(t *testing.T, conference *testbed.Conference) int {
 	return len(peer.Session.Participants())
 }
 
-// bridgeGarbage has a connector send what cannot be read, and somebody else what could be. Frames go on.
+// bridgeGarbage sends invalid data from a connector, and valid data from another address. Frames continue.
 func bridgeGarbage(t *testing.T, tools bridgeTools) {
 	conference := openConference(t, "127.0.0.1:0")
 	defer conference.Close()
@@ -254,17 +265,19 @@ func bridgeGarbage(t *testing.T, tools bridgeTools) {
 	measured(t, claim.Exactly("datagrams of strangers that were counted and dropped", dropped["foreign_datagrams"], "", foreign))
 }
 
-// bridgeQualities has one connector choose what it is sent, as VR2Gather does: with nobody's number.
+// bridgeQualities lets one connector choose the qualities that it receives, as VR2Gather does: without a client number.
 func bridgeQualities(t *testing.T, tools bridgeTools) {
 	conference := openConference(t, "127.0.0.1:0")
 	defer conference.Close()
 	sides := openSides(t, tools, conference.Server.URL(), 1, 3)
 	from, to := sides[0].connector, sides[1].connector
 	from.say("tiles 1000000 3000 30000 1 3")
-	for _, choice := range []struct{ text, want string }{{"0,2", "2"}, {"0,0", "0"}, {"1,1;", "1"}, {"77,2;0,9", "1"}, {"0,2", "2"}} {
+	for _, choice := range []struct{ text, want string }{{"0,2", "2"}, {"0,0", "0"}, {"1,1;", "1"}, {"77,2;0,9", "1"},
+		{"0,2", "2"}} {
 		to.say("control %s", choice.text)
 		before := to.count("received")
-		eventually(t, "quality "+choice.want, func() bool { return to.latest() == choice.want && to.count("received") > before+5 })
+		eventually(t, "quality "+choice.want,
+			func() bool { return to.latest() == choice.want && to.count("received") > before+5 })
 	}
 	to.say("control 0,-1")
 	eventually(t, "nothing comes", func() bool {
@@ -283,7 +296,7 @@ func bridgeQualities(t *testing.T, tools bridgeTools) {
 	}
 }
 
-// bridgeKilled has another bridge take the place of one that was killed, between connectors that live on.
+// bridgeKilled replaces a killed bridge by another one, between connectors that continue.
 func bridgeKilled(t *testing.T, tools bridgeTools) {
 	conference := openConference(t, "127.0.0.1:0")
 	defer conference.Close()
@@ -307,7 +320,7 @@ func bridgeKilled(t *testing.T, tools bridgeTools) {
 	}
 }
 
-// bridgeServerRestarts has the server go and come back.
+// bridgeServerRestarts stops and restarts the server.
 func bridgeServerRestarts(t *testing.T, tools bridgeTools) {
 	conference := openConference(t, "127.0.0.1:0")
 	url := conference.Server.URL()

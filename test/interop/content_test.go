@@ -11,38 +11,40 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// content is what a frame says of itself behind VR2Gather's header, so that whoever gets it can tell whether it came as it was sent.
+// content is the information that a frame carries after VR2Gather's header, with which a receiver can verify it.
 type content struct {
 	// Client is the publisher's own number, Tile is -1 for sound.
 	Client, Tile, Quality int
-	// Instant counts what was captured at one time, whatever is skipped of it.
+	// Instant counts captures, including skipped frames.
 	Instant uint32
 	// Size is that of the frame.
 	Size int
 }
 
-// minContent is the size of the header and the five words behind it.
+// minContent is the size of the header and the five words after it.
 const minContent = vr2gather.FrameHeaderSize + 20
 
-// frame makes the frame.
+// frame returns the frame.
 func (c content) frame(capture time.Time) []byte {
 	codec := vr2gather.CodecRawPoints
 	if c.Tile < 0 {
 		codec = vr2gather.CodecVoice
 	}
 	size := max(c.Size, minContent)
-	frame := vr2gather.NewFrameHeader(volumetric.FourCC(codec), size-vr2gather.FrameHeaderSize, capture).Append(make([]byte, 0, size))
+	frame := vr2gather.NewFrameHeader(volumetric.FourCC(codec), size-vr2gather.FrameHeaderSize,
+		capture).Append(make([]byte, 0, size))
 	for _, word := range []uint32{uint32(c.Client), uint32(c.Tile), uint32(c.Quality), c.Instant, uint32(size)} {
 		frame = binary.BigEndian.AppendUint32(frame, word)
 	}
-	random := rand.New(rand.NewPCG(uint64(c.Client)<<32|uint64(uint32(c.Tile)), uint64(c.Quality)<<32|uint64(c.Instant)))
+	random := rand.New(rand.NewPCG(uint64(c.Client)<<32|uint64(uint32(c.Tile)),
+		uint64(c.Quality)<<32|uint64(c.Instant)))
 	for len(frame) < size {
 		frame = binary.BigEndian.AppendUint64(frame, random.Uint64())
 	}
 	return frame[:size]
 }
 
-// read tells what a frame is, and whether it is exactly that.
+// read returns the content of a frame, and whether the frame is intact.
 func read(frame []byte) (content, error) {
 	var header vr2gather.FrameHeader
 	data, err := header.Parse(frame)

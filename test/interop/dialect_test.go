@@ -18,12 +18,12 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// small is what old peers publish where it does not matter what.
+// small is the programme of old peers whose media does not matter.
 func small(client int) programme {
 	return programme{Client: client, Tiles: 3, Qualities: 2, Bytes: 1500, Interval: 20 * time.Millisecond}
 }
 
-// TestQualityMessagesToTheServer sends the original's messages, with what is wrong with them.
+// TestQualityMessagesToTheServer sends the original's messages, including their faults.
 func TestQualityMessagesToTheServer(t *testing.T) {
 	c := startServer(t)
 	p := small(1)
@@ -66,7 +66,8 @@ func TestQualityMessagesToTheServer(t *testing.T) {
 	choose(1, 1, 1, 0)
 	goOn(t, receiver.flows(1, p.Tiles)...)
 	receiver.whole(t)
-	// Client 77, one quality and two tiles, the two fields that are spoilt, and client 0 with a number of tiles that nobody has.
+	// Client 77, one quality and two tiles, the two corrupted fields, and client 0 with a number of tiles that no
+	// client has.
 	if ignored := counted(t, c, "volsfu_vr2gather_ignored_total"); ignored < 6 {
 		t.Errorf("%g things were ignored, expected at least 6", ignored)
 	}
@@ -97,7 +98,7 @@ func counted(t *testing.T, c *testbed.Conference, name string) float64 {
 	return 0
 }
 
-// refused tells whether a server ends a peer's websocket.
+// refused reports whether a server ends a peer's websocket.
 func refused(t *testing.T, p *oldpeer.Peer) {
 	t.Helper()
 	select {
@@ -107,7 +108,7 @@ func refused(t *testing.T, p *oldpeer.Peer) {
 	}
 }
 
-// TestRefusedPeersDisturbNobody has peers come that cannot be let in, while others are there.
+// TestRefusedPeersDisturbNobody lets peers join that are rejected, while others are in the room.
 func TestRefusedPeersDisturbNobody(t *testing.T) {
 	c := startServer(t)
 	alice, bob := old(t, address(c), small(1)), old(t, address(c), small(2))
@@ -120,7 +121,8 @@ func TestRefusedPeersDisturbNobody(t *testing.T) {
 	malformed := dial(t, oldpeer.Config{Server: address(c), Client: 3, Tiles: 1, Qualities: 1, Malformed: true})
 	refused(t, malformed)
 	goOn(t, going...)
-	for _, query := range []string{"ntiles=1000000&nqualities=1&clientid=4", "ntiles=1&nqualities=1000000&clientid=4", "ntiles=0&nqualities=1&clientid=4",
+	for _, query := range []string{"ntiles=1000000&nqualities=1&clientid=4", "ntiles=1&nqualities=1000000&clientid=4",
+		"ntiles=0&nqualities=1&clientid=4",
 		"ntiles=many", "clientid=-1", "clientid=4&ntiles=1&nqualities=1%00"} {
 		conn, _, err := websocket.DefaultDialer.Dial("ws://"+address(c)+"/websocket?"+query, nil)
 		if err == nil {
@@ -136,16 +138,18 @@ func TestRefusedPeersDisturbNobody(t *testing.T) {
 	if refusals := counted(t, c, "volsfu_vr2gather_refused_total"); refusals != 8 {
 		t.Errorf("%g peers were refused, expected 8", refusals)
 	}
-	// Who was never let in is no news; the malformed one may have been for a moment.
+	// Rejected peers are not announced, except that the malformed one may have been for a moment.
 	if now := alice.peer.Counts().Offers; now > offers+2 {
 		t.Errorf("%d offers to somebody who is not concerned", now-offers)
 	}
 }
 
-// TestOneOfferAtATime has peers come and go while one is slow to answer: it is never offered twice without an answer between.
+// TestOneOfferAtATime lets peers join and leave while one is slow to answer: it never gets a second offer before it has
+// answered.
 func TestOneOfferAtATime(t *testing.T) {
 	c := startServer(t)
-	slow := attend(t, connect(t, oldpeer.Config{Server: address(c), Client: 1, Tiles: 2, Qualities: 2, AnswerDelay: 200 * time.Millisecond}))
+	slow := attend(t, connect(t, oldpeer.Config{Server: address(c), Client: 1, Tiles: 2, Qualities: 2,
+		AnswerDelay: 200 * time.Millisecond}))
 	var others []*audience
 	for client := 2; client <= 5; client++ {
 		others = append(others, old(t, address(c), small(client)))
@@ -156,7 +160,7 @@ func TestOneOfferAtATime(t *testing.T) {
 	for _, leaver := range others[:3] {
 		leaver.peer.Leave()
 	}
-	// Client 2 comes back at once, whether the server has seen it go or not.
+	// Client 2 rejoins at once, even if the server has not yet noticed that it left.
 	connect(t, oldpeer.Config{Server: address(c), Client: 2, Tiles: 3, Qualities: 2}).Leave()
 	again := old(t, address(c), small(6))
 	goOn(t, append(slow.flows(6, 3), slow.flows(5, 3)...)...)
@@ -165,14 +169,19 @@ func TestOneOfferAtATime(t *testing.T) {
 		t.Error(err)
 	}
 	counts := slow.peer.Counts()
-	eventually(t, "all offers are answered", func() bool { counts = slow.peer.Counts(); return counts.Offers == counts.Answers })
-	// One for its own lines, and at most one for each that came or went.
+	eventually(t, "all offers are answered", func() bool {
+		counts = slow.peer.Counts()
+		return counts.Offers ==
+			counts.Answers
+	})
+	// One for its own lines, and at most one for each peer that joined or left.
 	if counts.Offers > 11 {
 		t.Errorf("%d offers, expected at most 11", counts.Offers)
 	}
 }
 
-// TestWithheldFromOldPeers has a participant publish in another format than VR2Gather's: old peers are sent nothing of it, and go on.
+// TestWithheldFromOldPeers lets a participant publish in another format than VR2Gather's: it is not sent to old peers,
+// which continue.
 func TestWithheldFromOldPeers(t *testing.T) {
 	c := startServer(t)
 	alice, bob := old(t, address(c), small(1)), old(t, address(c), small(2))
@@ -190,7 +199,8 @@ func TestWithheldFromOldPeers(t *testing.T) {
 	}
 	carols := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "carol", Publication: bodyName}}
 	eventually(t, "carol's frames arrive by v1", func() bool { return dave.Tile(carols).Frames > 10 })
-	eventually(t, "the server counts what it withholds", func() bool { return counted(t, c, "volsfu_vr2gather_withheld_total") >= 2 })
+	eventually(t, "the server counts what it withholds",
+		func() bool { return counted(t, c, "volsfu_vr2gather_withheld_total") >= 2 })
 	goOn(t, append(alice.flows(2, 3), bob.flows(1, 3)...)...)
 	for source := range alice.peer.Receptions() {
 		if source.Client != 2 {
@@ -201,8 +211,8 @@ func TestWithheldFromOldPeers(t *testing.T) {
 	bob.whole(t)
 }
 
-// TestSecondObject has a participant by v1 publish a second object in VR2Gather's format. Old peers name tracks by client and tile, so that they are sent the first
-// object for as long as there is one, and then the second, on the same lines.
+// TestSecondObject lets a v1 participant publish a second object in VR2Gather's format. Old peers name tracks by client
+// and tile, so they are sent the first object while it exists, and then the second, on the same lines.
 func TestSecondObject(t *testing.T) {
 	c := startServer(t)
 	alice := attend(t, connect(t, oldpeer.Config{Server: address(c), Client: 1, Tiles: 1, Qualities: 1}))
@@ -220,7 +230,7 @@ func TestSecondObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The instants tell the objects apart.
+	// The instants distinguish the objects.
 	const deskInstants = 1 << 20
 	publishing, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -233,7 +243,8 @@ func TestSecondObject(t *testing.T) {
 	})
 	defer running.Wait()
 	defer stop()
-	eventually(t, "the server counts what it withholds", func() bool { return counted(t, c, "volsfu_vr2gather_withheld_total") == 1 })
+	eventually(t, "the server counts what it withholds",
+		func() bool { return counted(t, c, "volsfu_vr2gather_withheld_total") == 1 })
 	goOn(t, alice.flows(carols, p.Tiles)...)
 	body := oldpeer.Source{Client: carols}
 	if last := alice.of(body).Last; last.Instant >= deskInstants {
@@ -243,7 +254,8 @@ func TestSecondObject(t *testing.T) {
 	if err := carol.session.Unpublish(ctx, bodyName); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "frames of the second object come", func() bool { return alice.of(body).Last.Instant >= deskInstants })
+	eventually(t, "frames of the second object come",
+		func() bool { return alice.of(body).Last.Instant >= deskInstants })
 	goOn(t, alice.flows(carols, p.Tiles)...)
 	alice.peer.Choose(oldpeer.Decision{Client: carols, Qualities: []int{0, 1, 0}})
 	eventually(t, "the choice is of the second object", func() bool { return alice.sees(carols, []int{0, 1, 0}) })
@@ -253,15 +265,16 @@ func TestSecondObject(t *testing.T) {
 	}
 }
 
-// TestRoomsOfOldPeers has the same numbers in two rooms.
+// TestRoomsOfOldPeers uses the same numbers in two rooms.
 func TestRoomsOfOldPeers(t *testing.T) {
 	c := startServer(t)
 	var rooms [2][2]*audience
 	for i, name := range []string{"/r/first", "/r/second"} {
 		for client := 1; client <= 2; client++ {
 			p := small(client)
-			// The frames tell the rooms apart.
-			peer := connect(t, oldpeer.Config{Server: address(c) + name, Client: client, Tiles: p.Tiles, Qualities: p.Qualities})
+			// The frames distinguish the rooms.
+			peer := connect(t, oldpeer.Config{Server: address(c) + name, Client: client, Tiles: p.Tiles,
+				Qualities: p.Qualities})
 			rooms[i][client-1] = attend(t, peer)
 			p.Client += 10 * i
 			p.publish(t, peer)

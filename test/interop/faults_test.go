@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/test/interop/standin"
 )
 
-// TestFaultsThatKill has servers send what the original dies of.
+// TestFaultsThatKill has servers send data that ends the original.
 func TestFaultsThatKill(t *testing.T) {
 	tests := map[string]struct {
 		faults standin.Faults
@@ -38,7 +38,7 @@ func TestFaultsThatKill(t *testing.T) {
 	}
 }
 
-// TestFaultsOfOffers has servers offer what the original answers to its harm.
+// TestFaultsOfOffers has servers send offers that the original handles wrongly.
 func TestFaultsOfOffers(t *testing.T) {
 	tests := map[string]struct {
 		faults standin.Faults
@@ -50,7 +50,8 @@ func TestFaultsOfOffers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := startStandIn(t, test.faults)
-			p := dial(t, oldpeer.Config{Server: s.Address(), Client: 1, Tiles: 1, Qualities: 1, AnswerDelay: 20 * time.Millisecond})
+			p := dial(t, oldpeer.Config{Server: s.Address(), Client: 1, Tiles: 1, Qualities: 1,
+				AnswerDelay: 20 * time.Millisecond})
 			eventually(t, "the fault shows", func() bool { return errors.Is(p.Fault(), test.want) })
 			select {
 			case <-p.Dead():
@@ -61,9 +62,9 @@ func TestFaultsOfOffers(t *testing.T) {
 	}
 }
 
-// TestFaultsThatSpoil has servers send what the original survives, with media that is lost or broken.
+// TestFaultsThatSpoil has servers send data that the original survives, with lost or broken media.
 func TestFaultsThatSpoil(t *testing.T) {
-	// Frames of 40 packets, sent without a pause: most of the time the server is in the middle of one.
+	// Frames of 40 packets, sent without a pause: most of the time the server is in the middle of a frame.
 	p := programme{Client: 1, Tiles: 1, Qualities: 2, Bytes: 25_000, Interval: 5 * time.Millisecond}
 	tests := map[string]struct {
 		faults standin.Faults
@@ -78,7 +79,8 @@ func TestFaultsThatSpoil(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := startStandIn(t, test.faults)
-			publisher := connect(t, oldpeer.Config{Server: s.Address(), Client: 1, Tiles: p.Tiles, Qualities: p.Qualities})
+			publisher := connect(t, oldpeer.Config{Server: s.Address(), Client: 1, Tiles: p.Tiles,
+				Qualities: p.Qualities})
 			p.publish(t, publisher)
 			receiver := connect(t, oldpeer.Config{Server: s.Address(), Client: 2, Tiles: 1, Qualities: 1})
 			quality := 0
@@ -91,8 +93,8 @@ func TestFaultsThatSpoil(t *testing.T) {
 	}
 }
 
-// TestCandidatesBeforeTheOffer has the stand-in send candidates when the original often does. They are lost, and the peer connects all the same, because the server
-// reaches it by its own.
+// TestCandidatesBeforeTheOffer has the stand-in send candidates when the original often does. They are lost, but the
+// peer connects, because the server reaches it by the peer's candidates.
 func TestCandidatesBeforeTheOffer(t *testing.T) {
 	s := startStandIn(t, standin.Faults{CandidatesFirst: true})
 	p := connect(t, oldpeer.Config{Server: s.Address(), Client: 1, Tiles: 2, Qualities: 2})
@@ -104,7 +106,8 @@ func TestCandidatesBeforeTheOffer(t *testing.T) {
 	}
 }
 
-// TestQualityMessages sends the original's messages, with what is wrong with them, to servers that read them as the original does, and as it should have.
+// TestQualityMessages sends the original's messages, including their faults, to servers that read them as the original
+// does, and to those that read them as intended.
 func TestQualityMessages(t *testing.T) {
 	tests := map[string]struct {
 		faults   standin.Faults
@@ -123,11 +126,12 @@ func TestQualityMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := startStandIn(t, test.faults)
 			old(t, s.Address(), p)
-			receiver := attend(t, connect(t, oldpeer.Config{Server: s.Address(), Client: 2, Tiles: 1, Qualities: 1, Unpadded: test.unpadded}))
+			receiver := attend(t, connect(t, oldpeer.Config{Server: s.Address(), Client: 2, Tiles: 1, Qualities: 1,
+				Unpadded: test.unpadded}))
 			goOn(t, receiver.flows(1, p.Tiles)...)
 			receiver.peer.Choose(oldpeer.Decision{Client: test.client, Qualities: []int{1, 1, 1}})
 			eventually(t, "the choice shows", func() bool { return receiver.sees(1, test.want) })
-			// What was not understood does not come late.
+			// A message that was not understood has no later effect.
 			goOn(t, receiver.flows(1, p.Tiles)...)
 			if !receiver.sees(1, test.want) {
 				t.Error("qualities change once more")
@@ -137,7 +141,8 @@ func TestQualityMessages(t *testing.T) {
 	}
 }
 
-// TestAddressFilter has a peer as it was shipped on a machine that has none of the addresses it takes: it finds no candidates, and never connects.
+// TestAddressFilter has a shipped peer on a machine that has none of the addresses that it accepts: it finds no
+// candidates, and never connects.
 func TestAddressFilter(t *testing.T) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -149,7 +154,8 @@ func TestAddressFilter(t *testing.T) {
 		}
 	}
 	s := startStandIn(t, standin.Faults{})
-	p := dial(t, oldpeer.Config{Server: s.Address(), Client: 1, Tiles: 1, Qualities: 1, Addresses: oldpeer.OriginalAddresses})
+	p := dial(t, oldpeer.Config{Server: s.Address(), Client: 1, Tiles: 1, Qualities: 1,
+		Addresses: oldpeer.OriginalAddresses})
 	select {
 	case <-p.Gathered():
 	case <-time.After(patience):
@@ -166,7 +172,7 @@ func TestAddressFilter(t *testing.T) {
 	}
 }
 
-// TestLeavingTheStandIn ends old peers in every way while others go on.
+// TestLeavingTheStandIn ends old peers in every way while others continue.
 func TestLeavingTheStandIn(t *testing.T) {
 	s := startStandIn(t, standin.Faults{})
 	p := programme{Tiles: 2, Qualities: 2, Bytes: 1500, Interval: 10 * time.Millisecond}

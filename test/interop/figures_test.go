@@ -9,9 +9,11 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// full has tests run at the load that is claimed, 30 frames per second, and hold figures against their targets: what is lost to a machine that has no time is then
-// a loss. Without it they are what a busy machine with the race detector can bear.
-var full = flag.Bool("full", false, "run with the load and the targets that are claimed, for vollab check interop: on a machine that has nothing else to do")
+// full runs tests at the specified load of 30 frames per second, and checks figures against their targets, including
+// losses, for which a busy machine is no excuse. Without it, the limits are suited to a busy machine with the race
+// detector.
+var full = flag.Bool("full", false,
+	"run with the specified load and targets, for vollab check interop, on an otherwise idle machine")
 
 // measured logs a figure for vollab check interop to read, and fails the test where it misses its target.
 func measured(t *testing.T, l claim.Line) {
@@ -22,11 +24,12 @@ func measured(t *testing.T, l claim.Line) {
 	}
 }
 
-// fullIncomplete is the part of the frames that may be incomplete: one in 1,000. Old peers have nothing that is lost repaired, and
-// their sockets keep the 208 KiB that Linux gives by default.
+// fullIncomplete is the tolerated share of incomplete frames: one in 1,000. Losses are not repaired for old peers, and
+// their sockets have Linux's default buffers of 208 KiB.
 const fullIncomplete = 0.001
 
-// measureTally says what came: nothing bad. What is incomplete has lost packets on its way, which nobody repairs for old peers.
+// measureTally logs the counts of bad frames, which must be 0, and of incomplete frames, whose packets are not repaired
+// for old peers.
 func measureTally(t *testing.T, sum tally) {
 	t.Helper()
 	measured(t, claim.Information("frames that came", float64(sum.frames), ""))
@@ -41,10 +44,10 @@ func measureTally(t *testing.T, sum tally) {
 	measured(t, claim.Information("packets that did not come", float64(sum.packets), ""))
 }
 
-// fullPace is the part of what is published that has to come: 27 of 30 frames per second.
+// fullPace is the required share of the published frames: 27 of 30 frames per second.
 const fullPace = 0.9
 
-// measurePace says how many frames per second came, which has a target on machines that have time only.
+// measurePace logs the received frames per second, with a target only with -full.
 func measurePace(t *testing.T, name string, pace, published float64) {
 	t.Helper()
 	if *full {
@@ -54,18 +57,21 @@ func measurePace(t *testing.T, name string, pace, published float64) {
 	measured(t, claim.Information(name, pace, ""))
 }
 
-// maxBridgeDelay is what a bridge may add to a frame in either direction at the 99th percentile, in milliseconds.
+// maxBridgeDelay limits the delay that a bridge adds to a frame in either direction at the 99th percentile, in
+// milliseconds.
 const maxBridgeDelay = 2
 
-// measureBridges says what two bridges added to frames, the worse of them.
+// measureBridges logs the larger of the delays that two bridges added to frames.
 func measureBridges(t *testing.T, summaries [2]*bridgeSummary) {
 	t.Helper()
 	for _, way := range []struct {
 		name  string
 		delay func(*bridgeSummary) bridgeDelay
 	}{
-		{"from the connector's last datagram of a frame to the server", func(s *bridgeSummary) bridgeDelay { return s.Up }},
-		{"from the server's last packet of a frame to the connector", func(s *bridgeSummary) bridgeDelay { return s.Down }},
+		{"from the connector's last datagram of a frame to the server",
+			func(s *bridgeSummary) bridgeDelay { return s.Up }},
+		{"from the server's last packet of a frame to the connector",
+			func(s *bridgeSummary) bridgeDelay { return s.Down }},
 	} {
 		first, second := way.delay(summaries[0]), way.delay(summaries[1])
 		measured(t, claim.Information(way.name+", median", max(first.P50, second.P50), "ms"))

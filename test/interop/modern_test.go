@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// modern is a participant that speaks signalling v1, and VR2Gather's formats in it.
+// modern is a participant that uses signalling v1 with VR2Gather's formats.
 type modern struct {
 	session *client.Session
 
@@ -27,13 +27,13 @@ type modern struct {
 	left map[string]bool
 }
 
-// The names of what v1 participants publish here.
+// The names of v1 participants' publications.
 const (
 	bodyName  = "body"
 	voiceName = "voice"
 )
 
-// publications are those of a programme.
+// publications returns those of a programme.
 func (p programme) publications() []volumetric.Publication {
 	return []volumetric.Publication{
 		{
@@ -50,7 +50,8 @@ func (p programme) publications() []volumetric.Publication {
 	}
 }
 
-// joinModern joins by signalling v1, publishes a programme, if it has tiles, and takes what comes, until the test ends.
+// joinModern joins by signalling v1, publishes a programme, if it has tiles, and receives all media until the test
+// ends.
 func joinModern(t *testing.T, url, identity string, p programme) *modern {
 	t.Helper()
 	config := client.Config{
@@ -96,14 +97,15 @@ func (m *modern) publish(ctx context.Context, p programme) {
 		}
 		p.show(body, instant, capture)
 		sound := content{Client: p.Client, Tile: oldpeer.SoundTile, Instant: instant, Size: soundBytes}.frame(capture)
-		packet := vr2gather.Packet{Kind: volumetric.KindAudio, Client: uint32(p.Client), Frame: instant, Length: uint32(len(sound)), Data: sound}
+		packet := vr2gather.Packet{Kind: volumetric.KindAudio, Client: uint32(p.Client), Frame: instant,
+			Length: uint32(len(sound)), Data: sound}
 		if payload, err := packet.Append(nil); err == nil {
 			_, _ = voice.WritePackets(0, 0, capture, [][]byte{payload})
 		}
 	}
 }
 
-// show publishes all tiles at one instant, at the qualities that are wanted.
+// show publishes all tiles of one instant, at the wanted qualities.
 func (p programme) show(body *client.Publisher, instant uint32, capture time.Time) {
 	for tile := range p.Tiles {
 		for quality := range p.Qualities {
@@ -115,7 +117,7 @@ func (p programme) show(body *client.Publisher, instant uint32, capture time.Tim
 	}
 }
 
-// receive takes what comes until the session ends.
+// receive receives media until the session ends.
 func (m *modern) receive() {
 	frames, events, packets := m.session.Frames(), m.session.Events(), m.session.Packets()
 	for frames != nil || events != nil || packets != nil {
@@ -146,7 +148,7 @@ func (m *modern) receive() {
 	}
 }
 
-// hear takes a packet of sound, which is a frame by itself.
+// hear receives a packet of sound, which is a frame.
 func (m *modern) hear(p client.Packet) {
 	packet, err := vr2gather.ParsePacket(volumetric.KindAudio, p.Payload)
 	if err != nil {
@@ -158,7 +160,7 @@ func (m *modern) hear(p client.Packet) {
 	m.take(ref, packet.Data)
 }
 
-// sawLeave tells whether a participant has left.
+// sawLeave reports whether a participant has left.
 func (m *modern) sawLeave(identity string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -171,7 +173,7 @@ func (m *modern) note(err error) {
 	m.wrong = append(m.wrong, err)
 }
 
-// take looks whether a frame is what was published.
+// take compares a frame with the published one.
 func (m *modern) take(track volumetric.TrackRef, data []byte) {
 	c, err := read(data)
 	if err != nil {
@@ -192,7 +194,7 @@ func (m *modern) take(track volumetric.TrackRef, data []byte) {
 	s.take(c)
 }
 
-// of is what was seen of a tile of a participant; the tile of its sound is oldpeer.SoundTile.
+// of returns the record of a tile of a participant; the tile of its sound is oldpeer.SoundTile.
 func (m *modern) of(participant string, tile int) sight {
 	name := bodyName
 	if tile == oldpeer.SoundTile {
@@ -200,7 +202,8 @@ func (m *modern) of(participant string, tile int) sight {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s := m.seen[volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: name}, Tile: tile}]; s != nil {
+	if s := m.seen[volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant,
+		Publication: name}, Tile: tile}]; s != nil {
 		return *s
 	}
 	return sight{}
@@ -209,12 +212,13 @@ func (m *modern) of(participant string, tile int) sight {
 // flows are a participant's tiles and its sound.
 func (m *modern) flows(participant string, tiles int) (flows []flow) {
 	for tile := oldpeer.SoundTile; tile < tiles; tile++ {
-		flows = append(flows, flow{fmt.Sprintf("tile %d of %s, by v1", tile, participant), func() int { return m.of(participant, tile).Frames }})
+		flows = append(flows, flow{fmt.Sprintf("tile %d of %s, by v1", tile, participant),
+			func() int { return m.of(participant, tile).Frames }})
 	}
 	return flows
 }
 
-// codecs are what the publications of a participant name as their frames' codecs.
+// codecs returns the frame codecs of the publications of a participant.
 func (m *modern) codecs(participant string) map[string]string {
 	codecs := map[string]string{}
 	for _, p := range m.session.Participants() {
@@ -227,7 +231,8 @@ func (m *modern) codecs(participant string) map[string]string {
 	return codecs
 }
 
-// lost is how many frames of a participant have not come, of tiles that come at one quality, by a programme that skips nothing.
+// lost returns the number of missing frames of a participant, in tiles that arrive at one quality, for a programme
+// without skipped frames.
 func (m *modern) lost(participant string, tiles int) (n int) {
 	for tile := range tiles {
 		n += m.of(participant, tile).Lost
@@ -235,7 +240,7 @@ func (m *modern) lost(participant string, tiles int) (n int) {
 	return n
 }
 
-// missing is how many packets did not come, and were not repaired.
+// missing returns the number of lost packets that were not repaired.
 func (m *modern) missing() (n int) {
 	for _, s := range m.session.Stats() {
 		n += int(s.Lost - s.Recovered)
@@ -243,7 +248,7 @@ func (m *modern) missing() (n int) {
 	return n
 }
 
-// undecodable is how many frames came in part before their deadline.
+// undecodable returns the number of frames that were incomplete at their deadline.
 func (m *modern) undecodable() (n int) {
 	for _, s := range m.session.Stats() {
 		n += int(s.Undecodable)
@@ -251,7 +256,7 @@ func (m *modern) undecodable() (n int) {
 	return n
 }
 
-// tally is what came of everybody.
+// tally returns the counts of all sources.
 func (m *modern) tally() (sum tally) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -266,18 +271,20 @@ func (m *modern) tally() (sum tally) {
 	return sum
 }
 
-// whole fails the test for every frame that is not what was sent, and for those that came in part though no packet of an old
-// publisher was lost, which nobody repairs.
+// whole fails the test for every frame that differs from the sent one, and for incomplete ones unless packets of an old
+// publisher, which are not repaired, were lost.
 func (m *modern) whole(t *testing.T) {
 	t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.wrong) > 0 {
-		t.Errorf("%d frames are wrong, the first of them: %v", len(m.wrong), errors.Join(m.wrong[:min(len(m.wrong), 5)]...))
+		t.Errorf("%d frames are wrong, the first of them: %v", len(m.wrong),
+			errors.Join(m.wrong[:min(len(m.wrong), 5)]...))
 	}
 	for _, s := range m.session.Stats() {
 		if lost := int64(s.Lost - s.Recovered); s.Undecodable > lost {
-			t.Errorf("%v: %d of %d frames are undecodable, though only %d packets are missing", s.Track, s.Undecodable, s.Expected, lost)
+			t.Errorf("%v: %d of %d frames are undecodable, though only %d packets are missing", s.Track, s.Undecodable,
+				s.Expected, lost)
 		}
 	}
 }

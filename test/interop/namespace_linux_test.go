@@ -14,19 +14,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is a network of its own, which lives as long as its thread and the sockets in it. Everything that opens a socket is done on that thread.
+// namespace is a network namespace, which lives as long as its thread and its sockets. All its sockets are opened on
+// that thread.
 type namespace struct {
 	thread int
 	work   chan func()
 }
 
-// newNamespace makes a network with nothing in it but a loopback that is down. It skips the test where that is not allowed.
+// newNamespace creates a network with only a loopback interface that is down. It skips the test if this is not
+// permitted.
 func newNamespace(t *testing.T) *namespace {
 	t.Helper()
 	n := &namespace{work: make(chan func())}
 	made := make(chan error)
 	go func() {
-		// The thread ends with this goroutine, which does not unlock it: nobody else gets into the network.
+		// The thread ends with this goroutine, which does not unlock it: no other goroutine gets into the network.
 		runtime.LockOSThread()
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		n.thread = unix.Gettid()
@@ -67,7 +69,7 @@ func (n *namespace) run(t *testing.T, command string) {
 	}
 }
 
-// connectNamespaces puts a cable between two networks, with an address at each end.
+// connectNamespaces connects two networks by a virtual cable, with an address at each end.
 func connectNamespaces(t *testing.T, a, b *namespace, addressA, addressB string) {
 	t.Helper()
 	if _, err := exec.LookPath("ip"); err != nil {
@@ -92,19 +94,19 @@ func (n *namespace) listen(t *testing.T, address string) net.Listener {
 	return listener
 }
 
-// dial opens a TCP connection in the network. Addresses are without names: resolving those would use other threads.
+// dial opens a TCP connection in the network. Addresses must be numeric: resolving names would use other threads.
 func (n *namespace) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
 	n.do(func() { conn, err = (&net.Dialer{}).DialContext(ctx, network, address) })
 	return conn, err
 }
 
-// view is the network as Pion wants it.
+// view is the network for Pion.
 type view struct {
 	*stdnet.Net
 	namespace *namespace
 }
 
-// pion is the network as Pion wants it, with the addresses that there are.
+// pion returns the network for Pion, with its current addresses.
 func (n *namespace) pion(t *testing.T) transport.Net {
 	t.Helper()
 	v := &view{namespace: n}

@@ -16,13 +16,13 @@ import (
 	"github.com/volsfu/volsfu/test/interop/standin"
 )
 
-// Both ends of the cable have addresses that the peer as it was shipped takes.
+// Both ends of the cable have addresses that the shipped peer accepts.
 const (
 	serverAddress = "10.8.0.1"
 	peerAddress   = "10.8.0.2"
 )
 
-// cabled makes the network of a server and that of a peer.
+// cabled creates the network of a server and that of a peer.
 func cabled(t *testing.T) (server, peer *namespace) {
 	t.Helper()
 	t.Cleanup(func() { goleak.VerifyNone(t) })
@@ -31,14 +31,16 @@ func cabled(t *testing.T) (server, peer *namespace) {
 	return server, peer
 }
 
-// connectTwentyTimes has a peer as it was shipped connect 20 times in a row, without loopback and without STUN, and receive frames of one that is there already.
+// connectTwentyTimes lets a shipped peer connect 20 times in a row, without loopback and without STUN, and receive
+// frames of an existing peer.
 func connectTwentyTimes(t *testing.T, from *namespace, server string) {
 	t.Helper()
 	network := from.pion(t)
 	shipped := func(client int) *oldpeer.Peer {
 		t.Helper()
 		return connect(t, oldpeer.Config{
-			Server: server, Client: client, Tiles: 9, Qualities: 3, Addresses: oldpeer.OriginalAddresses, Net: network, Dial: from.dial,
+			Server: server, Client: client, Tiles: 9, Qualities: 3, Addresses: oldpeer.OriginalAddresses, Net: network,
+			Dial: from.dial,
 		})
 	}
 	resident := conversation(99)
@@ -64,7 +66,8 @@ func connectTwentyTimes(t *testing.T, from *namespace, server string) {
 
 func TestShippedPeersReachTheStandIn(t *testing.T) {
 	there, here := cabled(t)
-	s := standin.Start(standin.Config{Listener: there.listen(t, serverAddress+":0"), Addresses: oldpeer.OriginalAddresses, Net: there.pion(t)})
+	s := standin.Start(standin.Config{Listener: there.listen(t, serverAddress+":0"),
+		Addresses: oldpeer.OriginalAddresses, Net: there.pion(t)})
 	t.Cleanup(s.Close)
 	connectTwentyTimes(t, here, s.Address())
 }

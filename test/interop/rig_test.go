@@ -1,5 +1,5 @@
-// Package interop puts clients as VR2Gather ships them in front of servers: first of a stand-in for the server that they were made for, which shows that they
-// are what they should be, then of ours.
+// Package interop tests servers with VR2Gather's clients as shipped: first a stand-in for the server for which they
+// were made, which verifies the clients' behaviour, then this server.
 package interop
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// patience and eventually are those of all tests.
+// patience and eventually are the time limits of all tests.
 const patience = wait.Patience
 
 var eventually = wait.Until
 
-// loopback is how the addresses begin that most tests use.
+// loopback is the address prefix of most tests.
 const loopback = "127."
 
-// lastFreePort is below the ports that systems give to sockets which ask for none, from 32768 on Linux: between the moments when a pair of ports is found and used,
-// nobody gets one of them by chance.
+// lastFreePort is below the range of ports that systems assign automatically, which begins at 32768 on Linux: so no
+// other socket gets a port of the pair between the moments when it is found and used.
 const firstFreePort, lastFreePort = 20_000, 32_000
 
-// portPair finds a UDP port for a bridge with one behind it for its connector.
+// portPair finds a UDP port for a bridge, followed by a free one for its connector.
 func portPair(t *testing.T) int {
 	t.Helper()
 	for range 100 {

@@ -17,10 +17,10 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// room is where everybody in these tests is.
+// room is the room of these tests.
 const room = "lobby"
 
-// serverSettings are the defaults, of a server that is open to old peers.
+// serverSettings are the defaults, with old peers admitted.
 func serverSettings() config.Config {
 	settings := testbed.ConferenceConfig()
 	settings.VR2Gather.Enabled, settings.VR2Gather.RequireToken = true, false
@@ -28,7 +28,8 @@ func serverSettings() config.Config {
 	return settings
 }
 
-// patient has a server drop nothing because it comes late, for tests that count every frame on machines that have no time. Measured in full, there is time.
+// patient lets a server drop no late data, for tests that count every frame on busy machines. With -full, the machine
+// is idle.
 func patient(settings *config.Config) {
 	if *full {
 		return
@@ -60,7 +61,8 @@ func startServer(t *testing.T, adjust ...func(*config.Config)) *testbed.Conferen
 // address is where old peers find a server.
 func address(c *testbed.Conference) string { return strings.TrimPrefix(c.Server.URL(), "ws://") }
 
-// clientOf waits until an old peer knows the publisher that calls itself by a number, and returns the number that the peer knows it by.
+// clientOf waits until an old peer has the publisher with the given number of its own, and returns the number that the
+// peer uses for it.
 func clientOf(t *testing.T, a *audience, number int) (client int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("something of %d arrives", number), func() bool {
@@ -71,8 +73,8 @@ func clientOf(t *testing.T, a *audience, number int) (client int) {
 	return client
 }
 
-// TestOldPeersSwitchOnTheServer has two old peers and one by v1 publish and receive 9 tiles × 3 qualities and sound, while one of the old peers switches qualities
-// of both others' tiles, 1,000 times.
+// TestOldPeersSwitchOnTheServer has two old peers and a v1 participant publish and receive 9 tiles × 3 qualities and
+// sound, while one of the old peers switches qualities of both others' tiles 1,000 times.
 func TestOldPeersSwitchOnTheServer(t *testing.T) {
 	long.Test(t)
 	c := startServer(t)
@@ -100,9 +102,10 @@ func TestOldPeersSwitchOnTheServer(t *testing.T) {
 	measured(t, claim.Information("from a choice of 9 tiles to the last of them, median", milliseconds(switched.quantile(0.5)), "ms"))
 	measured(t, claim.Information("from a choice of 9 tiles to the last of them, p99", milliseconds(switched.quantile(0.99)), "ms"))
 	measureTally(t, add(alice.tally(), bob.tally(), carol.tally()))
-	// Of 11 frames of a quality the publisher leaves out one.
+	// The publisher skips one in 11 frames of a quality.
 	published := p.rate() * 10 / 11
-	measurePace(t, fmt.Sprintf("frames per second of the slowest tile at the one that does not switch, of %.1f that are published", published), pace, published)
+	measurePace(t, fmt.Sprintf("frames per second of the slowest tile at the one that does not switch, "+
+		"of %.1f that are published", published), pace, published)
 	for _, identity := range []string{"1", "2"} {
 		if got := carol.codecs(identity); got[bodyName] != "codec=cwi0" || got[voiceName] != "codec=VR2A" {
 			t.Errorf("the codecs of client %s are %v", identity, got)
@@ -115,17 +118,18 @@ func TestOldPeersSwitchOnTheServer(t *testing.T) {
 	}
 }
 
-// gathering is a room of old peers, by their numbers, and participants by v1, all of which publish the same, and leave nothing out.
+// gathering is a room of old peers, by their numbers, and v1 participants, all of which publish the same without
+// skipping frames.
 type gathering struct {
 	programme
 	server *testbed.Conference
 	old    map[int]*audience
 	modern map[string]*modern
-	// numbers are those in what participants by v1 publish.
+	// numbers are those in the publications of v1 participants.
 	numbers map[string]int
 }
 
-// gather brings old peers into a room with participants by v1.
+// gather lets old peers join a room with v1 participants.
 func gather(t *testing.T, clients int, identities ...string) *gathering {
 	t.Helper()
 	interval := time.Second / 10
@@ -134,7 +138,8 @@ func gather(t *testing.T, clients int, identities ...string) *gathering {
 	}
 	g := &gathering{
 		programme: programme{Tiles: 4, Qualities: 2, Bytes: 1500, Interval: interval, Steady: true},
-		server:    startServer(t, patient), old: make(map[int]*audience), modern: make(map[string]*modern), numbers: make(map[string]int),
+		server:    startServer(t, patient), old: make(map[int]*audience), modern: make(map[string]*modern),
+		numbers: make(map[string]int),
 	}
 	for client := 1; client <= clients; client++ {
 		g.Client = client
@@ -148,18 +153,19 @@ func gather(t *testing.T, clients int, identities ...string) *gathering {
 	return g
 }
 
-// loss is what somebody has not got of all others: frames, and the packets and frames that a loaded machine has lost for want of room, or given up for want of time.
+// loss has the frames that a participant has not received from the others, and the packets and frames that a busy
+// machine lost in full buffers or dropped because they were late.
 type loss struct {
 	frames, packets int
-	// of are the frames by their publisher.
+	// of has the frames by publisher.
 	of map[string]int
 }
 
-// fullFrames is how many new frames of each flow are looked at before and after somebody goes: those of 4 s. A server that loses one
-// of 100 loses some of them.
+// fullFrames is the number of new frames of each flow that are checked before and after a peer leaves: those of 4 s. A
+// server that loses one in 100 loses some of them.
 const fullFrames = 120
 
-// goOn waits until everybody has new frames of all others, and returns what is missing so far, by who has not got it.
+// goOn waits until every participant has new frames of all others, and returns the missing ones so far by receiver.
 func (g *gathering) goOn(t *testing.T) map[string]loss {
 	t.Helper()
 	var flows []flow
@@ -215,14 +221,15 @@ func (g *gathering) goOn(t *testing.T) map[string]loss {
 	return losses
 }
 
-// dropped is how many frames the server has dropped for want of time.
+// dropped returns the number of late frames that the server has dropped.
 func (g *gathering) dropped() int {
 	stats := g.server.Server.Stats()
-	return int(stats.DroppedOverrun + stats.DroppedLate + stats.DroppedBudget + stats.DroppedExpired + stats.DroppedUnbound)
+	return int(stats.DroppedOverrun + stats.DroppedLate + stats.DroppedBudget + stats.DroppedExpired +
+		stats.DroppedUnbound)
 }
 
-// TestLeavingTheServer ends three old peers, one by one: one is killed, one leaves, one sends garbage. Another one and two participants by v1 go on, and lose
-// nothing.
+// TestLeavingTheServer ends three old peers, one by one: one is killed, one leaves, one sends garbage. Another old peer
+// and two v1 participants continue and lose nothing.
 func TestLeavingTheServer(t *testing.T) {
 	g := gather(t, 4, "grace", "linus")
 	g.goOn(t)
@@ -237,18 +244,20 @@ func TestLeavingTheServer(t *testing.T) {
 	for i, end := range ends {
 		client := 1 + i
 		leaver := g.old[client]
-		// What is missing of the one that goes is not looked at.
+		// Missing frames of the leaving peer are not checked.
 		delete(g.old, client)
 		before, dropped := g.goOn(t), g.dropped()
 		end.end(leaver.peer)
 		for identity, m := range g.modern {
-			eventually(t, identity+" is told of the one that "+end.what, func() bool { return m.sawLeave(fmt.Sprint(client)) })
+			eventually(t, identity+" is told of the one that "+end.what,
+				func() bool { return m.sawLeave(fmt.Sprint(client)) })
 		}
 		lost, explained := 0, 0
 		for who, now := range g.goOn(t) {
 			frames, packets := now.frames-before[who].frames, now.packets-before[who].packets
 			if frames > 0 {
-				t.Logf("%s lost %d frames, and %d packets, when a peer %s; of whom, before and after: %v %v", who, frames, packets, end.what, before[who].of, now.of)
+				t.Logf("%s lost %d frames, and %d packets, when a peer %s; of whom, before and after: %v %v", who,
+					frames, packets, end.what, before[who].of, now.of)
 			}
 			lost, explained = lost+frames, explained+min(frames, packets)
 		}
@@ -261,7 +270,8 @@ func TestLeavingTheServer(t *testing.T) {
 	}
 	if t.Failed() {
 		stats := g.server.Server.Stats()
-		t.Logf("the server dropped frames: %d overrun, %d late, %d over budget, %d unbound; %d packets of publishers lost",
+		t.Logf("the server dropped frames: %d overrun, %d late, %d over budget, %d unbound; "+
+			"%d packets of publishers lost",
 			stats.DroppedOverrun, stats.DroppedLate, stats.DroppedBudget, stats.DroppedUnbound, stats.Lost)
 	}
 	var sums []tally
@@ -274,13 +284,13 @@ func TestLeavingTheServer(t *testing.T) {
 		sums = append(sums, m.tally())
 	}
 	measureTally(t, add(sums...))
-	// A place that has become free can be taken again.
+	// A number that has become free can be reused.
 	g.Client = 2
 	g.old[2] = old(t, address(g.server), g.programme)
 	g.goOn(t)
 }
 
-// garbage sends payloads that are no packets, and then texts that are no messages, until the server ends the websocket.
+// garbage sends invalid payloads and then invalid messages, until the server closes the websocket.
 func garbage(t *testing.T, p *oldpeer.Peer) {
 	t.Helper()
 	for size := range 60 {

@@ -11,19 +11,20 @@ import (
 	"github.com/volsfu/volsfu/test/interop/standin"
 )
 
-// switching is what came of many choices: how many tiles were switched, and how long each choice took to come about.
+// switching is the result of many choices: the number of switched tiles, and the time that each choice took.
 type switching struct {
 	tiles int
 	waits []time.Duration
 }
 
-// quantile is the time that a share of the choices took at most.
+// quantile returns a quantile of the times.
 func (s *switching) quantile(share float64) time.Duration {
 	slices.Sort(s.waits)
 	return s.waits[int(share*float64(len(s.waits)-1))]
 }
 
-// randomSwitches has an old peer choose qualities of the tiles of publishers at random, and waits each time until they come, until so many tiles have been switched.
+// randomSwitches lets an old peer choose random qualities of the tiles of publishers, and waits each time until they
+// arrive, until the given number of tiles has been switched.
 func randomSwitches(t *testing.T, a *audience, tiles, qualities, switches int, clients ...int) (s switching) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(5, uint64(switches)))
@@ -35,7 +36,7 @@ func randomSwitches(t *testing.T, a *audience, tiles, qualities, switches int, c
 		client := clients[random.IntN(len(clients))]
 		next := make([]int, tiles)
 		for tile := range next {
-			// One tile in eight or so is off for a while.
+			// About one tile in eight is off for a while.
 			if next[tile] = random.IntN(qualities); random.IntN(8) == 0 {
 				next[tile] = -1
 			}
@@ -46,7 +47,8 @@ func randomSwitches(t *testing.T, a *audience, tiles, qualities, switches int, c
 		chosen[client] = next
 		began := time.Now()
 		a.peer.Choose(oldpeer.Decision{Client: client, Qualities: next})
-		eventually(t, "the chosen qualities arrive", func() bool { return a.sees(client, next) || a.peer.Fault() != nil })
+		eventually(t, "the chosen qualities arrive",
+			func() bool { return a.sees(client, next) || a.peer.Fault() != nil })
 		if err := a.peer.Fault(); err != nil {
 			t.Fatalf("after %d switches: %v", s.tiles, err)
 		}
@@ -55,7 +57,7 @@ func randomSwitches(t *testing.T, a *audience, tiles, qualities, switches int, c
 	return s
 }
 
-// flow is what goes on as long as its frames become more.
+// flow is a stream, which flows while the number of its frames increases.
 type flow struct {
 	what   string
 	frames func() int
@@ -76,7 +78,7 @@ func goOn(t *testing.T, flows ...flow) {
 	goOnBy(t, 4, flows...)
 }
 
-// goOnBy waits until all flows have so many new frames.
+// goOnBy waits until all flows have the given number of new frames.
 func goOnBy(t *testing.T, frames int, flows ...flow) {
 	t.Helper()
 	var before []int

@@ -24,7 +24,7 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// unityRoom has a space in its name, which is a trap of command lines.
+// unityRoom has a space in its name, to test the quoting of command lines.
 const unityRoom = "the room"
 
 // unityBridge builds volbridge as the repository builds it where there is no C compiler.
@@ -40,7 +40,7 @@ func unityBridge(t *testing.T) string {
 	return program
 }
 
-// unityWatcher is a receiver in Go that keeps what every frame and every packet of sound hashes to.
+// unityWatcher is a receiver in Go that keeps the hash of every frame and every packet of sound.
 type unityWatcher struct {
 	session *client.Session
 	mu      sync.Mutex
@@ -102,14 +102,14 @@ func (w *unityWatcher) note(list *[]string, text string) {
 	*list = append(*list, text)
 }
 
-// seen is what came since there were so many.
+// seen returns the records since the given counts.
 func (w *unityWatcher) seen(list *[]string, since int) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone((*list)[since:])
 }
 
-// choose asks for a quality of everything of the Unity client's.
+// choose requests a quality of all publications of the Unity client.
 func (w *unityWatcher) choose(t *testing.T, quality volumetric.Quality) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -125,7 +125,8 @@ func unityHash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// unityPublisher publishes frames as VR2Gather's clients make them, in Go, of two tiles at two qualities, until the test ends, and keeps what each hashes to.
+// unityPublisher publishes frames like VR2Gather's clients, in Go, of two tiles at two qualities, until the test ends,
+// and keeps their hashes.
 type unityPublisher struct {
 	mu   sync.Mutex
 	sent map[string]bool
@@ -176,8 +177,9 @@ func (p *unityPublisher) publish(publisher *client.Publisher, stop <-chan struct
 			p.mu.Lock()
 			p.sent[fmt.Sprintf("%d %d %s", track/2, quality, unityHash(frame))] = true
 			p.mu.Unlock()
-			// Before the connection is there nothing is sent, which is what a camera does that was switched on early.
-			_, _ = publisher.WriteFrame(track/2, quality, client.OutgoingFrame{Number: number, Capture: now, Codec: vr2gather.CodecOctree, Data: frame})
+			// Before the connection, frames are dropped, as for a camera that was switched on early.
+			_, _ = publisher.WriteFrame(track/2, quality,
+				client.OutgoingFrame{Number: number, Capture: now, Codec: vr2gather.CodecOctree, Data: frame})
 		}
 		select {
 		case <-ticker.C:
@@ -187,18 +189,21 @@ func (p *unityPublisher) publish(publisher *client.Publisher, stop <-chan struct
 	}
 }
 
-// unityEnough is how many frames say that a stream flows.
+// unityEnough is the number of frames that shows that a stream flows.
 const unityEnough = 40
 
-// TestUnityBridge sends frames from C# through a real bridge and a real server to a watcher in Go, and the other way round, switches qualities both ways, and
-// kills the bridge. The program presents a secret to the bridge.
+// TestUnityBridge sends frames from C# through a real bridge and a real server to a watcher in Go, and in the other
+// direction, switches qualities in both directions, and kills the bridge. The program passes a secret to the bridge.
 func TestUnityBridge(t *testing.T) {
 	core, bridge := unityCore(t), unityBridge(t)
 	c := startUnityConference(t)
-	watcher, publisher := newUnityWatcher(t, c), newUnityPublisher(t, c, volumetric.BoundingBox{}, volumetric.BoundingBox{})
-	unity := startUnity(t, nil, core, "bridge", bridge, c.Server.URL(), unityRoom, "unity-1", strconv.Itoa(portPair(t)), "1", "2", "2", "a secret of this test")
+	watcher, publisher := newUnityWatcher(t, c),
+		newUnityPublisher(t, c, volumetric.BoundingBox{}, volumetric.BoundingBox{})
+	unity := startUnity(t, nil, core, "bridge", bridge, c.Server.URL(), unityRoom, "unity-1", strconv.Itoa(portPair(t)),
+		"1", "2", "2", "a secret of this test")
 	unity.await(t, "event Ready")
-	// Frames of 1.2 and 2.4 kB take 1.7 Mbit/s together: the bridge takes 2 Mbit/s for granted, and a machine without time does not let it find more.
+	// Frames of 1.2 and 2.4 kB need 1.7 Mbit/s together: the bridge assumes 2 Mbit/s, and cannot probe for more on a
+	// busy machine.
 	unity.say("publish 1200")
 
 	upwards := func(quality int) {
@@ -206,14 +211,16 @@ func TestUnityBridge(t *testing.T) {
 		since := len(watcher.seen(&watcher.frames, 0))
 		eventually(t, fmt.Sprintf("the watcher has frames of both tiles at quality %d", quality), func() bool {
 			frames := watcher.seen(&watcher.frames, since)
-			return unityCount(frames, fmt.Sprintf("0 %d ", quality)) >= unityEnough && unityCount(frames, fmt.Sprintf("1 %d ", quality)) >= unityEnough
+			return unityCount(frames, fmt.Sprintf("0 %d ", quality)) >= unityEnough &&
+				unityCount(frames, fmt.Sprintf("1 %d ", quality)) >= unityEnough
 		})
 	}
 	downwards := func(quality int) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("C# has frames of both tiles at quality %d", quality), func() bool {
 			frames := unity.said("frame 7 ")
-			return unityCount(frames, fmt.Sprintf("0 %d ", quality)) >= unityEnough && unityCount(frames, fmt.Sprintf("1 %d ", quality)) >= unityEnough
+			return unityCount(frames, fmt.Sprintf("0 %d ", quality)) >= unityEnough &&
+				unityCount(frames, fmt.Sprintf("1 %d ", quality)) >= unityEnough
 		})
 	}
 	upwards(1)
@@ -223,13 +230,14 @@ func TestUnityBridge(t *testing.T) {
 	unity.do("choose 7 0,0")
 	downwards(0)
 	eventually(t, "the watcher hears something", func() bool {
-		// The first frames of sound say what sound it is, and have gone by when the watcher's line has been made.
+		// The first frames of sound define its format, and have been dropped by the time the watcher's line exists.
 		unity.do("sound 30")
 		unity.await(t, "spoken")
 		return len(watcher.seen(&watcher.sound, 0)) >= 20
 	})
 	unity.do("counts")
-	if got := unity.await(t, "counts "); !strings.HasPrefix(got, "starts=1 malformed=0 foreign=0 ") || !strings.Contains(got, " contradictions=0 duplicates=0 ") {
+	if got := unity.await(t, "counts "); !strings.HasPrefix(got, "starts=1 malformed=0 foreign=0 ") ||
+		!strings.Contains(got, " contradictions=0 duplicates=0 ") {
 		t.Errorf("counts: %s", got)
 	}
 	unity.killBridge(t)
@@ -268,7 +276,7 @@ func (u *unityPuppet) killBridge(t *testing.T) {
 	u.await(t, "event Ready")
 }
 
-// checkDownwards counts what C# received, and what of it was not published in Go.
+// checkDownwards counts the frames received in C#, and those of them that were not published in Go.
 func (u *unityPuppet) checkDownwards(p *unityPublisher) (frames, wrong int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -286,8 +294,9 @@ func (u *unityPuppet) checkDownwards(p *unityPublisher) (frames, wrong int) {
 	return frames, wrong
 }
 
-// checkUpwards counts what the watcher received, and what of it C# did not publish. What C# says of a frame before it is sent may be read after the frame has come:
-// the counts are those of the frames that had come when C# was asked once more.
+// checkUpwards counts the frames that the watcher received, and those of them that C# did not publish. Since the
+// announcement by C# may be read after the frame has arrived, the counts are those of the frames that had arrived
+// before C# was queried again.
 func (u *unityPuppet) checkUpwards(t *testing.T, w *unityWatcher) (frames, sounds, wrong int) {
 	t.Helper()
 	came, heard := w.seen(&w.frames, 0), w.seen(&w.sound, 0)
@@ -314,7 +323,7 @@ func (u *unityPuppet) checkUpwards(t *testing.T, w *unityWatcher) (frames, sound
 	return len(came), len(heard), wrong
 }
 
-// unityCount is how many of the lines begin so.
+// unityCount returns the number of lines with the given prefix.
 func unityCount(lines []string, beginning string) int {
 	n := 0
 	for _, line := range lines {

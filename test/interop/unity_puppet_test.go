@@ -10,18 +10,19 @@ import (
 	"time"
 )
 
-// unityPuppet is a program of the Unity package's core that does what it is told and says what happens, line by line.
+// unityPuppet is a program of the Unity package's core that follows commands and prints events, line by line.
 type unityPuppet struct {
 	stdin   io.WriteCloser
 	writing sync.Mutex
 
 	mu    sync.Mutex
 	lines []string
-	// mark is where looking for lines begins.
+	// mark is the position from which lines are searched.
 	mark int
 }
 
-// startUnity starts a program of the core, which ends with the test. hear, where it is not nil, gets every line, from one goroutine.
+// startUnity starts a program of the core, which ends with the test. If hear is not nil, it gets every line, from one
+// goroutine.
 func startUnity(t *testing.T, hear func(*unityPuppet, string), args ...string) *unityPuppet {
 	t.Helper()
 	cmd := exec.Command("mono", args...)
@@ -45,7 +46,7 @@ func startUnity(t *testing.T, hear func(*unityPuppet, string), args ...string) *
 		u.read(stdout, hear)
 	}()
 	t.Cleanup(func() {
-		// The end of its input ends the program. One that does not hear is killed.
+		// The end of its input ends the program. One that does not react is killed.
 		_ = stdin.Close()
 		select {
 		case <-ended:
@@ -78,7 +79,7 @@ func (u *unityPuppet) read(stdout io.Reader, hear func(*unityPuppet, string)) {
 	}
 }
 
-// tell logs what the program said last, each line cut short.
+// tell logs the program's last lines, each one truncated.
 func (u *unityPuppet) tell(t *testing.T) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -87,14 +88,14 @@ func (u *unityPuppet) tell(t *testing.T) {
 	}
 }
 
-// say tells the program what to do. One that has ended does not hear it, which is seen in what does not happen.
+// say sends the program a command. If it has ended, the command is lost, which the test notices by its missing effect.
 func (u *unityPuppet) say(words ...string) {
 	u.writing.Lock()
 	defer u.writing.Unlock()
 	_, _ = io.WriteString(u.stdin, strings.Join(words, " ")+"\n")
 }
 
-// do forgets what was said, and tells the program what to do.
+// do sets the mark and sends the program a command.
 func (u *unityPuppet) do(words ...string) {
 	u.mu.Lock()
 	u.mark = len(u.lines)
@@ -102,7 +103,7 @@ func (u *unityPuppet) do(words ...string) {
 	u.say(words...)
 }
 
-// said are the lines since the mark that begin so, each without that.
+// said returns the lines since the mark that have the given prefix, without it.
 func (u *unityPuppet) said(beginning string) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -115,7 +116,7 @@ func (u *unityPuppet) said(beginning string) []string {
 	return found
 }
 
-// await waits for a line since the mark that begins so, and gives the rest of the first one.
+// await waits for a line since the mark with the given prefix, and returns the remainder of the first one.
 func (u *unityPuppet) await(t *testing.T, beginning string) string {
 	t.Helper()
 	var found []string

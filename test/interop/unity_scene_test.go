@@ -11,8 +11,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestUnitySceneThroughBridge has a program in C# tell through a real bridge where its object stands, which another participant is told, and where it looks from, by which
-// the server decides what it is sent. A bridge that comes in the place of one that was killed is told as well.
+// TestUnitySceneThroughBridge has a program in C# send through a real bridge the pose of its object, which another
+// participant receives, and its viewpoint, by which the server selects qualities. A bridge that replaces a killed one
+// receives both as well.
 func TestUnitySceneThroughBridge(t *testing.T) {
 	core, bridge := unityCore(t), unityBridge(t)
 	c := startUnityConference(t)
@@ -26,8 +27,9 @@ func TestUnitySceneThroughBridge(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = watcher.Close() })
-	unity := startUnity(t, nil, core, "bridge", bridge, c.Server.URL(), unityRoom, "unity-1", strconv.Itoa(portPair(t)), "1", "2", "1")
-	// What is said before there is a bridge is told once there is one.
+	unity := startUnity(t, nil, core, "bridge", bridge, c.Server.URL(), unityRoom, "unity-1", strconv.Itoa(portPair(t)),
+		"1", "2", "1")
+	// Messages from before the bridge exists are sent once it does.
 	unity.say("stand 1.5 0 -2")
 	unity.await(t, "event Ready")
 	unity.say("publish 1200")
@@ -35,7 +37,8 @@ func TestUnitySceneThroughBridge(t *testing.T) {
 		t.Helper()
 		awaitUnityEvent(t, watcher, func(e client.PoseChanged) bool {
 			boxes := e.Pose.Boxes
-			return e.Publication.Participant == "unity-1" && e.Pose.Position == [3]float64{x, 0, -2} && e.Pose.Scale == 2 &&
+			return e.Publication.Participant == "unity-1" && e.Pose.Position == [3]float64{x, 0, -2} &&
+				e.Pose.Scale == 2 &&
 				len(boxes) == 2 && boxes[1].Min == [3]float32{1, 0, 0} && boxes[1].Max == [3]float32{2, 2, 0.5}
 		})
 	}

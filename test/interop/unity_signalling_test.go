@@ -50,8 +50,8 @@ func joinUnityConference(t *testing.T, c *testbed.Conference, part testbed.Part)
 	return p
 }
 
-// unityMedia is a peer connection for a program of the core, which has none of its own: it answers the offers that the program passes on, and reports what arrives,
-// from which the server knows what the link carries.
+// unityMedia is the peer connection of a program of the core, which has none: it answers the offers that the program
+// passes on, and sends the arrival reports from which the server estimates the link.
 type unityMedia struct {
 	transport.NoOpSink
 	t    *testing.T
@@ -80,7 +80,7 @@ func newUnityMedia(t *testing.T) *unityMedia {
 	return m
 }
 
-// RTP implements transport.Sink. Nobody looks at the media.
+// RTP implements transport.Sink. The media is ignored.
 func (m *unityMedia) RTP(_ uint32, packet []byte, info *transport.PacketInfo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,11 +98,11 @@ func (m *unityMedia) Flush() {
 		return
 	}
 	packet := rtcp.RawPacket(report)
-	// A report that is lost is one that the next ones make up for.
+	// The next reports make up for a lost one.
 	_ = m.peer.WriteRTCP([]rtcp.Packet{&packet})
 }
 
-// hear answers offers and takes candidates out of what the program says, and passes on candidates of its own.
+// hear answers offers, adds the candidates in the program's output, and passes on candidates of the connection.
 func (m *unityMedia) hear(u *unityPuppet, line string) {
 	words := strings.Fields(line)
 	switch words[0] {
@@ -118,7 +118,7 @@ func (m *unityMedia) hear(u *unityPuppet, line string) {
 		}
 		u.say("answer", words[1], unityEncode(answer))
 	case "candidate":
-		// One that is of no use is the server's to offer all the same.
+		// The server may send candidates that cannot be used.
 		_ = m.peer.AddCandidate(transport.Candidate{Candidate: unityDecode(words[1]), MID: unityDecode(words[2])})
 	}
 	for _, e := range m.peer.Events() {
@@ -135,7 +135,8 @@ func unityDecode(word string) string {
 	return string(text)
 }
 
-// TestUnitySignalling has a receiver in C# take part in a conference of a real server: its peer connection is Go's, everything that is said is its own.
+// TestUnitySignalling has a receiver in C# take part in a conference of a real server: its peer connection is Go's, all
+// its messages are its own.
 func TestUnitySignalling(t *testing.T) {
 	core := unityCore(t)
 	c := startUnityConference(t)
@@ -174,7 +175,8 @@ func TestUnitySignalling(t *testing.T) {
 	}
 }
 
-// TestUnitySignallingCompany has a client in C# that only looks on and publishes: what others do is told, and what it does is told to others.
+// TestUnitySignallingCompany has a client in C# that only watches and publishes: it is notified of the others' actions,
+// and the others of its.
 func TestUnitySignallingCompany(t *testing.T) {
 	core := unityCore(t)
 	c := startUnityConference(t)
@@ -182,10 +184,12 @@ func TestUnitySignallingCompany(t *testing.T) {
 	ada.await(t, "joined room ada new")
 	bob := watchUnity(t, c, "bob")
 	ada.await(t, "came bob")
-	if got := bob.Participants(); len(got) != 1 || got[0].Identity != "ada" || len(got[0].Publications) != 1 || len(got[0].Publications[0].Tiles) != 2 {
+	if got := bob.Participants(); len(got) != 1 || got[0].Identity != "ada" || len(got[0].Publications) != 1 ||
+		len(got[0].Publications[0].Tiles) != 2 {
 		t.Fatalf("bob sees %+v", got)
 	}
-	if box := bob.Participants()[0].Publications[0].Tiles[1].Box; box.Min != [3]float32{-0.5, 1, -0.25} || box.Max != [3]float32{0.5, 2, 0.25} {
+	if box := bob.Participants()[0].Publications[0].Tiles[1].Box; box.Min != [3]float32{-0.5, 1, -0.25} ||
+		box.Max != [3]float32{0.5, 2, 0.25} {
 		t.Errorf("bob sees the box %+v", box)
 	}
 	ada.do("pose desk 2.5")
@@ -236,7 +240,7 @@ func watchUnity(t *testing.T, c *testbed.Conference, identity string) *client.Se
 	return s
 }
 
-// awaitUnityEvent waits for an event of the session, and passes over others.
+// awaitUnityEvent waits for an event of the session, ignoring others.
 func awaitUnityEvent[E client.Event](t *testing.T, s *client.Session, match func(E) bool) {
 	t.Helper()
 	timeout := time.After(patience)
@@ -253,16 +257,19 @@ func awaitUnityEvent[E client.Event](t *testing.T, s *client.Session, match func
 	}
 }
 
-// TestUnityViewpointsCount has a receiver in C# look at one of two tiles, on a link that does not carry everything, and step back until it sees both.
+// TestUnityViewpointsCount has a receiver in C# look at one of two tiles, on a link that cannot carry both, and step
+// back until it sees both.
 func TestUnityViewpointsCount(t *testing.T) {
 	core := unityCore(t)
-	c := startUnityConference(t, func(c *config.Config) { c.Forward.Congestion = config.DefaultConfig().Forward.Congestion })
+	c := startUnityConference(t, func(c *config.Config) {
+		c.Forward.Congestion = config.DefaultConfig().Forward.Congestion
+	})
 	near := volumetric.BoundingBox{Min: [3]float32{-0.5, -0.5, -0.5}, Max: [3]float32{0.5, 0.5, 0.5}}
 	behind := volumetric.BoundingBox{Min: [3]float32{-0.5, -0.5, 5}, Max: [3]float32{0.5, 0.5, 6}}
 	newUnityPublisher(t, c, near, behind)
 	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", c.Server.URL(), unityRoom, "ada", "", "receive")
 	ada.await(t, "sending gopher-7 body 0 ")
-	// A tile takes 3.7 and 7.5 Mbit/s at the two qualities.
+	// A tile needs 3.7 and 7.5 Mbit/s at the two qualities.
 	ada.do("limits 9000000 0")
 	ada.say("viewpoint 0 0 2.5")
 	ada.await(t, "done ")
@@ -278,14 +285,16 @@ func TestUnityViewpointsCount(t *testing.T) {
 	}
 }
 
-// TestUnitySignallingResumes cuts the websocket of a client in C#: the others do not see it leave, and its choices stay.
+// TestUnitySignallingResumes cuts the websocket of a client in C#: the others do not see it leave, and its choices
+// persist.
 func TestUnitySignallingResumes(t *testing.T) {
 	core := unityCore(t)
 	c := startUnityConference(t)
 	joinUnityConference(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{{Name: "body", Tiles: 1, Qualities: 2, FrameBytes: 2000, Rate: 30}}})
 	bob := joinUnityConference(t, c, testbed.Part{Room: "room", Identity: "bob"})
 	wire := newUnityWire(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
-	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", "ws://"+wire.listener.Addr().String(), "room", "ada", "", "receive")
+	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", "ws://"+wire.listener.Addr().String(), "room",
+		"ada", "", "receive")
 	ada.await(t, "sending alice body 0 1 auto")
 	ada.do("choose alice body 0 0")
 	ada.await(t, "sending alice body 0 0 choice")
@@ -302,7 +311,7 @@ func TestUnitySignallingResumes(t *testing.T) {
 	}
 }
 
-// unityWire carries TCP connections to a server, and can be cut.
+// unityWire relays TCP connections to a server, and can be cut.
 type unityWire struct {
 	listener net.Listener
 	target   string
@@ -350,7 +359,7 @@ func (w *unityWire) accept() {
 	}
 }
 
-// carry copies one way, and ends both when either ends.
+// carry copies in one direction, and closes both connections when either one ends.
 func (w *unityWire) carry(to, from net.Conn) {
 	defer w.running.Done()
 	_, _ = io.Copy(to, from)
@@ -370,7 +379,7 @@ func (w *unityWire) cut() {
 	}
 }
 
-// TestUnitySignallingTokens: a token lets in whom it names, and without one nothing is tried again.
+// TestUnitySignallingTokens checks that a token admits its identity, and that a client without one does not retry.
 func TestUnitySignallingTokens(t *testing.T) {
 	core := unityCore(t)
 	var keys auth.Config
@@ -383,7 +392,8 @@ func TestUnitySignallingTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := ring.Mint("test", auth.Claims{Identity: "ada", Room: "lab", Publish: true, Subscribe: true, Expires: time.Now().Add(time.Hour)}, time.Now())
+	token, err := ring.Mint("test", auth.Claims{Identity: "ada", Room: "lab", Publish: true, Subscribe: true,
+		Expires: time.Now().Add(time.Hour)}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,16 +22,18 @@ import (
 // unityPackage is the folder of the Unity package.
 var unityPackage = filepath.Join("..", "..", "clients", "unity")
 
-// unityCore compiles the package's core with its tests and gives the path of the program. It skips the test where there is no Mono.
+// unityCore compiles the package's core with its tests and returns the path of the program. It skips the test if Mono
+// is missing.
 func unityCore(t *testing.T) string {
 	t.Helper()
 	for _, program := range []string{"mcs", "mono"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("the Unity package's core is compiled and run by Mono, and %s is not there: apt-get install mono-mcs mono-runtime", program)
+			t.Skipf("the Unity package's core needs %s: apt-get install mono-mcs mono-runtime", program)
 		}
 	}
 	program := filepath.Join(t.TempDir(), "core.exe")
-	args := []string{"-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll", "-r:System.Core.dll", "-out:" + program}
+	args := []string{"-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll", "-r:System.Core.dll",
+		"-out:" + program}
 	for _, part := range []string{"Runtime", "Tests"} {
 		args = append(args, unityFiles(t, filepath.Join(unityPackage, part, "Core"), ".cs")...)
 	}
@@ -41,7 +43,8 @@ func unityCore(t *testing.T) string {
 	return program
 }
 
-// unityFiles are the files below a folder whose names end so; those of hidden folders, which Unity passes over, are not among them.
+// unityFiles returns the files below a folder with the given suffix, except those in hidden folders, which Unity
+// ignores.
 func unityFiles(t *testing.T, folder, ending string) []string {
 	t.Helper()
 	var files []string
@@ -62,7 +65,7 @@ func unityFiles(t *testing.T, folder, ending string) []string {
 	return files
 }
 
-// TestUnityCore runs the tests of the core that need nothing else.
+// TestUnityCore runs the tests of the core that need no other programs.
 func TestUnityCore(t *testing.T) {
 	out, err := exec.Command("mono", unityCore(t), "pure").CombinedOutput()
 	if err != nil || strings.Contains(string(out), "FAIL") {
@@ -71,7 +74,7 @@ func TestUnityCore(t *testing.T) {
 	measured(t, claim.AtLeast("tests of the core by itself that hold, in C#", float64(strings.Count(string(out), "ok ")), "", 39))
 }
 
-// TestUnityRawPoints has C# read the points that our codec wrote, and our codec read those that C# wrote.
+// TestUnityRawPoints lets C# read points written by the Go codec, and the Go codec read those written by C#.
 func TestUnityRawPoints(t *testing.T) {
 	core, dir := unityCore(t), t.TempDir()
 	cloud := &pointcloud.Cloud{}
@@ -87,7 +90,8 @@ func TestUnityRawPoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
-	frame := append(vr2gather.NewFrameHeader(vr2gather.CodecRawPoints, len(encoded), time.Time{}).Append(nil), encoded...)
+	frame := append(vr2gather.NewFrameHeader(vr2gather.CodecRawPoints, len(encoded), time.Time{}).Append(nil),
+		encoded...)
 	if err := os.WriteFile(from, frame, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -104,18 +108,21 @@ func TestUnityRawPoints(t *testing.T) {
 		t.Fatalf("%v, codec %s", err, header.FourCC)
 	}
 	var again pointcloud.Cloud
-	if err := codec.CWI0.NewDecoder().Decode(&again, data); err != nil || !slices.Equal(again.Positions, cloud.Positions) || !slices.Equal(again.Colors, cloud.Colors) {
+	if err := codec.CWI0.NewDecoder().Decode(&again, data); err != nil ||
+		!slices.Equal(again.Positions, cloud.Positions) || !slices.Equal(again.Colors, cloud.Colors) {
 		t.Errorf("%v: got %d points, expected the same %d", err, again.Len(), cloud.Len())
 	}
 }
 
-// TestUnityComponentsCompile compiles the components and samples against declarations of what they use of the engine.
+// TestUnityComponentsCompile compiles the components and samples against declarations of the engine's types.
 func TestUnityComponentsCompile(t *testing.T) {
 	if _, err := exec.LookPath("mcs"); err != nil {
 		t.Skip("mcs is not there: apt-get install mono-mcs mono-runtime")
 	}
-	args := []string{"-target:library", "-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll", "-r:System.Core.dll", "-out:" + filepath.Join(t.TempDir(), "unity.dll")}
-	for _, part := range []string{"Runtime", filepath.Join("Tests", "Engine"), filepath.Join("Samples~", "Conference")} {
+	args := []string{"-target:library", "-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll",
+		"-r:System.Core.dll", "-out:" + filepath.Join(t.TempDir(), "unity.dll")}
+	for _, part := range []string{"Runtime", filepath.Join("Tests", "Engine"),
+		filepath.Join("Samples~", "Conference")} {
 		args = append(args, unityFiles(t, filepath.Join(unityPackage, part), ".cs")...)
 	}
 	if out, err := exec.Command("mcs", args...).CombinedOutput(); err != nil {
@@ -123,24 +130,27 @@ func TestUnityComponentsCompile(t *testing.T) {
 	}
 }
 
-// TestUnityCoreKnowsNoEngine looks for Unity in what must compile without it.
+// TestUnityCoreKnowsNoEngine checks that the core, which must compile without Unity, does not refer to it.
 func TestUnityCoreKnowsNoEngine(t *testing.T) {
 	for _, file := range unityFiles(t, filepath.Join(unityPackage, "Runtime", "Core"), ".cs") {
-		if text := readUnityFile(t, file); strings.Contains(text, "UnityEngine") || strings.Contains(text, "UnityEditor") {
+		if text := readUnityFile(t, file); strings.Contains(text, "UnityEngine") ||
+			strings.Contains(text, "UnityEditor") {
 			t.Errorf("%s names the engine", file)
 		}
 	}
 }
 
-// TestUnityPackageLayout holds the package against what Unity's package manager asks for: a manifest, assembly definitions that name each other, and a
-// file with a name of its own (its GUID) beside every file and folder, without which packages that were installed from elsewhere are not imported.
+// TestUnityPackageLayout checks the package against the requirements of Unity's package manager: a manifest, assembly
+// definitions that name each other, and a .meta file with a unique GUID beside every file and folder, without which
+// packages installed from elsewhere are not imported.
 func TestUnityPackageLayout(t *testing.T) {
 	var manifest struct {
 		Name, Version, Unity string
 		Samples              []struct{ Path string }
 	}
 	unityJSON(t, filepath.Join(unityPackage, "package.json"), &manifest)
-	if !regexp.MustCompile(`^[a-z]+(\.[a-z]+){2,}$`).MatchString(manifest.Name) || !regexp.MustCompile(`^\d+\.\d+\.\d+$`).MatchString(manifest.Version) || manifest.Unity == "" {
+	if !regexp.MustCompile(`^[a-z]+(\.[a-z]+){2,}$`).MatchString(manifest.Name) ||
+		!regexp.MustCompile(`^\d+\.\d+\.\d+$`).MatchString(manifest.Version) || manifest.Unity == "" {
 		t.Errorf("package.json: name %q, version %q, unity %q", manifest.Name, manifest.Version, manifest.Unity)
 	}
 	for _, sample := range manifest.Samples {

@@ -215,7 +215,7 @@ func TestNoOtherShortTests(t *testing.T) {
 
 func TestTakeUnraced(t *testing.T) {
 	tally := newTally()
-	events := `{"Action":"output","Package":"e.org/o/m/a","Test":"TestA/sub","Output":"    a_test.go:7: race detector\n"}
+	events := `{"Action":"output","Package":"e.org/o/m/a","Test":"TestA/sub","Output":"    a_test.go:7: race detector"}
 {"Action":"skip","Package":"e.org/o/m/a","Test":"TestA/sub"}
 {"Action":"output","Package":"e.org/o/m/b","Test":"TestB","Output":"    b_test.go:7: needs root\n"}
 {"Action":"skip","Package":"e.org/o/m/b","Test":"TestB"}

@@ -79,8 +79,8 @@ func (c Config) check() error {
 	case c.Server == "" || c.Addresses == "":
 		return fmt.Errorf("%w: a server and an address prefix are required", ErrConfig)
 	case c.Client < 0 || c.Tiles < 0 || c.Qualities < 0:
-		return fmt.Errorf("%w: client %d, %d tiles, %d qualities, expected no negative ones", ErrConfig, c.Client, c.Tiles,
-			c.Qualities)
+		return fmt.Errorf("%w: client %d, %d tiles, %d qualities, expected no negative ones", ErrConfig,
+			c.Client, c.Tiles, c.Qualities)
 	}
 	return nil
 }
