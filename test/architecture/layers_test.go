@@ -125,7 +125,8 @@ func checkImport(from, to string) string {
 	imported, ok := placeOf(to)
 	switch {
 	case !ok:
-		return fmt.Sprintf("%s imports %s, which belongs to no layer: place it in the table of layers_test.go", from, to)
+		return fmt.Sprintf("%s imports %s, which belongs to no layer: place it in the table of layers_test.go",
+			from, to)
 	case importer.name == imported.name:
 		return ""
 	case imported.rank > importer.rank:

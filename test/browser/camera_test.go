@@ -12,18 +12,20 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec/dracojpeg"
 )
 
-// TestDepthCamera has a page publish the video of a depth camera that sees a red board two metres away: whoever watches sees it where it stands, as large as it is.
+// TestDepthCamera has a page publish the video of a depth camera that sees a red board two metres away: viewers see it
+// at its position and in its size.
 func TestDepthCamera(t *testing.T) {
 	tools(t)
 	if !dracojpeg.Available() {
-		t.Skip("built without cgo: what pages publish cannot be decoded")
+		t.Skip("built without cgo: frames of pages cannot be decoded")
 	}
 	file := filepath.Join(t.TempDir(), "board.y4m")
 	if err := os.WriteFile(file, board(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("CHROMIUM_ARGUMENTS", strings.Join([]string{
-		os.Getenv("CHROMIUM_ARGUMENTS"), "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", "--use-file-for-fake-video-capture=" + file,
+		os.Getenv("CHROMIUM_ARGUMENTS"), "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream",
+		"--use-file-for-fake-video-capture=" + file,
 	}, " "))
 	s := start(t, nil)
 	v := begin(t, "camera.mjs", pageURL(s))
@@ -40,12 +42,13 @@ func TestDepthCamera(t *testing.T) {
 			t.Fatalf("point %d has the colour %v, expected red", i, c)
 		}
 	}
-	// Half of what is seen 60° wide from two metres, up and down of the camera's 1.2 m, in the middle between the nearest and the farthest that it sees. Two centimetres are what 11 bits
-	// and 8 bits of brightness make of that.
+	// Half of the 60° wide view at two metres, around the camera's height of 1.2 m, midway between the nearest and the
+	// farthest depth. Two centimetres are the precision of 11 bits and 8 bits of brightness.
 	wide := math.Tan(math.Pi/6) * 2 / 2
 	for axis, want := range [3][2]float64{{-wide, wide}, {1.2 - wide*3/4, 1.2 + wide*3/4}, {0, 0}} {
 		if math.Abs(low[axis]-want[0]) > 0.03 || math.Abs(high[axis]-want[1]) > 0.03 {
-			t.Errorf("axis %d: points reach from %.3f to %.3f m, expected %.3f to %.3f", axis, low[axis], high[axis], want[0], want[1])
+			t.Errorf("axis %d: points reach from %.3f to %.3f m, expected %.3f to %.3f", axis, low[axis], high[axis],
+				want[0], want[1])
 		}
 	}
 	if cloud.Len() != 2000 {
@@ -61,8 +64,8 @@ func TestDepthCamera(t *testing.T) {
 	w.check(t)
 }
 
-// board is a second of video as a YUV4MPEG2 file, 320 × 240 pixels of depth to the left of as many of colour: a board that takes half of width and height, with nothing around it, and red
-// everywhere.
+// board returns a second of video as a YUV4MPEG2 file, 320 × 240 pixels of depth to the left of as many of colour: a
+// board of half the width and height, with nothing around it, and red everywhere.
 func board() []byte {
 	const width, height, frames = 640, 240, 10
 	// Grey of half the brightness, and black, in the limited range of BT.601; red there.
@@ -87,5 +90,6 @@ func board() []byte {
 			frame.Write(bytes.Repeat([]byte{chroma}, width/4))
 		}
 	}
-	return append(fmt.Appendf(nil, "YUV4MPEG2 W%d H%d F10:1 Ip A1:1 C420jpeg\n", width, height), bytes.Repeat(frame.Bytes(), frames)...)
+	return append(fmt.Appendf(nil, "YUV4MPEG2 W%d H%d F10:1 Ip A1:1 C420jpeg\n", width, height),
+		bytes.Repeat(frame.Bytes(), frames)...)
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// decoded is what a page made of a frame.
+// decoded is a frame as decoded by a page.
 type decoded struct {
 	Count             int
 	Positions, Colors []float64
 }
 
-// decodes has a page watch publishers, and gives what became of the first frame of each, and what the page says.
+// decodes lets a page watch publishers, and returns the first frame of each, and the page's messages.
 func decodes(t *testing.T, s *server.Server, publishers int) (kept map[string]decoded, failed int, said string) {
 	t.Helper()
 	v := begin(t, "codecs.mjs", pageURL(s), strconv.Itoa(publishers))
@@ -39,7 +39,7 @@ func decodes(t *testing.T, s *server.Server, publishers int) (kept map[string]de
 	return told.Kept, told.Failed, told.Said
 }
 
-// TestCodecs has a page decode the same frame by every codec of ours as volpeer does, point by point.
+// TestCodecs compares point by point the frames that a page and volpeer decode, for every codec of the repository.
 func TestCodecs(t *testing.T) {
 	tools(t)
 	if !dracojpeg.Available() {
@@ -48,9 +48,12 @@ func TestCodecs(t *testing.T) {
 	cloud := coloredBall(4000)
 	s := start(t, nil)
 	wanted := make(map[string]*pointcloud.Cloud)
-	for name, bits := range map[string]int{"raw": 11, "zstd": 11, "zstd fine": 17, "draco": 11, "draco+jpeg": 11, "parts of draco": 10, "parts of zstd": 16, "parts of draco+jpeg": 11, "labels of draco": 11, "labels of zstd": 12} {
+	for name, bits := range map[string]int{"raw": 11, "zstd": 11, "zstd fine": 17, "draco": 11, "draco+jpeg": 11,
+		"parts of draco": 10, "parts of zstd": 16, "parts of draco+jpeg": 11, "labels of draco": 11,
+		"labels of zstd": 12} {
 		c := codecOf(t, name)
-		params := codec.Params{PositionBits: bits, Speed: 7, Box: volumetric.BoundingBox{Min: [3]float32{-0.6, 0, -0.6}, Max: [3]float32{0.6, 1.3, 0.6}}}
+		params := codec.Params{PositionBits: bits, Speed: 7,
+			Box: volumetric.BoundingBox{Min: [3]float32{-0.6, 0, -0.6}, Max: [3]float32{0.6, 1.3, 0.6}}}
 		data, err := c.NewEncoder().Encode(nil, cloud, params)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +73,7 @@ func TestCodecs(t *testing.T) {
 	}
 }
 
-// codecOf finds a codec by the name of a test.
+// codecOf returns the codec of a test by its name.
 func codecOf(t *testing.T, name string) codec.Codec {
 	t.Helper()
 	around, inner, within := strings.Cut(name, " of ")
@@ -94,7 +97,7 @@ func codecOf(t *testing.T, name string) codec.Codec {
 	return labelled
 }
 
-// coloredBall is a ball whose colours change slowly over it, and whose points have labels.
+// coloredBall returns a ball with gradually changing colours, whose points have labels.
 func coloredBall(points int) *pointcloud.Cloud {
 	random := rand.New(rand.NewPCG(1, 2))
 	cloud := &pointcloud.Cloud{}
@@ -103,13 +106,14 @@ func coloredBall(points int) *pointcloud.Cloud {
 		n := 2 * math.Sqrt(x*x+y*y+z*z)
 		p := [3]float32{float32(x / n), float32(0.6 + y/n), float32(z / n)}
 		cloud.Positions = append(cloud.Positions, p)
-		cloud.Colors = append(cloud.Colors, [3]uint8{uint8(40 + 200*(p[0]+0.5)*0.9), uint8(40 + 200*(p[1]-0.1)*0.9), uint8(40 + 200*(p[2]+0.5)*0.9)})
+		cloud.Colors = append(cloud.Colors, [3]uint8{uint8(40 + 200*(p[0]+0.5)*0.9), uint8(40 + 200*(p[1]-0.1)*0.9),
+			uint8(40 + 200*(p[2]+0.5)*0.9)})
 		cloud.Labels = append(cloud.Labels, uint16(8*p[1]))
 	}
 	return cloud
 }
 
-// compare holds what a page decoded against what our own decoder does.
+// compare compares the frame decoded by a page with that of the Go decoder.
 func compare(t *testing.T, got decoded, want *pointcloud.Cloud, lossy bool) {
 	t.Helper()
 	if got.Count != want.Len() {
@@ -123,8 +127,8 @@ func compare(t *testing.T, got decoded, want *pointcloud.Cloud, lossy bool) {
 			square += away * away
 		}
 	}
-	// Half a micrometre is the rounding of float32 at a metre. Browsers smooth the chroma of images between pixels, which our own decoder does not: colours then differ by two steps of
-	// 255 or so.
+	// Half a micrometre is the rounding of float32 at a metre. Browsers smooth the chroma of images between pixels,
+	// unlike the Go decoder: colours then differ by about two steps of 255.
 	if off > 5e-7 {
 		t.Errorf("positions are up to %g m off", off)
 	}
@@ -135,16 +139,18 @@ func compare(t *testing.T, got decoded, want *pointcloud.Cloud, lossy bool) {
 	}
 }
 
-// publishFrame has somebody publish one frame again and again.
+// publishFrame lets a client publish one frame repeatedly.
 func publishFrame(t *testing.T, s *server.Server, identity string, name codec.FourCC, data []byte) {
 	t.Helper()
 	body := volumetric.Publication{
 		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 10,
-		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
-		Tiles:     []volumetric.Tile{{Box: volumetric.BoundingBox{Min: [3]float32{-0.6, 0, -0.6}, Max: [3]float32{0.6, 1.3, 0.6}}}},
+		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+		Tiles: []volumetric.Tile{{Box: volumetric.BoundingBox{Min: [3]float32{-0.6, 0, -0.6},
+			Max: [3]float32{0.6, 1.3, 0.6}}}},
 		Qualities: []volumetric.QualityLevel{{Bitrate: volumetric.Bitrate(80 * len(data))}},
 	}
-	session, err := client.Join(t.Context(), client.Config{URL: s.URL(), Room: "demo", Identity: identity, Publications: []volumetric.Publication{body}})
+	session, err := client.Join(t.Context(), client.Config{URL: s.URL(), Room: "demo", Identity: identity,
+		Publications: []volumetric.Publication{body}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +164,8 @@ func publishFrame(t *testing.T, s *server.Server, identity string, name codec.Fo
 			case <-stop:
 				return
 			case capture := <-camera.C:
-				if taken, _ := session.Publisher("body").WriteFrame(0, 0, client.OutgoingFrame{Number: number, Capture: capture, Codec: name, Data: data}); taken {
+				if taken, _ := session.Publisher("body").WriteFrame(0, 0,
+					client.OutgoingFrame{Number: number, Capture: capture, Codec: name, Data: data}); taken {
 					number++
 				}
 			}
@@ -171,7 +178,7 @@ func publishFrame(t *testing.T, s *server.Server, identity string, name codec.Fo
 	})
 }
 
-// TestCodecsOfPeers has a page watch volpeer publish by every codec that it can.
+// TestCodecsOfPeers has a page watch volpeer publish with every codec that it supports.
 func TestCodecsOfPeers(t *testing.T) {
 	tools(t)
 	s := start(t, nil)
@@ -184,7 +191,7 @@ func TestCodecsOfPeers(t *testing.T) {
 	}
 	kept, failed, said := decodes(t, s, len(names))
 	if failed > 0 || len(kept) != len(names) {
-		t.Fatalf("%d frames failed, frames of %d peers came: %s", failed, len(kept), said)
+		t.Fatalf("%d frames failed, frames of %d peers arrived: %s", failed, len(kept), said)
 	}
 	for name, d := range kept {
 		high := 0.0
@@ -197,7 +204,7 @@ func TestCodecsOfPeers(t *testing.T) {
 	}
 }
 
-// TestUnknownCodec has a page say what it cannot decode, whose it is, and what it could.
+// TestUnknownCodec checks that a page reports what it cannot decode, the publisher, and the codecs that it supports.
 func TestUnknownCodec(t *testing.T) {
 	tools(t)
 	s := start(t, nil)
@@ -205,7 +212,7 @@ func TestUnknownCodec(t *testing.T) {
 	_, failed, said := decodes(t, s, 1)
 	for _, words := range []string{"prepared", `"cwi1"`, "cwi0", "zstd"} {
 		if failed == 0 || !strings.Contains(said, words) {
-			t.Errorf("%d frames failed, the page says %q, expected %q in it", failed, said, words)
+			t.Errorf("%d frames failed, the page shows %q, expected %q in it", failed, said, words)
 		}
 	}
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// decoding has what becomes of frames that a client decodes.
+// decoding counts the frames that a client decodes.
 type decoding struct {
 	session *client.Session
 
 	mu sync.Mutex
-	// decoded counts frames by quality, failed those that do not decode, with the last reason.
+	// decoded counts frames by quality, failed those that do not decode, with the last error.
 	decoded map[volumetric.Quality]int
 	failed  int
 	reason  error
@@ -28,10 +28,12 @@ type decoding struct {
 	last pointcloud.Cloud
 }
 
-// decode has somebody in room "demo" who decodes everything, and waits for packets for as long as a busy machine may keep them back.
+// decode lets a client join room "demo" that decodes everything, and waits for packets as long as a busy machine may
+// delay them.
 func decode(t *testing.T, s *server.Server) *decoding {
 	t.Helper()
-	session, err := client.Join(t.Context(), client.Config{URL: s.URL(), Room: "demo", Identity: "watcher", Receive: true, Deadline: time.Second})
+	session, err := client.Join(t.Context(), client.Config{URL: s.URL(), Room: "demo", Identity: "watcher",
+		Receive: true, Deadline: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,14 +78,14 @@ func (d *decoding) note(f *client.Frame, cloud *pointcloud.Cloud, err error) {
 	d.last = pointcloud.Cloud{Positions: slices.Clone(cloud.Positions), Colors: slices.Clone(cloud.Colors)}
 }
 
-// newest gives the points of the newest frame.
+// newest returns the points of the newest frame.
 func (d *decoding) newest() pointcloud.Cloud {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.last
 }
 
-// wait waits until so many more frames were decoded.
+// wait waits until the given number of further frames has been decoded.
 func (d *decoding) wait(t *testing.T, what string, more int) {
 	t.Helper()
 	count := func() (n int) {
@@ -98,7 +100,7 @@ func (d *decoding) wait(t *testing.T, what string, more int) {
 	wait.Until(t, what, func() bool { return count() >= before+more })
 }
 
-// check holds that every frame that came could be decoded.
+// check checks that every received frame could be decoded.
 func (d *decoding) check(t *testing.T) {
 	t.Helper()
 	d.mu.Lock()
@@ -108,7 +110,7 @@ func (d *decoding) check(t *testing.T) {
 	}
 	for _, tile := range d.session.Stats() {
 		if tile.Undecodable > 0 {
-			t.Errorf("%s: %d frames came in part", tile.Track, tile.Undecodable)
+			t.Errorf("%s: %d frames arrived incomplete", tile.Track, tile.Undecodable)
 		}
 	}
 }

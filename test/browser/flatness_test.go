@@ -10,9 +10,10 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// TestHeapIsJudged has the page's heap be flat, or not, once the page has warmed up.
+// TestHeapIsJudged has heaps of the page that are constant after the warm-up, and others that are not.
 func TestHeapIsJudged(t *testing.T) {
-	// looked has the heap grow by so many MB in the first minute, so many in each of the others, and so many at once in the fourth.
+	// looked returns a heap that grows by the given numbers of MB in the first minute, in each other minute, and at
+	// once in the fourth.
 	looked := func(minutes int, warming, creeping, leap float64) []heapLook {
 		looks := make([]heapLook, memoryLooks(60*minutes))
 		for i := range looks {
@@ -39,31 +40,32 @@ func TestHeapIsJudged(t *testing.T) {
 		"creeps for five minutes":      {5, 0, 1, 0, 1},
 		"watched too briefly to judge": {4, 70, 50, 0, 0},
 	} {
-		lines := heapFigures(looked(test.minutes, test.warming, test.creeping, test.leap), time.Duration(test.minutes)*time.Minute)
+		lines := heapFigures(looked(test.minutes, test.warming, test.creeping, test.leap),
+			time.Duration(test.minutes)*time.Minute)
 		if len(lines) != 3 || missed(lines) != test.missed || math.Abs(lines[0].Figure-test.warming) > 1e-9 {
 			t.Errorf("%s: %+v, expected %d of 3 to be missed", name, lines, test.missed)
 		}
 	}
 }
 
-// creep is how much kinds of processes grow, in MB.
+// creep is the growth of kinds of processes, in MB.
 type creep map[string]float64
 
-// collectEvery is how often the script has garbage collected.
+// collectEvery is the interval at which the script collects garbage.
 const collectEvery = 10 * time.Second
 
-// invented is a browser whose page has garbage of 40 MB that comes and goes, and is collected every ten seconds.
+// invented is a browser whose page has a varying 40 MB of garbage, collected every ten seconds.
 type invented struct {
 	minutes int
-	// creeping is what grows per minute, and leap what does so at once after some time.
+	// creeping is the growth per minute, and leap a growth at once after some time.
 	creeping creep
 	after    time.Duration
 	leap     creep
-	// piling is how many MB of garbage come in a second and stay until they are collected.
+	// piling is the garbage in MB per second that remains until it is collected.
 	piling float64
 }
 
-// looks are what is seen of it.
+// looks returns the samples of the browser.
 func (b invented) looks(seed uint64) (looks []processLook) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for now := time.Duration(0); now <= time.Duration(b.minutes)*time.Minute; now += lookEvery {
@@ -75,7 +77,7 @@ func (b invented) looks(seed uint64) (looks []processLook) {
 			"renderer":    64 + garbage + 0.5*random.NormFloat64(),
 			"gpu-process": 79 + 0.1*random.NormFloat64(),
 			"browser":     38 + 0.3*random.NormFloat64(),
-			// It gives back what it took to begin with.
+			// It frees the memory of its start.
 			"renderer of the browser's own": 38 + 12*math.Exp(-now.Minutes()),
 		}
 		for kind, rate := range b.creeping {
@@ -94,28 +96,41 @@ func (b invented) looks(seed uint64) (looks []processLook) {
 	return looks
 }
 
-// TestProcessesAreJudged has processes be flat, or not: whichever grows by 1 MB per minute is found out, and so are several that do so together, in five minutes as in ten.
+// TestProcessesAreJudged has constant and growing processes: any that grow by 1 MB per minute are detected, also
+// several that do so together, both in five and in ten minutes.
 func TestProcessesAreJudged(t *testing.T) {
 	for name, test := range map[string]struct {
 		browser                invented
 		growth, slope, garbage bool
 	}{
-		"as it is":                               {browser: invented{minutes: 10}},
-		"as it is, for five minutes":             {browser: invented{minutes: 5}},
-		"a small service begins":                 {browser: invented{minutes: 10, after: 3 * time.Minute, leap: creep{"utility": 2}}},
-		"a small service begins in five minutes": {browser: invented{minutes: 5, after: 160 * time.Second, leap: creep{"utility": 2}}},
-		"one begins near the end":                {browser: invented{minutes: 10, after: 9 * time.Minute, leap: creep{"utility": 2}}},
-		"all of it while it warms up":            {browser: invented{minutes: 10, after: 40 * time.Second, leap: creep{"gpu-process": 50}}},
-		"a page leaks":                           {browser: invented{minutes: 10, creeping: creep{"renderer": 1}}, slope: true},
-		"a page leaks for five minutes":          {browser: invented{minutes: 5, creeping: creep{"renderer": 1}}, slope: true},
-		"a page leaks for twenty minutes":        {browser: invented{minutes: 20, creeping: creep{"renderer": 1.2}}, growth: true, slope: true},
-		"graphics leak":                          {browser: invented{minutes: 10, creeping: creep{"gpu-process": 1}}, slope: true},
-		"graphics leak for five minutes":         {browser: invented{minutes: 5, creeping: creep{"gpu-process": 1}}, slope: true},
-		"all leak a little":                      {browser: invented{minutes: 10, creeping: creep{"gpu-process": 0.4, "renderer": 0.3, "browser": 0.3}}, slope: true},
-		"another one shrinks":                    {browser: invented{minutes: 10, creeping: creep{"gpu-process": 1, "browser": -2}}, slope: true},
-		"graphics leap":                          {browser: invented{minutes: 10, after: 3 * time.Minute, leap: creep{"gpu-process": 30}}, growth: true},
-		"a large service begins":                 {browser: invented{minutes: 10, after: 3 * time.Minute, leap: creep{"utility": 30}}, growth: true},
-		"garbage piles up":                       {browser: invented{minutes: 10, piling: 10}, garbage: true},
+		"as it is":                   {browser: invented{minutes: 10}},
+		"as it is, for five minutes": {browser: invented{minutes: 5}},
+		"a small service begins": {browser: invented{minutes: 10, after: 3 * time.Minute,
+			leap: creep{"utility": 2}}},
+		"a small service begins in five minutes": {browser: invented{minutes: 5, after: 160 * time.Second,
+			leap: creep{"utility": 2}}},
+		"one begins near the end": {browser: invented{minutes: 10, after: 9 * time.Minute,
+			leap: creep{"utility": 2}}},
+		"all of it while it warms up": {browser: invented{minutes: 10, after: 40 * time.Second,
+			leap: creep{"gpu-process": 50}}},
+		"a page leaks": {browser: invented{minutes: 10, creeping: creep{"renderer": 1}},
+			slope: true},
+		"a page leaks for five minutes": {browser: invented{minutes: 5, creeping: creep{"renderer": 1}}, slope: true},
+		"a page leaks for twenty minutes": {browser: invented{minutes: 20, creeping: creep{"renderer": 1.2}},
+			growth: true, slope: true},
+		"graphics leak": {browser: invented{minutes: 10, creeping: creep{"gpu-process": 1}},
+			slope: true},
+		"graphics leak for five minutes": {browser: invented{minutes: 5, creeping: creep{"gpu-process": 1}},
+			slope: true},
+		"all leak a little": {browser: invented{minutes: 10,
+			creeping: creep{"gpu-process": 0.4, "renderer": 0.3, "browser": 0.3}}, slope: true},
+		"another one shrinks": {browser: invented{minutes: 10, creeping: creep{"gpu-process": 1, "browser": -2}},
+			slope: true},
+		"graphics leap": {browser: invented{minutes: 10, after: 3 * time.Minute,
+			leap: creep{"gpu-process": 30}}, growth: true},
+		"a large service begins": {browser: invented{minutes: 10, after: 3 * time.Minute, leap: creep{"utility": 30}},
+			growth: true},
+		"garbage piles up": {browser: invented{minutes: 10, piling: 10}, garbage: true},
 	} {
 		for seed := range uint64(20) {
 			lines := processFigures(test.browser.looks(seed), time.Duration(test.browser.minutes)*time.Minute)
@@ -146,7 +161,7 @@ func missed(lines []claim.Line) (n int) {
 	return n
 }
 
-// TestFiguresOfMemory holds the arithmetic of what is told of memory and delays.
+// TestFiguresOfMemory checks the calculation of the figures of memory and delays.
 func TestFiguresOfMemory(t *testing.T) {
 	var points []point
 	for i, noise := range []float64{0, 0.1, -0.1, -0.1, 0.1} {

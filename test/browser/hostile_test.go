@@ -15,16 +15,16 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// What a page may take for one hostile frame.
+// Limits of a page's cost for one hostile frame.
 const (
 	mostMiB = 64
 	mostMS  = 200
 )
 
-// meshes are the one codec that pages do not decode.
+// meshes are the only codec that pages do not decode.
 const meshes = "drcm"
 
-// decodersURL builds the page that has the decoders alone and serves it as the server does its pages.
+// decodersURL builds the page that has only the decoders and serves it as the server serves its pages.
 func decodersURL(t *testing.T) string {
 	t.Helper()
 	node, _ := tools(t)
@@ -40,18 +40,18 @@ func decodersURL(t *testing.T) string {
 	return s.URL
 }
 
-// outcome is what became of a frame in a page.
+// outcome is the result of a frame in a page.
 type outcome struct {
 	Points        int
 	Kind, Message string
 	Milliseconds  float64
 }
 
-// refused reports whether a decoder found the frame to be wrong. Errors of other kinds are the browser's own, as for an
-// array that is too long.
+// refused reports whether a decoder rejected the frame as invalid. Other errors are those of the browser, such as for
+// an array that is too long.
 func (o *outcome) refused() bool { return o.Kind == "Error" }
 
-// decodeFrame has the page decode a frame, and returns what that took of the renderers. Garbage was collected before.
+// decodeFrame lets the page decode a frame after collecting garbage, and returns the cost in the renderers.
 func (v *visit) decodeFrame(frame codectest.Frame, r renderers) (outcome, rendererCost) {
 	v.t.Helper()
 	text, err := json.Marshal(map[string]string{
@@ -76,8 +76,8 @@ func (v *visit) decodeFrame(frame codectest.Frame, r renderers) (outcome, render
 	return o, r.since(before)
 }
 
-// decodeValid has the page decode the valid frames. They hold that the page decodes, and that what it takes is seen.
-// Everything that decoders load or make once is there then.
+// decodeValid lets the page decode the valid frames. They verify that the page decodes, and that costs are measured.
+// Afterwards all resources that decoders load or create once are present.
 func (v *visit) decodeValid(r renderers) {
 	v.t.Helper()
 	var most rendererCost
@@ -95,13 +95,14 @@ func (v *visit) decodeValid(r renderers) {
 	}
 	// Three coordinates of four bytes and three colours of one.
 	if least := int64(15 * points); most.peak < least || most.cpu <= 0 {
-		v.t.Fatalf("a frame of %d points took %d bytes and %v, want at least %d bytes", points, most.peak, most.cpu, least)
+		v.t.Fatalf("a frame of %d points took %d bytes and %v, want at least %d bytes", points, most.peak,
+			most.cpu, least)
 	}
 }
 
-// TestHostileFrames has a page decode the hostile frames of all codecs, which the tests of Go's decoders read, too. The
-// decoders are the viewer's, in workers; what they take is what the renderer takes, as the system counts it. So memory
-// of scripts, of WebAssembly and of the browser's own decoders counts at its peak, and the time of all threads.
+// TestHostileFrames has a page decode the hostile frames of all codecs, which the tests of Go's decoders also read. The
+// decoders are the viewer's, in workers; their cost is that of the renderer as counted by the system. Thus the peak
+// memory of scripts, of WebAssembly and of the browser's decoders counts, and the time of all threads.
 func TestHostileFrames(t *testing.T) {
 	tools(t)
 	v := begin(t, "hostile.mjs", decodersURL(t))

@@ -5,15 +5,16 @@ import (
 	"testing"
 )
 
-// viewpoint is where a page says that its eye is.
+// viewpoint is the position of the eye that a page reports.
 type viewpoint struct {
 	Position    [3]float64
 	Orientation [4]float64
 	FOV, Aspect float64
 }
 
-// TestImmersion watches in an emulated headset: the wearer stands where the eye was, both eyes are drawn the person, the server hears of the head's place and of both eyes' frustum, and
-// the screen is as before once the headset is off.
+// TestImmersion watches in an emulated headset: the wearer stands at the position of the eye, the person is drawn for
+// both eyes, the server receives the head's position and the frustum of both eyes, and the screen is as before once the
+// headset is off.
 func TestImmersion(t *testing.T) {
 	tools(t)
 	s := start(t, nil)
@@ -31,7 +32,8 @@ func TestImmersion(t *testing.T) {
 	if immersed.Points != 12000 {
 		t.Errorf("%d points are drawn, expected 6000 for each eye", immersed.Points)
 	}
-	if off := math.Hypot(moved.Position[0]-stood.Position[0], moved.Position[2]-stood.Position[2]); math.Abs(off-0.5) > 0.02 {
+	if off := math.Hypot(moved.Position[0]-stood.Position[0], moved.Position[2]-stood.Position[2]); math.Abs(off-
+		0.5) > 0.02 {
 		t.Errorf("the head moved by half a metre, the eye by %g", off)
 	}
 	if stood.FOV < 70 || stood.FOV > 130 || stood.Aspect < 0.5 || stood.Aspect > 2.5 {

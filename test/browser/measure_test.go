@@ -26,7 +26,7 @@ var (
 	seconds = flag.Int("seconds", 30, "how long two people are watched")
 )
 
-// measuring skips a test that measures, unless it is asked for.
+// measuring skips a test that measures, unless measurements are requested.
 func measuring(t *testing.T) {
 	t.Helper()
 	if !*measure {
@@ -41,7 +41,7 @@ func told(t *testing.T, l claim.Line) {
 	t.Log(claim.Figure(l))
 }
 
-// seen is what a page has counted so far, and its figures of the last two seconds.
+// seen has the counts of a page so far, and its figures of the last two seconds.
 type seen struct {
 	At                                     float64
 	Decoded, Skipped, Failed, Missing      int64
@@ -50,7 +50,7 @@ type seen struct {
 	Lines                                  int
 }
 
-// delivered is the share of frames that came whole to the script between two looks.
+// delivered returns the share of frames that reached the script completely between two samples.
 func delivered(before, after seen) float64 {
 	whole := after.Decoded + after.Skipped - before.Decoded - before.Skipped
 	return 100 * float64(whole) / float64(whole+after.Missing-before.Missing)
@@ -65,23 +65,26 @@ func encoded(t *testing.T) []string {
 	}
 	figure := []string{"--points", "30000", "--tiles", "4", "--fps", "30"}
 	file := filepath.Join(t.TempDir(), "figure")
-	record := exec.Command(path, append([]string{"record", "--content", "encoded", "--seconds", "4", "--output", file}, figure...)...)
+	record := exec.Command(path, append([]string{"record", "--content", "encoded", "--seconds", "4", "--output", file},
+		figure...)...)
 	if said, err := record.CombinedOutput(); err != nil {
 		t.Fatalf("record a figure: %v\n%s", err, said)
 	}
 	return append([]string{"--source", "replay:" + file}, figure...)
 }
 
-// What two people who are watched at 30 frames per second have to come to.
+// Requirements for watching two people at 30 frames per second.
 const (
 	// watchedRate is 27 of 30 frames per second.
 	watchedRate = 27
-	// watchedP50 is three frame intervals, in ms, and watchedP95 what ITU-T G.114 allows a conversation one way.
+	// watchedP50 is three frame intervals, in ms, and watchedP95 the one-way delay that ITU-T G.114 allows for a
+	// conversation.
 	watchedP50, watchedP95 = 100, 150
 )
 
-// TestMeasureWatching watches two people of 30,000 points at 30 frames per second: what comes whole, how late it is, and what becomes of the tab's memory. Their frames
-// were encoded before: two who encode at three qualities take one of two processors, and what is measured is the way from the server to the eye.
+// TestMeasureWatching watches two people of 30,000 points at 30 frames per second: complete frames, their latency, and
+// the memory of the tab. The frames were encoded before: encoding two people at three qualities takes one of two
+// processors, and the test measures the path from the server to the eye.
 func TestMeasureWatching(t *testing.T) {
 	measuring(t)
 	s := start(t, nil)
@@ -121,8 +124,9 @@ func TestMeasureWatching(t *testing.T) {
 	v.expect("done", nil)
 }
 
-// TestMeasureCarrying sends prepared frames, more and more, to a page that does not decode them. On media lines a tab is to receive 100 Mbit/s, with hardly a frame lost where little
-// more is sent, and without collapsing where much more is.
+// TestMeasureCarrying sends prepared frames at increasing rates to a page that does not decode them. On media lines a
+// tab should receive 100 Mbit/s, with almost no loss at slightly higher rates, and without a collapse at much higher
+// ones.
 func TestMeasureCarrying(t *testing.T) {
 	measuring(t)
 	for _, way := range []struct {
@@ -132,7 +136,7 @@ func TestMeasureCarrying(t *testing.T) {
 		{"on media lines", "media", true}, {"over data channels", "data", false},
 	} {
 		for _, rate := range []struct {
-			// received and whole are the least that is to come of what is sent, in Mbit/s and per cent, 0 where anything will do.
+			// received and whole are the minimum results in Mbit/s and per cent, or 0 without a requirement.
 			sent, received, whole float64
 		}{
 			{60, 0, 0}, {110, 100, 95}, {160, 100, 0},
@@ -158,16 +162,19 @@ func TestMeasureCarrying(t *testing.T) {
 	}
 }
 
-// turns is how often the eye turns from one person to the other.
+// turns is the number of turns of the eye from one person to the other.
 const turns = 6
 
-// TestMeasureTurning looks at one of two people, 4 m apart with the eye between them, and turns to the other one, behind the viewer's back, six times, on a link that carries both at full
-// quality.
+// TestMeasureTurning looks at one of two people, 4 m apart with the eye between them, and turns to the other one,
+// behind the viewer's back, six times, on a link that carries both at full quality.
 //
-// The figure for the bits is what arrives of who has got out of sight in the second that begins one after the turn, against the second before it. The figure for the way back is from
-// the turn of the page's camera until the last tile of who has come into sight has arrived at its highest quality, which its publisher had paused: 5 s pass between turns, and after 2 s
-// it makes no more what nobody takes. Every turn is held to the targets, and the median is told. People have 6,000 points and the page 640 × 360 pixels, because the
-// claim is about decisions and the network: two cores that make and decode six streams of 30,000 points, and draw them, too, let everything wait for a processor.
+// The figure for the bits is the rate received from the person who is no longer visible, in the second that begins one
+// second after the turn, relative to the second before it. The figure for the way back is the time from the turn of the
+// page's camera until the last tile of the person who has become visible has arrived at its highest quality, which the
+// publisher had paused: 5 s pass between turns, and after 2 s it stops encoding qualities without receivers. Every turn
+// is compared with the targets, and the median is reported. People have 6,000 points and the page 640 × 360 pixels,
+// because the requirement concerns decisions and the network: on two cores that encode, decode and draw six streams of
+// 30,000 points, everything waits for a processor.
 func TestMeasureTurning(t *testing.T) {
 	measuring(t)
 	s := start(t, nil)
@@ -190,7 +197,7 @@ func TestMeasureTurning(t *testing.T) {
 	told(t, claim.AtMost("turn → all tiles at full quality again, slowest", backs[turns-1], "ms", 300))
 }
 
-// TestMeasureLoading opens the lobby in a browser that has never been there, and enters a room.
+// TestMeasureLoading opens the lobby in a browser without a cache, and enters a room.
 func TestMeasureLoading(t *testing.T) {
 	measuring(t)
 	s := start(t, nil)
@@ -209,7 +216,8 @@ func TestMeasureLoading(t *testing.T) {
 	told(t, claim.Information("media connected → first frame decoded", loaded.Decoded-loaded.Connected, "ms"))
 }
 
-// weight is what addresses have on the wire, each as often as it is named: the browser itself does not tell of what its workers load.
+// weight returns the transferred size of URLs, each counted as often as it occurs: the browser does not report the
+// requests of its workers.
 func weight(t *testing.T, addresses []string) (bytes int64) {
 	t.Helper()
 	for _, address := range addresses {
@@ -217,7 +225,7 @@ func weight(t *testing.T, addresses []string) (bytes int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Asked for by name, it comes as it is on the wire.
+		// With an explicit encoding, the response has its transferred size.
 		request.Header.Set("Accept-Encoding", "gzip")
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
@@ -233,7 +241,8 @@ func weight(t *testing.T, addresses []string) (bytes int64) {
 	return bytes
 }
 
-// TestMeasureAsking goes through lobby, room and console with an eye on every request, and asks the registry what is known of the packages that the pages are made of.
+// TestMeasureAsking visits lobby, room and console while recording every request, and queries the registry for
+// vulnerabilities of the pages' packages.
 func TestMeasureAsking(t *testing.T) {
 	measuring(t)
 	s := start(t, nil)
@@ -251,7 +260,8 @@ func TestMeasureAsking(t *testing.T) {
 	told(t, claim.Exactly("violations of the policy", asked.Violations, "", 0))
 	lax := 0
 	for _, policy := range asked.Policies {
-		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe-inline") || strings.Contains(policy, "'unsafe-eval'") {
+		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe-inline") ||
+			strings.Contains(policy, "'unsafe-eval'") {
 			lax++
 		}
 	}
@@ -259,10 +269,11 @@ func TestMeasureAsking(t *testing.T) {
 	audit(t)
 }
 
-// audit asks npm's registry for known vulnerabilities of the pages' packages.
+// audit queries npm's registry for known vulnerabilities of the pages' packages.
 func audit(t *testing.T) {
 	t.Helper()
-	for what, arguments := range map[string][]string{"in what pages are made of": {"--omit=dev"}, "in what builds and tests them, too": nil} {
+	for what, arguments := range map[string][]string{"in what pages are made of": {"--omit=dev"},
+		"in what builds and tests them, too": nil} {
 		command := exec.Command("npm", append([]string{"audit", "--json"}, arguments...)...)
 		command.Dir = filepath.Join(root, "clients", "web")
 		out, err := command.Output()
@@ -291,7 +302,8 @@ func prepared(t *testing.T, s *server.Server, mbps float64) {
 	for range tiles {
 		body.Tiles = append(body.Tiles, volumetric.Tile{Box: volumetric.BoundingBox{Max: [3]float32{1, 1, 1}}})
 	}
-	session, err := client.Join(t.Context(), client.Config{URL: s.URL(), Room: "demo", Identity: "noise", Publications: []volumetric.Publication{body}})
+	session, err := client.Join(t.Context(), client.Config{URL: s.URL(), Room: "demo", Identity: "noise",
+		Publications: []volumetric.Publication{body}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +321,8 @@ func prepared(t *testing.T, s *server.Server, mbps float64) {
 			case capture := <-camera.C:
 				sent := false
 				for tile := range tiles {
-					f := client.OutgoingFrame{Number: number, Capture: capture, Codec: volumetric.FourCC{'n', 'o', 'n', 'e'}, Data: data}
+					f := client.OutgoingFrame{Number: number, Capture: capture,
+						Codec: volumetric.FourCC{'n', 'o', 'n', 'e'}, Data: data}
 					taken, _ := session.Publisher("noise").WriteFrame(tile, 0, f)
 					sent = sent || taken
 				}

@@ -10,33 +10,39 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// heapLook is what the page's heap takes at an instant.
+// heapLook is the size of the page's heap at an instant.
 type heapLook struct {
-	// At is in milliseconds since the beginning, Heap is after a collection, in bytes.
+	// At is in milliseconds since the beginning, Heap is the size after a collection, in bytes.
 	At, Heap float64
 }
 
 const (
-	// warmUp is when everything is there that is needed: caches, workers' memory, compiled code. What is taken until then says nothing of what is kept.
+	// warmUp is the time by which everything needed is present: caches, workers' memory, compiled code. Memory
+	// allocated until then does not indicate a leak.
 	warmUp = time.Minute
-	// judgedFor is how long memory is to be watched before its growth says anything.
+	// judgedFor is the minimum time of observation for judging the growth of memory.
 	judgedFor = 5 * time.Minute
-	// settled is how long a slope is looked at, at least, where there is so much after the warm-up: looks of five minutes tell it to 0.2 MB per minute, those of half the time to 0.5.
+	// settled is the minimum time over which a slope is measured, if so much remains after the warm-up: five minutes of
+	// samples determine it to 0.2 MB per minute, half the time to 0.5.
 	settled = 5 * time.Minute
-	// floorSpan holds three of the looks for which the script has garbage collected: frames that are under way just then count, and seldom do so in all three.
+	// floorSpan contains three of the samples before which the script collected garbage: frames that are being
+	// processed at that moment count, but rarely in all three.
 	floorSpan = 30 * time.Second
 )
 
-// Bounds of growth in MB, from the warm-up to the end, and of the slope after that in MB per minute. A heap that grows by 0.25 MB per minute keeps 17 bytes of each of 240 frames per
-// second. What processes have is known less well, to 0.2 MB per minute: by a bound twice as far from what grows by 1 MB per minute as that, it is found out, and what does not grow passes.
+// Limits of growth in MB from the warm-up to the end, and of the slope after it in MB per minute. A heap that grows by
+// 0.25 MB per minute keeps 17 bytes of each of 240 frames per second. The memory of processes is known less precisely,
+// to 0.2 MB per minute: with a limit twice as far from a growth of 1 MB per minute as that, such a growth is detected,
+// and constant memory passes.
 const (
 	heapGrowth, heapSlope       = 10, 0.25
 	processGrowth, processSlope = 20, 0.6
-	// 6.6 MB of frames come in a second, and each is there twice, as it came and as the script has it: a page that never collected them by itself would have 130 MB after ten seconds.
+	// 6.6 MB of frames arrive per second, and each exists twice, as received and as passed to the script: a page that
+	// never collected them itself would have 130 MB after ten seconds.
 	processGarbage = 96
 )
 
-// memoryLooks is how often the script looks at memory, the beginning included.
+// memoryLooks is the number of times that the script samples memory, including the beginning.
 func memoryLooks(seconds int) int { return max(6, (seconds+5)/10) + 1 }
 
 // judge holds a figure of memory to its bound, or only tells it where memory was watched too briefly.
@@ -47,7 +53,8 @@ func judge(watched time.Duration, name string, figure float64, unit string, boun
 	return claim.AtMost(name, figure, unit, bound)
 }
 
-// slopeFrom is from when on a slope is looked at: the second half, or more, so that it is five minutes, but nothing before the warm-up has ended.
+// slopeFrom returns the start of the measurement of a slope: the second half, or earlier, so that it lasts five
+// minutes, but not before the end of the warm-up.
 func slopeFrom(watched time.Duration) time.Duration {
 	return max(warmUp, min(watched/2, watched-settled))
 }
@@ -66,12 +73,14 @@ func heapFigures(looks []heapLook, watched time.Duration) []claim.Line {
 	return []claim.Line{
 		claim.Information("growth of the page's heap while it warms up", warm-first, "MB"),
 		judge(watched, "growth of the page's heap from then on", last-warm, "MB", heapGrowth),
-		judge(watched, fmt.Sprintf("slope of the page's heap from minute %.3g on", slopeFrom(watched).Minutes()), slopeOf(since(points, slopeFrom(watched))), "MB/min", heapSlope),
+		judge(watched, fmt.Sprintf("slope of the page's heap from minute %.3g on", slopeFrom(watched).Minutes()),
+			slopeOf(since(points, slopeFrom(watched))), "MB/min", heapSlope),
 	}
 }
 
-// processFigures hold what the browser's processes have to being flat once they have warmed up, and tell it for each kind of process. What one kind gives back does not make up for what
-// another takes. A process that begins later grows from nothing.
+// processFigures check that the memory of the browser's processes is constant once they have warmed up, and report it
+// for each kind of process. A reduction in one kind does not offset the growth in another. A process that starts later
+// grows from zero.
 //
 // Garbage comes and goes: tens of MB of frames in a page's renderer, within seconds. What is kept is what is there when it has just gone, so that the least of each half minute counts;
 // and of what comes and goes in between, the most.
@@ -102,15 +111,16 @@ func processFigures(looks []processLook, watched time.Duration) (lines []claim.L
 	return append(lines,
 		claim.Information("growth of the browser's memory while it warms up", growing, "MB"),
 		judge(watched, "growth of the browser's memory from then on", growth, "MB", processGrowth),
-		judge(watched, fmt.Sprintf("slope of the browser's memory from minute %.3g on", from.Minutes()), slope, "MB/min", processSlope),
+		judge(watched, fmt.Sprintf("slope of the browser's memory from minute %.3g on", from.Minutes()), slope,
+			"MB/min", processSlope),
 		judge(watched, "garbage of one kind of processes at most", garbage, "MB", processGarbage),
 		claim.Information(fmt.Sprintf("growth with programs' files, counted for each of %d, then %d processes", first.Processes, last.Processes), (last.Resident-first.Resident)/1e6, "MB"))
 }
 
-// point is a value in MB after some minutes.
+// point is a value in MB after a time in minutes.
 type point struct{ minutes, value float64 }
 
-// since are the points from an instant on.
+// since returns the points from an instant on.
 func since(points []point, from time.Duration) []point {
 	at := slices.IndexFunc(points, func(p point) bool { return p.minutes >= from.Minutes() })
 	if at < 0 {
@@ -119,7 +129,8 @@ func since(points []point, from time.Duration) []point {
 	return points[at:]
 }
 
-// lasting are the points of a kind since it is there; none where that is less than two minutes, in which a process has not warmed up itself.
+// lasting returns the points of a kind since it exists; none if that is less than two minutes, in which a process has
+// not warmed up itself.
 func lasting(points []point) []point {
 	there := slices.DeleteFunc(slices.Clone(points), func(p point) bool { return p.value == 0 })
 	if len(there) < int(2*time.Minute/floorSpan) {
@@ -128,10 +139,11 @@ func lasting(points []point) []point {
 	return there
 }
 
-// floorOf is which half minute a look belongs to. The first one is half of one, so that the last one has its collections, too.
+// floorOf returns the half minute to which a sample belongs. The first one is shorter by half, so that the last one has
+// its collections as well.
 func floorOf(l processLook) int { return int((l.At + floorSpan/2) / floorSpan) }
 
-// floors are the least that processes of each kind had in each half minute.
+// floors returns the minimum of the processes of each kind in each half minute.
 func floors(looks []processLook) map[string][]point {
 	kinds := map[string][]point{}
 	for _, l := range looks {
@@ -154,7 +166,7 @@ func floors(looks []processLook) map[string][]point {
 	return kinds
 }
 
-// slopeOf is that of the line through points with the least squares, in MB per minute; 0 where there are too few to have one.
+// slopeOf returns the slope of the least-squares line through points, in MB per minute, or 0 with too few points.
 func slopeOf(points []point) float64 {
 	n, at, value := float64(len(points)), 0.0, 0.0
 	for _, p := range points {
@@ -171,7 +183,7 @@ func slopeOf(points []point) float64 {
 	return together / spread
 }
 
-// percentile is that of a histogram by whole milliseconds.
+// percentile returns a percentile of a histogram with bins of one millisecond.
 func percentile(counts []int64, share float64) float64 {
 	all := int64(0)
 	for _, n := range counts {

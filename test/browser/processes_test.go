@@ -11,28 +11,29 @@ import (
 	"time"
 )
 
-// processLook is what the processes of a browser have of the memory at an instant.
+// processLook is the memory of a browser's processes at an instant.
 type processLook struct {
-	// At is since the first look.
+	// At is since the first sample.
 	At time.Duration
-	// Own is what processes of a kind have written or share with each other, in bytes; what several share is divided among them, so that sums count it once.
+	// Own is the memory that processes of a kind have written or share with each other, in bytes; shared memory is
+	// divided among them, so that sums count it once.
 	Own map[string]float64
-	// Resident is all that they see, in bytes: besides their own, programs, fonts and tables, of which there is one copy, counted for each process that sees it. The system takes those
-	// back whenever it likes.
+	// Resident is all their mapped memory, in bytes: in addition to their own, programs, fonts and tables, of which one
+	// copy exists, counted for each process that maps it. The system may reclaim these at any time.
 	Resident  float64
 	Processes int
 }
 
-// lookEvery is how often processes are looked at. A look walks their page tables, which takes 20 ms of a processor.
+// lookEvery is the sampling interval of processes. A sample walks their page tables, which takes 20 ms of a processor.
 const lookEvery = 2 * time.Second
 
-// processWatch looks at all processes that descend from one, on a goroutine of its own.
+// processWatch samples all processes that descend from one, on a separate goroutine.
 type processWatch struct {
 	now, stop chan struct{}
 	seen      chan []processLook
 }
 
-// watchProcesses begins to look, until it is ended or the context is done.
+// watchProcesses starts sampling, until it is ended or the context is done.
 func watchProcesses(ctx context.Context, ancestor int) *processWatch {
 	w := &processWatch{now: make(chan struct{}), stop: make(chan struct{}), seen: make(chan []processLook, 1)}
 	go func() {
@@ -56,16 +57,16 @@ func watchProcesses(ctx context.Context, ancestor int) *processWatch {
 	return w
 }
 
-// look has one more look taken at once.
+// look takes one more sample at once.
 func (w *processWatch) look() { w.now <- struct{}{} }
 
-// end gives what was seen.
+// end returns the samples.
 func (w *processWatch) end() []processLook {
 	close(w.stop)
 	return <-w.seen
 }
 
-// lookAtProcesses adds up what descends from a process. Some end while they are looked at, and are passed over.
+// lookAtProcesses sums the memory of the descendants of a process. Those that end meanwhile are skipped.
 func lookAtProcesses(ancestor int, at time.Duration) processLook {
 	look := processLook{At: at, Own: map[string]float64{}}
 	for _, pid := range descendants(ancestor) {
@@ -85,7 +86,7 @@ func lookAtProcesses(ancestor int, at time.Duration) processLook {
 	return look
 }
 
-// descendants are the processes that one has started, and those that these have.
+// descendants returns the processes that a process has started, directly or indirectly.
 func descendants(ancestor int) (found []int) {
 	children := map[int][]int{}
 	names, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -105,7 +106,8 @@ func descendants(ancestor int) (found []int) {
 	return found
 }
 
-// parentOf reads the fourth field of /proc/PID/stat. The second one is the command, which may hold blanks and ends with the last parenthesis; -1 where there is none.
+// parentOf returns the fourth field of /proc/PID/stat, or -1. The second one is the command, which may contain blanks
+// and ends with the last parenthesis.
 func parentOf(stat string) int {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 2 {
@@ -118,7 +120,8 @@ func parentOf(stat string) int {
 	return parent
 }
 
-// kindOf names a process of Chromium's by its flags. Renderers of the browser's own pages are told apart, since a page's is what memory is watched for.
+// kindOf returns the kind of one of Chromium's processes by its flags. Renderers of the browser's own pages are a
+// separate kind, since the memory of a page is the subject of the observation.
 func kindOf(command string) string {
 	kind, service := "browser", ""
 	for _, flag := range strings.FieldsFunc(command, func(r rune) bool { return r == 0 || r == ' ' }) {
@@ -134,7 +137,8 @@ func kindOf(command string) string {
 	return strings.TrimSpace(kind + " " + service)
 }
 
-// memoryOf reads /proc/PID/smaps_rollup (proc(5)): what a process has of its own, anonymous, shared with others or swapped out, and all that it sees, in bytes.
+// memoryOf reads /proc/PID/smaps_rollup (proc(5)) and returns the memory of the process itself, anonymous, shared with
+// others or swapped out, and all of its mapped memory, in bytes.
 func memoryOf(rollup string) (own, resident float64) {
 	for line := range strings.Lines(rollup) {
 		fields := strings.Fields(line)
@@ -155,10 +159,10 @@ func memoryOf(rollup string) (own, resident float64) {
 	return own, resident
 }
 
-// TestProcesses holds what is read of processes.
+// TestProcesses checks the data read about processes.
 func TestProcesses(t *testing.T) {
 	if _, err := os.Stat("/proc/self/smaps_rollup"); err != nil {
-		t.Skip("this system does not tell what processes have of the memory: no /proc/PID/smaps_rollup")
+		t.Skip("the memory of processes is not available: no /proc/PID/smaps_rollup")
 	}
 	if parent := parentOf("71 (a ) b) S 12 71 71 0\n"); parent != 12 {
 		t.Errorf("parent is %d, expected 12", parent)
@@ -167,24 +171,26 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("parent is %d, expected none", parent)
 	}
 	for command, want := range map[string]string{
-		"/usr/lib/chromium/chromium\x00--headless\x00about:blank\x00":                     "browser",
-		"/usr/lib/chromium/chromium --type=gpu-process --no-sandbox":                      "gpu-process",
-		"chromium --type=utility --utility-sub-type=network.mojom.NetworkService --lang=": "utility network",
-		"chromium --type=renderer --top-chrome-webui --lang=en":                           "renderer of the browser's own",
-		"chromium --type=renderer --lang=en":                                              "renderer",
+		"/usr/lib/chromium/chromium\x00--headless\x00about:blank\x00":             "browser",
+		"/usr/lib/chromium/chromium --type=gpu-process --no-sandbox":              "gpu-process",
+		"chromium --type=utility --utility-sub-type=network.mojom.NetworkService": "utility network",
+		"chromium --type=renderer --top-chrome-webui --lang=en":                   "renderer of the browser's own",
+		"chromium --type=renderer --lang=en":                                      "renderer",
 	} {
 		if got := kindOf(command); got != want {
 			t.Errorf("%q is %q, expected %q", command, got, want)
 		}
 	}
-	own, resident := memoryOf("00-ff ---p 00000000 00:00 0 [rollup]\nRss: 900 kB\nPss: 500 kB\nPss_Anon: 300 kB\nPss_File: 100 kB\nPss_Shmem: 50 kB\nAnonymous: 400 kB\nSwapPss: 7 kB\n")
+	own, resident := memoryOf("00-ff ---p 00000000 00:00 0 [rollup]\nRss: 900 kB\nPss: 500 kB\nPss_Anon: 300 kB\n" +
+		"Pss_File: 100 kB\nPss_Shmem: 50 kB\nAnonymous: 400 kB\nSwapPss: 7 kB\n")
 	if own != 357*1024 || resident != 900*1024 {
 		t.Errorf("own memory is %g and all %g bytes, expected 357 and 900 kB", own, resident)
 	}
 	watch := watchProcesses(t.Context(), os.Getppid())
 	watch.look()
 	looks := watch.end()
-	if look := looks[len(looks)-1]; len(looks) < 2 || look.At <= looks[0].At || look.Processes < 1 || look.Own["browser"] <= 0 || look.Resident <= 0 {
+	if look := looks[len(looks)-1]; len(looks) < 2 || look.At <= looks[0].At || look.Processes < 1 ||
+		look.Own["browser"] <= 0 || look.Resident <= 0 {
 		t.Errorf("a test sees %+v below who started it, expected itself, twice", looks)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/test/proxy"
 )
 
-// watched is what volpeer says at its end.
+// watched is the summary of volpeer.
 type watched struct {
 	Decoded     int64 `json:"frames_decoded"`
 	Undecodable int64 `json:"frames_undecodable"`
@@ -27,7 +27,8 @@ type watched struct {
 	}
 }
 
-// volpeerWatches has somebody watch room "demo" for some seconds, and gives what they say, and the points of what they were shown.
+// volpeerWatches lets volpeer watch room "demo" for some seconds, and returns its summary and the points that it
+// showed.
 func volpeerWatches(t *testing.T, s *server.Server, seconds string) (watched, []pointcloud.Cloud) {
 	t.Helper()
 	path, err := peer()
@@ -37,7 +38,8 @@ func volpeerWatches(t *testing.T, s *server.Server, seconds string) (watched, []
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	folder := t.TempDir()
-	command := exec.CommandContext(ctx, path, "watch", "--server", s.URL(), "--room", "demo", "--identity", "watcher", "--seconds", seconds, "--json", "--save", folder)
+	command := exec.CommandContext(ctx, path, "watch", "--server", s.URL(), "--room", "demo", "--identity", "watcher",
+		"--seconds", seconds, "--json", "--save", folder)
 	command.Stderr = &logged{t}
 	out, err := command.Output()
 	if err != nil {
@@ -64,12 +66,13 @@ func volpeerWatches(t *testing.T, s *server.Server, seconds string) (watched, []
 	return sum, clouds
 }
 
-// TestPublishing has a page publish a figure of two tiles in three qualities: nothing is encoded until volpeer watches, which decodes all of it; another page sees it, takes one quality,
-// and goes on seeing it after the publisher has lost its network for a while.
+// TestPublishing has a page publish a figure of two tiles in three qualities: nothing is encoded until volpeer watches,
+// which decodes all of it; another page sees it, selects one quality, and still sees it after the publisher has lost
+// its network for a while.
 func TestPublishing(t *testing.T) {
 	long.Test(t)
 	tools(t)
-	// The page does not wait for it to be built.
+	// The page does not wait for the build.
 	if _, err := peer(); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +115,8 @@ func TestPublishing(t *testing.T) {
 		t.Errorf("the page says %q", sending.Sentences)
 	}
 	for i, want := range []int{1000, 2000, 4000} {
-		if q := sending.Qualities[i]; q.Points < want-want/20 || q.Points > want+want/20 || q.BPS <= 0 || q.Milliseconds <= 0 || q.Taken != 2 {
+		if q := sending.Qualities[i]; q.Points < want-want/20 || q.Points > want+want/20 ||
+			q.BPS <= 0 || q.Milliseconds <= 0 || q.Taken != 2 {
 			t.Errorf("quality %s: %+v, expected %d points", q.Name, q, want)
 		}
 	}
@@ -149,10 +153,10 @@ func TestPublishing(t *testing.T) {
 	v.expect("done", nil)
 }
 
-// TestPicturesOfPublishing makes the documents' pictures of the panel with which people show themselves, where it is told to.
+// TestPicturesOfPublishing makes the documents' pictures of the panel for publishing, if requested.
 func TestPicturesOfPublishing(t *testing.T) {
 	if *pictures == "" {
-		t.Skip("pictures of the documents are made on demand: go test ./test/browser -run TestPictures -args -pictures DIR")
+		t.Skip("pictures are made on demand: go test ./test/browser -run TestPictures -args -pictures DIR")
 	}
 	tools(t)
 	s := start(t, nil)
@@ -165,11 +169,12 @@ func TestPicturesOfPublishing(t *testing.T) {
 	v.expect("done", nil)
 }
 
-// checkFigure holds what was watched against a figure of up to 4,000 points in two tiles.
+// checkFigure compares the watched points with a figure of up to 4,000 points in two tiles.
 func checkFigure(t *testing.T, sum watched, clouds []pointcloud.Cloud) {
 	t.Helper()
 	if sum.Decoded < 10 || sum.Undecodable > 0 || len(clouds) == 0 {
-		t.Fatalf("volpeer decoded %d frames, %d could not be decoded, %d were shown", sum.Decoded, sum.Undecodable, len(clouds))
+		t.Fatalf("volpeer decoded %d frames, %d could not be decoded, %d were shown", sum.Decoded, sum.Undecodable,
+			len(clouds))
 	}
 	most, colors := 0, make(map[[3]uint8]bool)
 	low, high := [3]float32{9, 9, 9}, [3]float32{-9, -9, -9}
@@ -182,12 +187,13 @@ func checkFigure(t *testing.T, sum watched, clouds []pointcloud.Cloud) {
 			colors[cloud.Colors[i]] = true
 		}
 	}
-	// Frames that are shown may have tiles of neighbouring captures, between which points go from one to the other.
+	// Shown frames may have tiles of neighbouring captures, between which points move from one to the other.
 	if most < 1000 || most > 4400 || len(colors) < 500 {
 		t.Errorf("the largest frame has %d points, all have %d colours", most, len(colors))
 	}
 	// A person of 1.75 m on the floor, within arm's reach of the middle.
-	if low[1] < -0.01 || low[1] > 0.05 || high[1] < 1.7 || high[1] > 1.8 || low[0] < -0.81 || high[0] > 0.81 || high[0]-low[0] < 0.3 {
+	if low[1] < -0.01 || low[1] > 0.05 || high[1] < 1.7 || high[1] > 1.8 || low[0] < -0.81 || high[0] > 0.81 ||
+		high[0]-low[0] < 0.3 {
 		t.Errorf("points reach from %v to %v", low, high)
 	}
 }

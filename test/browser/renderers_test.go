@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// renderers are the processes of a browser that have pages, by their numbers.
+// renderers are the processes of a browser that contain pages, by process ID.
 type renderers []int
 
-// renderersOf are those that descend from a process.
+// renderersOf returns those that descend from a process.
 func renderersOf(ancestor int) (found renderers) {
 	for _, pid := range descendants(ancestor) {
 		command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -23,25 +23,25 @@ func renderersOf(ancestor int) (found renderers) {
 	return found
 }
 
-// rendererLook is what a renderer has of the memory at an instant, in bytes, and what it has taken of processors.
+// rendererLook is a renderer's memory at an instant, in bytes, and its processor time.
 type rendererLook struct {
 	resident int64
 	cpu      time.Duration
 }
 
-// rendererCost is what renderers have taken together since a look.
+// rendererCost is the total cost of renderers since a sample.
 type rendererCost struct {
-	// peak is by how many bytes they were larger at most, kept by how many they are larger.
+	// peak is the maximum growth in bytes, kept the final growth.
 	peak, kept int64
 	cpu        time.Duration
 }
 
-// look looks at each renderer, from whose memory its peak counts again (proc(5), clear_refs). It skips the test where
-// the system does not let that be.
+// look samples each renderer and resets the peak of its memory (proc(5), clear_refs). It skips the test if the system
+// does not permit this.
 func (r renderers) look(t *testing.T) []rendererLook {
 	t.Helper()
 	if len(r) == 0 {
-		t.Skip("skipped: the system does not tell which processes the browser has")
+		t.Skip("skipped: the browser's processes cannot be listed on this system")
 	}
 	looks := make([]rendererLook, len(r))
 	for i, pid := range r {
@@ -54,7 +54,7 @@ func (r renderers) look(t *testing.T) []rendererLook {
 	return looks
 }
 
-// since adds up what the renderers have taken since a look. The peak is that since the last one.
+// since sums the costs of the renderers since a sample. The peak is that since the latest sample.
 func (r renderers) since(looks []rendererLook) (cost rendererCost) {
 	for i, pid := range r {
 		cost.peak += max(0, statusBytes(pid, "VmHWM:")-looks[i].resident)
@@ -64,7 +64,7 @@ func (r renderers) since(looks []rendererLook) (cost rendererCost) {
 	return cost
 }
 
-// statusBytes is a line of /proc/PID/status in bytes, 0 where there is none.
+// statusBytes returns the value of a line of /proc/PID/status in bytes, or 0 if it is missing.
 func statusBytes(pid int, name string) (size int64) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -75,7 +75,7 @@ func statusBytes(pid int, name string) (size int64) {
 	return size << 10
 }
 
-// processorTime is what the threads of a process have taken, which the first number of their schedstat files says in
+// processorTime returns the processor time of the threads of a process, the first number of their schedstat files, in
 // nanoseconds.
 func processorTime(pid int) (sum time.Duration) {
 	names, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))

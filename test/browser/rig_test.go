@@ -1,5 +1,5 @@
-// Package browser drives the viewer and the console in Chromium, against a real server and real peers. Scripts for Playwright, in clients/web/test/browser, do what a
-// person would; the tests here hold what they see.
+// Package browser drives the viewer and the console in Chromium, with a real server and real peers. Scripts for
+// Playwright, in clients/web/test/browser, act as a person would; the tests here check the results.
 package browser
 
 import (
@@ -26,7 +26,7 @@ import (
 // root is the module's.
 var root = filepath.Join("..", "..")
 
-// pictures is where the pictures of the documents go; without it they are not made.
+// pictures is the directory for the pictures of the documents; without it they are not made.
 var pictures = flag.String("pictures", "", "folder to make the documents' pictures in")
 
 // peer is the reference client, built once.
@@ -39,7 +39,7 @@ var peer = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// built is where programs are built.
+// built is the directory of built programs.
 var built string
 
 func TestMain(m *testing.M) {
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// mutedConn is a UDP socket that a network may fail under: while muted, nothing comes in or goes out.
+// mutedConn is a UDP socket with simulated network failures: while muted, it neither receives nor sends data.
 type mutedConn struct {
 	net.PacketConn
 	muted atomic.Bool
@@ -75,7 +75,7 @@ func (c *mutedConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	}
 }
 
-// start runs a server for development, changed by adjust.
+// start runs a server for development, whose settings adjust may change.
 func start(t *testing.T, adjust func(*server.Options)) *server.Server {
 	t.Helper()
 	o := server.Options{Config: config.DefaultConfig(), Version: "test", Log: zap.NewNop()}
@@ -98,17 +98,19 @@ func start(t *testing.T, adjust func(*server.Options)) *server.Server {
 	return s
 }
 
-// pageURL is where pages of a server are.
+// pageURL is the URL of a server's pages.
 func pageURL(s *server.Server) string { return strings.Replace(s.URL(), "ws", "http", 1) }
 
-// publish has somebody in room "demo": a figure of a few points, so that processors that draw pages, too, keep up.
+// publish lets a client publish to room "demo": a figure of a few points, so that processors that also draw pages keep
+// up.
 func publish(t *testing.T, s *server.Server, identity string, flags ...string) {
 	t.Helper()
 	path, err := peer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	arguments := []string{"publish", "--server", s.URL(), "--room", "demo", "--identity", identity, "--points", "6000", "--fps", "10", "--tiles", "2"}
+	arguments := []string{"publish", "--server", s.URL(), "--room", "demo", "--identity", identity, "--points", "6000",
+		"--fps", "10", "--tiles", "2"}
 	command := exec.Command(path, append(arguments, flags...)...)
 	command.Stderr = &quiet{}
 	if err := command.Start(); err != nil {
@@ -120,10 +122,11 @@ func publish(t *testing.T, s *server.Server, identity string, flags ...string) {
 	})
 }
 
-// watch has somebody watch room "demo".
+// watch lets a client watch room "demo".
 func watch(t *testing.T, s *server.Server, identity string) {
 	t.Helper()
-	session, err := client.Join(t.Context(), client.Config{URL: s.URL(), Room: "demo", Identity: identity, Receive: true})
+	session, err := client.Join(t.Context(), client.Config{URL: s.URL(), Room: "demo", Identity: identity,
+		Receive: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +142,7 @@ func watch(t *testing.T, s *server.Server, identity string) {
 	})
 }
 
-// quiet swallows a program's log.
+// quiet discards a program's log.
 type quiet struct{}
 
 func (*quiet) Write(b []byte) (int, error) { return len(b), nil }

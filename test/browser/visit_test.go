@@ -15,10 +15,10 @@ import (
 	"github.com/volsfu/volsfu/clients/web"
 )
 
-// patience bounds every wait: pages are slow where the processor draws them, and slower where tests of other packages run beside.
+// patience limits every wait: pages are slow if the processor draws them, and slower while tests of other packages run.
 const patience = 2 * time.Minute
 
-// step is one line that a script says.
+// step is one line of a script's output.
 type step struct {
 	Step    string `json:"step"`
 	Message string `json:"message"`
@@ -30,9 +30,9 @@ type visit struct {
 	t     *testing.T
 	steps chan step
 	input io.WriteCloser
-	// pid is the script's process, of which the browser's descend.
+	// pid is the script's process, from which the browser's descend.
 	pid int
-	// patience bounds the next waits.
+	// patience limits the next waits.
 	patience time.Duration
 }
 
@@ -46,16 +46,16 @@ func tools(t *testing.T) (node, chromium string) {
 	if err != nil {
 		node = filepath.Join(root, ".tools", "bin", "node")
 		if _, err := os.Stat(node); err != nil {
-			t.Skip("there is no Node: make deps installs it")
+			t.Skip("Node is missing: make deps installs it")
 		}
 	}
 	if chromium, err = exec.LookPath("chromium"); err != nil {
-		t.Skip("there is no Chromium: make deps installs it")
+		t.Skip("Chromium is missing: make deps installs it")
 	}
 	return node, chromium
 }
 
-// begin runs a script of clients/web/test/browser against a server.
+// begin runs a script of clients/web/test/browser with a server.
 func begin(t *testing.T, script, base string, arguments ...string) *visit {
 	t.Helper()
 	node, chromium := tools(t)
@@ -67,7 +67,8 @@ func begin(t *testing.T, script, base string, arguments ...string) *visit {
 	if err := os.MkdirAll(artefacts, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(node, append([]string{filepath.Join("test", "browser", script), chromium, base, artefacts}, arguments...)...)
+	command := exec.Command(node, append([]string{filepath.Join("test", "browser", script), chromium, base, artefacts},
+		arguments...)...)
 	command.Dir = folder
 	command.Stderr = &logged{t}
 	input, err := command.StdinPipe()
@@ -98,16 +99,17 @@ func begin(t *testing.T, script, base string, arguments ...string) *visit {
 	return v
 }
 
-// read takes what the script says until it ends.
+// read processes the script's output until it ends.
 func (v *visit) read(output io.Reader, stop <-chan struct{}) {
 	defer close(v.steps)
 	lines := bufio.NewScanner(output)
-	// Some say what became of thousands of points.
+	// Some lines have the data of thousands of points.
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		s := step{raw: append(json.RawMessage(nil), lines.Bytes()...)}
 		if err := json.Unmarshal(s.raw, &s); err != nil {
-			s = step{Step: "failed", Message: fmt.Sprintf("%v in %d bytes that begin with %.200s", err, len(s.raw), s.raw)}
+			s = step{Step: "failed", Message: fmt.Sprintf("%v in %d bytes that begin with %.200s", err,
+				len(s.raw), s.raw)}
 		}
 		select {
 		case v.steps <- s:
@@ -117,7 +119,8 @@ func (v *visit) read(output io.Reader, stop <-chan struct{}) {
 	}
 }
 
-// expect waits for a step, and reads its facts into into where that is not nil. Anything else that the script says fails the test: what went wrong in a page, too.
+// expect waits for a step, and decodes its facts if into is not nil. Any other output of the script, including errors
+// in a page, fails the test.
 func (v *visit) expect(name string, into any) {
 	v.t.Helper()
 	select {
@@ -126,7 +129,7 @@ func (v *visit) expect(name string, into any) {
 		case !open:
 			v.t.Fatalf("the script ended before %q", name)
 		case s.Step != name:
-			v.t.Fatalf("expected %q, the script says %q: %s", name, s.Step, s.Message)
+			v.t.Fatalf("expected %q, the script printed %q: %s", name, s.Step, s.Message)
 		case into != nil:
 			if err := json.Unmarshal(s.raw, into); err != nil {
 				v.t.Fatal(err)
@@ -137,13 +140,13 @@ func (v *visit) expect(name string, into any) {
 	}
 }
 
-// goOn tells the script to go on.
+// goOn lets the script continue.
 func (v *visit) goOn() {
 	v.t.Helper()
 	v.say("")
 }
 
-// say gives the script a line.
+// say sends the script a line.
 func (v *visit) say(line string) {
 	v.t.Helper()
 	if _, err := io.WriteString(v.input, line+"\n"); err != nil {
@@ -151,7 +154,7 @@ func (v *visit) say(line string) {
 	}
 }
 
-// logged writes what a program says on its standard error to the test's log.
+// logged writes a program's standard error to the test's log.
 type logged struct{ t *testing.T }
 
 func (l *logged) Write(b []byte) (int, error) {

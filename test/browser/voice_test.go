@@ -15,7 +15,8 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestVoice has a page speak that has a recorded microphone: it is heard by a page and by a client of the SDK, it is silent while the microphone is off, and the microphone is given back.
+// TestVoice has a page with a recorded microphone speak: a page and a client of the SDK hear it, it is silent while the
+// microphone is off, and the microphone is released.
 func TestVoice(t *testing.T) {
 	tools(t)
 	file := filepath.Join(t.TempDir(), "speech.wav")
@@ -23,7 +24,8 @@ func TestVoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("CHROMIUM_ARGUMENTS", strings.Join([]string{
-		os.Getenv("CHROMIUM_ARGUMENTS"), "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", "--use-file-for-fake-audio-capture=" + file,
+		os.Getenv("CHROMIUM_ARGUMENTS"), "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream",
+		"--use-file-for-fake-audio-capture=" + file,
 	}, " "))
 	s := start(t, nil)
 	v := begin(t, "voice.mjs", pageURL(s))
@@ -36,11 +38,12 @@ func TestVoice(t *testing.T) {
 	var muted struct{ Button string }
 	v.expect("muted", &muted)
 	if muted.Button != "Unmute" {
-		t.Errorf("the button says %q", muted.Button)
+		t.Errorf("the button shows %q", muted.Button)
 	}
 	quiet := l.mean(t)
-	t.Logf("heard at %.4f of full scale, by packets of %.0f bytes; of %.0f bytes while the microphone is off", heard.Loudness, loud, quiet)
-	// Chromium's encoder takes 30 bytes for silence, always, and 50 to 60 for syllables with the pauses between them.
+	t.Logf("heard at %.4f of full scale, by packets of %.0f bytes; of %.0f bytes while the microphone is off",
+		heard.Loudness, loud, quiet)
+	// Chromium's encoder always produces 30 bytes for silence, and 50 to 60 for syllables with pauses between them.
 	if quiet >= 0.8*loud {
 		t.Errorf("packets have %.0f bytes while the microphone is off, and %.0f while it is on", quiet, loud)
 	}
@@ -54,10 +57,11 @@ func TestVoice(t *testing.T) {
 	var closed struct{ Form, Focus string }
 	v.expect("closed", &closed)
 	if closed.Form != "setup" || closed.Focus != "stage" {
-		t.Errorf("after Stop the keyboard is in the form %q, and %q once the panel is closed, expected setup and stage", closed.Form, closed.Focus)
+		t.Errorf("after Stop the keyboard is in the form %q, and %q once the panel is closed, expected setup and stage",
+			closed.Form, closed.Focus)
 	}
 	v.expect("done", nil)
-	wait.Until(t, "nothing of the page is there to be heard", func() bool {
+	wait.Until(t, "no sound of the page remains", func() bool {
 		for _, p := range l.session.Participants() {
 			if len(p.Publications) > 0 {
 				return false
@@ -67,16 +71,17 @@ func TestVoice(t *testing.T) {
 	})
 }
 
-// listener counts what it hears of the page that speaks.
+// listener counts the packets of sound of the speaking page.
 type listener struct {
 	session        *client.Session
 	packets, bytes atomic.Int64
 }
 
-// listen has somebody in room "demo" who counts packets of sound.
+// listen lets a client join room "demo" that counts packets of sound.
 func listen(t *testing.T, s *server.Server) *listener {
 	t.Helper()
-	session, err := client.Join(t.Context(), client.Config{URL: s.URL(), Room: "demo", Identity: "listener", Receive: true})
+	session, err := client.Join(t.Context(), client.Config{URL: s.URL(), Room: "demo", Identity: "listener",
+		Receive: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,21 +114,22 @@ func listen(t *testing.T, s *server.Server) *listener {
 	return l
 }
 
-// mean gives how many bytes packets have that come from now on: of fifty, which are a second of sound.
+// mean returns the mean size of the next fifty packets, which are a second of sound.
 func (l *listener) mean(t *testing.T) float64 {
 	t.Helper()
 	packets, bytes := l.packets.Load(), l.bytes.Load()
-	wait.Until(t, "a second of sound has come", func() bool { return l.packets.Load() >= packets+50 })
+	wait.Until(t, "a second of sound has arrived", func() bool { return l.packets.Load() >= packets+50 })
 	return float64(l.bytes.Load()-bytes) / float64(l.packets.Load()-packets)
 }
 
-// syllables are three seconds of what a voice is made of, as a WAV file of one channel: harmonics that swell and die away four times a second. What sounds all the time browsers take for noise.
+// syllables returns three seconds of a speech-like signal as a WAV file of one channel: harmonics whose volume rises
+// and falls four times a second. Browsers suppress continuous sound as noise.
 func syllables() []byte {
 	const rate, seconds, perSecond = 48_000, 3, 4
 	samples := make([]int16, rate*seconds)
 	for i := range samples {
 		syllable, phase := math.Modf(float64(i) * perSecond / rate)
-		// It sounds for two thirds of its time.
+		// It is audible for two thirds of its time.
 		swell := math.Sin(math.Pi * min(1, phase*1.5))
 		pitch, sum := 110+15*math.Mod(syllable, 5), 0.0
 		for harmonic := 1.0; harmonic*pitch < 4000; harmonic++ {
@@ -134,7 +140,8 @@ func syllables() []byte {
 	var b bytes.Buffer
 	size := uint32(2 * len(samples))
 	for _, field := range []any{
-		[]byte("RIFF"), 36 + size, []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1), uint32(rate), uint32(2 * rate), uint16(2), uint16(16), []byte("data"), size, samples,
+		[]byte("RIFF"), 36 + size, []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1), uint32(rate), uint32(2 * rate),
+		uint16(2), uint16(16), []byte("data"), size, samples,
 	} {
 		if err := binary.Write(&b, binary.LittleEndian, field); err != nil {
 			panic("a field of fixed size cannot be written: " + err.Error())

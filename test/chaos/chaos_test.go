@@ -1,5 +1,5 @@
-// Package chaos has one participant of a room of five misbehave in every way that it can think of, while the frames that the other four send each
-// other are counted.
+// Package chaos has one participant of a room of five misbehave in many ways, while the frames that the other four send
+// each other are counted.
 package chaos
 
 import (
@@ -24,45 +24,46 @@ import (
 )
 
 const (
-	// patience is how long anything may take on a busy machine.
+	// patience limits each wait on a busy machine.
 	patience = 60 * time.Second
-	// repairTime is how long frames are repaired: far longer than in a conference, so that a machine that stalls costs no frame.
+	// repairTime is the time for which frames are repaired: far longer than in a conference, so that a stalled machine
+	// does not lose frames.
 	repairTime = signal.MaxDeadline
 	// everything is a bit rate that everything fits.
 	everything = testbed.Everything
 	// longestGap is how long a stream may pause: many times what a machine stalls, and far from what a stream that has stopped shows.
 	longestGap = 10 * time.Second
-	// enough is how many frames of every stream have to come after each mischief.
+	// enough is the number of frames of every stream that have to arrive after each mischief.
 	enough = 15
 )
 
 // load is what each participant publishes: frames of three packets.
 var load = testbed.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 2500, Rate: 15}
 
-// room is four participants that behave.
+// room has four participants that behave.
 type room struct {
 	*testbed.Conference
 	names []string
 	peers map[string]*testbed.Peer
 	// addresses are where the media of each comes from.
 	addresses map[string]netip.AddrPort
-	// goroutines is how many there are with these four in the room.
+	// goroutines is the number of goroutines with these four in the room.
 	goroutines int
 }
 
-// open starts a server and brings the four in.
+// open starts a server and lets the four join.
 func open(t *testing.T) *room {
 	t.Helper()
 	settings := testbed.ConferenceConfig()
 	settings.Forward.MaxLag, settings.Forward.CacheAge = 5*repairTime, 5*repairTime
 	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = repairTime, repairTime
-	// A machine that stalls looks like a link that is full, and what does not fit a link is switched off.
+	// A stalled machine looks like a full link, and tracks that do not fit a link are paused.
 	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = everything, everything
 	settings.Forward.QueueBudget = repairTime
-	// Who dies is to be gone by the end; who lives and is stalled for some seconds is not.
+	// A dead client has to be removed by the end; a client that stalls for a few seconds must not be.
 	settings.Rooms.ResumeGrace = 5 * time.Second
 	settings.Signalling.PingInterval = 5 * time.Second
-	// What floods must reach what is behind the limits of signalling.
+	// Floods must reach the code behind the limits of signalling.
 	settings.Signalling.MessageRate, settings.Signalling.MessageBurst = 1e6, 1e6
 	settings.Signalling.ByteRate, settings.Signalling.ByteBurst = 1e9, 1e9
 	c, err := testbed.NewConference(settings, nil, zap.NewNop())
@@ -112,7 +113,8 @@ type flow struct {
 func (f flow) String() string { return fmt.Sprintf("%v at %s", f.tile, f.receiver) }
 
 func tileOf(participant string, index int) volumetric.TileRef {
-	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: load.Name}, Tile: index}
+	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant,
+		Publication: load.Name}, Tile: index}
 }
 
 func (r *room) flows() []flow {
@@ -129,13 +131,13 @@ func (r *room) flows() []flow {
 	return flows
 }
 
-// count is what has come of a flow so far.
+// count has the frames and losses of a flow so far.
 type count struct {
 	testbed.Reception
 	client.FrameCounts
 }
 
-// lost are frames that a receiver will never have whole.
+// lost is the number of frames that a receiver will never complete.
 func (c count) lost() int64 { return c.Undecodable + c.Missing + c.DroppedByServer + c.Overflowed }
 
 func (r *room) count(f flow) count {
@@ -149,14 +151,14 @@ func (r *room) count(f flow) count {
 	return c
 }
 
-// toll is what the flows suffered while something was done.
+// toll has the effects of an action on the flows.
 type toll struct {
 	frames int
 	lost   int64
 	gap    time.Duration
 }
 
-// here looks whether the four are in the room still.
+// here checks whether the four are still in the room.
 func (r *room) here(t *testing.T) {
 	t.Helper()
 	for _, name := range r.names {
@@ -166,7 +168,7 @@ func (r *room) here(t *testing.T) {
 	}
 }
 
-// during counts frames while something is done, and until enough have come after it.
+// during counts frames during an action, and until enough have arrived after it.
 func (r *room) during(t *testing.T, do func(t *testing.T)) toll {
 	t.Helper()
 	flows := r.flows()
@@ -194,7 +196,7 @@ func (r *room) during(t *testing.T, do func(t *testing.T)) toll {
 			return now.Number-before[i].Number <= int64(now.Frames-before[i].Frames)+now.lost()-before[i].lost()
 		})
 		if now.Corrupt > 0 {
-			t.Errorf("%v: %d frames are not what was sent", f, now.Corrupt)
+			t.Errorf("%v: %d frames differ from the sent ones", f, now.Corrupt)
 		}
 		total.frames += now.Frames - before[i].Frames
 		total.lost += now.lost() - before[i].lost()
@@ -203,7 +205,7 @@ func (r *room) during(t *testing.T, do func(t *testing.T)) toll {
 	return total
 }
 
-// ready asks the server whether it is.
+// ready requests the server's readiness.
 func (r *room) ready(t *testing.T) {
 	t.Helper()
 	response, err := http.Get("http://" + r.Server.AdminAddress() + "/readyz")
@@ -218,10 +220,11 @@ func (r *room) ready(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// transient is how many goroutines of the four may be there at one time and not at another: a timer that fires, a request under way.
+// transient is the number of goroutines of the four that exist only temporarily: a timer that fires, a pending request.
 const transient = 5
 
-// mayhem bounds the goroutines that one misbehaving participant may cause at any time, with its own that run in this process.
+// mayhem limits the goroutines that one misbehaving participant may cause at any time, including its own, which run in
+// this process.
 const mayhem = 300
 
 // mischief is a way to misbehave.
@@ -252,19 +255,20 @@ func TestNobodyStopsTheOthers(t *testing.T) {
 	})
 }
 
-// endure has one participant misbehave in one way after the other. In the first of them it behaves.
+// endure lets one participant misbehave in one way after the other. In the first of them it behaves.
 func (r *room) endure(t *testing.T, mischiefs []mischief) {
 	t.Helper()
 	var undisturbed toll
 	for i, m := range mischiefs {
 		t.Run(m.name, func(t *testing.T) {
 			suffered := r.during(t, func(t *testing.T) { m.do(t, r) })
-			t.Logf("%d frames, %d lost, longest gap %v, %d goroutines", suffered.frames, suffered.lost, suffered.gap, runtime.NumGoroutine())
+			t.Logf("%d frames, %d lost, longest gap %v, %d goroutines", suffered.frames, suffered.lost, suffered.gap,
+				runtime.NumGoroutine())
 			if i == 0 {
 				undisturbed = suffered
 			}
 			if suffered.lost > undisturbed.lost {
-				t.Errorf("%d frames were lost, %d while nobody misbehaved", suffered.lost, undisturbed.lost)
+				t.Errorf("%d frames were lost, %d without misbehaviour", suffered.lost, undisturbed.lost)
 			}
 			if suffered.gap > longestGap {
 				t.Errorf("a stream paused for %v, expected at most %v", suffered.gap, longestGap)
@@ -276,12 +280,15 @@ func (r *room) endure(t *testing.T, mischiefs []mischief) {
 		})
 	}
 	for _, p := range r.peers {
-		wait.Until(t, "everybody else has gone", func() bool { return len(p.Session.Participants()) == len(r.names)-1 })
+		wait.Until(t, "all others have left", func() bool { return len(p.Session.Participants()) == len(r.names)-1 })
 	}
-	wait.Until(t, "only what belongs to the four is left", func() bool { return runtime.NumGoroutine() <= r.goroutines+transient })
+	wait.Until(t, "only resources of the four remain",
+		func() bool { return runtime.NumGoroutine() <= r.goroutines+transient })
 	stats := r.Server.Stats()
-	if want := len(r.names) * load.Tiles * load.Qualities; stats.Tracks != want || stats.Receivers != len(r.names) || stats.Ingresses != len(r.names) {
-		t.Errorf("%d tracks, %d receivers, %d ingresses are left, expected %d, %d and %d", stats.Tracks, stats.Receivers, stats.Ingresses,
+	if want := len(r.names) * load.Tiles * load.Qualities; stats.Tracks != want || stats.Receivers != len(r.names) ||
+		stats.Ingresses != len(r.names) {
+		t.Errorf("%d tracks, %d receivers, %d ingresses are left, expected %d, %d and %d", stats.Tracks,
+			stats.Receivers, stats.Ingresses,
 			want, len(r.names), len(r.names))
 	}
 }

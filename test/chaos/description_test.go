@@ -12,13 +12,16 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// spoilt are ways to spoil an answer.
+// spoilt are ways to corrupt an answer.
 var spoilt = map[string]func(answer string) string{
-	"text":            func(string) string { return "garbage" },
-	"no lines":        func(string) string { return "v=0\r\no=- 0 0 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n" },
-	"cut off":         func(a string) string { return a[:len(a)/2] },
-	"twice":           func(a string) string { return a + a },
-	"two megabytes":   func(a string) string { return a + strings.Repeat("a=x:"+strings.Repeat("y", 1000)+"\r\n", 1900) },
+	"text":     func(string) string { return "garbage" },
+	"no lines": func(string) string { return "v=0\r\no=- 0 0 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n" },
+	"cut off":  func(a string) string { return a[:len(a)/2] },
+	"twice":    func(a string) string { return a + a },
+	"two megabytes": func(a string) string {
+		return a +
+			strings.Repeat("a=x:"+strings.Repeat("y", 1000)+"\r\n", 1900)
+	},
 	"no fingerprint":  func(a string) string { return without(a, "a=fingerprint:") },
 	"no credentials":  func(a string) string { return without(a, "a=ice-") },
 	"no mids":         func(a string) string { return without(a, "a=mid:") },
@@ -34,7 +37,10 @@ var spoilt = map[string]func(answer string) string{
 		return strings.NewReplacer("a=sendonly", "a=recvonly", "a=recvonly", "a=sendonly").Replace(a)
 	},
 	"wrong protocol": func(a string) string { return strings.ReplaceAll(a, "UDP/TLS/RTP/SAVPF", "RTP/AVP") },
-	"wrong types":    func(a string) string { return strings.ReplaceAll(a, "a=rtpmap:96 volumetric", "a=rtpmap:96 H264") },
+	"wrong types": func(a string) string {
+		return strings.ReplaceAll(a, "a=rtpmap:96 volumetric",
+			"a=rtpmap:96 H264")
+	},
 	"simulcast": func(a string) string {
 		return strings.ReplaceAll(a, "a=rtcp-mux", "a=rid:hi send\r\na=simulcast:send hi\r\na=rtcp-mux")
 	},
@@ -48,7 +54,7 @@ var spoilt = map[string]func(answer string) string{
 	"passive":    func(a string) string { return strings.ReplaceAll(a, "a=setup:active", "a=setup:passive") },
 }
 
-// without leaves out the lines that begin so.
+// without removes the lines with the given prefix.
 func without(answer, prefix string) string {
 	lines := strings.SplitAfter(answer, "\r\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, prefix) }), "")
@@ -76,8 +82,8 @@ func scramble(random *rand.Rand, answer string) string {
 	return strings.Join(lines, "")
 }
 
-// sendGarbageDescriptions answers offers wrongly, each on a connection of its own. Whether an answer is refused or taken for what it says is the server's; a
-// connection need not come about.
+// sendGarbageDescriptions answers offers wrongly, each on a separate connection. The server may reject an answer or
+// apply it; a connection need not be established.
 func sendGarbageDescriptions(t *testing.T, r *room) {
 	answerWith := func(spoil func(string) string) {
 		answered := make(chan struct{}, 1)
@@ -92,7 +98,8 @@ func sendGarbageDescriptions(t *testing.T, r *room) {
 			t.Fatal(err)
 		}
 		<-answered
-		// An answer that fails half-way ends the connection, and the websocket with it; all others leave it as it was.
+		// An answer that fails half-way ends the connection, and the websocket with it; all others leave the connection
+		// unchanged.
 		_, _ = p.Request(&signal.Leave{})
 		p.Close()
 	}
@@ -106,7 +113,7 @@ func sendGarbageDescriptions(t *testing.T, r *room) {
 	correctLate(t, r)
 }
 
-// correctLate answers with garbage first, then as is right.
+// correctLate answers first with garbage, then correctly.
 func correctLate(t *testing.T, r *room) {
 	t.Helper()
 	right := make(chan *signal.Answer, 1)
@@ -124,7 +131,8 @@ func correctLate(t *testing.T, r *room) {
 	answer := <-right
 	right <- nil
 	for range 20 {
-		for _, wrong := range []*signal.Answer{{Offer: answer.Offer, SDP: "garbage"}, {Offer: answer.Offer + 1, SDP: answer.SDP}} {
+		for _, wrong := range []*signal.Answer{{Offer: answer.Offer, SDP: "garbage"},
+			{Offer: answer.Offer + 1, SDP: answer.SDP}} {
 			if _, err := p.Request(wrong); err == nil {
 				t.Error("a wrong answer was taken")
 			}

@@ -31,20 +31,20 @@ func fuzzRoom(f *testing.F) *room {
 	return &room{Conference: c}
 }
 
-// session is an intruder's connection that one input after the other is sent on. Once the server ends it, another
-// begins.
+// session is an intruder's connection for consecutive inputs. When the server ends it, another one begins.
 type session struct {
 	intruder    *intruder.Intruder
 	path        *intruder.Path
 	association *intruder.Association
-	// used is how many inputs it has had.
+	// used is the number of its inputs.
 	used int
 }
 
-// mostInputs is how many inputs one session gets, so that inputs late in a run do not depend on all before.
+// mostInputs is the maximum number of inputs of one session, so that late inputs of a run do not depend on all earlier
+// ones.
 const mostInputs = 50
 
-// next is a session for one more input. With secure, the handshakes of DTLS and SCTP are over.
+// next returns a session for one more input. With secure, the handshakes of DTLS and SCTP are complete.
 func (s *session) next(t *testing.T, r *room, secure bool) {
 	t.Helper()
 	if s.intruder != nil && s.used < mostInputs {
@@ -79,7 +79,7 @@ func (s *session) next(t *testing.T, r *room, secure bool) {
 	s.used = 1
 }
 
-// ended is closed when the association has ended, if there is one.
+// ended is closed when the association, if any, has ended.
 func (s *session) ended() <-chan struct{} {
 	if s.association == nil {
 		return nil
@@ -100,9 +100,9 @@ func (s *session) close() {
 	*s = session{}
 }
 
-// FuzzDemultiplexer sends datagrams from the address of a connected participant: each goes to STUN, DTLS or SRTP by
-// its first byte. An input is datagrams, each after a byte with a sixth of its length. The server has to go on
-// answering checks of new participants.
+// FuzzDemultiplexer sends datagrams from the address of a connected participant: the first byte of each determines
+// whether it is handled as STUN, DTLS or SRTP. An input is a series of datagrams, each after a byte with a sixth of its
+// length. The server has to continue answering checks of new participants.
 func FuzzDemultiplexer(f *testing.F) {
 	r := fuzzRoom(f)
 	s := &session{}
@@ -129,7 +129,7 @@ func FuzzDemultiplexer(f *testing.F) {
 			_, _ = s.path.WriteTo(input[1:1+length], nil)
 			input = input[1+length:]
 		}
-		// Whoever shakes hands comes through the same demultiplexer. A check that is lost is sent again.
+		// Handshakes pass through the same demultiplexer. A lost check is repeated.
 		deadline := time.Now().Add(patience)
 		for before := s.path.Replies(); s.path.Replies() == before; time.Sleep(time.Millisecond) {
 			_, _ = s.path.WriteToUDPAddrPort(s.intruder.Request(), s.path.Server)
@@ -184,11 +184,11 @@ func FuzzChannels(f *testing.F) {
 	})
 }
 
-// mostAddresses is to how many addresses a server may send checks before ICE begins anew.
+// mostAddresses is the maximum number of addresses to which a server may send checks before ICE restarts.
 const mostAddresses = 64
 
-// FuzzAnswerSequence gives a peer offers, answers and candidates in any order. Each byte of the input is a step.
-// The peer must not send to more addresses than one description may name.
+// FuzzAnswerSequence sends a peer offers, answers and candidates in any order. Each byte of the input is a step. The
+// peer must not send to more addresses than one description may name.
 func FuzzAnswerSequence(f *testing.F) {
 	f.Add([]byte{0, 64})
 	f.Add([]byte{0, 64, 0, 64, 0, 64})
@@ -222,7 +222,7 @@ func FuzzAnswerSequence(f *testing.F) {
 				q.take(step)
 				time.Sleep(100 * time.Millisecond)
 			}
-			// A peer that sends one check in 50 ms (RFC 8445 section 14.2) reaches 100 addresses meanwhile.
+			// A peer that sends one check in 50 ms (RFC 8445 section 14.2) reaches 100 addresses in this time.
 			time.Sleep(5 * time.Second)
 			if n, most := len(conn.Sent()), mostAddresses*(1+q.restarts); n > most {
 				t.Errorf("the peer has sent to %d addresses, expected at most %d", n, most)
@@ -231,17 +231,17 @@ func FuzzAnswerSequence(f *testing.F) {
 	})
 }
 
-// sequence carries out steps on a peer.
+// sequence applies steps to a peer.
 type sequence struct {
 	peer *transport.Peer
-	// offer is the latest one, number what tells candidates apart, restarts how often ICE has begun anew.
+	// offer is the latest one, number distinguishes candidates, restarts counts the restarts of ICE.
 	offer    string
 	number   int
 	restarts int
 }
 
-// take carries out a step: 0 is an offer and 255 one with which ICE begins anew, 1 to 127 an answer with so many
-// candidates, other numbers a candidate of its own.
+// take applies a step: 0 is an offer, 255 one that restarts ICE, 1 to 127 an answer with so many candidates, other
+// numbers a single candidate.
 func (q *sequence) take(step byte) {
 	switch {
 	case step == 0 || step == 255:
@@ -267,7 +267,7 @@ func (q *sequence) take(step byte) {
 	}
 }
 
-// address is one that no step has had (RFC 5737 has the network for documentation).
+// address returns a new address (of the network for documentation of RFC 5737).
 func (q *sequence) address() netip.AddrPort {
 	q.number++
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, 113, byte(1 + q.number%250)}), uint16(1000+q.number))

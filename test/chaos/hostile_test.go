@@ -20,18 +20,19 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// Bounds on what an intruder may cause.
+// Limits of an intruder's effects.
 const (
-	// mostHeap is by how much the heap of server, participants and intruder may grow. DTLS may keep 8 MB of one
-	// connection, SCTP 1 MiB, and the rest is room for what the four need.
+	// mostHeap is the maximum growth of the heap of server, participants and intruder. DTLS may keep 8 MB of one
+	// connection, SCTP 1 MiB, and the four need the remainder.
 	mostHeap = 64 << 20
-	// mostFragments is how many fragments of one message without content SCTP may take: a message of 256 KiB is 230
-	// packets.
+	// mostFragments is the maximum number of fragments of one message without content that SCTP may accept: a message
+	// of 256 KiB is 230 packets.
 	mostFragments = 512
-	// mostChecks is how many datagrams a bystander may get for an answer that names the bystander's ports.
+	// mostChecks is the maximum number of datagrams that a bystander may get for an answer that names the bystander's
+	// ports.
 	mostChecks = 100
-	// bystanderTime is for how long they are counted: an unbounded server sends a check to each of 64 ports every
-	// 50 ms.
+	// bystanderTime is the time for which they are counted: a server without a limit sends a check to each of 64 ports
+	// every 50 ms.
 	bystanderTime = 2 * time.Second
 )
 
@@ -54,7 +55,7 @@ func TestNobodyStopsTheOthersBySTUNAndDTLS(t *testing.T) {
 	})
 }
 
-// intrude brings an intruder in, in a room of its own.
+// intrude lets an intruder join a separate room.
 func (r *room) intrude(t testing.TB, join signal.Join) *intruder.Intruder {
 	t.Helper()
 	ctx, cancel := contextWithPatience()
@@ -67,7 +68,7 @@ func (r *room) intrude(t testing.TB, join signal.Join) *intruder.Intruder {
 	return i
 }
 
-// reach is intrude for an intruder with data channels that ICE has connected.
+// reach is intrude for an intruder with data channels that is connected by ICE.
 func (r *room) reach(t testing.TB) (*intruder.Intruder, *intruder.Path) {
 	t.Helper()
 	i := r.intrude(t, signal.Join{DataChannel: true})
@@ -81,7 +82,7 @@ func (r *room) reach(t testing.TB) (*intruder.Intruder, *intruder.Path) {
 	return i, p
 }
 
-// secure is reach for one that has finished the handshakes of DTLS and SCTP.
+// secure is reach with complete handshakes of DTLS and SCTP.
 func (r *room) secure(t testing.TB) (*intruder.Intruder, *intruder.Path, *intruder.Association) {
 	t.Helper()
 	i, p := r.reach(t)
@@ -110,7 +111,7 @@ func answersChecks(t testing.TB, i *intruder.Intruder, p *intruder.Path) {
 	})
 }
 
-// heap is what is in use after a collection, in bytes.
+// heap returns the heap in use after a collection, in bytes.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -118,7 +119,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// withinHeap has something done, and fails the test if the heap has grown by too much right after.
+// withinHeap performs an action, and fails the test if the heap has grown too much right after it.
 func withinHeap(t *testing.T, do func()) {
 	t.Helper()
 	before := heap()
@@ -147,8 +148,7 @@ func sendEmptyFragments(t *testing.T, r *room) {
 	_ = conn.Close()
 }
 
-// mutations is how many mutated records or requests each connection gets: enough to let some through that are
-// nearly right.
+// mutations is the number of mutated records or requests per connection: enough for some that are almost valid.
 const mutations = 2000
 
 func sendMutatedDTLS(t *testing.T, r *room) {
@@ -171,7 +171,7 @@ func sendMutatedDTLS(t *testing.T, r *room) {
 		for range mutations {
 			_, _ = p.WriteTo(buffer[:m.Next(buffer)], nil)
 		}
-		// A server that has ended the connection for a bad record answers no check on it, but takes a new one.
+		// A server that has ended the connection for a bad record answers no check on it, but accepts a new one.
 		i.Close()
 		p.End()
 	}
@@ -179,7 +179,7 @@ func sendMutatedDTLS(t *testing.T, r *room) {
 	answersChecks(t, i, p)
 }
 
-// sendMessages sends all messages that there are numbers for, 85 MB.
+// sendMessages sends messages with all available numbers, 85 MB.
 func sendMessages(t *testing.T, r *room) {
 	i, p, _ := r.secure(t)
 	body := make([]byte, 1300)
@@ -187,7 +187,7 @@ func sendMessages(t *testing.T, r *room) {
 		for n := 6; n < 1<<16; n++ {
 			message := intruder.Fragment(intruder.CertificateMessage, uint16(n), uint32(len(body)), 0, body)
 			_, _ = p.WriteTo(intruder.Record(intruder.Handshake, uint64(1000+n), message), nil)
-			// What is sent too quickly is lost, and nothing after it is kept.
+			// Data that is sent too quickly is lost, and no later data is kept.
 			if n%256 == 0 {
 				answersChecks(t, i, p)
 			}
@@ -195,7 +195,7 @@ func sendMessages(t *testing.T, r *room) {
 	})
 }
 
-// replays is how often a request is sent again: without a bound each of 100,000 takes 8 KiB.
+// replays is the number of repetitions of a request: without a limit each of 100,000 takes 8 KiB.
 const replays = 100_000
 
 func replaySTUN(t *testing.T, r *room) {
@@ -209,7 +209,7 @@ func replaySTUN(t *testing.T, r *room) {
 	withinHeap(t, func() {
 		for range replays / len(messages) {
 			_, _ = batch.WriteBatch(messages, 0)
-			// At full speed the socket's buffer would overflow, and lose what the others send.
+			// At full speed the socket's buffer would overflow, and lose the others' packets.
 			time.Sleep(time.Millisecond)
 		}
 	})
@@ -239,12 +239,12 @@ func sendMutatedSTUN(t *testing.T, r *room) {
 	answersChecks(t, i, p)
 }
 
-// sendSCTP sends packets until so many chunks are sent or the server has ended the association. What the server
-// does not acknowledge is sent again. It returns how many chunks the server has acknowledged.
+// sendSCTP sends packets until the given number of chunks is sent or the server has ended the association.
+// Unacknowledged chunks are sent again. It returns the number of acknowledged chunks.
 func sendSCTP(t *testing.T, a *intruder.Association, kind intruder.Packets, chunks uint32) (taken uint32, ended bool) {
 	t.Helper()
 	first := a.Next()
-	// rounds ends the sending to a server that acknowledges nothing.
+	// rounds limits the sending to a server that acknowledges nothing.
 	const rounds = 50
 	sent, idle := uint32(0), 0
 	for sent < chunks && idle < rounds {
@@ -308,7 +308,7 @@ func sendGarbageSCTP(t *testing.T, r *room) {
 	answersChecks(t, i, p)
 }
 
-// bystander is sockets that take no part, and counts what they get.
+// bystander has sockets of a host that does not take part, and counts their datagrams.
 type bystander struct {
 	conns     []*net.UDPConn
 	addresses []netip.AddrPort
@@ -328,11 +328,11 @@ func newBystander(t *testing.T, ports int) *bystander {
 	return b
 }
 
-// count reads what has come.
+// count reads the datagrams received so far.
 func (b *bystander) count() (n int) {
 	buffer := make([]byte, 2048)
 	for _, conn := range b.conns {
-		// A deadline that has passed keeps the kernel's queue from being read.
+		// With a deadline in the past, the kernel's queue is not read.
 		_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
 		for {
 			if _, err := conn.Read(buffer); err != nil {
@@ -350,7 +350,7 @@ func nameBystander(t *testing.T, r *room) {
 	answerNext(t, i, b.addresses)
 	time.Sleep(bystanderTime)
 	if n := b.count(); n > mostChecks {
-		t.Errorf("%d datagrams came to a bystander within %v, expected at most %d", n, bystanderTime, mostChecks)
+		t.Errorf("%d datagrams arrived at a bystander within %v, expected at most %d", n, bystanderTime, mostChecks)
 	}
 }
 
@@ -388,11 +388,11 @@ func nameBystanderOften(t *testing.T, r *room) {
 	}
 	time.Sleep(bystanderTime)
 	if n, most := b.count(), answers*mostChecks; n > most {
-		t.Errorf("%d datagrams came to a bystander after %d answers, expected at most %d", n, answers, most)
+		t.Errorf("%d datagrams arrived at a bystander after %d answers, expected at most %d", n, answers, most)
 	}
 }
 
-// nameOthers names where the media of the four comes from.
+// nameOthers uses the media addresses of the four as candidates.
 func nameOthers(t *testing.T, r *room) {
 	var theirs []netip.AddrPort
 	for _, name := range r.names {
@@ -409,14 +409,14 @@ func nameOthers(t *testing.T, r *room) {
 	}
 }
 
-// TestNobodyIsHarmedByForgedSources has an outsider without a token send datagrams whose source is another
-// participant's.
+// TestNobodyIsHarmedByForgedSources lets an outsider without a token send datagrams with the source address of another
+// participant.
 func TestNobodyIsHarmedByForgedSources(t *testing.T) {
 	long.Test(t)
 	raw := forger(t)
 	r := open(t)
 	media := r.intrude(t, signal.Join{DataChannel: true})
-	wait.Until(t, "the server says where it takes media", func() bool { return media.Media().IsValid() })
+	wait.Until(t, "the server sends its media addresses", func() bool { return media.Media().IsValid() })
 	resumed := map[string]int{}
 	for _, forged := range []struct {
 		name   string
@@ -450,7 +450,7 @@ func TestNobodyIsHarmedByForgedSources(t *testing.T) {
 	}
 }
 
-// forger makes what sends datagrams with any source. It skips the test where that is not allowed.
+// forger returns a function that sends datagrams with any source. It skips the test if this is not permitted.
 func forger(t *testing.T) func(t *testing.T, from, to netip.AddrPort, data []byte) {
 	t.Helper()
 	conn, err := net.ListenPacket("ip4:udp", "127.0.0.1")

@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// mallory is the fifth participant. It publishes and receives like the others until a test pulls its strings.
+// mallory is the fifth participant. It publishes and receives like the others, except for what a test makes it do.
 type mallory struct {
 	*puppet.Puppet
 	random  *rand.Rand
@@ -22,7 +22,7 @@ type mallory struct {
 	sending sync.WaitGroup
 }
 
-// dial connects a puppet that is put away with the test.
+// dial connects a puppet that is closed with the test.
 func (r *room) dial(t *testing.T, config puppet.Config) *puppet.Puppet {
 	t.Helper()
 	config.URL = r.Server.URL()
@@ -34,18 +34,19 @@ func (r *room) dial(t *testing.T, config puppet.Config) *puppet.Puppet {
 	return p
 }
 
-// greeting is the join of somebody who does what the others do.
+// greeting is the join of a participant that behaves like the others.
 func greeting(name string) *signal.Join {
-	return &signal.Join{Version: 1, Room: "room", Identity: name, Receive: true, Publications: []volumetric.Publication{load.Publication()}}
+	return &signal.Join{Version: 1, Room: "room", Identity: name, Receive: true,
+		Publications: []volumetric.Publication{load.Publication()}}
 }
 
-// mallory brings the fifth participant in, and waits until the others have its frames and it has theirs.
+// mallory lets the fifth participant join, and waits until it and the others have each other's frames.
 func (r *room) mallory(t *testing.T, config puppet.Config) *mallory {
 	t.Helper()
 	return r.fifth(t, "mallory", config)
 }
 
-// fifth is mallory under any name.
+// fifth lets mallory join under any name.
 func (r *room) fifth(t *testing.T, identity string, config puppet.Config) *mallory {
 	t.Helper()
 	var mu sync.Mutex
@@ -71,7 +72,7 @@ func (r *room) fifth(t *testing.T, identity string, config puppet.Config) *mallo
 		wait.Until(t, name+" has mallory's frames", func() bool { return r.received(name, identity) > seen[name] })
 	}
 	streams := (len(r.names)) * load.Tiles
-	wait.Until(t, "mallory has everybody's packets", func() bool {
+	wait.Until(t, "mallory has packets of all others", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(heard) >= streams
@@ -79,7 +80,8 @@ func (r *room) fifth(t *testing.T, identity string, config puppet.Config) *mallo
 	return m
 }
 
-// received is how many frames of somebody's somebody has. Mallory's are not of the kind that the others check.
+// received returns the number of frames that one participant has of another. The others do not check the content of
+// Mallory's frames.
 func (r *room) received(by, from string) int {
 	reception := r.peers[by].Tile(tileOf(from, 0))
 	return reception.Frames + reception.Corrupt
@@ -103,7 +105,7 @@ func (m *mallory) behave(ctx context.Context) {
 	}
 }
 
-// rest ends honest sending, so that the lines are the test's.
+// rest stops valid sending, so that the test can use the lines.
 func (m *mallory) rest() {
 	m.stop()
 	m.sending.Wait()
@@ -150,13 +152,14 @@ func alive(t *testing.T, p *puppet.Puppet) {
 	}
 }
 
-// contextWithPatience bounds one request.
+// contextWithPatience limits one request.
 func contextWithPatience() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), patience)
 }
 
 // writeFrame sends a frame on the first track of a publication.
 func writeFrame(p *client.Publisher, number uint32) error {
-	_, err := p.WriteFrame(0, 0, client.OutgoingFrame{Number: number, Capture: time.Now(), Data: make([]byte, load.FrameBytes)})
+	_, err := p.WriteFrame(0, 0, client.OutgoingFrame{Number: number, Capture: time.Now(),
+		Data: make([]byte, load.FrameBytes)})
 	return err
 }

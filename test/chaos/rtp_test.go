@@ -14,10 +14,10 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// burst is how many packets of each kind of garbage are sent before the server is asked whether it still answers.
+// burst is the number of packets of each kind of garbage that are sent before checking that the server still answers.
 const burst = 60
 
-// sendGarbageRTP sends over its own encrypted connection what no publisher sends.
+// sendGarbageRTP sends packets over its encrypted connection that no publisher sends.
 func sendGarbageRTP(t *testing.T, r *room) {
 	m := r.mallory(t, puppet.Config{})
 	m.rest()
@@ -28,8 +28,12 @@ func sendGarbageRTP(t *testing.T, r *room) {
 		{"random payload", func(n int, line *puppet.Line) (rtp.Header, []byte) {
 			return m.header(line, n), m.bytes(m.random.IntN(1200))
 		}},
-		{"absurd descriptor", func(n int, line *puppet.Line) (rtp.Header, []byte) { return m.header(line, n), m.descriptor() }},
-		{"frames that contradict each other", func(n int, line *puppet.Line) (rtp.Header, []byte) { return m.header(line, n), m.plausible() }},
+		{"absurd descriptor", func(n int, line *puppet.Line) (rtp.Header, []byte) {
+			return m.header(line, n),
+				m.descriptor()
+		}},
+		{"frames that contradict each other",
+			func(n int, line *puppet.Line) (rtp.Header, []byte) { return m.header(line, n), m.plausible() }},
 		{"unknown payload type", func(n int, line *puppet.Line) (rtp.Header, []byte) {
 			h := m.header(line, n)
 			h.PayloadType = uint8(n % 128)
@@ -70,7 +74,7 @@ func sendGarbageRTP(t *testing.T, r *room) {
 			h.SSRC = line.Outlet.RetransmissionSSRC()
 			return h, m.bytes(m.random.IntN(40))
 		}},
-		// Last, since it makes the server ask for tens of thousands of packets, which it does for seconds.
+		// Last, since it makes the server request tens of thousands of packets, which takes seconds.
 		{"jumping numbers", func(_ int, line *puppet.Line) (rtp.Header, []byte) {
 			h := m.header(line, m.random.IntN(1<<16))
 			h.Timestamp = m.random.Uint32()
@@ -81,7 +85,7 @@ func sendGarbageRTP(t *testing.T, r *room) {
 		for n := range burst {
 			for _, line := range m.lines() {
 				h, body := kind.make(n, line)
-				// What Pion does not encrypt does not reach the server.
+				// Packets that Pion does not encrypt do not reach the server.
 				_ = line.Outlet.WriteRTP(&h, body)
 			}
 		}
@@ -95,7 +99,8 @@ func sendGarbageRTP(t *testing.T, r *room) {
 	m.depart(t)
 }
 
-// through waits until the server has read what mallory has sent, as far as it was not lost: until a packet of an unknown stream, sent after it, is counted.
+// through waits until the server has read mallory's packets, except lost ones: until a packet of an unknown stream,
+// sent after them, is counted.
 func (m *mallory) through(t *testing.T, r *room) {
 	t.Helper()
 	line := m.lines()[0]
@@ -112,7 +117,8 @@ func (m *mallory) through(t *testing.T, r *room) {
 // header is valid.
 func (m *mallory) header(line *puppet.Line, sequence int) rtp.Header {
 	media, _, _ := line.Outlet.PayloadType(volumetric.MIMEVolumetric)
-	return rtp.Header{Version: 2, PayloadType: media, SequenceNumber: uint16(sequence), Timestamp: uint32(sequence) * 3000, SSRC: line.Outlet.SSRC()}
+	return rtp.Header{Version: 2, PayloadType: media, SequenceNumber: uint16(sequence),
+		Timestamp: uint32(sequence) * 3000, SSRC: line.Outlet.SSRC()}
 }
 
 // bytes are random.
@@ -124,13 +130,14 @@ func (m *mallory) bytes(n int) []byte {
 	return b
 }
 
-// extreme is a number near the end of a range of 32 bits, or any.
+// extreme is a number near the end of a range of 32 bits, or any number.
 func (m *mallory) extreme() uint32 {
-	values := []uint32{0, 1, 2, 199, 200, 201, math.MaxUint16, math.MaxUint16 + 1, math.MaxInt32, math.MaxInt32 + 1, math.MaxUint32, m.random.Uint32()}
+	values := []uint32{0, 1, 2, 199, 200, 201, math.MaxUint16, math.MaxUint16 + 1, math.MaxInt32, math.MaxInt32 + 1,
+		math.MaxUint32, m.random.Uint32()}
 	return values[m.random.IntN(len(values))]
 }
 
-// descriptor is a packet whose descriptor is made of extremes.
+// descriptor is a packet whose descriptor has extreme values.
 func (m *mallory) descriptor() []byte {
 	b := m.bytes(payload.DescriptorSize + m.random.IntN(payload.FragmentSize+1))
 	b[0] = byte(m.random.IntN(3))<<4 | byte(m.random.IntN(2))
@@ -142,7 +149,7 @@ func (m *mallory) descriptor() []byte {
 	return b
 }
 
-// plausible is a packet that is right by itself, of a frame of any number and length: packets of one number contradict each other.
+// plausible is a valid packet of a frame of any number and length: packets with the same number contradict each other.
 func (m *mallory) plausible() []byte {
 	length := uint32(m.random.IntN(payload.MaxFrameBytes))
 	d := payload.Descriptor{
@@ -162,7 +169,7 @@ func (m *mallory) plausible() []byte {
 	return b
 }
 
-// useStreamsWithoutEnd opens new RTP streams until the server has had enough.
+// useStreamsWithoutEnd opens new RTP streams until the server ends the connection.
 func useStreamsWithoutEnd(t *testing.T, r *room) {
 	m := r.mallory(t, puppet.Config{})
 	m.rest()
@@ -187,7 +194,7 @@ func useStreamsWithoutEnd(t *testing.T, r *room) {
 	}
 }
 
-// rawRTCP is an RTCP packet of any type and body. The header is right, or Pion would not send it.
+// rawRTCP is an RTCP packet of any type and body. Its header is valid, or Pion would not send it.
 func rawRTCP(kind uint8, count uint8, body []byte) *rtcp.RawPacket {
 	for len(body)%4 != 0 {
 		body = append(body, 0)
@@ -226,17 +233,19 @@ func sendGarbageRTCP(t *testing.T, r *room) {
 			binary.BigEndian.PutUint32(body, ssrc)
 			binary.BigEndian.PutUint32(body[4:], ssrc)
 		}
-		// 192 to 213 are all types that anybody uses, and some more.
+		// 192 to 213 include all types in use.
 		_ = m.WriteRTCP(rawRTCP(uint8(192+n%22), uint8(m.random.Uint32()), body))
 	}
 	alive(t, m.Puppet)
 	for n := range burst {
 		ssrc := known[n%len(known)]
 		report := rtcp.ReceptionReport{
-			SSRC: ssrc, FractionLost: 255, TotalLost: 1<<24 - 1, LastSequenceNumber: m.extreme(), Jitter: m.extreme(), LastSenderReport: m.extreme(), Delay: m.extreme(),
+			SSRC: ssrc, FractionLost: 255, TotalLost: 1<<24 - 1, LastSequenceNumber: m.extreme(), Jitter: m.extreme(),
+			LastSenderReport: m.extreme(), Delay: m.extreme(),
 		}
 		_ = m.WriteRTCP(
-			&rtcp.SenderReport{SSRC: ssrc, NTPTime: m.random.Uint64(), RTPTime: m.extreme(), PacketCount: m.extreme(), OctetCount: m.extreme(), Reports: []rtcp.ReceptionReport{report}},
+			&rtcp.SenderReport{SSRC: ssrc, NTPTime: m.random.Uint64(), RTPTime: m.extreme(), PacketCount: m.extreme(),
+				OctetCount: m.extreme(), Reports: []rtcp.ReceptionReport{report}},
 			&rtcp.ReceiverReport{SSRC: m.random.Uint32(), Reports: []rtcp.ReceptionReport{report, report}},
 			&rtcp.Goodbye{Sources: []uint32{ssrc}, Reason: "garbage"},
 			&rtcp.ReceiverEstimatedMaximumBitrate{SSRCs: []uint32{ssrc}, Bitrate: math.MaxFloat32},
@@ -244,7 +253,7 @@ func sendGarbageRTCP(t *testing.T, r *room) {
 		)
 	}
 	alive(t, m.Puppet)
-	// Larger than any packet that a network carries; loopback carries it.
+	// Larger than any packet on a real network; loopback carries it.
 	for _, size := range []int{2000, 7000, 8180, 20_000} {
 		body := m.bytes(size)
 		binary.BigEndian.PutUint32(body[4:], known[0])
@@ -254,7 +263,7 @@ func sendGarbageRTCP(t *testing.T, r *room) {
 	m.depart(t)
 }
 
-// askForEverything requests every packet there may be, and key frames without end.
+// askForEverything requests all possible packets, and key frames repeatedly.
 func askForEverything(t *testing.T, r *room) {
 	m := r.mallory(t, puppet.Config{})
 	// 300 pairs are 1,212 bytes.
@@ -264,7 +273,8 @@ func askForEverything(t *testing.T, r *room) {
 			for first := 0; first < 1<<16; first += 17 * pairs {
 				nack := &rtcp.TransportLayerNack{SenderSSRC: 1, MediaSSRC: ssrc}
 				for pair := range pairs {
-					nack.Nacks = append(nack.Nacks, rtcp.NackPair{PacketID: uint16(first + 17*pair), LostPackets: math.MaxUint16})
+					nack.Nacks = append(nack.Nacks,
+						rtcp.NackPair{PacketID: uint16(first + 17*pair), LostPackets: math.MaxUint16})
 				}
 				_ = m.WriteRTCP(nack)
 			}
@@ -274,11 +284,12 @@ func askForEverything(t *testing.T, r *room) {
 	}
 	for n := range 20 * burst {
 		ssrc := m.known()[n%len(m.known())]
-		_ = m.WriteRTCP(&rtcp.PictureLossIndication{MediaSSRC: ssrc}, &rtcp.FullIntraRequest{MediaSSRC: ssrc, FIR: []rtcp.FIREntry{{SSRC: ssrc, SequenceNumber: uint8(n)}}})
+		_ = m.WriteRTCP(&rtcp.PictureLossIndication{MediaSSRC: ssrc},
+			&rtcp.FullIntraRequest{MediaSSRC: ssrc, FIR: []rtcp.FIREntry{{SSRC: ssrc, SequenceNumber: uint8(n)}}})
 	}
 	alive(t, m.Puppet)
 	if s := r.Server.Stats(); s.NACKed.Unknown == 0 || s.NACKed.Limited == 0 {
-		t.Errorf("of the packets asked for %+v: expected some that there are not, and some beyond the limit", s.NACKed)
+		t.Errorf("requested packets %+v: expected some that do not exist, and some beyond the limit", s.NACKed)
 	}
 	m.depart(t)
 }

@@ -22,27 +22,30 @@ import (
 )
 
 const (
-	// sessionGrace is how long a place is kept for a return: many steps long, and short enough to wait for after each
-	// input.
+	// sessionGrace is the time for which a client may resume: long compared with a step, and short enough to wait for
+	// after each input.
 	sessionGrace = 100 * time.Millisecond
-	// mostSteps is how many steps of one input are carried out, visitors how many websockets they are carried out on.
+	// mostSteps is the maximum number of steps of one input, visitors the number of websockets on which they are
+	// performed.
 	mostSteps = 40
 	visitors  = 3
-	// mostGoroutines is how many goroutines more than before may run after an input: runtime and tests have some of
-	// their own. mostGrowth is by how many bytes the heap may have grown after one input, and mostObjects by how many
-	// objects after any number of inputs.
+	// mostGoroutines is the maximum increase in goroutines after an input: the runtime and tests have some themselves.
+	// mostGrowth is the maximum growth of the heap in bytes after one input, and mostObjects the maximum number of
+	// additional objects after any number of inputs.
 	mostGoroutines = 4
 	mostGrowth     = 1 << 20
 	mostObjects    = 50_000
 )
 
-// FuzzSession has up to three clients send joins, resumes, answers, candidates, publications and other messages to a
-// server in any order, and end their websockets with and without a leave. An input is steps: a byte that says what is
-// done, a byte that says by which client and in which variant, and as many bytes as the variant takes. The invariants:
+// FuzzSession lets up to three clients send joins, resumes, answers, candidates, publications and other messages to a
+// server in any order, and end their websockets with and without a leave. An input is a series of steps: a byte for the
+// action, a byte for the client and the variant, and as many bytes as the variant needs. The invariants:
+//
 //   - No goroutine of the server panics, and the server logs no error.
-//   - The server replies to whoever may still speak, or has ended the websocket.
+//   - The server replies to every client that is still connected, or has ended the websocket.
 //   - Afterwards a client that was there before gets a reply, and another one joins and is connected by ICE.
-//   - Once the places of the input have ended, as many goroutines run as before, and the heap is about as large.
+//   - Once the sessions of the input have ended, the number of goroutines is as before, and the heap has about the same
+//     size.
 func FuzzSession(f *testing.F) {
 	core, logged := observer.New(zap.ErrorLevel)
 	settings := testbed.ConferenceConfig()
@@ -55,9 +58,9 @@ func FuzzSession(f *testing.F) {
 	f.Cleanup(c.Close)
 	url := c.Server.URL()
 	witness := &visitor{url: url}
-	// A client that neither receives nor publishes is offered nothing, and need not answer.
+	// A client that neither receives nor publishes gets no offers, and need not answer.
 	if !witness.join(&signal.Join{Version: signal.Version, Room: "room", Identity: "witness"}) {
-		f.Fatal("the server lets nobody in")
+		f.Fatal("the server admits no client")
 	}
 	f.Cleanup(witness.end)
 	if err := behaves(url); err != nil {
@@ -68,7 +71,7 @@ func FuzzSession(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
-		// The engine that fuzzes has memory of its own, so that each input is measured by itself.
+		// The fuzzing engine uses memory itself, so that each input is measured separately.
 		memory := heap()
 		s := &steps{t: t, input: input}
 		for n := range s.visitors {
@@ -81,7 +84,7 @@ func FuzzSession(f *testing.F) {
 			v.end()
 		}
 		if witness.over() || !witness.answered() {
-			t.Fatal("the server does not reply to a client that was there before")
+			t.Fatal("the server does not reply to an earlier client")
 		}
 		if err := behaves(url); err != nil {
 			t.Fatalf("a client that behaves is not served: %v", err)
@@ -99,7 +102,7 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// objects is how many there are in the heap after a collection.
+// objects returns the number of objects in the heap after a collection.
 func objects() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -107,8 +110,8 @@ func objects() int64 {
 	return int64(m.HeapObjects)
 }
 
-// fewestGoroutines is the least number of goroutines that run within a second: those of connections that have ended end
-// one by one.
+// fewestGoroutines returns the minimum number of goroutines within a second: those of closed connections end one by
+// one.
 func fewestGoroutines() int {
 	fewest := runtime.NumGoroutine()
 	for begun := time.Now(); time.Since(begun) < time.Second; time.Sleep(time.Millisecond) {
@@ -117,8 +120,8 @@ func fewestGoroutines() int {
 	return fewest
 }
 
-// settle waits until at most so many goroutines run. The engine that fuzzes ends an input after 10 s as hung: the input
-// by itself, as a test, says which goroutines are left.
+// settle waits until at most so many goroutines run. The fuzzing engine ends an input after 10 s as hung: run
+// separately as a test, the input reports the remaining goroutines.
 func settle(t *testing.T, most int) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); runtime.NumGoroutine() > most; time.Sleep(time.Millisecond) {
@@ -130,7 +133,7 @@ func settle(t *testing.T, most int) {
 	}
 }
 
-// behaves joins as a client that does no harm, connects, and leaves.
+// behaves joins as a well-behaved client, connects, and leaves.
 func behaves(url string) error {
 	ctx, cancel := contextWithPatience()
 	defer cancel()
@@ -147,7 +150,7 @@ func behaves(url string) error {
 	return nil
 }
 
-// visitor is a client that says what a test tells it to. Its goroutine reads the websocket.
+// visitor is a client that sends the messages of a test. Its goroutine reads the websocket.
 type visitor struct {
 	url, name string
 	ws        *websocket.Conn
@@ -162,7 +165,7 @@ type visitor struct {
 	replies map[string]bool
 }
 
-// open opens a websocket in place of the one before, which is ended without a leave.
+// open opens a websocket to replace the previous one, which is closed without a leave.
 func (v *visitor) open() bool {
 	v.drop()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -201,7 +204,7 @@ func (v *visitor) read() {
 	}
 }
 
-// say sends a message, on a new websocket if there is none. The server may have ended the websocket.
+// say sends a message, on a new websocket if there is none. The server may have closed the websocket.
 func (v *visitor) say(m signal.Message) {
 	data, err := signal.Encode(m)
 	if err != nil {
@@ -217,7 +220,7 @@ func (v *visitor) write(kind int, data []byte) {
 	_ = v.ws.WriteMessage(kind, data)
 }
 
-// over reports whether there is no websocket, or the server has ended it.
+// over reports whether there is no websocket, or the server has closed it.
 func (v *visitor) over() bool {
 	if v.ws == nil {
 		return true
@@ -230,8 +233,8 @@ func (v *visitor) over() bool {
 	}
 }
 
-// answered asks for the server's time, and reports whether a reply has come, or the websocket has ended. All that was
-// said before has been taken by then.
+// answered requests the server's time, and reports whether a reply has arrived, or the websocket has ended. The server
+// has then processed all earlier messages.
 func (v *visitor) answered() bool {
 	if v.over() {
 		return true
@@ -250,13 +253,13 @@ func (v *visitor) answered() bool {
 	return false
 }
 
-// join joins, and reports whether the server has let the visitor in.
+// join joins, and reports whether the server has admitted the visitor.
 func (v *visitor) join(m *signal.Join) bool {
 	v.say(m)
 	return v.answered() && v.latest() != nil
 }
 
-// latest is the latest reply to a join, nil if there is none.
+// latest returns the latest reply to a join, or nil.
 func (v *visitor) latest() *signal.Joined {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -266,7 +269,7 @@ func (v *visitor) latest() *signal.Joined {
 	return v.joined[len(v.joined)-1]
 }
 
-// offer is an offer that is so many offers back, nil if there is none.
+// offer returns the offer the given number of offers ago, or nil.
 func (v *visitor) offer(back int) *signal.Offer {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -276,7 +279,7 @@ func (v *visitor) offer(back int) *signal.Offer {
 	return v.offers[len(v.offers)-1-back]
 }
 
-// awaitOffer waits for the first offer for a little while.
+// awaitOffer waits briefly for the first offer.
 func (v *visitor) awaitOffer() {
 	deadline := time.Now().Add(20 * time.Millisecond)
 	for v.offer(0) == nil && !v.over() && time.Now().Before(deadline) {
@@ -284,7 +287,7 @@ func (v *visitor) awaitOffer() {
 	}
 }
 
-// drop ends the websocket without a leave.
+// drop closes the websocket without a leave.
 func (v *visitor) drop() {
 	if v.ws != nil {
 		_ = v.ws.Close()
@@ -293,7 +296,7 @@ func (v *visitor) drop() {
 	}
 }
 
-// end leaves, and ends the websocket.
+// end leaves, and closes the websocket.
 func (v *visitor) end() {
 	if !v.over() {
 		v.say(&signal.Leave{})
@@ -306,14 +309,14 @@ func (v *visitor) end() {
 	v.drop()
 }
 
-// steps carries out an input.
+// steps performs the steps of an input.
 type steps struct {
 	t        *testing.T
 	input    []byte
 	visitors [visitors]*visitor
 }
 
-// next takes a byte of the input, 0 at the end.
+// next reads a byte of the input, or returns 0 at the end.
 func (s *steps) next() byte {
 	if len(s.input) == 0 {
 		return 0
@@ -340,10 +343,11 @@ const (
 	stepKinds
 )
 
-// unawaited is the bit of a step's first byte that has the step not wait until the server has taken what was said.
+// unawaited is the bit of a step's first byte with which the step does not wait until the server has processed its
+// messages.
 const unawaited = 0x80
 
-// step carries out one step. The second byte says who does it, and in which variant.
+// step performs one step. The second byte selects the visitor and the variant.
 func (s *steps) step() {
 	kind := s.next()
 	variant := s.next()
@@ -385,7 +389,7 @@ func (s *steps) step() {
 	}
 }
 
-// joinOf makes a join. The bits of the variant say what the client wants; two of three visitors may have the same name.
+// joinOf returns a join. The bits of the variant select its settings; two of three visitors may have the same name.
 func (s *steps) joinOf(v *visitor, variant byte) *signal.Join {
 	m := &signal.Join{
 		Version: signal.Version, Room: "room", Identity: v.name,
@@ -400,7 +404,7 @@ func (s *steps) joinOf(v *visitor, variant byte) *signal.Join {
 	return m
 }
 
-// publicationOf is one of some publications: of bodies in up to four tiles, or of voices.
+// publicationOf returns one of several publications: of bodies in up to four tiles, or of voices.
 func publicationOf(number int) volumetric.Publication {
 	if number%3 == 2 {
 		return volumetric.Publication{
@@ -413,7 +417,7 @@ func publicationOf(number int) volumetric.Publication {
 	return l.Publication()
 }
 
-// resume goes on with the session of one of the visitors, the latest or the one before, with its secret or another one.
+// resume resumes the session of one of the visitors, the latest or the previous one, with its secret or another one.
 func (s *steps) resume(v *visitor, variant byte) {
 	of := s.visitors[int(s.next())%visitors]
 	of.mu.Lock()
@@ -435,7 +439,7 @@ func (s *steps) resume(v *visitor, variant byte) {
 	v.say(m)
 }
 
-// answer answers one of the latest offers, rightly or nearly so.
+// answer answers one of the latest offers, correctly or almost so.
 func (s *steps) answer(v *visitor, variant byte) {
 	shape := s.next()
 	v.awaitOffer()
@@ -470,7 +474,7 @@ func (s *steps) answer(v *visitor, variant byte) {
 	v.say(&signal.Answer{Offer: offer.Offer + int(int8(s.next()&0xc0))/64, SDP: sdp})
 }
 
-// candidate is a text of a candidate, some of them right.
+// candidate returns the text of a candidate; some are valid.
 func (s *steps) candidate(variant byte) string {
 	texts := []string{
 		"candidate:1 1 udp 2130706431 203.0.113.9 9 typ host",
@@ -489,14 +493,14 @@ func (s *steps) candidate(variant byte) string {
 	return text
 }
 
-// sessionSeeds are inputs of well-formed sequences. The second byte of a step is the visitor and visitors times the
+// sessionSeeds are inputs of well-formed sequences. The second byte of a step is the visitor plus visitors times the
 // variant.
 func sessionSeeds() [][]byte {
 	by := func(n, variant int) byte { return byte(n + visitors*variant) }
 	const receive, named, body = 1, 8, 0
 	return [][]byte{
 		{stepJoin, by(0, receive|body), stepAnswer, by(0, 0), 0, 0, 0, stepCandidate, by(0, 0), stepLeave, by(0, 0)},
-		// A publisher and a receiver; the receiver's session goes on over another websocket.
+		// A publisher and a receiver; the receiver's session is resumed over another websocket.
 		{
 			stepJoin, by(0, body), stepAnswer, by(0, 0), 0, 0, 0, stepJoin, by(1, receive|1<<4),
 			stepAnswer, by(1, 0), 0, 0, 0,
@@ -507,37 +511,37 @@ func sessionSeeds() [][]byte {
 			stepJoin, by(0, receive), stepResume, by(1, 8), 0, stepResume, by(2, 9), 1, stepAnswer, by(2, 1), 0, 0, 0,
 			stepAnswer, by(2, 0), 0, 0, 64, stepAnswer, by(2, 0), 0, 0, 128,
 		},
-		// The same name twice, a wrong secret, a session that is over.
+		// The same name twice, a wrong secret, a session that has ended.
 		{
 			stepJoin, by(0, named), stepJoin, by(1, named), stepResume, by(2, 4), 0, stepLeave, by(0, 0),
 			stepResume, by(1, 0), 0,
 			stepJoin, by(1, named|receive),
 		},
-		// Publications come and go while an offer is not answered.
+		// Publications are added and removed while an offer is unanswered.
 		{
 			stepJoin, by(0, 1<<4), stepJoin, by(1, receive), stepPublish, by(0, 1), stepPublish, by(0, 2),
 			stepUnpublish, by(0, 1),
 			stepAnswer, by(0, 1), 0, 0, 0, stepAnswer, by(0, 0), 0, 0, 0, stepUnpublish, by(0, 2), stepDrop, by(0, 0),
 		},
-		// Wrong answers, then a right one.
+		// Wrong answers, then a correct one.
 		{
 			stepJoin, by(0, receive), stepAnswer, by(0, 0), 1, 5, 0, stepAnswer, by(0, 0), 4, 9, 0,
 			stepAnswer, by(0, 0), 3, 4, 9, 0,
 			stepAnswer, by(0, 0), 5, 0, 0, stepAnswer, by(0, 14), 0, 0, 0,
 		},
-		// Candidates without a description, more than there may be, and texts that are none.
+		// Candidates without a description, too many candidates, and invalid texts.
 		{
 			stepJoin, by(0, receive), stepBurst, by(0, 80), stepCandidate, by(0, 7),
 			stepCandidate, by(0, 70), 3, 'a', 0xff, 'b',
 			stepAnswer, by(0, 0), 0, 0, 0, stepBurst, by(0, 80),
 		},
-		// Messages before a join, binary ones, and text that is no message.
+		// Messages before a join, binary ones, and invalid text.
 		{
 			stepAnswer, by(0, 0), 0, 0, 0, stepCandidate, by(0, 0), stepLeave, by(0, 0), stepBinary, by(0, 1),
 			stepText, by(1, 0), 2, '{', '}',
 			stepJoin, by(1, receive), stepText, by(1, 0), 4, 'n', 'u', 'l', 'l', stepJoin, by(2, 3<<4),
 		},
-		// A burst of everything that nothing is awaited of.
+		// A burst of all steps that do not wait.
 		{
 			stepJoin | unawaited, by(0, receive), stepResume | unawaited, by(0, 9), 0,
 			stepAnswer | unawaited, by(0, 0), 0, 0, 0,

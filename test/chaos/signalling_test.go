@@ -25,16 +25,17 @@ func leave(t *testing.T, r *room) {
 	p.Leave()
 }
 
-// die stops mallory's TCP and UDP. The server notices by itself, while the mischiefs that follow go on.
+// die stops mallory's TCP and UDP. The server detects this while the following mischiefs run.
 func die(t *testing.T, r *room) {
 	r.fifth(t, "mallory who dies", puppet.Config{}).Die()
 }
 
-// stopReading asks for replies without reading them. They are thousands, since sockets and backlog take some.
+// stopReading requests replies without reading them. Thousands are needed to fill sockets and backlog.
 func stopReading(t *testing.T, r *room) {
 	m := r.mallory(t, puppet.Config{})
 	m.Deafen()
-	request := &signal.Unpublish{Header: signal.Header{ID: "x"}, Publication: strings.Repeat("n", volumetric.MaxNameLength)}
+	request := &signal.Unpublish{Header: signal.Header{ID: "x"},
+		Publication: strings.Repeat("n", volumetric.MaxNameLength)}
 	const most = 500_000
 	for i := range most {
 		if m.Send(request) != nil {
@@ -45,7 +46,7 @@ func stopReading(t *testing.T, r *room) {
 	t.Errorf("%d replies were not read, and the server did not mind", most)
 }
 
-// comeBack breaks its websocket again and again, and resumes with the right and the wrong secret.
+// comeBack repeatedly breaks its websocket, and resumes with the right and the wrong secret.
 func comeBack(t *testing.T, r *room) {
 	p := r.dial(t, puppet.Config{})
 	joined, err := p.Join(greeting("mallory"))
@@ -75,7 +76,7 @@ func comeBack(t *testing.T, r *room) {
 	}
 }
 
-// nuisances are messages that are wrong but do not cost the connection.
+// nuisances are invalid messages that do not end the connection.
 var nuisances = []string{
 	`{"type":"answer","offer":"one"}`,
 	`{"type":"answer","offer":-1,"sdp":"v=0"}`,
@@ -84,7 +85,8 @@ var nuisances = []string{
 	`{"type":"acknowledge","slots":[{"mid":"zzz","generation":4294967295}]}`,
 	`{"type":"acknowledge","slots":[{"mid":"1","generation":4294967295}]}`,
 	`{"type":"acknowledge","slots":[{"mid":"1","generation":-1}]}`,
-	`{"type":"acknowledge","slots":[` + strings.Repeat(`{"mid":"1","generation":0},`, 5000) + `{"mid":"1","generation":0}]}`,
+	`{"type":"acknowledge","slots":[` + strings.Repeat(`{"mid":"1","generation":0},`, 5000) +
+		`{"mid":"1","generation":0}]}`,
 	`{"type":"set_quality"}`,
 	`{"type":"set_quality","choices":[{}]}`,
 	`{"type":"set_quality","choices":[{"participant":"alice","publication":"body","tile":99,"quality":0}]}`,
@@ -94,9 +96,12 @@ var nuisances = []string{
 	`{"type":"set_quality","choices":[{"participant":"nobody","publication":"nothing","quality":63}]}`,
 	`{"type":"publish"}`,
 	`{"type":"publish","publication":{"name":"body"}}`,
-	`{"type":"publish","publication":{"name":"x","kind":"video","mode":"alternatives","codec":{"mime_type":"video/x\r\na=evil","clock_rate":90000},"tiles":[{}],"qualities":[{}]}}`,
-	`{"type":"publish","publication":{"name":"x","kind":"audio","mode":"alternatives","codec":{"mime_type":"audio/opus","clock_rate":48000},"tiles":[{},{}],"qualities":[{}]}}`,
-	`{"type":"publish","publication":{"name":"x","kind":"video","mode":"alternatives","codec":{"mime_type":"video/x","clock_rate":90000},"frame_rate":-1,"tiles":[{}],"qualities":[{}]}}`,
+	`{"type":"publish","publication":{"name":"x","kind":"video","mode":"alternatives",` +
+		`"codec":{"mime_type":"video/x\r\na=evil","clock_rate":90000},"tiles":[{}],"qualities":[{}]}}`,
+	`{"type":"publish","publication":{"name":"x","kind":"audio","mode":"alternatives",` +
+		`"codec":{"mime_type":"audio/opus","clock_rate":48000},"tiles":[{},{}],"qualities":[{}]}}`,
+	`{"type":"publish","publication":{"name":"x","kind":"video","mode":"alternatives",` +
+		`"codec":{"mime_type":"video/x","clock_rate":90000},"frame_rate":-1,"tiles":[{}],"qualities":[{}]}}`,
 	`{"type":"unpublish","publication":""}`,
 	`{"type":"join","version":1,"room":"room","identity":"alice"}`,
 	`{"type":"joined"}`,
@@ -105,19 +110,20 @@ var nuisances = []string{
 	`{"type":"\u0000","id":"\ud800"}`,
 }
 
-// violations cost the connection.
+// violations end the connection.
 var violations = []string{
-	``, ` `, `null`, `[]`, `"join"`, `{`, `{}`, `{"type":null}`, `{"type":7}`, `hello`, "\xff\xfe\xfd", `{"type":"join"} trailing`,
+	``, ` `, `null`, `[]`, `"join"`, `{`, `{}`, `{"type":null}`, `{"type":7}`, `hello`, "\xff\xfe\xfd",
+	`{"type":"join"} trailing`,
 	strings.Repeat(`[`, 100_000), `{"type":"leave","id":"` + strings.Repeat("x", 1000) + `"}`,
 	`{"type":"leave","id":"` + strings.Repeat("x", 3<<20) + `"}`,
 }
 
-// brokenFrames are bytes that are no websocket frames of a client's (RFC 6455 section 5.2).
+// brokenFrames are bytes that are not valid websocket frames of a client (RFC 6455 section 5.2).
 var brokenFrames = []string{
 	"\x81\x05hello",                             // not masked
 	"\xf1\x80\x00\x00\x00\x00",                  // reserved bits
 	"\x83\x80\x00\x00\x00\x00",                  // reserved opcode
-	"\x80\x80\x00\x00\x00\x00",                  // continues nothing
+	"\x80\x80\x00\x00\x00\x00",                  // continuation without a start
 	"\x89\xfe\x01\x00\x00\x00\x00\x00",          // ping of 256 bytes
 	"\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff0", // a length of 2^64 - 1
 	"\x88\x81\x00\x00\x00\x00x",                 // close with one byte
@@ -143,7 +149,7 @@ func sendGarbageMessages(t *testing.T, r *room) {
 				t.Fatalf("before %.60q: %v", text, err)
 			}
 		}
-		// Writing fails where the server closes before it has read everything.
+		// Writing fails if the server closes before it has read everything.
 		_ = p.Write(websocket.TextMessage, []byte(text))
 		ended(t, p)
 	}
@@ -152,7 +158,8 @@ func sendGarbageMessages(t *testing.T, r *room) {
 		_ = p.WriteBytes([]byte(frame))
 		ended(t, p)
 	}
-	for _, text := range []string{"\x16\x03\x01\x02\x00", "GET /v1/signal HTTP/1.1\r\nUpgrade: websocket\r\n\r\n", strings.Repeat("x", 1<<20) + "\r\n\r\n"} {
+	for _, text := range []string{"\x16\x03\x01\x02\x00", "GET /v1/signal HTTP/1.1\r\nUpgrade: websocket\r\n\r\n",
+		strings.Repeat("x", 1<<20) + "\r\n\r\n"} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(r.Server.URL(), "ws://"))
 		if err != nil {
 			t.Fatal(err)
@@ -165,7 +172,8 @@ func sendGarbageMessages(t *testing.T, r *room) {
 func haveAbsurdNames(t *testing.T, r *room) {
 	long := strings.Repeat("ñ", volumetric.MaxNameLength/2)
 	taken := []string{
-		"../../etc/passwd", `"quoted"`, `back\slash`, "a/b/c", "%s%n%d", "<script>", "体 🧍 עברית", "e\u0301", long, " ", ".", "..", "-1", "null",
+		"../../etc/passwd", `"quoted"`, `back\slash`, "a/b/c", "%s%n%d", "<script>", "体 🧍 עברית", "e\u0301", long, " ",
+		".", "..", "-1", "null",
 		"body\u2028", "a=mid:0", "{}", "'; DROP TABLE rooms; --",
 	}
 	refused := []string{"", "a\nb", "a\r\na=candidate:1", "nul\x00", long + "x", "\x7f", "\ufffd"}
@@ -214,14 +222,17 @@ func haveAbsurdNames(t *testing.T, r *room) {
 	}
 }
 
-// sendGarbageCandidates sends hundreds of candidates, of which none can be used.
+// sendGarbageCandidates sends hundreds of candidates, none of which can be used.
 func sendGarbageCandidates(t *testing.T, r *room) {
 	m := r.mallory(t, puppet.Config{})
 	candidates := []string{
-		"", "candidate", "candidate:", "garbage", "candidate:1 1 udp 1 nowhere 1 typ host", "candidate:1 1 udp 1 127.0.0.1 99999 typ host",
-		"candidate:1 1 udp -1 127.0.0.1 9 typ host", "candidate:1 1 sctp 1 127.0.0.1 9 typ host", "candidate:1 1 udp 1 127.0.0.1 9 typ alien",
+		"", "candidate", "candidate:", "garbage", "candidate:1 1 udp 1 nowhere 1 typ host",
+		"candidate:1 1 udp 1 127.0.0.1 99999 typ host",
+		"candidate:1 1 udp -1 127.0.0.1 9 typ host", "candidate:1 1 sctp 1 127.0.0.1 9 typ host",
+		"candidate:1 1 udp 1 127.0.0.1 9 typ alien",
 		"candidate:1 1 tcp 1 127.0.0.1 22 typ host tcptype passive", "candidate:1 1 udp 1 a0b1c2d3.local 9 typ host",
-		"candidate:1 1 udp 1 255.255.255.255 9 typ host", "candidate:1 1 udp 1 0.0.0.0 0 typ host", "candidate:1 1 udp 1 ::1 9 typ host",
+		"candidate:1 1 udp 1 255.255.255.255 9 typ host", "candidate:1 1 udp 1 0.0.0.0 0 typ host",
+		"candidate:1 1 udp 1 ::1 9 typ host",
 		strings.Repeat("x", 1024), "candidate:" + strings.Repeat("1 ", 400),
 	}
 	for i := range 400 {
@@ -270,14 +281,16 @@ func switchQualities(t *testing.T, r *room) {
 			wait.Until(t, "mallory receives "+name, func() bool { return p.Tile(tileOf(name, i)).Frames > 0 })
 		}
 	}
-	selections := []signal.Selection{signal.Only(0), signal.Only(1), signal.Auto(), signal.Only(volumetric.QualityOff), signal.Only(0)}
+	selections := []signal.Selection{signal.Only(0), signal.Only(1), signal.Auto(), signal.Only(volumetric.QualityOff),
+		signal.Only(0)}
 	began := time.Now()
 	switches := 0
 	for i := 0; i < 1000 || time.Since(began) < time.Second; i++ {
 		var choices []signal.Choice
 		for j, name := range r.names {
 			tile := (i + j) % load.Tiles
-			choices = append(choices, signal.Choice{PublicationRef: tileOf(name, 0).PublicationRef, Tile: &tile, Quality: selections[(i+j)%len(selections)]})
+			choices = append(choices, signal.Choice{PublicationRef: tileOf(name, 0).PublicationRef, Tile: &tile,
+				Quality: selections[(i+j)%len(selections)]})
 		}
 		ctx, cancel := contextWithPatience()
 		if err := p.Session.SetQuality(ctx, choices...); err != nil {

@@ -35,7 +35,7 @@ func TestNobodyTakesNobodySends(t *testing.T) {
 	join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}}))
 	bob := join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "bob", Receive: true}))
 	first, last := tile("alice", "body", 0), tile("alice", "body", 14)
-	wait.Until(t, "frames come", func() bool { return frames(bob, last) > 0 })
+	wait.Until(t, "frames arrive", func() bool { return frames(bob, last) > 0 })
 	one := 0
 	choose(t, bob,
 		signal.Choice{PublicationRef: first.PublicationRef, Quality: signal.Only(volumetric.QualityOff)},
@@ -82,7 +82,7 @@ func TestSwitchingToWhatIsSuppressed(t *testing.T) {
 	for range 24 {
 		wait.Until(t, "two tracks are paused", func() bool { return metric(t, c, "volsfu_tracks_paused") == 2 })
 		since, some := frames(bob, ref), random.IntN(4)
-		wait.Until(t, "some frames come", func() bool { return frames(bob, ref) >= since+some })
+		wait.Until(t, "some frames arrive", func() bool { return frames(bob, ref) >= since+some })
 		quality = (quality + 1 + random.IntN(2)) % 3
 		choose(t, bob, signal.Choice{PublicationRef: ref.PublicationRef,
 			Quality: signal.Only(volumetric.Quality(quality))})
@@ -127,9 +127,9 @@ func TestReceiversAreToldOfTheirLink(t *testing.T) {
 	wait.Until(t, "no more than 8 Mbit/s are allocated",
 		func() bool { b := bob.Bandwidth(); return b.Allocated > 2e6 && b.Allocated < 8e6 })
 	// One tile may keep its quality if the link can carry it, with another one paused instead.
-	wait.Until(t, "lower qualities come", func() bool { return lowered() >= 2 })
+	wait.Until(t, "lower qualities arrive", func() bool { return lowered() >= 2 })
 	if err := bob.Session.SetLimits(ctx, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "the highest qualities come again", func() bool { return lowered() == 0 })
+	wait.Until(t, "the highest qualities arrive again", func() bool { return lowered() == 0 })
 }

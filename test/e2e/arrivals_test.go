@@ -29,7 +29,7 @@ func TestBothDirectionsReportArrivals(t *testing.T) {
 		`volsfu_transport_feedback_total{direction="out"}`} {
 		wait.Until(t, series+" grows", func() bool { return metric(series) > 5 })
 	}
-	wait.Until(t, "bob reports what he has got", func() bool { return metric(received) > 100 })
+	wait.Until(t, "bob reports his received packets", func() bool { return metric(received) > 100 })
 	// Every packet is reported as received once. The number of sent packets is read later, so it is larger.
 	reported := metric(received)
 	sent := 0.

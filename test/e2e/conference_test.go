@@ -128,7 +128,7 @@ func TestQualityFollowsChoices(t *testing.T) {
 	arrives(first, 1)
 	arrives(second, 1)
 	choose(t, bob, signal.Choice{PublicationRef: first.PublicationRef, Quality: signal.Only(volumetric.QualityOff)})
-	wait.Until(t, "bob is told that both tiles are off", func() bool {
+	wait.Until(t, "bob is notified that both tiles are off", func() bool {
 		off := map[int]bool{}
 		for _, s := range bob.Sendings() {
 			off[s.Track.Tile] = s.Quality == volumetric.QualityOff
@@ -195,12 +195,12 @@ func TestLeavingDisturbsNobody(t *testing.T) {
 		return frames(carol, tile("alice", "body", 1)) > 5 && frames(carol, tile("bob", "body", 1)) > 5
 	})
 	bob.Leave()
-	wait.Until(t, "bob's leaving is told", func() bool { return alice.Count("left") == 1 && carol.Count("left") == 1 })
+	wait.Until(t, "the others are notified that bob has left", func() bool { return alice.Count("left") == 1 && carol.Count("left") == 1 })
 	before := frames(carol, tile("alice", "body", 0))
 	wait.Until(t, "alice's frames go on", func() bool { return frames(carol, tile("alice", "body", 0)) > before+20 })
 	again := join(t, c, testbed.Part{Room: "room", Identity: "bob", Loads: []testbed.Load{body(2, 2)}, Receive: true})
 	seen := frames(carol, tile("bob", "body", 0))
-	wait.Until(t, "bob's frames come anew", func() bool {
+	wait.Until(t, "bob's frames arrive again", func() bool {
 		return frames(carol, tile("bob", "body", 0)) > seen+5 && frames(again, tile("alice", "body", 0)) > 5
 	})
 	if err := carol.Failure(); err != nil {

@@ -117,7 +117,7 @@ func TestPublishingOverADataChannel(t *testing.T) {
 	deadline := time.Now().Add(4 * patience)
 	for number := uint32(1); len(got) < 8; number++ {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d frames came", len(got))
+			t.Fatalf("%d frames arrived", len(got))
 		}
 		for tile := range 2 {
 			data := make([]byte, sizes[random.IntN(len(sizes))])

@@ -118,7 +118,7 @@ func nextPacket(t *testing.T, s *client.Session) client.Packet {
 	case p := <-s.Packets():
 		return p
 	case <-time.After(patience):
-		t.Fatal("no packet came")
+		t.Fatal("no packet arrived")
 		return client.Packet{}
 	}
 }
@@ -178,7 +178,7 @@ func TestUnknownCodecIsForwarded(t *testing.T) {
 		want := foreignPayloads(nalSlice, volumetric.Quality(p.Payload[1]),
 			binary.BigEndian.Uint32(p.Payload[3:]))[p.Payload[2]]
 		if !bytes.Equal(p.Payload, want) {
-			t.Fatal("the payload is not what was sent")
+			t.Fatal("the payload differs from the sent one")
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestAudioIsForwardedWithItsCaptureTimes(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("no sender report came")
+			t.Fatal("no sender report arrived")
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestMediaOverIPv6(t *testing.T) {
 			join(t, c, testbed.Part{Room: "room", Identity: "publisher", Loads: []testbed.Load{body(2, 1)}})
 			watcher := join(t, c, testbed.Part{Room: "room", Identity: "watcher", Receive: true})
 			for i := range 2 {
-				wait.Until(t, "frames come", func() bool { return frames(watcher, tile("publisher", "body", i)) > 0 })
+				wait.Until(t, "frames arrive", func() bool { return frames(watcher, tile("publisher", "body", i)) > 0 })
 			}
 		})
 	}

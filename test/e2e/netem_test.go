@@ -128,7 +128,7 @@ func TestImpairedLinks(t *testing.T) {
 	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			bob := receivers[i]
-			wait.Until(t, "frames came", func() bool { return frames(bob, ref) >= wanted })
+			wait.Until(t, "frames arrived", func() bool { return frames(bob, ref) >= wanted })
 			publishers[i].StopPublishing()
 			var s client.TileStats
 			wait.Until(t, "no frame is on its way", func() bool {
@@ -176,7 +176,7 @@ func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
 	}
 	ref := tile("alice", "body", 0)
 	for _, p := range peers {
-		wait.Until(t, "everybody receives", func() bool { return frames(p, ref) > 0 })
+		wait.Until(t, "every peer receives", func() bool { return frames(p, ref) > 0 })
 	}
 	before, lossesBefore := e.Server.Stats(), losses(e.Network, address)
 	wait.Until(t, "many packets were lost", func() bool { return losses(e.Network, address)-lossesBefore >= 60 })
@@ -323,7 +323,7 @@ func TestAHoleThatThePublisherOwesIsFilled(t *testing.T) {
 				continue
 			}
 			if string(f.Data) != string(holed) {
-				t.Error("the frame is not what was sent")
+				t.Error("the frame differs from the sent one")
 			}
 			break
 		}

@@ -41,11 +41,11 @@ func TestOperating(t *testing.T) {
 	ada := join(t, c, testbed.Part{Identity: "ada", Room: "lab", Loads: []testbed.Load{body(2, 2)}})
 	eye := join(t, c, testbed.Part{Identity: "eye", Room: "lab", Receive: true})
 	choose(t, eye, signal.Choice{PublicationRef: tile("ada", "body", 0).PublicationRef, Quality: signal.Only(1)})
-	wait.Until(t, "frames of both tiles came",
+	wait.Until(t, "frames of both tiles arrived",
 		func() bool { return frames(eye, tile("ada", "body", 0)) > 5 && frames(eye, tile("ada", "body", 1)) > 5 })
 
 	var room sfu.RoomState
-	wait.Until(t, "the room is described with what the receiver is sent", func() bool {
+	wait.Until(t, "the room is described with the receiver's media", func() bool {
 		status, said := operate(t, address, "GET", "rooms/lab?past=1")
 		room = sfu.RoomState{}
 		if err := json.Unmarshal(said, &room); err != nil || status != http.StatusOK {
@@ -64,18 +64,18 @@ func TestOperating(t *testing.T) {
 	}
 
 	if status, said := operate(t, address, "DELETE", "rooms/lab/participants/nobody"); status != http.StatusNotFound {
-		t.Errorf("removing nobody: %d %s", status, said)
+		t.Errorf("removing an unknown participant: %d %s", status, said)
 	}
 	if status, said := operate(t, address, "DELETE", "rooms/lab/participants/ada"); status != http.StatusNoContent {
 		t.Fatalf("removing ada: %d %s", status, said)
 	}
 	endsWith(t, ada, signal.CodeKicked)
-	wait.Until(t, "the others are told", func() bool { return len(eye.Session.Participants()) == 0 })
+	wait.Until(t, "the others are notified", func() bool { return len(eye.Session.Participants()) == 0 })
 	if status, said := operate(t, address, "DELETE", "rooms/lab"); status != http.StatusNoContent {
 		t.Fatalf("closing the room: %d %s", status, said)
 	}
 	endsWith(t, eye, signal.CodeClosed)
-	wait.Until(t, "the room is gone", func() bool {
+	wait.Until(t, "the room is closed", func() bool {
 		status, _ := operate(t, address, "GET", "rooms/lab")
 		return status == http.StatusNotFound
 	})
@@ -85,7 +85,7 @@ func TestOperating(t *testing.T) {
 	select {
 	case <-c.Server.DrainRequested():
 	default:
-		t.Error("the process is not told to drain")
+		t.Error("the process does not drain")
 	}
 }
 

@@ -39,11 +39,11 @@ func TestAPeerConnectionThatItsClientEnds(t *testing.T) {
 	}
 	wait.Until(t, "media can flow", p.Connected)
 	p.EndMedia()
-	wait.Until(t, "alice is told", func() bool { return p.Closing() != nil })
+	wait.Until(t, "alice is notified", func() bool { return p.Closing() != nil })
 	if code := p.Closing().Code; code != signal.CodeConnection {
 		t.Errorf("told %q, expected %q", code, signal.CodeConnection)
 	}
-	wait.Until(t, "bob hears that alice is gone", func() bool { return bob.Count("left") == 1 })
+	wait.Until(t, "bob is notified that alice has left", func() bool { return bob.Count("left") == 1 })
 }
 
 // roaming is a UDP socket whose address changes, like that of a client that changes its network or whose NAT mapping

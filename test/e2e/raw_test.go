@@ -71,7 +71,7 @@ func expectMessage[M signal.Message](r *raw) M {
 		m := r.receive()
 		if m == nil {
 			var none M
-			r.t.Fatalf("the websocket ended before a %T came", none)
+			r.t.Fatalf("the websocket ended before a %T arrived", none)
 		}
 		if wanted, ok := m.(M); ok {
 			return wanted

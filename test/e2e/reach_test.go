@@ -49,7 +49,7 @@ func nextFrame(t *testing.T, s *client.Session) client.Frame {
 		}
 		return f
 	case <-time.After(patience):
-		t.Fatal("no frame came")
+		t.Fatal("no frame arrived")
 		return client.Frame{}
 	}
 }
@@ -119,13 +119,13 @@ func TestWithoutUDP(t *testing.T) {
 		}
 	}()
 	number := uint32(0)
-	wait.Until(t, "carol has a frame that came in over TCP", func() bool {
+	wait.Until(t, "carol has a frame received over TCP", func() bool {
 		sendFrame(t, alice.Publisher("body"), number, sent)
 		number++
 		select {
 		case f := <-arrived:
 			if string(f.Data) != sent {
-				t.Errorf("the frame is not what was sent")
+				t.Errorf("the frame differs from the sent one")
 			}
 			return true
 		default:
@@ -177,7 +177,7 @@ func TestTLS(t *testing.T) {
 	defer cancel()
 	if session, err := client.Join(ctx, client.Config{URL: url, Room: "room", Identity: "mallory"}); err == nil {
 		_ = session.Close()
-		t.Error("a certificate that nobody vouches for was accepted")
+		t.Error("an untrusted certificate was accepted")
 	}
 	trusting := &tls.Config{RootCAs: pool}
 	alice := joinAs(t, client.Config{

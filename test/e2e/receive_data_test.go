@@ -197,7 +197,7 @@ func (w *dataWatcher) take(label string, assembler *payload.ChunkAssembler, mess
 	defer w.mu.Unlock()
 	tile, assigned := w.tiles[label]
 	if !assigned {
-		w.t.Errorf("a frame came on %s, which carries nothing", label)
+		w.t.Errorf("a frame arrived on %s, which carries nothing", label)
 	}
 	w.frames[tile] = append(w.frames[tile], frame)
 }
@@ -260,10 +260,10 @@ func TestReceivingOverDataChannels(t *testing.T) {
 		return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: who, Publication: "body"},
 			Tile: tile}
 	}
-	wait.Until(t, "twenty frames of both tiles have come",
+	wait.Until(t, "twenty frames of both tiles have arrived",
 		func() bool { return w.count(tileOf("ada", 0)) >= 20 && w.count(tileOf("ada", 1)) >= 20 })
 	grace := noise(t, c.Server.URL(), "grace", 1, 5000)
-	wait.Until(t, "ten frames of who came later have come", func() bool { return w.count(tileOf("grace", 0)) >= 10 })
+	wait.Until(t, "ten frames of the later peer have arrived", func() bool { return w.count(tileOf("grace", 0)) >= 10 })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.media {
@@ -277,10 +277,10 @@ func TestReceivingOverDataChannels(t *testing.T) {
 			var prefix payload.Prefix
 			data, err := prefix.Unmarshal(f.Data)
 			if err != nil || !f.Prefixed || !bytes.Equal(data, content(f.Frame, tile.Tile)) {
-				t.Fatalf("frame %d of %v is not what was sent: %v", f.Frame, tile, err)
+				t.Fatalf("frame %d of %v differs from the sent one: %v", f.Frame, tile, err)
 			}
 			if i > 0 && int32(f.Timestamp-frames[i-1].Timestamp) == 0 {
-				t.Errorf("frame %d of %v came twice", f.Frame, tile)
+				t.Errorf("frame %d of %v arrived twice", f.Frame, tile)
 			}
 		}
 	}
@@ -298,7 +298,7 @@ func TestASlowPageDelaysNobody(t *testing.T) {
 	noise(t, c.Server.URL(), "ada", 1, 60_000)
 	tile := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "ada", Publication: "body"}}
 	slow, quick := watchData(t, c.Server.URL(), "slow", nil), watchData(t, c.Server.URL(), "quick", nil)
-	wait.Until(t, "five frames have come on both pages",
+	wait.Until(t, "five frames have arrived on both pages",
 		func() bool { return slow.count(tile) >= 5 && quick.count(tile) >= 5 })
 	slow.stopped.Lock()
 	before, at := slow.count(tile), quick.count(tile)
@@ -312,9 +312,9 @@ func TestASlowPageDelaysNobody(t *testing.T) {
 		defer slow.mu.Unlock()
 		return slow.dropped >= already+missed
 	})
-	wait.Until(t, "as many come on the other page", func() bool { return quick.count(tile) >= at+missed })
+	wait.Until(t, "as many arrive on the other page", func() bool { return quick.count(tile) >= at+missed })
 	slow.stopped.Unlock()
-	wait.Until(t, "frames come once it reads again", func() bool { return slow.count(tile) >= before+15 })
+	wait.Until(t, "frames arrive once it reads again", func() bool { return slow.count(tile) >= before+15 })
 }
 
 // TestALinkOverDataChannels has a page behind 10 Mbit/s, with a publisher of up to 29: it is sent all tiles in
@@ -327,7 +327,7 @@ func TestALinkOverDataChannels(t *testing.T) {
 	_, conn := e.link(t, "delay=10ms", "rate=10Mbit,delay=10ms")
 	w := watchData(t, e.Server.URL(), "page", conn)
 	for i := range tiles {
-		wait.Until(t, "forty frames of each tile have come",
+		wait.Until(t, "forty frames of each tile have arrived",
 			func() bool { return w.count(tile("ada", "body", i)) >= 40 })
 	}
 	w.mu.Lock()
@@ -346,6 +346,6 @@ func TestALinkOverDataChannels(t *testing.T) {
 	}
 	// A machine that is too busy to publish everything needs less than the link carries.
 	if w.least > 2*link && best > all/4 {
-		t.Errorf("%d of %d frames have the highest quality, which is three times what the link carries", best, all)
+		t.Errorf("%d of %d frames have the highest quality, three times the capacity of the link", best, all)
 	}
 }

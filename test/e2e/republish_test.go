@@ -38,5 +38,5 @@ func TestPublishingAnewUnderTheSameName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "what was published anew can be written", works(again))
+	wait.Until(t, "the new publication can be written", works(again))
 }

@@ -54,7 +54,7 @@ func TestNobodyComesBack(t *testing.T) {
 	wait.Until(t, "media flows", func() bool { return frames(bob, tile("alice", "body", 0)) > 5 })
 	p.SetDown(true)
 	p.Cut()
-	wait.Until(t, "bob hears that alice is gone", func() bool { return bob.Count("left") == 1 })
+	wait.Until(t, "bob is notified that alice has left", func() bool { return bob.Count("left") == 1 })
 	wait.Until(t, "alice gives up", func() bool { return errors.Is(alice.Session.Err(), client.ErrLost) })
 }
 
@@ -116,7 +116,7 @@ func TestDrain(t *testing.T) {
 	})
 	select {
 	case <-drained:
-		t.Fatal("drained while somebody is in a room")
+		t.Fatal("drained while a client is in a room")
 	default:
 	}
 	alice.Leave()

@@ -57,10 +57,10 @@ func attend(t *testing.T, peer *oldpeer.Peer) *audience {
 func (a *audience) take(f oldpeer.Frame) {
 	c, err := read(f.Data)
 	if err == nil && f.Tile != oldpeer.SoundTile && (c.Tile != f.Tile || c.Quality != f.Quality) {
-		err = fmt.Errorf("frame %+v came as tile %d at quality %d", c, f.Tile, f.Quality)
+		err = fmt.Errorf("frame %+v arrived as tile %d at quality %d", c, f.Tile, f.Quality)
 	}
 	if err == nil && f.Tile == oldpeer.SoundTile && c.Tile != oldpeer.SoundTile {
-		err = fmt.Errorf("frame %+v came as sound", c)
+		err = fmt.Errorf("frame %+v arrived as sound", c)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,7 +70,7 @@ func (a *audience) take(f oldpeer.Frame) {
 		a.seen[f.Source] = s
 	}
 	if err == nil && c.Client != s.Last.Client {
-		err = fmt.Errorf("frame %+v came as client %d, whose frames are of %d", c, f.Client, s.Last.Client)
+		err = fmt.Errorf("frame %+v arrived as client %d, whose frames are of %d", c, f.Client, s.Last.Client)
 	}
 	if err != nil {
 		a.wrong = append(a.wrong, err)

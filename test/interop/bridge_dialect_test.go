@@ -70,7 +70,7 @@ func dialectFrames(t *testing.T, sides [2]side) {
 		from, to := s.connector, sides[1-i].connector
 		for _, kind := range []string{"tile", "audio"} {
 			if n, wrong := to.heard(kind, from); wrong > 0 {
-				t.Errorf("%d of %d %s frames are not what connector %d sent", wrong, n, kind, i+1)
+				t.Errorf("%d of %d %s frames differ from those that connector %d sent", wrong, n, kind, i+1)
 			}
 		}
 	}

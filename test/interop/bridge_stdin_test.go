@@ -68,7 +68,7 @@ func TestUnityBridgeIsNoOrphan(t *testing.T) {
 		return err != nil
 	}
 	if !ready || !taken() {
-		t.Errorf("the bridge is not there: ready is %v", ready)
+		t.Errorf("the bridge is not running: ready is %v", ready)
 	}
 	if err := program.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -256,7 +256,7 @@ func bridgeGarbage(t *testing.T, tools bridgeTools) {
 	}
 	meet(t, sides, 2, 1)
 	if _, wrong := to.heard("tile", from); wrong > 0 || len(to.refused()) > 0 {
-		t.Errorf("%d frames are not what was sent, and %q could not be used", wrong, to.refused())
+		t.Errorf("%d frames differ from the sent ones, and %q could not be used", wrong, to.refused())
 	}
 	dropped := sides[0].bridge.stop().Dropped
 	sides[1].bridge.stop()
@@ -292,7 +292,7 @@ func bridgeQualities(t *testing.T, tools bridgeTools) {
 	}
 	sides[0].bridge.stop()
 	if dropped := sides[1].bridge.stop().Dropped; dropped["choices_ignored"] != 2 {
-		t.Errorf("dropped %v, expected 2 choices that name what there is not", dropped)
+		t.Errorf("dropped %v, expected 2 choices of missing tiles", dropped)
 	}
 }
 

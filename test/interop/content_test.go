@@ -57,7 +57,7 @@ func read(frame []byte) (content, error) {
 	word := func(i int) int { return int(int32(binary.BigEndian.Uint32(data[4*i:]))) }
 	c := content{Client: word(0), Tile: word(1), Quality: word(2), Instant: uint32(word(3)), Size: word(4)}
 	if c.Size != len(frame) || !bytes.Equal(frame, c.frame(header.Capture())) {
-		return c, fmt.Errorf("frame %+v of %d bytes is not what was sent", c, len(frame))
+		return c, fmt.Errorf("frame %+v of %d bytes differs from the sent one", c, len(frame))
 	}
 	return c, nil
 }

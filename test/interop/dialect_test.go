@@ -94,7 +94,7 @@ func counted(t *testing.T, c *testbed.Conference, name string) float64 {
 			return number
 		}
 	}
-	t.Fatalf("there is no metric %s", name)
+	t.Fatalf("metric %s is missing", name)
 	return 0
 }
 
@@ -140,7 +140,7 @@ func TestRefusedPeersDisturbNobody(t *testing.T) {
 	}
 	// Rejected peers are not announced, except that the malformed one may have been for a moment.
 	if now := alice.peer.Counts().Offers; now > offers+2 {
-		t.Errorf("%d offers to somebody who is not concerned", now-offers)
+		t.Errorf("%d offers to a peer that is not concerned", now-offers)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestWithheldFromOldPeers(t *testing.T) {
 	goOn(t, append(alice.flows(2, 3), bob.flows(1, 3)...)...)
 	for source := range alice.peer.Receptions() {
 		if source.Client != 2 {
-			t.Errorf("frames of %+v came", source)
+			t.Errorf("frames of %+v arrived", source)
 		}
 	}
 	alice.whole(t)
@@ -248,7 +248,7 @@ func TestSecondObject(t *testing.T) {
 	goOn(t, alice.flows(carols, p.Tiles)...)
 	body := oldpeer.Source{Client: carols}
 	if last := alice.of(body).Last; last.Instant >= deskInstants {
-		t.Errorf("frames of the second object came: %+v", last)
+		t.Errorf("frames of the second object arrived: %+v", last)
 	}
 
 	if err := carol.session.Unpublish(ctx, bodyName); err != nil {

@@ -307,7 +307,7 @@ func TestUnitySignallingResumes(t *testing.T) {
 	ada.do("choose alice body 0 1")
 	ada.await(t, "sending alice body 0 1 choice")
 	if left := bob.Count("left"); left != 0 {
-		t.Errorf("bob saw somebody leave %d times", left)
+		t.Errorf("bob saw %d departures", left)
 	}
 }
 

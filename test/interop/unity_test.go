@@ -117,7 +117,7 @@ func TestUnityRawPoints(t *testing.T) {
 // TestUnityComponentsCompile compiles the components and samples against declarations of the engine's types.
 func TestUnityComponentsCompile(t *testing.T) {
 	if _, err := exec.LookPath("mcs"); err != nil {
-		t.Skip("mcs is not there: apt-get install mono-mcs mono-runtime")
+		t.Skip("mcs is missing: apt-get install mono-mcs mono-runtime")
 	}
 	args := []string{"-target:library", "-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll",
 		"-r:System.Core.dll", "-out:" + filepath.Join(t.TempDir(), "unity.dll")}

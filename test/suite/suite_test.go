@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "write the expected report anew")
+var update = flag.Bool("update", false, "rewrite the expected report")
 
 // TestReport processes a recorded `go test -json` over packages that pass, fail, race, skip, panic, exit, leak after
 // their tests, do not build, and have no tests.

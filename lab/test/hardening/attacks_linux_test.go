@@ -15,9 +15,9 @@ import (
 	"github.com/volsfu/volsfu/test/long"
 )
 
-// TestNobodyStopsTheOthersOnANetwork attacks the server's program on a network of namespaces, for some seconds
-// each. Whether every frame comes in time is not asked, since that is the machine's as well: vollab check hardening
-// asks that. Bounds of processor time, memory and the log are at least twice what the server takes, and below what it takes
+// TestNobodyStopsTheOthersOnANetwork attacks the server's program on a network of namespaces, for a few seconds per
+// attack. It does not check that every frame is in time, which also depends on the machine: vollab check hardening
+// does. The limits of processor time, memory and log are at least twice what the server needs, and below what it takes
 // without its defences.
 func TestNobodyStopsTheOthersOnANetwork(t *testing.T) {
 	long.Test(t)
@@ -38,10 +38,10 @@ func TestNobodyStopsTheOthersOnANetwork(t *testing.T) {
 	options.Server = server
 	options.OneServer = true
 	options.Flood, options.After, options.Return = 3*time.Second, time.Second, time.Second
-	// What floods do, they do at once.
+	// Floods have their effect immediately.
 	floods := options
 	floods.Flood, floods.After, floods.Return = 1500*time.Millisecond, 0, 0
-	// bound is on the figures of all lines whose names end so.
+	// bound limits the figures of all lines whose names have the given suffix.
 	type bound struct {
 		name        string
 		least, most float64
@@ -58,8 +58,8 @@ func TestNobodyStopsTheOthersOnANetwork(t *testing.T) {
 		options hardening.Options
 		bounds  []bound
 	}{
-		// A socket that is full sends nothing for three seconds, which is how long the kernel looks for a neighbour. Most
-		// frames are lost then, and count with the 2 s for which they were waited.
+		// A full socket sends nothing for three seconds, which is the kernel's timeout for a neighbour. Most frames are
+		// lost then, and count with their deadline of 2 s.
 		{"neighbours", options, []bound{{"tile, mean", 15, 1000}, {latency, 0, 1000}}},
 		{"vanishing", options, []bound{{"tile, mean", 15, 1000}, {latency, 0, 1000}}},
 		{"bystander", options, []bound{{"per answer", 0, 100}, {"beside one reply each", -100, 100}}},
