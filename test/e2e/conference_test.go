@@ -195,7 +195,9 @@ func TestLeavingDisturbsNobody(t *testing.T) {
 		return frames(carol, tile("alice", "body", 1)) > 5 && frames(carol, tile("bob", "body", 1)) > 5
 	})
 	bob.Leave()
-	wait.Until(t, "the others are notified that bob has left", func() bool { return alice.Count("left") == 1 && carol.Count("left") == 1 })
+	wait.Until(t, "the others are notified that bob has left", func() bool {
+		return alice.Count("left") == 1 && carol.Count("left") == 1
+	})
 	before := frames(carol, tile("alice", "body", 0))
 	wait.Until(t, "alice's frames go on", func() bool { return frames(carol, tile("alice", "body", 0)) > before+20 })
 	again := join(t, c, testbed.Part{Room: "room", Identity: "bob", Loads: []testbed.Load{body(2, 2)}, Receive: true})

@@ -27,7 +27,7 @@ func buildBridgeTools(t *testing.T) bridgeTools {
 		cc = "cc"
 	}
 	if _, err := exec.LookPath(cc); err != nil {
-		t.Skipf("skipped: the stand-in for VR2Gather's connector is written in C, and no compiler is installed: %v", err)
+		t.Skipf("skipped: the stand-in for VR2Gather's connector is in C, and no compiler is installed: %v", err)
 	}
 	dir := t.TempDir()
 	tools := bridgeTools{filepath.Join(dir, "volbridge"), filepath.Join(dir, "connector")}
