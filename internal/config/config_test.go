@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-var update = flag.Bool("update", false, "write deploy/volsfu.yaml anew from the structs")
+var update = flag.Bool("update", false, "rewrite deploy/volsfu.yaml from the structs")
 
 const samplePath = "../../deploy/volsfu.yaml"
 
@@ -37,7 +37,7 @@ func TestSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(sample, want.Bytes()) {
-		t.Errorf("%s is not what the structs say; go test ./internal/config -run TestSample -update writes it anew",
+		t.Errorf("%s differs from the structs; go test ./internal/config -run TestSample -update rewrites it",
 			samplePath)
 	}
 	loaded := config

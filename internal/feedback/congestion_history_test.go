@@ -304,7 +304,7 @@ func TestSweptStreamsKeepTheirPackets(t *testing.T) {
 	}
 	if places := send(1, 7, 1); h.streams[1] == nil || len(h.streams[1].packets) != minStream ||
 		places[0] != h.history.next-1 {
-		t.Error("a stream that comes again does not begin anew")
+		t.Error("a stream that reappears does not start again")
 	}
 }
 

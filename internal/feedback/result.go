@@ -28,7 +28,7 @@ const (
 	CongestionExperienced ECN = 3
 )
 
-// PacketResult is what the receiver of a packet reports about the packet.
+// PacketResult is the receiver's report on a packet.
 type PacketResult struct {
 	// Sequence counts the packets of a transport in the order of sending: the extended transport-wide sequence number,
 	// if packets have one. A packet has one result, or two if it was reported as lost and arrived after all. Results

@@ -154,7 +154,8 @@ func (c *Config) validateCombinations() error {
 		return fmt.Errorf("%w: jitter_distribution is %q, expected %s or %s", ErrConfig, c.JitterDistribution,
 			JitterNormal, JitterUniform)
 	case c.Burst.Enter > 0 && c.Burst.Leave == 0:
-		return fmt.Errorf("%w: burst.leave is 0, expected above 0 because burst.enter is set: the bad state would not end",
+		return fmt.Errorf("%w: burst.leave is 0, expected above 0 because burst.enter is set: the bad state would "+
+			"not end",
 			ErrConfig)
 	case c.Burst.Enter > 0 && c.Burst.LossBad <= c.Burst.LossGood:
 		return fmt.Errorf("%w: burst.loss_bad is %g, expected more than burst.loss_good (%g)", ErrConfig,

@@ -56,7 +56,8 @@ func TestVR2GatherRooms(t *testing.T) {
 				s.joined(door.room, door.identity))
 		}
 	}
-	if status, _ := openWebsocket(t, s, "/r/"+strings.Repeat("x", 200)+"/websocket", nil); status != http.StatusBadRequest {
+	long := "/r/" + strings.Repeat("x", 200) + "/websocket"
+	if status, _ := openWebsocket(t, s, long, nil); status != http.StatusBadRequest {
 		t.Errorf("a long room: status %d", status)
 	}
 }

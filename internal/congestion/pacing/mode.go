@@ -15,7 +15,7 @@ var ErrMode = errors.New("unknown pacing mode")
 // Mode is the configured pacing of frames. The added latency of a frame that arrives at once is the time for which its
 // last packet is held; a frame that arrives spread over time is held only for the rest.
 //
-//	spread:0.4, or 0.4   over this share of the frame interval, above 0 and at most 1: at 30 frames/s 0.4 adds 13.3 ms.
+//	spread:0.4, or 0.4   over this share of the frame interval, from above 0 to 1: at 30 frames/s 0.4 adds 13.3 ms.
 //	                     If the frame takes less time at the estimate, the sender uses little of the estimate, and the
 //	                     queue of the path has room for bursts (Path.Leads), over that shorter time: this makes no
 //	                     queue, and adds frame size / estimate
@@ -88,8 +88,8 @@ func (m Mode) Plan() (Plan, error) {
 		p.span = span
 		return p, nil
 	}
-	return Plan{}, fmt.Errorf("%w %q, expected spread:SHARE with a share of the frame interval up to 1 such as spread:0.4, "+
-		"spread:DURATION with %v to %v, %s or %s",
+	return Plan{}, fmt.Errorf("%w %q, expected spread:SHARE with a share of the frame interval up to 1 such as "+
+		"spread:0.4, spread:DURATION with %v to %v, %s or %s",
 		ErrMode, string(m), minSpan, maxSpan, Burst5ms, Off)
 }
 

@@ -108,11 +108,11 @@ func (s *Statistics) Validity() Validity {
 	v.Valid = v.Reason == ""
 	switch {
 	case v.WatchP95 > LateP95:
-		v.Disturbance = fmt.Sprintf("5 %% of the wake-ups of a thread with nothing else to do were late by more than %v, "+
-			"expected at most %v", v.WatchP95.Round(time.Microsecond), LateP95)
+		v.Disturbance = fmt.Sprintf("5 %% of the wake-ups of a thread with nothing else to do were late by more "+
+			"than %v, expected at most %v", v.WatchP95.Round(time.Microsecond), LateP95)
 	case v.WatchP999 > LateP999:
-		v.Disturbance = fmt.Sprintf("0.1 %% of the wake-ups of a thread with nothing else to do were late by more than %v, "+
-			"expected at most %v", v.WatchP999.Round(time.Microsecond), LateP999)
+		v.Disturbance = fmt.Sprintf("0.1 %% of the wake-ups of a thread with nothing else to do were late by more "+
+			"than %v, expected at most %v", v.WatchP999.Round(time.Microsecond), LateP999)
 	}
 	return v
 }
