@@ -72,7 +72,7 @@ func TestPagesOfOthers(t *testing.T) {
 		{"one that hides its browser", rebound,
 			map[string]string{"User-Agent": "Prometheus/3.5.0", "Accept-Language": ""},
 			false},
-		{"one of a browser that says little", rebound, map[string]string{"User-Agent": chrome}, false},
+		{"one of a browser with few headers", rebound, map[string]string{"User-Agent": chrome}, false},
 		{"a page of another origin", "127.0.0.1:9090", map[string]string{"Origin": "https://evil.example.net"}, false},
 		{"a page of no origin", "127.0.0.1:9090", map[string]string{"Origin": "null"}, false},
 		{"an image of another page", "127.0.0.1:9090",

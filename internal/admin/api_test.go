@@ -285,7 +285,7 @@ func TestEventsEndWithTheToken(t *testing.T) {
 		NewAPI(g, &fakeRooms{}, &fakeHost{}, quiet{zap.NewNop()}).ServeHTTP(recorder,
 			httptest.NewRequest("GET", "/admin/v1/events", nil))
 		if events := strings.Count(recorder.Body.String(), "event: state"); events != 3 {
-			t.Errorf("%d events came, expected 3", events)
+			t.Errorf("%d events arrived, expected 3", events)
 		}
 	})
 }

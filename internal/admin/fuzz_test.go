@@ -79,7 +79,7 @@ func FuzzPath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, path string) {
 		u, err := url.ParseRequestURI(path)
 		if err != nil || !strings.HasPrefix(path, "/") {
-			t.Skip("net/http takes no such request")
+			t.Skip("net/http rejects the request")
 		}
 		server := &acted{}
 		ask := func(h http.Handler, origin string) *httptest.ResponseRecorder {

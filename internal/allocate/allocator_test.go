@@ -45,7 +45,7 @@ func TestChoicesComeFirst(t *testing.T) {
 	}{
 		{"all that is wanted", Unlimited, []Choice{{}, Fixed(1), Fixed(volumetric.QualityOff)},
 			"[2:auto 1:choice off:choice]"},
-		{"the others get what is left", 5e6, []Choice{{}, Fixed(2), {}}, "[0:auto 2:choice off:budget]"},
+		{"the others get the remainder", 5e6, []Choice{{}, Fixed(2), {}}, "[0:auto 2:choice off:budget]"},
 		{"lowered", 3.5e6, []Choice{{}, Fixed(2), {}}, "[0:auto 1:budget off:budget]"},
 		{"lowered together", 4e6, []Choice{Fixed(2), Fixed(2), {}}, "[1:budget 1:budget off:budget]"},
 		{"nothing fits", 0.5e6, []Choice{{}, Fixed(2), {}}, "[off:budget 0:budget off:budget]"},
@@ -79,7 +79,7 @@ func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
 		{"equals", nil, []Choice{{}, {}}, 1, "", "[0:budget off:budget]"},
 		{"the larger one", &eye, []Choice{{}, {}}, 1.5, "", "[off:budget 0:budget]"},
 		{"the one that is chosen", &eye, []Choice{Fixed(2), {}}, 1.5, "", "[0:budget off:budget]"},
-		{"what is off stays off", &eye, []Choice{{}, off}, 1.5, "", "[0:budget off:choice]"},
+		{"a paused track stays paused", &eye, []Choice{{}, off}, 1.5, "", "[0:budget off:choice]"},
 		{"nothing is wanted", &eye, []Choice{off, off}, 1, "", "[off:choice off:choice]"},
 		{"the one that goes on already, of about the same worth", &eye, []Choice{{}, {}}, 0.97, "second",
 			"[off:budget 0:budget]"},

@@ -37,7 +37,7 @@ func TestValidateNamesTheKey(t *testing.T) {
 			t.Errorf("%s: got %v", key, err)
 		}
 		if _, err := NewBudget(cfg.Budget); strings.HasPrefix(key, "budget.") != (err != nil) {
-			t.Errorf("%s: the budget says %v", key, err)
+			t.Errorf("%s: the budget returned %v", key, err)
 		}
 	}
 }

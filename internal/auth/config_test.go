@@ -30,7 +30,7 @@ func TestKeys(t *testing.T) {
 		{name: "plain with colons", keys: []string{"a:b:" + secret32}, ids: []string{"a"}, secret: "b:" + secret32},
 		{name: "base64", keys: []string{"2026-11.a_b:base64:" + encoded}, ids: []string{"2026-11.a_b"},
 			secret: string(binary)},
-		{name: "what looks like base64 is not", keys: []string{"a:" + encoded}, ids: []string{"a"}, secret: encoded},
+		{name: "text similar to base64", keys: []string{"a:" + encoded}, ids: []string{"a"}, secret: encoded},
 		{name: "file", file: "# keys\n\n  a:" + secret32 + "\r\nb:base64:" + encoded, ids: []string{"a", "b"},
 			secret: secret32},
 		{name: "both", keys: []string{"a:" + secret32}, file: "b:" + secret32, ids: []string{"a", "b"},
@@ -61,7 +61,7 @@ func TestKeys(t *testing.T) {
 			}
 			if err != nil {
 				if strings.Contains(err.Error(), secret32[1:]) || strings.Contains(err.Error(), encoded[:40]) {
-					t.Errorf("error %q tells the secret", err)
+					t.Errorf("error %q contains the secret", err)
 				}
 				return
 			}

@@ -98,7 +98,7 @@ func FuzzToken(f *testing.F) {
 		}
 		if header == "" && len(token) > len("access_token=REDACTED&") && !strings.Contains(removeToken(query), token) &&
 			strings.Contains(clean, token) {
-			t.Errorf("%q is redacted to %q, which tells the token", query, clean)
+			t.Errorf("%q is redacted to %q, which contains the token", query, clean)
 		}
 	})
 }

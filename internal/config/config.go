@@ -71,7 +71,7 @@ func (c Config) Validate() error {
 	for key, address := range map[string]string{"server.listen": c.Server.Listen, "admin.listen": c.Admin.Listen,
 		"media.address": media} {
 		if host, _, err := net.SplitHostPort(address); err == nil && !isLoopback(host) {
-			return fmt.Errorf("%w of %s: %q, expected a loopback address under --dev, which lets everybody in",
+			return fmt.Errorf("%w of %s: %q, expected a loopback address under --dev, which admits every client",
 				ErrValue, key, host)
 		}
 	}

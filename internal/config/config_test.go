@@ -169,7 +169,7 @@ func TestDev(t *testing.T) {
 	config := DefaultConfig()
 	config.Settle()
 	if !reflect.DeepEqual(config, DefaultConfig()) {
-		t.Error("Settle changes what is not under dev")
+		t.Error("Settle changes settings without dev")
 	}
 }
 

@@ -68,7 +68,7 @@ func (r *fileReader) section(s *section, at []string, node *yaml.Node) error {
 		name, value := node.Content[i], node.Content[i+1]
 		below := append(append([]string(nil), at...), name.Value)
 		if seen[name.Value] {
-			return r.fail(name, below, fmt.Errorf("%w: it is there twice", ErrFile))
+			return r.fail(name, below, fmt.Errorf("%w: the key occurs twice", ErrFile))
 		}
 		seen[name.Value] = true
 		if err := r.entry(s, below, name, value); err != nil {

@@ -59,7 +59,7 @@ func readSection(value reflect.Value, path []string, name, help string) *section
 			continue
 		}
 		if tag == "" || help == "" || !field.IsExported() {
-			panic(fmt.Sprintf("field %s of %s is no setting: it has to be exported and have the tags yaml and help",
+			panic(fmt.Sprintf("field %s of %s is not a setting: it has to be exported and have the tags yaml and help",
 				field.Name, value.Type()))
 		}
 		at := append(append([]string(nil), path...), tag)
@@ -73,7 +73,7 @@ func readSection(value reflect.Value, path []string, name, help string) *section
 			k.flag = strings.ReplaceAll(strings.Join(at, "-"), "_", "-")
 		}
 		if kindOf(k.value.Type()) == "" {
-			panic(fmt.Sprintf("field %s of %s is no setting: its type is %s", field.Name, value.Type(), field.Type))
+			panic(fmt.Sprintf("field %s of %s is not a setting: its type is %s", field.Name, value.Type(), field.Type))
 		}
 		s.keys = append(s.keys, k)
 	}

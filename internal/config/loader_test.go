@@ -31,7 +31,7 @@ type house struct {
 }
 
 type cellar struct {
-	Wine []string `yaml:"wine" secret:"true" help:"what lies there"`
+	Wine []string `yaml:"wine" secret:"true" help:"content"`
 	Code string   `yaml:"code" secret:"true" help:"what opens it"`
 }
 
@@ -214,7 +214,7 @@ func TestErrors(t *testing.T) {
 			}
 			for _, part := range test.says {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("error %q does not say %q", err, part)
+					t.Errorf("error %q does not contain %q", err, part)
 				}
 			}
 		})
@@ -248,7 +248,7 @@ func TestFlagHelp(t *testing.T) {
 		}
 	}
 	if strings.Contains(usage, "rare") || strings.Contains(usage, "4711") {
-		t.Errorf("usage tells a secret:\n%s", usage)
+		t.Errorf("usage contains a secret:\n%s", usage)
 	}
 	if err := flags.Parse([]string{"--house-heated"}); err != nil {
 		t.Errorf("a bool without value: %v", err)

@@ -146,7 +146,7 @@ func TestRamp(t *testing.T) {
 	simulate(link, 6*time.Second, nil, f)
 	at, ok := f.reaches(0, 90*mbit)
 	if !ok {
-		t.Fatal("the estimate never came to 90 Mbit/s")
+		t.Fatal("the estimate never reached 90 Mbit/s")
 	}
 	atMost(t, "time to 90 Mbit/s", at, 3*time.Second)
 	atMost(t, "packets dropped", float64(link.dropped), 0)
@@ -171,7 +171,7 @@ func TestCapacityFalls(t *testing.T) {
 				atMost(t, "time until the queue stays below 50 ms", last-fall, 1500*time.Millisecond)
 				back, ok := f.reaches(last, 0.8*25*mbit)
 				if !ok {
-					t.Fatal("the estimate never came back to 80 %")
+					t.Fatal("the estimate never returned to 80 %")
 				}
 				atMost(t, "time until the estimate is back at 80 %", back-fall, 5*time.Second)
 				least, _, _ := f.extremes(fall+5*time.Second, until)
@@ -211,7 +211,7 @@ func TestCollapse(t *testing.T) {
 			atMost(t, "time until the estimate is below the link", noticed, 80*time.Millisecond)
 			back, ok := f.reaches(rise, 80*mbit)
 			if !ok {
-				t.Fatal("the estimate never came back to 80 Mbit/s")
+				t.Fatal("the estimate never returned to 80 Mbit/s")
 			}
 			atMost(t, "time until it is back", back-rise, 2*time.Second)
 		})

@@ -56,7 +56,7 @@ func TestOutage(t *testing.T) {
 			atMost(t, "estimate at the end of it over that before", during/before, 0.3)
 			back, ok := f.reaches(7*time.Second, 0.8*before)
 			if !ok {
-				t.Fatal("the estimate never came back to 80 %")
+				t.Fatal("the estimate never returned to 80 %")
 			}
 			atMost(t, "time back to 80 % of the rate before", back-7*time.Second, 3*time.Second)
 		})
@@ -114,9 +114,9 @@ func TestLossesOfAnotherPath(t *testing.T) {
 			}, f)
 			back, ok := f.reaches(time.Second, 35*mbit)
 			if !ok {
-				t.Fatal("the estimate never came to half of what the path carries")
+				t.Fatal("the estimate never reached half of the path's capacity")
 			}
-			atMost(t, "time to half of what the path carries", back-time.Second, 3*time.Second)
+			atMost(t, "time to half of the path's capacity", back-time.Second, 3*time.Second)
 		})
 	}
 }
@@ -144,7 +144,7 @@ func TestAfterHighLoss(t *testing.T) {
 				atMost(t, "mean estimate at the end of it", Bitrate(during), Bitrate(0.6*mbit))
 				back, ok := f.reaches(over, 1*mbit)
 				if !ok {
-					t.Fatal("the estimate never came to twice the least one")
+					t.Fatal("the estimate never reached twice the minimum")
 				}
 				// Without probes the other estimate grows by 8 % per second, and needs 9 s to double. Losses permit
 				// this after a second and three steps of 1.3, of 500 ms each.

@@ -130,7 +130,7 @@ func TestNext(t *testing.T) {
 	g.Sent(start, 1000)
 	g.Step(g.Next())
 	if _, ok := g.Probe(g.Next()); !ok {
-		t.Error("there is no probe at the start")
+		t.Error("no probe at the start")
 	}
 	// Without feedback steps continue, each later than the last, and the estimate falls to the minimum.
 	now := start

@@ -164,7 +164,7 @@ func TestLimitsWhileRunning(t *testing.T) {
 	}
 	back, ok := f.reaches(10*time.Second, 0.8*50*mbit)
 	if !ok {
-		t.Fatal("the estimate never came back to 80 %")
+		t.Fatal("the estimate never returned to 80 %")
 	}
 	atMost(t, "time until the estimate is back at 80 %", back-10*time.Second, 4*time.Second)
 }

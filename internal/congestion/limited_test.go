@@ -52,7 +52,7 @@ func TestPathsAreApplicationLimited(t *testing.T) {
 		check("a quarter from the beginning", frames(0.25, 2*time.Second), false, true)
 		check("all of it", frames(0.95, 2*time.Second), true, false)
 		check("a quarter again", frames(0.25, 2*time.Second), false, true)
-		check("between the two bounds it stays what it is", frames(0.62, 2*time.Second), true, true)
+		check("between the two bounds it does not change", frames(0.62, 2*time.Second), true, true)
 		check("all again", frames(0.95, 2*time.Second), true, false)
 		now = now.Add(10 * time.Second)
 		check("after a pause", frames(0.25, time.Second), true, true)

@@ -109,7 +109,7 @@ func TestReliableStart(t *testing.T) {
 			}
 		})
 		if at == 0 {
-			t.Fatalf("round trip of %v: the estimate never came to three quarters of the link", trip)
+			t.Fatalf("round trip of %v: the estimate never reached three quarters of the link", trip)
 		}
 		atMost(t, fmt.Sprintf("time to three quarters of the link at %v", trip), at, 4*time.Second)
 	}

@@ -39,7 +39,7 @@ func TestLimitedSender(t *testing.T) {
 		f := run(cfg, 5*mbit)
 		at, ok := f.reaches(0, 70*mbit)
 		if !ok {
-			t.Fatal("the estimate never came to fourteen times what is wanted")
+			t.Fatal("the estimate never reached fourteen times the wanted rate")
 		}
 		atMost(t, "time to that", at, 10*time.Second)
 		_, _, most := f.extremes(0, 20*time.Second)
@@ -70,7 +70,7 @@ func TestStepUp(t *testing.T) {
 	}, f)
 	at, ok := f.reaches(10*time.Second, 80*mbit)
 	if !ok {
-		t.Fatal("the estimate never came to 80 Mbit/s")
+		t.Fatal("the estimate never reached 80 Mbit/s")
 	}
 	atMost(t, "time from 20 to 80 Mbit/s", at-10*time.Second, 6*time.Second)
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "write what the parts do into the transcripts")
+var update = flag.Bool("update", false, "rewrite the transcripts")
 
 // player plays the input lines of the transcripts of one part. Words without "=" are positional.
 type player interface {

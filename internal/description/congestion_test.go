@@ -48,7 +48,7 @@ func TestCongestionFeedbackIsTaken(t *testing.T) {
 	offer := parsed(t, offerOfBothFeedbacks().Marshal())
 	answer := answerOfFour(t)
 	if answer.ReportsByStream() || strings.Contains(answer.Marshal(), "ccfb") {
-		t.Error("an answer has congestion control feedback that nobody asked for")
+		t.Error("an answer has congestion control feedback that was not offered")
 	}
 	TakeCongestionFeedback(offer, answer)
 	read := parsed(t, answer.Marshal())
@@ -98,10 +98,10 @@ func TestWhereCongestionFeedbackIsNotTaken(t *testing.T) {
 	}
 	if err := CheckAnswer(offerOfFour(), parsed(t, text)); !errors.Is(err, ErrDescription) ||
 		!strings.Contains(err.Error(), "not offered") {
-		t.Errorf("got %v of what was not offered", err)
+		t.Errorf("got %v of an extension that was not offered", err)
 	}
 	plain := answerOfFour(t)
 	if TakeCongestionFeedback(offerOfFour(), plain); !reflect.DeepEqual(plain, answerOfFour(t)) {
-		t.Error("an answer takes what was not offered")
+		t.Error("an answer accepts an extension that was not offered")
 	}
 }

@@ -110,7 +110,7 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := Parse(d.Marshal())
 		if err != nil {
-			t.Fatalf("%v in what was written:\n%s", err, d.Marshal())
+			t.Fatalf("%v in the written text:\n%s", err, d.Marshal())
 		}
 		if !reflect.DeepEqual(again, d) {
 			t.Fatalf("got\n%+v\nwant\n%+v\nof\n%s", again, d, d.Marshal())

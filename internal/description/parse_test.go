@@ -84,7 +84,7 @@ func TestMalformed(t *testing.T) {
 		{"an extension without URI", appended("a=extmap:2"), "expected an identifier and a URI"},
 		{"an extension 0", appended("a=extmap:0 x:y"), "expected an identifier of 1 to 255"},
 		{"an extension 256", appended("a=extmap:256/sendonly x:y"), "expected an identifier of 1 to 255"},
-		{"an SSRC that is no number", appended("a=ssrc:many cname:x"), `line 3 (mid "3"): ssrc "many"`},
+		{"an SSRC that is not a number", appended("a=ssrc:many cname:x"), `line 3 (mid "3"): ssrc "many"`},
 		{"an SSRC of 33 bits", appended("a=ssrc-group:FID 4294967296 1"), "expected a number of 32 bits"},
 		{"retransmissions of 33 bits", appended("a=ssrc-group:FID 1 4294967296"), "expected a number of 32 bits"},
 		{"an SSRC of 0", appended("a=ssrc:0 cname:x"), "other than 0"},

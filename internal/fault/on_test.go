@@ -31,7 +31,7 @@ func TestLaterKeepsOrder(t *testing.T) {
 	}
 	for i := range cap(done) {
 		if got := <-done; got != i || time.Since(begun) < delay {
-			t.Errorf("call %d came in place of %d, after %v, expected %v at least", got, i, time.Since(begun), delay)
+			t.Errorf("call %d returned instead of %d, after %v, expected %v at least", got, i, time.Since(begun), delay)
 		}
 	}
 }

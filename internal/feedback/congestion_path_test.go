@@ -204,7 +204,8 @@ func FuzzCongestionRecorder(f *testing.F) {
 				for _, s := range report.Streams {
 					for i, a := range s.Packets {
 						if a.Received && (!arrived[key{s.SSRC, s.Begin + uint16(i)}] || a.ECN != ECT1) {
-							t.Fatalf("%d of %d arrived, says the report, with %d", s.Begin+uint16(i), s.SSRC, a.ECN)
+							t.Fatalf("%d of %d arrived according to the report, with %d",
+								s.Begin+uint16(i), s.SSRC, a.ECN)
 						}
 					}
 				}

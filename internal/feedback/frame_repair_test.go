@@ -214,7 +214,7 @@ func FuzzFrameRepair(f *testing.F) {
 			ask, _ := g.Due(now, time.Duration(data[3])*time.Millisecond, nil, nil)
 			for _, number := range ask {
 				if has[number] {
-					t.Fatalf("asked for %d, which came", number)
+					t.Fatalf("requested %d, which arrived", number)
 				}
 			}
 			if next := g.Next(); g.Missing() > 0 && next.IsZero() {

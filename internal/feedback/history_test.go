@@ -68,7 +68,7 @@ func BenchmarkSendHistory(b *testing.B) {
 		sequence++
 		h.Put(Sent{Sequence: sequence, Payload: payload, At: now})
 		if _, ok := h.Get(sequence - 20); !ok && sequence > 100 {
-			b.Fatal("a packet just sent is gone")
+			b.Fatal("a packet just sent is missing")
 		}
 	}
 }

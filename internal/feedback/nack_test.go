@@ -91,7 +91,7 @@ func FuzzNACK(f *testing.F) {
 				}
 				for _, sequence := range ask {
 					if ended[sequence] && sequence <= highest {
-						t.Fatalf("%d is asked for, but came", sequence)
+						t.Fatalf("%d is requested, but arrived", sequence)
 					}
 				}
 				if next := g.Next(); !next.IsZero() && next.Before(now) && len(ask)+len(lost) == 0 {

@@ -196,7 +196,7 @@ func (l *repairLoop) receive(packet []byte) {
 	}
 	l.repair.Complete(l.nacks, place)
 	if !bytes.Equal(frame.Data, l.data[frame.Number]) {
-		l.t.Fatalf("frame %d is not what was published", frame.Number)
+		l.t.Fatalf("frame %d differs from the published one", frame.Number)
 	}
 	delete(l.data, frame.Number)
 	l.complete++

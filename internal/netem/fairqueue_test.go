@@ -83,7 +83,7 @@ func TestFairQueueServesANewFlowFirst(t *testing.T) {
 func TestFairQueueDropsFromTheLongestFlow(t *testing.T) {
 	q := netem.NewFairQueue(6000)
 	if dropped := fill(q, 1000, 1, 1, 1, 1, 1, 1); dropped != 0 {
-		t.Fatalf("%d dropped of what fits", dropped)
+		t.Fatalf("%d dropped although they fit", dropped)
 	}
 	if dropped := fill(q, 1000, 2, 2, 2); dropped != 3 {
 		t.Errorf("%d dropped for three packets, expected 3", dropped)
@@ -144,7 +144,7 @@ func TestFairQueueIsFair(t *testing.T) {
 			}
 		}
 		if ratio := bytes[1] / bytes[2]; math.Abs(ratio-1) > 0.02 {
-			t.Errorf("%s: flow 1 got %.3f of what flow 2 got, expected the same within 2 %%", discipline, ratio)
+			t.Errorf("%s: flow 1 got %.3f of flow 2's rate, expected the same within 2 %%", discipline, ratio)
 		}
 		// A sparse flow waits only for the packet in transmission.
 		if bytes[3] != float64(sent*200) || longest > 800*time.Microsecond {

@@ -85,7 +85,7 @@ func TestMarkedCounts(t *testing.T) {
 		}
 	}
 	if s := link.Stats(); s.Marked == 0 || marked < came+int(s.Marked) || marked > came+int(s.Marked) {
-		t.Errorf("%d counted, %d came marked and %d arrived so, expected the sum", s.Marked, came, marked)
+		t.Errorf("%d counted, %d were already marked and %d arrived marked, expected the sum", s.Marked, came, marked)
 	}
 }
 

@@ -145,7 +145,7 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%+v: error %v, expected ErrConfig with %q", test.config, err, test.part)
 		}
 		if _, linkErr := netem.NewLink(test.config, 1, nil); (linkErr == nil) != (err == nil) {
-			t.Errorf("%+v: NewLink says %v, Validate %v", test.config, linkErr, err)
+			t.Errorf("%+v: NewLink returned %v, Validate %v", test.config, linkErr, err)
 		}
 	}
 	for _, wrong := range [][2]float64{{0.1, 0}, {0.1, math.NaN()}, {-0.1, 2}, {0.7, 2}, {math.NaN(), 2}, {1, 1e9},

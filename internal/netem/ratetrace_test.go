@@ -96,7 +96,7 @@ func TestValidateRateTrace(t *testing.T) {
 		}
 		link := newLink(t, netem.DefaultConfig(), 1)
 		if linkErr := link.SetRate(test.trace, epoch); (linkErr == nil) != (err == nil) {
-			t.Errorf("%+v: SetRate says %v, Validate %v", test.trace, linkErr, err)
+			t.Errorf("%+v: SetRate returned %v, Validate %v", test.trace, linkErr, err)
 		}
 	}
 	link := newLink(t, netem.Config{}, 1)

@@ -30,7 +30,7 @@ func TestCertificateThatIsMissing(t *testing.T) {
 	s.config.Server.TLSCert, s.config.Server.TLSKey = filepath.Join(t.TempDir(), "certificate"),
 		filepath.Join(t.TempDir(), "key")
 	if err := s.listen(http.NotFoundHandler(), nil); err == nil {
-		t.Fatal("there is no certificate, and it listens")
+		t.Fatal("it listens without a certificate")
 	}
 	if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("closing the listener gave %v: it was open still", err)

@@ -57,7 +57,7 @@ func TestWebsocketsByOneToken(t *testing.T) {
 	last := strings.IndexByte(alphabet, text[len(text)-1])
 	again := text[:len(text)-1] + alphabet[last^1:][:1]
 	if fingerprint(text) != fingerprint(again) || fingerprint(text) == fingerprint(mint("4")) {
-		t.Error("tokens are told apart by more than what they say, or by less")
+		t.Error("tokens are not identified by exactly their content")
 	}
 }
 

@@ -110,7 +110,7 @@ func TestVR2GatherTokens(t *testing.T) {
 		if status != door.status {
 			t.Errorf("%s: status %d, %q, expected %d", door.what, status, text, door.status)
 		}
-		eventually(t, "the peer is gone", func() bool {
+		eventually(t, "the peer has left", func() bool {
 			return s.logs.FilterMessage("participant left").Len() ==
 				s.joined("vr2gather", "3")
 		})
@@ -168,7 +168,7 @@ func TestVR2GatherPages(t *testing.T) {
 					t.Errorf("origin %q: status %d, %q, expected %d", origin, status, text, want)
 				}
 				// All connect under the same number.
-				eventually(t, "the peer is gone", func() bool {
+				eventually(t, "the peer has left", func() bool {
 					return s.logs.FilterMessage("participant left").Len() > left || s.refusals("a page of") > refused
 				})
 			}

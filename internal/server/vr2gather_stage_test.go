@@ -231,7 +231,7 @@ func (d *drain) sound(t *testing.T, name string, p *oldpeer.Peer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.unknown > 0 {
-		t.Errorf("%s: %d frames that nobody has sent", name, d.unknown)
+		t.Errorf("%s: %d frames that were not sent", name, d.unknown)
 	}
 	if err := p.Fault(); err != nil {
 		t.Errorf("%s: %v", name, err)

@@ -39,10 +39,10 @@ func TestVR2GatherConference(t *testing.T) {
 	hears.more(t, "client 1 gets ada", named, 0, 10)
 
 	two.Choose(oldpeer.Decision{Client: 1, Qualities: []int{1, 0}})
-	eventually(t, "client 2 gets what it chose",
+	eventually(t, "client 2 gets its choice",
 		func() bool { return listens.qualityOf(1, 0) == 1 && listens.qualityOf(1, 1) == 0 })
 	two.Choose(oldpeer.Decision{Client: 0, Qualities: []int{0, 1}}, oldpeer.Decision{Client: 77, Qualities: []int{1}})
-	eventually(t, "client 2 gets what it chose of whoever has two tiles", func() bool {
+	eventually(t, "client 2 gets its choice for clients with two tiles", func() bool {
 		return listens.qualityOf(1, 0) == 0 && listens.qualityOf(1, 1) == 1
 	})
 	two.Choose(oldpeer.Decision{Client: 1, Qualities: []int{-1}})
@@ -62,7 +62,7 @@ func TestVR2GatherConference(t *testing.T) {
 		t.Errorf("codecs are named %q and %q", body, voice)
 	}
 	if ada.unknown > 0 {
-		t.Errorf("ada: %d frames that nobody has sent", ada.unknown)
+		t.Errorf("ada: %d frames that were not sent", ada.unknown)
 	}
 	ada.mu.Unlock()
 	if got := s.node.Withheld(); got != 2 {
@@ -105,7 +105,7 @@ func TestVR2GatherPeersComeAndGo(t *testing.T) {
 		ada.more(t, "ada gets client 1", "1/0", 5)
 		one.Kill()
 		listens.more(t, "client 2 gets ada, whose name ends in 7", 7, 0, 5)
-		eventually(t, "client 1 is gone", func() bool {
+		eventually(t, "client 1 has left", func() bool {
 			return s.logs.FilterMessage("participant left").FilterField(zap.String("participant", "1")).Len() ==
 				s.logs.FilterMessage("participant joined").FilterField(zap.String("participant", "1")).Len()
 		})
@@ -144,7 +144,7 @@ func TestVR2GatherPeersReturn(t *testing.T) {
 	}
 	select {
 	case <-back.Unheard():
-		t.Error("the one that is there is gone")
+		t.Error("the present client has left")
 	default:
 	}
 }
@@ -211,7 +211,7 @@ func TestVR2GatherLinesAreRenamed(t *testing.T) {
 		play(t, other, 1, 1, &sent)
 		listens.more(t, fmt.Sprintf("client 2 gets client %d", client), client, 0, 5)
 		other.Kill()
-		eventually(t, "it is gone", func() bool {
+		eventually(t, "it has left", func() bool {
 			return s.logs.FilterMessage("participant left").FilterField(
 				zap.String("participant", strconv.Itoa(client))).Len() == 1
 		})
@@ -220,6 +220,6 @@ func TestVR2GatherLinesAreRenamed(t *testing.T) {
 	listens.mu.Lock()
 	defer listens.mu.Unlock()
 	if listens.unknown > 0 {
-		t.Errorf("%d frames that nobody has sent", listens.unknown)
+		t.Errorf("%d frames that were not sent", listens.unknown)
 	}
 }

@@ -74,7 +74,7 @@ func TestSealRefusals(t *testing.T) {
 				t.Errorf("%s, %s: %d bytes and %v, expected %v", p, name, len(out), err, c.want)
 			}
 			if string(dst) != "before" {
-				t.Errorf("%s, %s: wrote over what was there: %q", p, name, dst)
+				t.Errorf("%s, %s: overwrote existing data: %q", p, name, dst)
 			}
 		}
 		sealed, err := sealer.Seal(make([]byte, 0, size), header(1, 1), short)

@@ -286,7 +286,7 @@ func TestCloseEndsReceive(t *testing.T) {
 			t.Errorf("receiving: %v, expected net.ErrClosed", err)
 		}
 		if stats := p.Stats(); stats.Sent != uint64(len(p.Sockets())) {
-			t.Errorf("a closed port forgot what it sent: %+v", stats)
+			t.Errorf("a closed port lost its counts: %+v", stats)
 		}
 	})
 }

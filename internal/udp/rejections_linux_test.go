@@ -42,7 +42,7 @@ func TestRejections(t *testing.T) {
 				}
 				for i := range peers {
 					if string(got[i]) != string(want[i]) {
-						t.Errorf("of peer %d came %v, expected %v", i, got[i], want[i])
+						t.Errorf("peer %d received %v, expected %v", i, got[i], want[i])
 					}
 				}
 			}

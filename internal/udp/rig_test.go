@@ -175,7 +175,7 @@ func same(t *testing.T, got []taken, from netip.AddrPort, messages ...Message) {
 	}
 	for i := range want {
 		if got[i].peer != from {
-			t.Fatalf("datagram %d came from %v, expected %v", i, got[i].peer, from)
+			t.Fatalf("datagram %d arrived from %v, expected %v", i, got[i].peer, from)
 		}
 		if !bytes.Equal(got[i].payload, want[i]) {
 			t.Fatalf("datagram %d of %d has %d bytes, expected %d, or other content", i, len(want), len(got[i].payload),

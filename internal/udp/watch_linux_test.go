@@ -30,7 +30,7 @@ func TestOnlyArrivalsAreHeardOf(t *testing.T) {
 	message := run(to.Address(), 0, 20, 1200, 1200)
 	send(t, from, message)
 	if !heard(to, int(patience.Milliseconds())) {
-		t.Error("nothing was heard of 20 datagrams that came")
+		t.Error("20 arrived datagrams were not reported")
 	}
 	same(t, take(t, to, to.Sockets()[0], 20), from.Address(), message)
 	if heard(from, 0) || heard(to, 0) {

@@ -33,6 +33,6 @@ func TestModes(t *testing.T) {
 		}
 	}
 	if Default.Validate() != nil || Off.Validate() != nil || Burst5ms.Validate() != nil {
-		t.Error("a mode with a name is no mode")
+		t.Error("a mode with a name was accepted")
 	}
 }

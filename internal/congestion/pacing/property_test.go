@@ -181,7 +181,7 @@ func TestFilter(t *testing.T) {
 	}
 	if p.pacer.Filter(p.flows[3], func(sent) bool { return true }) ||
 		p.pacer.Filter(p.flows[0], func(sent) bool { return true }) {
-		t.Error("what keeps all has changed something")
+		t.Error("a filter that keeps everything has changed data")
 	}
 	if p.pacer.Held() != held {
 		t.Errorf("%d packets are held, expected %d", p.pacer.Held(), held)

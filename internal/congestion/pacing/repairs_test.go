@@ -87,7 +87,7 @@ func TestRepairs(t *testing.T) {
 			2.88ms: 3+0
 			5.76ms: 3+0
 			8.64ms: 1+0`},
-		{"at 2.5 times what is carried while a queue is emptied", 1_000_000, 4_000_000,
+		{"at 2.5 times the capacity while a queue is drained", 1_000_000, 4_000_000,
 			func(p *repairPath) { p.ask(10) }, `
 			0s: 3+0
 			2.88ms: 3+0

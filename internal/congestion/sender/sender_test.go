@@ -105,11 +105,11 @@ func TestRunsAreToldAsOne(t *testing.T) {
 	total := 0
 	for _, size := range e.sent {
 		if total += size; size > 65535 {
-			t.Errorf("%d bytes are told as one packet", size)
+			t.Errorf("%d bytes are reported as one packet", size)
 		}
 	}
 	if len(e.sent) != 3 || total != 101_000 {
-		t.Errorf("told of %v, expected 100 packets in 2 parts and one", e.sent)
+		t.Errorf("reported %v, expected 100 packets in 2 parts and one", e.sent)
 	}
 }
 
@@ -119,13 +119,13 @@ func TestAudioBeginsNothing(t *testing.T) {
 	first := s.Sent(1, 1, 100, feedback.Audio, at(1))
 	s.Consult(at(1))
 	if len(e.sent) > 0 {
-		t.Errorf("told of %v", e.sent)
+		t.Errorf("reported %v", e.sent)
 	}
 	second := s.Sent(2, 1, 1000, feedback.Media, at(2))
 	s.Sent(1, 2, 100, feedback.Audio, at(2))
 	s.Consult(at(2))
 	if len(e.sent) != 1 || e.sent[0] != 1100 || second != first+1 {
-		t.Errorf("told of %v, of packets %d and %d", e.sent, first, second)
+		t.Errorf("reported %v, of packets %d and %d", e.sent, first, second)
 	}
 }
 
@@ -139,7 +139,8 @@ func TestTimeNeverGoesBack(t *testing.T) {
 	s.SetLimits(congestion.Limits{Max: 7e6}, at(29))
 	s.Step(at(29))
 	if e.last != at(30) || e.want != 5e6 || e.limits.Max != 7e6 || e.steps != 1 || len(e.sent) != 2 {
-		t.Errorf("told at %v of %v, %v, %v, and stepped %d times", e.last.Sub(start), e.sent, e.want, e.limits, e.steps)
+		t.Errorf("reported at %v %v, %v, %v, and stepped %d times",
+			e.last.Sub(start), e.sent, e.want, e.limits, e.steps)
 	}
 	if trip := s.LongestTrip(); trip != 20*time.Millisecond {
 		t.Errorf("the longest trip is %v, expected 20 ms", trip)
@@ -230,7 +231,7 @@ func TestPathFollowsReports(t *testing.T) {
 		t.Errorf("after the end the path is %+v", s.path)
 	}
 	if results := s.Report(nil, at(41), at(41), nil); len(results) > 0 {
-		t.Errorf("after the end a report says %v", results)
+		t.Errorf("after the end a report contains %v", results)
 	}
 
 	s, _ = started(t, Options{Grace: time.Second})

@@ -249,7 +249,7 @@ func FuzzFromPeer(f *testing.F) {
 			t.Fatalf("got %v, expected ErrDescription", err)
 		}
 		if err != nil && answer != "" {
-			t.Fatalf("%v in what was made of it:\n%s", err, answer)
+			t.Fatalf("%v in the result:\n%s", err, answer)
 		}
 	})
 }

@@ -47,11 +47,11 @@ func TestOrder(t *testing.T) {
 			break
 		}
 		if !item.Due().Equal(due) || !left[item.name].Equal(due) {
-			t.Fatalf("task %d falls due at %v, the agenda says %v, it was set to %v", item.name, item.Due(), due,
+			t.Fatalf("task %d is due at %v, the agenda returned %v, it was set to %v", item.name, item.Due(), due,
 				left[item.name])
 		}
 		if _, early := a.First(due.Add(-1)); early {
-			t.Fatalf("task %d is there before it falls due", item.name)
+			t.Fatalf("task %d is returned before it is due", item.name)
 		}
 		order = append(order, due)
 		delete(left, item.name)

@@ -72,8 +72,8 @@ func TestParse(t *testing.T) {
 	}
 	for name, wrong := range map[string][]byte{
 		"empty": {}, "short": p[:19], "cut off": p[:22], "version 6": append([]byte{0x60}, p[1:]...),
-		"short header":                append([]byte{0x44}, p[1:]...),
-		"longer than its header says": append([]byte{0x4f}, p[1:]...),
+		"short header":                    append([]byte{0x44}, p[1:]...),
+		"longer than the header's length": append([]byte{0x4f}, p[1:]...),
 	} {
 		if _, ok := parse(wrong); ok {
 			t.Errorf("%s: taken for a packet", name)
