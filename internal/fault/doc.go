@@ -1,6 +1,6 @@
 // Package fault makes a server fail on purpose. A check of the lab proves nothing if it passes with a server that
-// violates the claim: lab/test/faults builds the programs with the tag faulty and requires that the checks report missed
-// targets.
+// violates the claim: lab/test/faults builds the programs with the tag faulty and requires that the checks report
+// missed targets.
 //
 // Without the tag, Injected is the constant false and the compiler removes every call of this package. Callers write
 //

@@ -117,7 +117,8 @@ func TestViolationsAreFound(t *testing.T) {
 		"internal/forward imports go.uber.org/zap; it imports none of github.com/gorilla, go.uber.org/zap, " +
 			"github.com/prometheus",
 		"internal/forward imports internal/sfu, which stands above it",
-		"pkg/capture uses cgo; only pkg/codec/draco, pkg/codec/dracojpeg, cmd/volbridge/internal/libopus, cmd/volbridge/internal/libspeex, clients/c do",
+		"pkg/capture uses cgo; only pkg/codec/draco, pkg/codec/dracojpeg, cmd/volbridge/internal/libopus, " +
+			"cmd/volbridge/internal/libspeex, clients/c do",
 		"pkg/codec depends on cgo: pkg/codec -> pkg/codec/draco",
 	}
 	if got := graph.violations(); !slices.Equal(got, want) {

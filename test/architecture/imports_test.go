@@ -25,7 +25,7 @@ func newGraph() *importGraph {
 	return &importGraph{own: make(map[string][]string), foreign: make(map[string][]string), cgo: make(map[string]bool)}
 }
 
-// readImports reads the Go files below root, those of tests left out, whatever their build constraints.
+// readImports reads the Go files below root except tests, regardless of their build constraints.
 func readImports(root, module string) (*importGraph, error) {
 	g := newGraph()
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
@@ -50,11 +50,11 @@ func readImports(root, module string) (*importGraph, error) {
 	return g, err
 }
 
-// labFolder is the folder of the lab's module, whose packages stand in the same layers.
+// labFolder is the folder of the lab's module, whose packages belong to the same layers.
 const labFolder = "lab"
 
-// skipped reports whether a folder is none of the layers. The Go command ignores folders by their names, and those that are
-// modules of their own. The lab is one.
+// skipped reports whether a folder is outside the layers. The Go command ignores folders by their names, and those that
+// are separate modules. The lab is the exception.
 func skipped(dir, base string) bool {
 	if base == labFolder {
 		return false

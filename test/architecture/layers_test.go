@@ -38,7 +38,8 @@ var layers = []layer{
 	{server: []string{"internal/congestion/sender"}},
 	{server: []string{"internal/congestion", "internal/transport", "internal/metrics"}},
 	{server: []string{"internal/feedback"}},
-	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/priority", "internal/alarm", "internal/panics", "internal/fault"}},
+	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/priority",
+		"internal/alarm", "internal/panics", "internal/fault"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
 		client: []string{"pkg/pointcloud"},
@@ -46,11 +47,12 @@ var layers = []layer{
 	{server: []string{"pkg/volumetric", "clients/web"}},
 }
 
-// top is above the layers: it may import everything. Of all others only the lab imports it: the lab measures with the testbed
-// that tests use.
+// top is above the layers: it may import everything. Of all others only the lab imports it: the lab measures with the
+// testbed that tests use.
 var top = []string{"test"}
 
-// bothSides are the packages with server code that may import the client's, besides the commands: the lab measures both.
+// bothSides are the packages with server code that may import the client's, besides the commands: the lab measures
+// both.
 var bothSides = []string{"lab"}
 
 // sharedWithClient are the internal packages that pkg may import: a client estimates its uplink and receives bursts as
@@ -74,8 +76,10 @@ var foreign = []struct{ packages, modules []string }{
 
 // cgoPackages may contain cgo, and of the commands and packages only cgoImporters may depend on them.
 var (
-	cgoPackages  = []string{"pkg/codec/draco", "pkg/codec/dracojpeg", "cmd/volbridge/internal/libopus", "cmd/volbridge/internal/libspeex", "clients/c"}
-	cgoImporters = []string{"internal/peer", "lab", "cmd/volpeer", "cmd/volbridge", "pkg/codec/draco", "pkg/codec/dracojpeg", "clients/c"}
+	cgoPackages = []string{"pkg/codec/draco", "pkg/codec/dracojpeg", "cmd/volbridge/internal/libopus",
+		"cmd/volbridge/internal/libspeex", "clients/c"}
+	cgoImporters = []string{"internal/peer", "lab", "cmd/volpeer", "cmd/volbridge", "pkg/codec/draco",
+		"pkg/codec/dracojpeg", "clients/c"}
 )
 
 // place is the position of a package in the layers.

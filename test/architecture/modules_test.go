@@ -27,8 +27,8 @@ func requirements(t *testing.T, name string) map[string]string {
 	return versions
 }
 
-// TestModulesAgree: the lab measures what the product is built of, so both modules require the same versions. What draws
-// plots is required by the lab alone.
+// TestModulesAgree: the lab measures what the product is built of, so both modules require the same versions. What
+// draws plots is required by the lab alone.
 func TestModulesAgree(t *testing.T) {
 	product := requirements(t, filepath.Join(checkout, "go.mod"))
 	for path := range product {
@@ -51,8 +51,8 @@ func TestModulesAgree(t *testing.T) {
 	}
 }
 
-// TestProductDoesWithoutTheLab reads the imports of tests, too, which the floors of the layers leave free: without go.work no
-// file outside the lab can import it.
+// TestProductDoesWithoutTheLab also reads the imports of tests, which the rules of the layers do not restrict: without
+// go.work no file outside the lab can import it.
 func TestProductDoesWithoutTheLab(t *testing.T) {
 	err := filepath.WalkDir(checkout, func(name string, entry fs.DirEntry, err error) error {
 		switch {

@@ -135,8 +135,10 @@ func TestProcessesAreJudged(t *testing.T) {
 		for seed := range uint64(20) {
 			lines := processFigures(test.browser.looks(seed), time.Duration(test.browser.minutes)*time.Minute)
 			judged := slices.DeleteFunc(lines, func(l claim.Line) bool { return l.Target == "" })
-			if len(judged) != 3 || judged[0].Missed() != test.growth || judged[1].Missed() != test.slope || judged[2].Missed() != test.garbage {
-				t.Errorf("%s: %+v, expected growth to be missed: %t, the slope: %t, garbage: %t", name, judged, test.growth, test.slope, test.garbage)
+			if len(judged) != 3 || judged[0].Missed() != test.growth || judged[1].Missed() != test.slope ||
+				judged[2].Missed() != test.garbage {
+				t.Errorf("%s: %+v, expected growth to be missed: %t, the slope: %t, garbage: %t", name, judged,
+					test.growth, test.slope, test.garbage)
 				break
 			}
 		}

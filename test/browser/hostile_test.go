@@ -135,7 +135,8 @@ func TestHostileFrames(t *testing.T) {
 		claim.Exactly("Chromium: hostile frames without an error", accepted, "", 0),
 		claim.AtMost("Chromium: memory for one frame", float64(most.peak)/(1<<20), "MiB", mostMiB),
 		claim.AtMost("Chromium: memory that all frames leave", float64(kept)/(1<<20), "MiB", mostMiB),
-		claim.AtMost("Chromium: processor time for one frame", float64(most.cpu)/float64(time.Millisecond), "ms", mostMS),
+		claim.AtMost("Chromium: processor time for one frame", float64(most.cpu)/float64(time.Millisecond),
+			"ms", mostMS),
 		claim.Stated("Chromium: time until the error for one frame", slowest, "ms"),
 	} {
 		told(t, l)

@@ -35,7 +35,7 @@ func measuring(t *testing.T) {
 	tools(t)
 }
 
-// told logs a line for vollab check viewer to read.
+// told logs a line for vollab check viewer.
 func told(t *testing.T, l claim.Line) {
 	t.Helper()
 	t.Log(claim.Figure(l))
@@ -111,8 +111,10 @@ func TestMeasureWatching(t *testing.T) {
 	told(t, claim.AtLeast("frames that came whole", delivered(b, a), "%", 99))
 	frames := float64(a.Decoded-b.Decoded) / (a.At - b.At) * 1000 / float64(max(a.Lines, 1))
 	told(t, claim.AtLeast(fmt.Sprintf("decoded per tile, over %d s", *seconds), frames, "fps", watchedRate))
-	told(t, claim.AtMost(fmt.Sprintf("capture → drawn, over %d s, p50", *seconds), percentile(watched.Delays, 0.50), "ms", watchedP50))
-	told(t, claim.AtMost(fmt.Sprintf("capture → drawn, over %d s, p95", *seconds), percentile(watched.Delays, 0.95), "ms", watchedP95))
+	told(t, claim.AtMost(fmt.Sprintf("capture → drawn, over %d s, p50", *seconds), percentile(watched.Delays, 0.50),
+		"ms", watchedP50))
+	told(t, claim.AtMost(fmt.Sprintf("capture → drawn, over %d s, p95", *seconds), percentile(watched.Delays, 0.95),
+		"ms", watchedP95))
 	told(t, claim.Information("of that, capture → arrived, median of the last 2 s", a.Network, "ms"))
 	told(t, claim.Information("of that, arrived → decoded, median of the last 2 s", a.Wait+a.Decode, "ms"))
 	told(t, claim.Information("of that, decoded → drawn, median of the last 2 s", a.Shown, "ms"))
@@ -283,7 +285,8 @@ func audit(t *testing.T) {
 			}
 		}
 		if json.Unmarshal(out, &report) != nil || report.Metadata == nil {
-			told(t, claim.Skip("known vulnerabilities "+what, fmt.Sprintf("npm's registry gives no audit here (%v): npm audit needs a network", err)))
+			told(t, claim.Skip("known vulnerabilities "+what,
+				fmt.Sprintf("npm's registry gives no audit here (%v): npm audit needs a network", err)))
 			continue
 		}
 		told(t, claim.Exactly("known vulnerabilities "+what, report.Metadata.Vulnerabilities["total"], "", 0))

@@ -45,7 +45,7 @@ const (
 // memoryLooks is the number of times that the script samples memory, including the beginning.
 func memoryLooks(seconds int) int { return max(6, (seconds+5)/10) + 1 }
 
-// judge holds a figure of memory to its bound, or only tells it where memory was watched too briefly.
+// judge compares a figure of memory with its limit, or only reports it if memory was observed too briefly.
 func judge(watched time.Duration, name string, figure float64, unit string, bound float64) claim.Line {
 	if watched < judgedFor {
 		return claim.Information(name+", too short to judge", figure, unit)
@@ -59,7 +59,8 @@ func slopeFrom(watched time.Duration) time.Duration {
 	return max(warmUp, min(watched/2, watched-settled))
 }
 
-// heapFigures hold the page's heap to being flat once the page has warmed up. What that takes is told.
+// heapFigures check that the page's heap is constant once the page has warmed up. The growth during the warm-up is
+// reported.
 func heapFigures(looks []heapLook, watched time.Duration) []claim.Line {
 	var points []point
 	for _, l := range looks {
@@ -82,8 +83,8 @@ func heapFigures(looks []heapLook, watched time.Duration) []claim.Line {
 // for each kind of process. A reduction in one kind does not offset the growth in another. A process that starts later
 // grows from zero.
 //
-// Garbage comes and goes: tens of MB of frames in a page's renderer, within seconds. What is kept is what is there when it has just gone, so that the least of each half minute counts;
-// and of what comes and goes in between, the most.
+// Garbage comes and goes: tens of MB of frames in a page's renderer, within seconds. What is kept is what is there when
+// it has just gone, so that the least of each half minute counts; and of what comes and goes in between, the most.
 func processFigures(looks []processLook, watched time.Duration) (lines []claim.Line) {
 	from := slopeFrom(watched)
 	var growing, growth, slope, garbage float64
@@ -105,7 +106,8 @@ func processFigures(looks []processLook, watched time.Duration) (lines []claim.L
 			}
 		}
 		lines = append(lines, claim.Information("memory of "+kind+" at the end", last, "MB"),
-			claim.Information(fmt.Sprintf("slope of memory of %s from minute %.3g on", kind, from.Minutes()), steep, "MB/min"))
+			claim.Information(fmt.Sprintf("slope of memory of %s from minute %.3g on", kind, from.Minutes()),
+				steep, "MB/min"))
 	}
 	first, last := looks[0], looks[len(looks)-1]
 	return append(lines,
@@ -114,7 +116,8 @@ func processFigures(looks []processLook, watched time.Duration) (lines []claim.L
 		judge(watched, fmt.Sprintf("slope of the browser's memory from minute %.3g on", from.Minutes()), slope,
 			"MB/min", processSlope),
 		judge(watched, "garbage of one kind of processes at most", garbage, "MB", processGarbage),
-		claim.Information(fmt.Sprintf("growth with programs' files, counted for each of %d, then %d processes", first.Processes, last.Processes), (last.Resident-first.Resident)/1e6, "MB"))
+		claim.Information(fmt.Sprintf("growth with programs' files, counted for each of %d, then %d processes",
+			first.Processes, last.Processes), (last.Resident-first.Resident)/1e6, "MB"))
 }
 
 // point is a value in MB after a time in minutes.

@@ -29,15 +29,16 @@ const (
 	// repairTime is the time for which frames are repaired: far longer than in a conference, so that a stalled machine
 	// does not lose frames.
 	repairTime = signal.MaxDeadline
-	// everything is a bit rate that everything fits.
+	// everything is a bit rate above all bit rates of the test.
 	everything = testbed.Everything
-	// longestGap is how long a stream may pause: many times what a machine stalls, and far from what a stream that has stopped shows.
+	// longestGap is the maximum pause of a stream: many times the duration of a machine's stall, and much less than the
+	// pause of a stream that has stopped.
 	longestGap = 10 * time.Second
 	// enough is the number of frames of every stream that have to arrive after each mischief.
 	enough = 15
 )
 
-// load is what each participant publishes: frames of three packets.
+// load is the publication of each participant: frames of three packets.
 var load = testbed.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 2500, Rate: 15}
 
 // room has four participants that behave.
@@ -45,7 +46,7 @@ type room struct {
 	*testbed.Conference
 	names []string
 	peers map[string]*testbed.Peer
-	// addresses are where the media of each comes from.
+	// addresses are the source addresses of their media.
 	addresses map[string]netip.AddrPort
 	// goroutines is the number of goroutines with these four in the room.
 	goroutines int
@@ -74,7 +75,8 @@ func open(t *testing.T) *room {
 		c.Close()
 		goleak.VerifyNone(t)
 	})
-	r := &room{Conference: c, names: []string{"alice", "bob", "carol", "dave"}, peers: map[string]*testbed.Peer{}, addresses: map[string]netip.AddrPort{}}
+	r := &room{Conference: c, names: []string{"alice", "bob", "carol", "dave"}, peers: map[string]*testbed.Peer{},
+		addresses: map[string]netip.AddrPort{}}
 	for _, name := range r.names {
 		r.peers[name] = r.join(t, name)
 	}
@@ -85,7 +87,7 @@ func open(t *testing.T) *room {
 	return r
 }
 
-// join brings a peer in that behaves.
+// join connects a participant that behaves.
 func (r *room) join(t *testing.T, name string) *testbed.Peer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -96,7 +98,8 @@ func (r *room) join(t *testing.T, name string) *testbed.Peer {
 	}
 	r.addresses[name] = conn.LocalAddr().(*net.UDPAddr).AddrPort()
 	p, err := r.Join(ctx, testbed.Part{
-		Room: "room", Identity: name, Loads: []testbed.Load{load}, Receive: true, Deadline: repairTime, MinUplink: everything, QueueBudget: repairTime, Media: conn,
+		Room: "room", Identity: name, Loads: []testbed.Load{load}, Receive: true, Deadline: repairTime,
+		MinUplink: everything, QueueBudget: repairTime, Media: conn,
 	})
 	if err != nil {
 		t.Fatal(err)

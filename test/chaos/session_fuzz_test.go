@@ -413,7 +413,8 @@ func publicationOf(number int) volumetric.Publication {
 			Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 1),
 		}
 	}
-	l := testbed.Load{Name: fmt.Sprintf("body %d", number), Tiles: 1 + number%4, Qualities: 1, FrameBytes: 1000, Rate: 30}
+	l := testbed.Load{Name: fmt.Sprintf("body %d", number), Tiles: 1 + number%4, Qualities: 1,
+		FrameBytes: 1000, Rate: 30}
 	return l.Publication()
 }
 

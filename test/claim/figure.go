@@ -19,7 +19,8 @@ func Figure(l Line) string {
 	return figureMark + string(text)
 }
 
-// ReadFigure reads a line that a test has logged, with the name of the file that the testing package puts before it. It is not ok for whatever else tests say.
+// ReadFigure reads a line that a test has logged, with the name of the file that the testing package puts before it. It
+// is not ok for whatever else tests say.
 func ReadFigure(logged string) (l Line, ok bool) {
 	_, text, found := strings.Cut(logged, figureMark)
 	if !found {

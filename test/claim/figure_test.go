@@ -21,7 +21,8 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "=== RUN   TestBridge", "    bridge_test.go:3: figure: 12", "figure: {}", `figure: {"name":"x","figure":1,"met":true`, `figure: {"name":"x","more":1}`,
+		"", "=== RUN   TestBridge", "    bridge_test.go:3: figure: 12", "figure: {}",
+		`figure: {"name":"x","figure":1,"met":true`, `figure: {"name":"x","more":1}`,
 		`{"name":"x","figure":1,"met":true}`, `figure: {"name":"x","figure":"1"}`,
 	} {
 		if got, ok := ReadFigure(text); ok || got != (Line{}) {

@@ -29,17 +29,20 @@ func Information(name string, figure float64, unit string) Line {
 
 // AtLeast is a figure that has to reach a bound.
 func AtLeast(name string, figure float64, unit string, bound float64) Line {
-	return Line{Name: name, Figure: finite(figure), Unit: unit, Target: "≥ " + formatNumber(bound), Met: figure >= bound}
+	return Line{Name: name, Figure: finite(figure), Unit: unit, Target: "≥ " + formatNumber(bound),
+		Met: figure >= bound}
 }
 
 // AtMost is a figure that must not exceed a bound.
 func AtMost(name string, figure float64, unit string, bound float64) Line {
-	return Line{Name: name, Figure: finite(figure), Unit: unit, Target: "≤ " + formatNumber(bound), Met: figure <= bound}
+	return Line{Name: name, Figure: finite(figure), Unit: unit, Target: "≤ " + formatNumber(bound),
+		Met: figure <= bound}
 }
 
 // Exactly is a count that has to be as expected.
 func Exactly(name string, count int64, unit string, expected int64) Line {
-	return Line{Name: name, Figure: float64(count), Unit: unit, Target: "= " + strconv.FormatInt(expected, 10), Met: count == expected}
+	return Line{Name: name, Figure: float64(count), Unit: unit, Target: "= " + strconv.FormatInt(expected, 10),
+		Met: count == expected}
 }
 
 // Stated is a figure that a claim asks for without bounding it.

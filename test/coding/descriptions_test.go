@@ -87,10 +87,13 @@ func TestDescriptions(t *testing.T) {
 		}
 		if len(sent) > 1 {
 			alone := 8 * len(encode(&merged))
-			measured(t, claim.Information(strings.Join(names, "+")+" %: more bits than one frame of these points", 100*(float64(together)/float64(alone)-1), "%"))
+			measured(t, claim.Information(strings.Join(names, "+")+" %: more bits than one frame of these points",
+				100*(float64(together)/float64(alone)-1), "%"))
 		}
 	}
-	measured(t, claim.Exactly("subsets of the descriptions that decode to their points, all of them to those of the capture", int64(equal), "", int64(whole)))
+	measured(t, claim.Exactly(
+		"subsets of the descriptions that decode to their points, all of them to those of the capture",
+		int64(equal), "", int64(whole)))
 	measureUplink(t, cloud, bits, func(cloud *pointcloud.Cloud) int { return 8 * len(encode(cloud)) })
 }
 
@@ -110,6 +113,8 @@ func measureUplink(t *testing.T, cloud *pointcloud.Cloud, bits []int, size func(
 		alternatives += size(&part)
 	}
 	perPoint := float64(cloud.Len())
-	measured(t, claim.Information("uplink: descriptions of 60, 25 and 15 %, per captured point", float64(descriptions)/perPoint, "bits"))
-	measured(t, claim.Information("uplink: alternatives of 100, 40 and 15 %, per captured point", float64(alternatives)/perPoint, "bits"))
+	measured(t, claim.Information("uplink: descriptions of 60, 25 and 15 %, per captured point",
+		float64(descriptions)/perPoint, "bits"))
+	measured(t, claim.Information("uplink: alternatives of 100, 40 and 15 %, per captured point",
+		float64(alternatives)/perPoint, "bits"))
 }

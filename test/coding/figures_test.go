@@ -17,7 +17,7 @@ import (
 
 var full = flag.Bool("full", false, "measure at full size, with targets for times, on an otherwise idle machine")
 
-// measured logs a figure whatever the machine has to do, and fails the test where it misses its target.
+// measured logs a figure that does not depend on the load of the machine, and fails the test if it misses its target.
 func measured(t *testing.T, l claim.Line) {
 	t.Helper()
 	t.Log(claim.Figure(l))
@@ -26,7 +26,7 @@ func measured(t *testing.T, l claim.Line) {
 	}
 }
 
-// timed logs a figure that depends on the machine. Who reads it sees whether it misses its target.
+// timed logs a figure that depends on the machine, together with its target. Missing the target does not fail the test.
 func timed(t *testing.T, l claim.Line) {
 	t.Helper()
 	if !*full {

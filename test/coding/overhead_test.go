@@ -43,9 +43,11 @@ func TestOverhead(t *testing.T) {
 			timed(t, claim.AtMost(name("Go's part of the codec's time"), 100*way.Overhead, "%", maxOverhead))
 			timed(t, claim.Information(name("processor time of a frame"), milliseconds(way.Codec), "ms"))
 			timed(t, claim.Information(name("the same by Draco itself in C++"), milliseconds(way.Draco), "ms"))
-			measured(t, claim.Exactly(name("copies of the points in Go's heap"), int64(way.AllocatedBytes)/int64(pointBytes*cloud.Len()), "", 0))
+			measured(t, claim.Exactly(name("copies of the points in Go's heap"),
+				int64(way.AllocatedBytes)/int64(pointBytes*cloud.Len()), "", 0))
 			timed(t, claim.AtMost(name("allocations per frame"), way.Allocations, "", maxAllocations))
 		}
-		measured(t, claim.Information(fmt.Sprintf("speed %d: bytes of a frame, of Draco's", speed), 100*float64(encode.Bytes)/float64(encode.DracoBytes), "%"))
+		measured(t, claim.Information(fmt.Sprintf("speed %d: bytes of a frame, of Draco's", speed),
+			100*float64(encode.Bytes)/float64(encode.DracoBytes), "%"))
 	}
 }

@@ -45,10 +45,13 @@ func TestTiles(t *testing.T) {
 		encode, decode := both.measure(tiles)
 		timed(t, claim.AtMost(name("encode"), milliseconds(encode), "ms", maxEncode))
 		timed(t, claim.AtMost(name("decode"), milliseconds(decode), "ms", maxDecode))
-		measured(t, claim.Exactly(fmt.Sprintf("points decoded at speed %d", speed), int64(both.points(tileCount)), "", int64(cloud.Len())))
+		measured(t, claim.Exactly(fmt.Sprintf("points decoded at speed %d", speed), int64(both.points(tileCount)), "",
+			int64(cloud.Len())))
 		encode, decode = one.measure([]pointcloud.Cloud{*cloud})
-		timed(t, claim.Information(fmt.Sprintf("encode whole on one processor at speed %d", speed), milliseconds(encode), "ms"))
-		timed(t, claim.Information(fmt.Sprintf("decode whole on one processor at speed %d", speed), milliseconds(decode), "ms"))
+		timed(t, claim.Information(fmt.Sprintf("encode whole on one processor at speed %d", speed),
+			milliseconds(encode), "ms"))
+		timed(t, claim.Information(fmt.Sprintf("decode whole on one processor at speed %d", speed),
+			milliseconds(decode), "ms"))
 	}
 }
 

@@ -30,7 +30,8 @@ func newHelpers(t *testing.T) *helpers {
 	t.Helper()
 	dir := t.TempDir()
 	for _, program := range programs {
-		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(dir, program), "./cmd/"+program)
+		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(dir, program),
+			"./cmd/"+program)
 		build.Dir = root
 		if program == "vollab" {
 			build.Dir = filepath.Join(root, "lab")
@@ -78,7 +79,8 @@ func runsAlone(command []string, help string) bool {
 	return len(command) == 1 && strings.Contains(help, "\nUsage:\n  "+command[0]+" [flags]\n")
 }
 
-// check tells what is wrong with one use of a program, given as its words. What stands after -- is another command, perhaps one of ours.
+// check returns the errors of one use of a program, given as its words. The words after -- are another command,
+// possibly also one of the repository.
 func (h *helpers) check(words []string) []string {
 	h.t.Helper()
 	if i := slices.Index(words, "--"); i > 0 {

@@ -14,8 +14,10 @@ import (
 	"testing"
 )
 
-// exampleFiles have the examples that docs/client.md and docs/experiments.md quote; they run with the tests of their packages.
-var exampleFiles = []string{filepath.Join(root, "pkg", "client", "example_test.go"), filepath.Join(root, "lab", "experiment", "example_test.go")}
+// exampleFiles have the examples that docs/client.md and docs/experiments.md quote; they run with the tests of their
+// packages.
+var exampleFiles = []string{filepath.Join(root, "pkg", "client", "example_test.go"),
+	filepath.Join(root, "lab", "experiment", "example_test.go")}
 
 // bodies returns the lines of each function of a file, without its signature and without indentation.
 func bodies(t *testing.T, name string) map[string][]string {
@@ -177,7 +179,8 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 			}
 		}
 	}
-	for _, match := range regexp.MustCompile("`((?:cmd|internal|pkg|lab)/[a-z0-9]+)`").FindAllStringSubmatch(page.text, -1) {
+	for _, match := range regexp.MustCompile("`((?:cmd|internal|pkg|lab)/[a-z0-9]+)`").FindAllStringSubmatch(page.text,
+		-1) {
 		if !slices.Contains(there, match[1]) {
 			t.Errorf("docs/architecture.md names %s, which is not there", match[1])
 		}

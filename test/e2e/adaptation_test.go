@@ -105,7 +105,7 @@ func TestReceiversAreToldOfTheirLink(t *testing.T) {
 	load.FrameBytes, load.Step = 20_000, 2
 	join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}})
 	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
-	// lowered counts the tiles that come below their highest quality.
+	// lowered counts the tiles below their highest quality.
 	lowered := func() (count int) {
 		for i := range load.Tiles {
 			if r := bob.Tile(tile("alice", "body", i)); r.Frames > 0 && r.Quality < 2 {

@@ -19,7 +19,7 @@ import (
 // patience limits the wait for an event that usually takes a fraction of a second; busy machines take longer.
 const patience = 30 * time.Second
 
-// startConference starts a server and ends it, and everything in it, with the test.
+// startConference starts a server, which ends with all its clients at the end of the test.
 func startConference(t *testing.T, adjust ...func(*config.Config)) *testbed.Conference {
 	t.Helper()
 	settings := testbed.ConferenceConfig()
@@ -40,16 +40,17 @@ func startConference(t *testing.T, adjust ...func(*config.Config)) *testbed.Conf
 // unhurried is patient, and does not treat a stalled machine as a full link.
 func unhurried(c *config.Config) {
 	patient(c)
-	c.Forward.Congestion.Min, c.Forward.Congestion.Start, c.Forward.QueueBudget = testbed.Everything, testbed.Everything, repairTime
+	c.Forward.Congestion.Min, c.Forward.Congestion.Start, c.Forward.QueueBudget = testbed.Everything,
+		testbed.Everything, repairTime
 }
 
-// atLeisure is somebody of whom the same holds.
+// atLeisure returns the configuration of a peer with the same properties.
 func atLeisure(part testbed.Part) testbed.Part {
 	part.MinUplink, part.QueueBudget, part.Deadline = testbed.Everything, repairTime, repairTime
 	return part
 }
 
-// join brings a peer in and waits until it is connected.
+// join connects a peer and waits until it is connected.
 func join(t *testing.T, c *testbed.Conference, part testbed.Part) *testbed.Peer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -61,7 +62,7 @@ func join(t *testing.T, c *testbed.Conference, part testbed.Part) *testbed.Peer 
 	return p
 }
 
-// frames is how many frames of a tile came.
+// frames returns the number of received frames of a tile.
 func frames(p *testbed.Peer, ref volumetric.TileRef) int { return p.Tile(ref).Frames }
 
 func tile(participant, publication string, index int) volumetric.TileRef {
@@ -87,7 +88,8 @@ func TestEverybodyGetsEveryTileOfEverybody(t *testing.T) {
 	names := []string{"alice", "bob", "carol"}
 	peers := map[string]*testbed.Peer{}
 	for _, name := range names {
-		peers[name] = join(t, c, testbed.Part{Room: "room", Identity: name, Loads: []testbed.Load{body(4, 2)}, Receive: true})
+		peers[name] = join(t, c, testbed.Part{Room: "room", Identity: name, Loads: []testbed.Load{body(4, 2)},
+			Receive: true})
 	}
 	for _, receiver := range names {
 		for _, publisher := range names {

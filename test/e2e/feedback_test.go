@@ -45,7 +45,7 @@ func (h *headers) ReadFrom(b []byte) (int, net.Addr, error) {
 // with transport-wide reports: both are estimated, so that the server sends them their links' estimates and they may
 // lower them; the publisher's packets are numbered and reported as usual.
 func TestArrivalsReportedByRFC8888(t *testing.T) {
-	// What nobody takes is sent all the same.
+	// Tracks without receivers are sent as well.
 	c := startConference(t, func(c *config.Config) { c.Rooms.Suppression.Policy = demand.Warm })
 	load := body(4, 3)
 	load.FrameBytes, load.Step = 20_000, 2

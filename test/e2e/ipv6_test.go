@@ -23,7 +23,10 @@ func TestMediaOverIPv6(t *testing.T) {
 		{"signalling alone over IPv6", "[::1]:0", "127.0.0.1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := startConference(t, func(c *config.Config) { c.Server.Listen, c.Media.Address = test.listen, test.media })
+			c := startConference(t, func(c *config.Config) {
+				c.Server.Listen, c.Media.Address = test.listen,
+					test.media
+			})
 			join(t, c, testbed.Part{Room: "room", Identity: "publisher", Loads: []testbed.Load{body(2, 1)}})
 			watcher := join(t, c, testbed.Part{Room: "room", Identity: "watcher", Receive: true})
 			for i := range 2 {

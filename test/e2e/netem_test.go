@@ -73,7 +73,7 @@ func (e *emulation) link(t *testing.T, up, down string) (netip.Addr, *netem.Conn
 	return address, conn
 }
 
-// join brings a peer in over a link of its own.
+// join connects a peer over a separate link.
 func (e *emulation) join(t *testing.T, up, down string, part testbed.Part) (*testbed.Peer, netip.Addr) {
 	t.Helper()
 	address, conn := e.link(t, up, down)
@@ -81,7 +81,7 @@ func (e *emulation) join(t *testing.T, up, down string, part testbed.Part) (*tes
 	return join(t, e.Conference, part), address
 }
 
-// tileStats are a peer's counts of one tile.
+// tileStats returns a peer's counts of one tile.
 func tileStats(p *testbed.Peer, ref volumetric.TileRef) client.TileStats {
 	for _, s := range p.Session.Stats() {
 		if s.Track.TileRef == ref {
@@ -104,7 +104,7 @@ func TestImpairedLinks(t *testing.T) {
 		c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
 	})
 	load := testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 20_000, Rate: 20}
-	// 60 frames are 1,080 packets on each hop: at 1 % loss ten or so are lost.
+	// 60 frames are 1,080 packets on each hop: at 1 % loss about ten are lost.
 	const wanted = 60
 	tests := []struct {
 		name, link string
@@ -121,8 +121,11 @@ func TestImpairedLinks(t *testing.T) {
 	publishers := make([]*testbed.Peer, len(tests))
 	addresses := make([]netip.Addr, len(tests))
 	for i, test := range tests {
-		publishers[i], _ = e.join(t, test.link, test.link, testbed.Part{Room: test.name, Identity: "alice", Loads: []testbed.Load{load}, MinUplink: testbed.Everything})
-		receivers[i], addresses[i] = e.join(t, test.link, test.link, testbed.Part{Room: test.name, Identity: "bob", Receive: true})
+		publishers[i], _ = e.join(t, test.link, test.link,
+			testbed.Part{Room: test.name, Identity: "alice", Loads: []testbed.Load{load},
+				MinUplink: testbed.Everything})
+		receivers[i], addresses[i] = e.join(t, test.link, test.link,
+			testbed.Part{Room: test.name, Identity: "bob", Receive: true})
 	}
 	ref := tile("alice", "body", 0)
 	for i, test := range tests {
@@ -165,13 +168,15 @@ func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
 		c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
 	})
 	const receivers = 4
-	// The longer the round trip, the less it matters to the timing of requests that the machine is busy.
+	// With a long round trip, the load of the machine matters less to the timing of requests.
 	alice, address := e.join(t, "delay=75ms,loss=5%", "delay=75ms", testbed.Part{
-		Room: "room", Identity: "alice", Loads: []testbed.Load{{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 20_000, Rate: 20}}, MinUplink: testbed.Everything,
+		Room: "room", Identity: "alice", Loads: []testbed.Load{{Name: "body", Tiles: 1, Qualities: 1,
+			FrameBytes: 20_000, Rate: 20}}, MinUplink: testbed.Everything,
 	})
 	var peers []*testbed.Peer
 	for i := range receivers {
-		p, _ := e.join(t, "delay=10ms", "delay=10ms", testbed.Part{Room: "room", Identity: string(rune('b' + i)), Receive: true})
+		p, _ := e.join(t, "delay=10ms", "delay=10ms",
+			testbed.Part{Room: "room", Identity: string(rune('b' + i)), Receive: true})
 		peers = append(peers, p)
 	}
 	ref := tile("alice", "body", 0)
@@ -219,7 +224,8 @@ func TestParityForThePublishersUplink(t *testing.T) {
 		c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
 	})
 	load := testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 40_000, Rate: 20}
-	alice, address := e.join(t, "delay=80ms,loss=5%", "delay=80ms", testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}, MinUplink: testbed.Everything})
+	alice, address := e.join(t, "delay=80ms,loss=5%", "delay=80ms",
+		testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}, MinUplink: testbed.Everything})
 	bob, _ := e.join(t, "delay=10ms", "delay=10ms", testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	ref := tile("alice", "body", 0)
 	sentParity := func() uint64 { return e.Server.Stats().Sent.Parity.Packets }

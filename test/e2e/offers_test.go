@@ -112,7 +112,7 @@ func (o *observer) offers() int {
 	return o.Count(signal.TypeOffer)
 }
 
-// publishMore adds a publication to a peer that has joined, and feeds it until the test ends.
+// publishMore adds a publication to a connected peer, and sends its frames until the test ends.
 func publishMore(t *testing.T, p *testbed.Peer, load testbed.Load) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -170,10 +170,12 @@ func TestOthersCostAtMostOneOffer(t *testing.T) {
 		most   int
 	}{
 		{"somebody joins", func() {
-			carol = join(t, c, testbed.Part{Room: "room", Identity: "carol", Loads: []testbed.Load{large}, Receive: true})
+			carol = join(t, c, testbed.Part{Room: "room", Identity: "carol", Loads: []testbed.Load{large},
+				Receive: true})
 		},
 			func(o *observer) { o.flow("carol", "body", 15) }, 1},
-		{"a second publication", func() { publishMore(t, carol, desk) }, func(o *observer) { o.flow("carol", "desk", 9) }, 1},
+		{"a second publication", func() { publishMore(t, carol, desk) },
+			func(o *observer) { o.flow("carol", "desk", 9) }, 1},
 		{"another one joins", func() {
 			dave = join(t, c, testbed.Part{Room: "room", Identity: "dave", Loads: []testbed.Load{large, desk}})
 		},
@@ -222,9 +224,10 @@ func TestManyPublicationsOfManyTracks(t *testing.T) {
 	c := startConference(t)
 	var loads []testbed.Load
 	for i := range 7 {
-		loads = append(loads, testbed.Load{Name: fmt.Sprintf("object %d", i), Tiles: 2, Qualities: 1, FrameBytes: 300, Rate: 10})
+		loads = append(loads, testbed.Load{Name: fmt.Sprintf("object %d", i), Tiles: 2, Qualities: 1,
+			FrameBytes: 300, Rate: 10})
 	}
-	// As many tracks as a publication may have.
+	// The maximum number of tracks of a publication.
 	loads = append(loads, testbed.Load{Name: "all of it", Tiles: 16, Qualities: 4, FrameBytes: 300, Rate: 5})
 	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: loads})
 	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})

@@ -137,7 +137,8 @@ func TestAClientWhoseAddressChanges(t *testing.T) {
 		c.Media.DisconnectedTimeout, c.Media.KeepAlive = time.Second, 200*time.Millisecond
 	})
 	socket := newRoaming(t)
-	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(1, 1)}, Receive: true, Media: socket})
+	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(1, 1)}, Receive: true,
+		Media: socket})
 	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Loads: []testbed.Load{body(1, 1)}, Receive: true})
 	flows := func(what string) {
 		t.Helper()

@@ -63,8 +63,8 @@ func sendFrame(t *testing.T, p *client.Publisher, number uint32, data string) {
 	})
 }
 
-// serverCandidates waits until the server has told a candidate that the test accepts. The one who waits is named after what it waits for: the one of a call before
-// may not have left yet.
+// serverCandidates waits until the server has sent a candidate that the test accepts. The identity of the waiting
+// client contains the description, since the client of an earlier call may not have left yet.
 func serverCandidates(t *testing.T, c *testbed.Conference, what string, accept func(fields []string) bool) {
 	t.Helper()
 	p, err := puppet.Dial(puppet.Config{URL: c.Server.URL()})

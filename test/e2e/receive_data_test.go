@@ -216,8 +216,10 @@ const noiseRate = 10
 // noise publishes different frames with these sizes, in turn, until the test ends. It returns the sent frames.
 func noise(t *testing.T, url, identity string, tiles int, sizes ...int) (sent func(number uint32, tile int) []byte) {
 	t.Helper()
-	body := testbed.Load{Name: "body", Tiles: tiles, Qualities: 1, FrameBytes: slices.Max(sizes), Rate: noiseRate}.Publication()
-	session := joinAs(t, client.Config{URL: url, Room: "lab", Identity: identity, Publications: []volumetric.Publication{body}})
+	body := testbed.Load{Name: "body", Tiles: tiles, Qualities: 1, FrameBytes: slices.Max(sizes),
+		Rate: noiseRate}.Publication()
+	session := joinAs(t, client.Config{URL: url, Room: "lab", Identity: identity,
+		Publications: []volumetric.Publication{body}})
 	content := func(number uint32, tile int) []byte {
 		data := make([]byte, sizes[int(number)%len(sizes)])
 		source := rand.NewChaCha8([32]byte{byte(number), byte(number >> 8), byte(tile)})
@@ -323,7 +325,8 @@ func TestALinkOverDataChannels(t *testing.T) {
 	e := emulate(t, 1)
 	const tiles, link = 4, 10e6
 	load := testbed.Load{Name: "body", Tiles: tiles, Qualities: 4, FrameBytes: 30_000, Rate: 30, Step: 2.5}
-	e.join(t, "delay=5ms", "delay=5ms", testbed.Part{Room: "lab", Identity: "ada", Loads: []testbed.Load{load}, MinUplink: testbed.Everything})
+	e.join(t, "delay=5ms", "delay=5ms", testbed.Part{Room: "lab", Identity: "ada", Loads: []testbed.Load{load},
+		MinUplink: testbed.Everything})
 	_, conn := e.link(t, "delay=10ms", "rate=10Mbit,delay=10ms")
 	w := watchData(t, e.Server.URL(), "page", conn)
 	for i := range tiles {

@@ -19,7 +19,8 @@ import (
 func TestResumeAfterTheWebsocketBreaks(t *testing.T) {
 	c := startConference(t)
 	p := proxy.New(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
-	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(2, 2)}, Receive: true, URL: "ws://" + p.Address()})
+	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(2, 2)}, Receive: true,
+		URL: "ws://" + p.Address()})
 	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Loads: []testbed.Load{body(2, 2)}, Receive: true})
 	wait.Until(t, "media flows both ways", func() bool {
 		return frames(alice, tile("bob", "body", 0)) > 5 && frames(bob, tile("alice", "body", 0)) > 5
@@ -49,7 +50,8 @@ func TestResumeAfterTheWebsocketBreaks(t *testing.T) {
 func TestNobodyComesBack(t *testing.T) {
 	c := startConference(t, func(c *config.Config) { c.Rooms.ResumeGrace = 300 * time.Millisecond })
 	p := proxy.New(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
-	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(1, 1)}, URL: "ws://" + p.Address()})
+	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(1, 1)},
+		URL: "ws://" + p.Address()})
 	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	wait.Until(t, "media flows", func() bool { return frames(bob, tile("alice", "body", 0)) > 5 })
 	p.SetDown(true)

@@ -17,8 +17,9 @@ func bucketsOf(cumulative map[time.Duration]float64) []Bucket {
 	return buckets
 }
 
-// Quantile estimates the duration that the given share (0 to 1) of a histogram does not exceed, as if durations were spread evenly over their bucket.
-// It is 0 where there are none. What lies in the unbounded bucket counts as its lower bound.
+// Quantile estimates the duration that the given share (0 to 1) of a histogram does not exceed, as if durations were
+// spread evenly over their bucket. It is 0 where there are none. What lies in the unbounded bucket counts as its lower
+// bound.
 func Quantile(buckets []Bucket, share float64) time.Duration {
 	total := 0.0
 	for _, b := range buckets {

@@ -16,7 +16,8 @@ import (
 // ErrNoMetric says that a server does not have a metric.
 var ErrNoMetric = errors.New("no such metric")
 
-// Series are the metrics of a program at one time, by their names with labels as the text format has them: name{label="value",…}.
+// Series are the metrics of a program at one time, by their names with labels as the text format has them:
+// name{label="value",…}.
 type Series map[string]float64
 
 // Scrape reads all metrics from an address of Prometheus's text format.
@@ -109,7 +110,8 @@ type Bucket struct {
 // Unbounded is the bound of the last bucket.
 const Unbounded = time.Duration(math.MaxInt64)
 
-// Histogram reads a histogram of seconds, its buckets in ascending order; nil where there is none. Labels are not told apart.
+// Histogram reads a histogram of seconds, its buckets in ascending order; nil where there is none. Labels are not told
+// apart.
 func (s Series) Histogram(metric string) []Bucket {
 	cumulative := make(map[time.Duration]float64)
 	for series, v := range s {

@@ -32,7 +32,8 @@ func buildBridgeTools(t *testing.T) bridgeTools {
 	dir := t.TempDir()
 	tools := bridgeTools{filepath.Join(dir, "volbridge"), filepath.Join(dir, "connector")}
 	for _, build := range [][]string{
-		{cc, "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", tools.connector, filepath.Join("connector", "connector.c")},
+		{cc, "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", tools.connector,
+			filepath.Join("connector", "connector.c")},
 		{"go", "build", "-trimpath", "-buildvcs=false", "-o", tools.volbridge, "../../cmd/volbridge"},
 	} {
 		cmd := exec.Command(build[0], build[1:]...)

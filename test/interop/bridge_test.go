@@ -159,7 +159,8 @@ func bridgeEachWay(t *testing.T, tools bridgeTools) {
 			came[i], *bridgeFrames, bridgeFrameBytes, counted)
 		for _, kind := range []string{"tile", "audio"} {
 			_, wrong := to.heard(kind, from)
-			measured(t, claim.Exactly(fmt.Sprintf("%s frames that are not what connector %d sent", kind, i+1), int64(wrong), "", 0))
+			measured(t, claim.Exactly(fmt.Sprintf("%s frames that differ from those that connector %d sent", kind, i+1),
+				int64(wrong), "", 0))
 		}
 		arrived := fmt.Sprintf("tile frames of connector %d that arrived at the other, of %d", i+1, *bridgeFrames)
 		if asked {
@@ -215,10 +216,11 @@ func bridgeReadyLost(t *testing.T, tools bridgeTools) {
 	if s.Sessions != 1 {
 		t.Errorf("summary is %+v, expected one session", s)
 	}
-	measured(t, claim.Exactly("frames that came through a bridge whose first three ready datagrams were lost", int64(s.FromConnector.Frames), "", 3))
+	measured(t, claim.Exactly("frames that came through a bridge whose first three ready datagrams were lost",
+		int64(s.FromConnector.Frames), "", 3))
 }
 
-// participants is how many are in the room where bridges meet.
+// participants returns the number of participants in the bridges' room.
 func participants(t *testing.T, conference *testbed.Conference) int {
 	t.Helper()
 	peer, err := conference.Join(t.Context(), testbed.Part{Room: "vr2gather", Identity: "witness"})
@@ -262,7 +264,8 @@ func bridgeGarbage(t *testing.T, tools bridgeTools) {
 	sides[1].bridge.stop()
 	malformed := dropped["malformed_datagrams"] + dropped["malformed_packets"]
 	measured(t, claim.Exactly("datagrams of garbage that were counted and dropped", malformed, "", garbage))
-	measured(t, claim.Exactly("datagrams of strangers that were counted and dropped", dropped["foreign_datagrams"], "", foreign))
+	measured(t, claim.Exactly("datagrams of strangers that were counted and dropped", dropped["foreign_datagrams"],
+		"", foreign))
 }
 
 // bridgeQualities lets one connector choose the qualities that it receives, as VR2Gather does: without a client number.

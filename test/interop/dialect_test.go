@@ -188,7 +188,8 @@ func TestWithheldFromOldPeers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, err := c.Join(ctx, testbed.Part{
-		Room: room, Identity: "carol", Receive: true, Loads: []testbed.Load{{Name: bodyName, Tiles: 3, Qualities: 1, FrameBytes: 3000, Rate: 30}},
+		Room: room, Identity: "carol", Receive: true,
+		Loads: []testbed.Load{{Name: bodyName, Tiles: 3, Qualities: 1, FrameBytes: 3000, Rate: 30}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 var full = flag.Bool("full", false,
 	"run with the specified load and targets, for vollab check interop, on an otherwise idle machine")
 
-// measured logs a figure for vollab check interop to read, and fails the test where it misses its target.
+// measured logs a figure for vollab check interop, and fails the test if it misses its target.
 func measured(t *testing.T, l claim.Line) {
 	t.Helper()
 	t.Log(claim.Figure(l))
@@ -34,10 +34,12 @@ func measureTally(t *testing.T, sum tally) {
 	t.Helper()
 	measured(t, claim.Information("frames that came", float64(sum.frames), ""))
 	measured(t, claim.Exactly("frames broken, rejected or not what was sent", int64(sum.bad), "", 0))
-	measured(t, claim.Exactly("old peers that the original would have died or been spoilt as", int64(sum.faults), "", 0))
+	measured(t, claim.Exactly("old peers that the original would have died or been spoilt as",
+		int64(sum.faults), "", 0))
 	incomplete, frames := float64(sum.incomplete), float64(sum.frames)
 	if *full {
-		measured(t, claim.AtMost("frames incomplete for want of packets", incomplete, "", math.Floor(fullIncomplete*frames)))
+		measured(t, claim.AtMost("frames incomplete for want of packets", incomplete, "",
+			math.Floor(fullIncomplete*frames)))
 	} else {
 		measured(t, claim.Information("frames incomplete for want of packets", incomplete, ""))
 	}

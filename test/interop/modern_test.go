@@ -56,7 +56,7 @@ func joinModern(t *testing.T, url, identity string, p programme) *modern {
 	t.Helper()
 	config := client.Config{
 		URL: url, Room: room, Identity: identity, Receive: true,
-		// A loaded machine takes its time; nothing is given up for that.
+		// Long deadlines, so that nothing is dropped on a busy machine.
 		Deadline: signal.MaxDeadline, MinUplink: testbed.Everything, QueueBudget: patience,
 	}
 	if p.Tiles > 0 {

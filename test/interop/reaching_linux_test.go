@@ -48,8 +48,10 @@ func connectTwentyTimes(t *testing.T, from *namespace, server string) {
 	const attempts = 20
 	reached, longest := 0, time.Duration(0)
 	defer func() {
-		measured(t, claim.Exactly(fmt.Sprintf("connections with frames of all tiles and sound, of %d", attempts), int64(reached), "", attempts))
-		measured(t, claim.Information("from the websocket to four frames of each tile and of sound, longest", milliseconds(longest), "ms"))
+		measured(t, claim.Exactly(fmt.Sprintf("connections with frames of all tiles and sound, of %d", attempts),
+			int64(reached), "", attempts))
+		measured(t, claim.Information("from the websocket to four frames of each tile and of sound, longest",
+			milliseconds(longest), "ms"))
 	}()
 	for i := range attempts {
 		began := time.Now()

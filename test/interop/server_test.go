@@ -35,12 +35,13 @@ func patient(settings *config.Config) {
 		return
 	}
 	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = testbed.Everything, testbed.Everything
-	settings.Forward.MaxLag, settings.Forward.CacheAge, settings.Forward.LateWindow = 5*signal.MaxDeadline, 5*signal.MaxDeadline, 5*signal.MaxDeadline
+	settings.Forward.MaxLag, settings.Forward.CacheAge, settings.Forward.LateWindow = 5*signal.MaxDeadline,
+		5*signal.MaxDeadline, 5*signal.MaxDeadline
 	settings.Forward.QueueBudget = 5 * signal.MaxDeadline
 	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = signal.MaxDeadline, signal.MaxDeadline
 }
 
-// startServer starts our server with the settings of tests, adjusted, and ends it with the test.
+// startServer starts the server with adjusted test settings, and ends it with the test.
 func startServer(t *testing.T, adjust ...func(*config.Config)) *testbed.Conference {
 	t.Helper()
 	settings := serverSettings()
@@ -58,7 +59,7 @@ func startServer(t *testing.T, adjust ...func(*config.Config)) *testbed.Conferen
 	return c
 }
 
-// address is where old peers find a server.
+// address is the address of a server for old peers.
 func address(c *testbed.Conference) string { return strings.TrimPrefix(c.Server.URL(), "ws://") }
 
 // clientOf waits until an old peer has the publisher with the given number of its own, and returns the number that the
@@ -99,8 +100,10 @@ func TestOldPeersSwitchOnTheServer(t *testing.T) {
 	bob.whole(t)
 	carol.whole(t)
 	measured(t, claim.AtLeast("tiles switched to a quality at random, or off", float64(switched.tiles), "", wanted))
-	measured(t, claim.Information("from a choice of 9 tiles to the last of them, median", milliseconds(switched.quantile(0.5)), "ms"))
-	measured(t, claim.Information("from a choice of 9 tiles to the last of them, p99", milliseconds(switched.quantile(0.99)), "ms"))
+	measured(t, claim.Information("from a choice of 9 tiles to the last of them, median",
+		milliseconds(switched.quantile(0.5)), "ms"))
+	measured(t, claim.Information("from a choice of 9 tiles to the last of them, p99",
+		milliseconds(switched.quantile(0.99)), "ms"))
 	measureTally(t, add(alice.tally(), bob.tally(), carol.tally()))
 	// The publisher skips one in 11 frames of a quality.
 	published := p.rate() * 10 / 11
@@ -265,7 +268,8 @@ func TestLeavingTheServer(t *testing.T) {
 		if *full {
 			measured(t, claim.Exactly("frames that others lost when an old peer "+end.what, int64(lost), "", 0))
 		} else {
-			measured(t, claim.Exactly("frames that others lost when an old peer "+end.what+", but for want of time", int64(max(0, lost-explained)), "", 0))
+			measured(t, claim.Exactly("frames that others lost when an old peer "+end.what+", but for want of time",
+				int64(max(0, lost-explained)), "", 0))
 		}
 	}
 	if t.Failed() {

@@ -142,7 +142,8 @@ func newUnityPublisher(t *testing.T, c *testbed.Conference, first, second volume
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s, err := client.Join(ctx, client.Config{
-		URL: c.Server.URL(), Room: unityRoom, Identity: "gopher-7", Publications: []volumetric.Publication{body}, MinUplink: testbed.Everything, QueueBudget: patience,
+		URL: c.Server.URL(), Room: unityRoom, Identity: "gopher-7", Publications: []volumetric.Publication{body},
+		MinUplink: testbed.Everything, QueueBudget: patience,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +244,7 @@ func TestUnityBridge(t *testing.T) {
 	unity.killBridge(t)
 	upwards(0)
 	downwards(0)
-	// Both come within minutes, or the test would not have got here.
+	// Both arrive within minutes, or the test would have failed before.
 	measured(t, claim.Information("bridges that were killed, and came again", 1, ""))
 	frames, wrong := unity.checkDownwards(publisher)
 	measured(t, claim.Information("frames from Go through server and bridge to C#", float64(frames), ""))

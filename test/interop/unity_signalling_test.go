@@ -23,7 +23,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// startUnityConference starts a server that ends with the test, and everybody on it. It knows that links are wide, however late a busy machine says so.
+// startUnityConference starts a server and all its clients, which end with the test. Links count as wide, even if
+// reports from a busy machine are late.
 func startUnityConference(t *testing.T, adjust ...func(*config.Config)) *testbed.Conference {
 	t.Helper()
 	settings := testbed.ConferenceConfig()
@@ -227,7 +228,7 @@ func TestUnitySignallingCompany(t *testing.T) {
 	ada.await(t, "ended left")
 }
 
-// watchUnity joins a room as a receiver whose media nobody looks at.
+// watchUnity joins a room as a receiver whose media is ignored.
 func watchUnity(t *testing.T, c *testbed.Conference, identity string) *client.Session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -290,7 +291,8 @@ func TestUnityViewpointsCount(t *testing.T) {
 func TestUnitySignallingResumes(t *testing.T) {
 	core := unityCore(t)
 	c := startUnityConference(t)
-	joinUnityConference(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{{Name: "body", Tiles: 1, Qualities: 2, FrameBytes: 2000, Rate: 30}}})
+	joinUnityConference(t, c, testbed.Part{Room: "room", Identity: "alice",
+		Loads: []testbed.Load{{Name: "body", Tiles: 1, Qualities: 2, FrameBytes: 2000, Rate: 30}}})
 	bob := joinUnityConference(t, c, testbed.Part{Room: "room", Identity: "bob"})
 	wire := newUnityWire(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
 	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", "ws://"+wire.listener.Addr().String(), "room",

@@ -71,7 +71,8 @@ func TestUnityCore(t *testing.T) {
 	if err != nil || strings.Contains(string(out), "FAIL") {
 		t.Errorf("%v:\n%s", err, out)
 	}
-	measured(t, claim.AtLeast("tests of the core by itself that hold, in C#", float64(strings.Count(string(out), "ok ")), "", 39))
+	measured(t, claim.AtLeast("tests of the core by itself that hold, in C#",
+		float64(strings.Count(string(out), "ok ")), "", 39))
 }
 
 // TestUnityRawPoints lets C# read points written by the Go codec, and the Go codec read those written by C#.

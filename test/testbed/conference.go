@@ -17,7 +17,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Conference is a server on this host with clients in this process. Its methods are safe for concurrent use, but for Close, which comes last.
+// Conference is a server on this host with clients in this process. Its methods are safe for concurrent use, but for
+// Close, which comes last.
 type Conference struct {
 	// Server is nil where it runs as a process of its own.
 	Server *server.Server

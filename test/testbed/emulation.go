@@ -11,14 +11,15 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// The server's address on an emulated network, and the first one of a client's host (RFC 2544 reserves 198.18.0.0/15 for measurements).
+// The server's address on an emulated network, and the first one of a client's host (RFC 2544 reserves 198.18.0.0/15
+// for measurements).
 var (
 	emulatedServer = netip.MustParseAddrPort("198.18.0.1:7882")
 	emulatedClient = netip.MustParseAddr("198.18.1.1")
 )
 
-// Emulation is a Conference whose media pass an emulated network. The server has no access link there. Its methods are safe for concurrent use, but for Close, which
-// comes last.
+// Emulation is a Conference whose media pass an emulated network. The server has no access link there. Its methods are
+// safe for concurrent use, but for Close, which comes last.
 type Emulation struct {
 	*Conference
 	Network *netem.Network
@@ -62,7 +63,8 @@ func (e *Emulation) JoinFrom(ctx context.Context, host netip.Addr, part Part) (*
 	return e.Join(ctx, part)
 }
 
-// JoinOver brings a peer in over an access link of its own that is the same in both directions, and returns the address of its host.
+// JoinOver brings a peer in over an access link of its own that is the same in both directions, and returns the address
+// of its host.
 func (e *Emulation) JoinOver(ctx context.Context, access netem.Config, part Part) (*Peer, netip.Addr, error) {
 	host, err := e.Host(access, access)
 	if err != nil {

@@ -56,10 +56,12 @@ func (l Load) size(quality volumetric.Quality) int {
 	return max(int(math.Round(size)), frameHeader)
 }
 
-// frameHeader is what a prepared frame begins with: number, tile, quality and the checksum of the rest, four bytes each.
+// frameHeader is what a prepared frame begins with: number, tile, quality and the checksum of the rest, four bytes
+// each.
 const frameHeader = 16
 
-// frameFactory makes the frames of one load. The filling is random, so that nothing on the way can shorten it, and the same for all.
+// frameFactory makes the frames of one load. The filling is random, so that nothing on the way can shorten it, and the
+// same for all.
 type frameFactory struct {
 	load    Load
 	seed    uint64
@@ -105,7 +107,8 @@ func verify(data []byte, number int64, tile int, quality volumetric.Quality) err
 	if len(data) < frameHeader {
 		return fmt.Errorf("%d bytes, expected at least %d", len(data), frameHeader)
 	}
-	got := [3]uint32{binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])}
+	got := [3]uint32{binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:]),
+		binary.BigEndian.Uint32(data[8:])}
 	want := [3]uint32{uint32(number), uint32(tile), uint32(quality)}
 	switch {
 	case got != want:

@@ -27,7 +27,8 @@ func TestVerify(t *testing.T) {
 		{"one bit wrong in the checksum", func(f []byte) []byte { f[14] ^= 0x80; return f }, 7, 2, 1, false},
 		{"cut short", func(f []byte) []byte { return f[:len(f)-1] }, 7, 2, 1, false},
 		{"longer", func(f []byte) []byte { return append(f, 0) }, 7, 2, 1, false},
-		{"two bytes exchanged", func(f []byte) []byte { f[100], f[101] = f[101], f[100]; return f }, 7, 2, 1, genuine[100] == genuine[101]},
+		{"two bytes exchanged", func(f []byte) []byte { f[100], f[101] = f[101], f[100]; return f }, 7, 2, 1,
+			genuine[100] == genuine[101]},
 		{"empty", func([]byte) []byte { return nil }, 7, 2, 1, false},
 	}
 	for _, test := range tests {
@@ -51,7 +52,8 @@ func TestLoadSizes(t *testing.T) {
 	}{
 		{"alike", Load{Qualities: 3, FrameBytes: 1000}, []int{1000, 1000, 1000}},
 		{"graded", Load{Qualities: 3, FrameBytes: 8000, Step: 2}, []int{2000, 4000, 8000}},
-		{"too small for what a frame says of itself", Load{Qualities: 2, FrameBytes: 20, Step: 2}, []int{frameHeader, 20}},
+		{"too small for what a frame says of itself", Load{Qualities: 2, FrameBytes: 20, Step: 2},
+			[]int{frameHeader, 20}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

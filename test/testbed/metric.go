@@ -6,8 +6,8 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// Metric reads one series from the server's operators' listener, written as in the text format: name{label="value",…}, labels in the order of their
-// names.
+// Metric reads one series from the server's operators' listener, written as in the text format: name{label="value",…},
+// labels in the order of their names.
 func (c *Conference) Metric(ctx context.Context, series string) (float64, error) {
 	all, err := exposition.Scrape(ctx, "http://"+c.Server.AdminAddress()+"/metrics")
 	if err != nil {

@@ -42,7 +42,8 @@ type Peer struct {
 type Arrival struct {
 	Track  volumetric.TrackRef
 	Number int64
-	// Capture and Complete are when it was captured and when its last packet came that was needed, by the server's clock.
+	// Capture and Complete are when it was captured and when its last packet came that was needed, by the server's
+	// clock.
 	Capture, Complete time.Time
 	Bytes             int
 }
@@ -227,7 +228,8 @@ func (p *Peer) Failure() error {
 	return p.failure
 }
 
-// publish writes the frames of a load, all tiles and qualities of one capture instant that somebody takes at once, until the context ends.
+// publish writes the frames of a load, all tiles and qualities of one capture instant that somebody takes at once,
+// until the context ends.
 func (p *Peer) publish(ctx context.Context, load Load, seed uint64) {
 	factory := newFrameFactory(load, seed)
 	publisher := p.Session.Publisher(load.Name)
@@ -254,7 +256,8 @@ func (p *Peer) publish(ctx context.Context, load Load, seed uint64) {
 				if !publisher.Wanted(tile, quality) {
 					continue
 				}
-				frame := client.OutgoingFrame{Number: number, Capture: next, Codec: [4]byte{'l', 'a', 'b', ' '}, Data: factory.frame(number, tile, quality)}
+				frame := client.OutgoingFrame{Number: number, Capture: next, Codec: [4]byte{'l', 'a', 'b', ' '},
+					Data: factory.frame(number, tile, quality)}
 				taken, _ := publisher.WriteFrame(tile, quality, frame)
 				written = written || taken
 			}

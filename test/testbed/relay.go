@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Relay carries TCP connections to a server and holds up what passes, each way by the same time, as a long path does: an emulated network carries media, and the websockets of its clients pass by it. Its methods
-// are safe for concurrent use.
+// Relay carries TCP connections to a server and holds up what passes, each way by the same time, as a long path does:
+// an emulated network carries media, and the websockets of its clients pass by it. Its methods are safe for concurrent
+// use.
 type Relay struct {
 	listener net.Listener
 	target   string
@@ -27,7 +28,8 @@ type relayed struct {
 }
 
 const (
-	// relayRead is what is read at once, relayHeld how many of these may be on the way: a signalling message is a packet or two.
+	// relayRead is what is read at once, relayHeld how many of these may be on the way: a signalling message is a
+	// packet or two.
 	relayRead = 16 << 10
 	relayHeld = 256
 )
@@ -58,7 +60,8 @@ func (r *Relay) Close() {
 	r.running.Wait()
 }
 
-// accept takes connections until the relay is closed. A client is connected at once; what it says first waits for as long as all that follows.
+// accept takes connections until the relay is closed. A client is connected at once; what it says first waits for as
+// long as all that follows.
 func (r *Relay) accept() {
 	for {
 		conn, err := r.listener.Accept()
