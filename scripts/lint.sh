@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Every static check of the repository. All of them run; the exit status tells whether one failed.
+# Runs every static check of the repository. The exit status is 1 if one of them failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/.tools/bin:$PATH"
 
-# files PATTERN…: the checkout's files, tracked or new, without what git ignores; NUL-separated. A source archive has no git.
+# files PATTERN…: prints the checkout's files, tracked or new, except those that git ignores, separated by NULs. A
+# source archive has no git.
 files() {
 	if git rev-parse --git-dir >/dev/null 2>&1; then
 		git ls-files -z --cached --others --exclude-standard --deduplicate -- "$@"
@@ -14,7 +15,7 @@ files() {
 		find . \( -name .git -o -name .tools -o -name bin -o -name dist -o -name node_modules \) -prune -o \
 			-type f \( -false "${names[@]}" \) -print0
 	fi | while IFS= read -r -d '' name; do
-		[ ! -f "$name" ] || printf '%s\0' "$name" # git lists what was deleted but not yet committed, too
+		[ ! -f "$name" ] || printf '%s\0' "$name" # git also lists files whose deletion is not committed
 	done
 }
 
@@ -27,7 +28,7 @@ check_gofmt() {
 	}
 }
 
-# The modules of the repository. Each has to build by its own go.mod, without go.work.
+# The modules of the repository. Each has to build with its own go.mod, without go.work.
 modules=(. lab)
 
 # modulewise COMMAND…: runs a command in each module, without go.work. It fails if the command fails in one of them.
@@ -43,21 +44,24 @@ check_vet() { modulewise go vet ./...; }
 
 check_staticcheck() { modulewise staticcheck ./...; }
 
-# Servers are static, and the client must build where there is no C compiler.
+# Servers are static, and the client must build without a C compiler.
 check_without_cgo() { CGO_ENABLED=0 modulewise go build ./...; }
 
-# The product does without the lab and what draws its plots.
+# The product does not depend on the lab and its plotting library.
 check_product() {
 	local packages
 	packages=$(GOWORK=off go list -deps ./cmd/... ./pkg/... ./clients/c) || return
 	! grep -E '^(github\.com/volsfu/volsfu/lab|gonum\.org)(/|$)' <<<"$packages"
 }
 
-# Clients run on other systems, too, where sockets and clocks take portable paths that nothing else compiles: the client, and all of the repository that it needs.
+# The client also runs on other systems, with portable code for sockets and clocks that no other check compiles. This
+# covers the client and all packages of the repository that it imports.
 check_other_systems() {
 	local system packages
 	for system in windows darwin; do
-		packages=$(GOWORK=off GOOS=$system CGO_ENABLED=0 go list -deps -f '{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}' ./cmd/volpeer ./cmd/volbridge ./pkg/client) &&
+		packages=$(GOWORK=off GOOS=$system CGO_ENABLED=0 go list -deps -f \
+			'{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}' \
+			./cmd/volpeer ./cmd/volbridge ./pkg/client) &&
 			xargs env GOWORK=off GOOS="$system" GOARCH=amd64 CGO_ENABLED=0 go vet <<<"$packages" || return
 	done
 }
@@ -80,7 +84,8 @@ check_prometheus() {
 	return $status
 }
 
-# The dashboard's queries as recording rules, a form in which promtool can check them. Variables get a value that parses.
+# dashboard_rules prints the dashboard's queries as recording rules, which promtool can check. Variables are replaced by
+# valid values.
 dashboard_rules() {
 	printf 'groups:\n  - name: dashboard\n    rules:\n'
 	sed -nE 's/^ *"expr": (".*"),?$/\1/p' deploy/grafana/dashboards/*.json |
@@ -88,25 +93,68 @@ dashboard_rules() {
 		awk '{ printf "      - { record: \"query:%d\", expr: %s }\n", NR, $0 }'
 }
 
-# grep_files MESSAGE PATTERN: fails and prints the lines where a text file outside testdata matches.
+# grep_files MESSAGE PATTERN: fails and prints the matching lines of text files outside testdata.
 grep_files() {
 	local found
-	found=$(files '*' | grep -zvE '(^|/)testdata/|(^|/)(go\.sum|package-lock\.json)$' | xargs -0r grep -nIE -e "$2" -- || true)
+	found=$(files '*' | grep -zvE '(^|/)testdata/|(^|/)(go\.sum|package-lock\.json)$' |
+		xargs -0r grep -nIE -e "$2" -- || true)
 	[ -z "$found" ] || {
 		printf '%s:\n%s\n' "$1" "$found"
 		return 1
 	}
 }
 
-# The brackets keep the patterns from finding themselves.
+# The brackets prevent the patterns from matching themselves.
 check_words() {
 	local status=0
 	grep_files 'left-over words' '\b(TO[D]O|FIX[M]E|XX[X])\b' || status=1
-	grep_files 'paths of some machine' "(^|[[:space:]\"'\`(=:,])/(wor[k]|roo[t]|tm[p]|home/[a-z]+)(/|\$|[[:space:]\"'\`),:;])" || status=1
+	grep_files 'paths of some machine' \
+		"(^|[[:space:]\"'\`(=:,])/(wor[k]|roo[t]|tm[p]|home/[a-z]+)(/|\$|[[:space:]\"'\`),:;])" || status=1
 	return $status
 }
 
-# A check whose status is 77 could not be done; its output says why.
+# Directories whose Go files are not yet checked by check_style, as extended regular expressions. Remove each one after
+# its files have been converted.
+unconverted=(
+	clients
+	cmd
+	internal/dialect
+	internal/forward
+	internal/peer
+	internal/sfu
+	internal/signalling
+	internal/transport
+	lab
+	pkg/capture
+	pkg/client
+	pkg/codec/ladder
+	pkg/signal
+	pkg/switching
+	test/intruder
+	test/testbed
+)
+
+# check_style prints the lines of Go files with more than 120 columns, at four columns per tab, and those with a phrase
+# that plain comments do not need. Lines of session descriptions in raw strings cannot be broken.
+check_style() {
+	local found
+	# shellcheck disable=SC2016 # the variables are Perl's
+	found=$(files '*.go' | grep -zvE "^(\./)?($(IFS='|' && echo "${unconverted[*]}"))/|(^|/)testdata/" |
+		xargs -0r perl -CSD -ne '
+			s/\t/    /g;
+			print "$ARGV:$.: more than 120 columns\n" if length > 121 && !/^a=/;
+			print "$ARGV:$.: phrase \"$&\"\n" if m{
+				\b (?: anew | lest | tells\ whether | of\ its\ own\ accord ) \b
+				| ^\s* // \  \w+\ (?: is | are )\ what \b
+			}x;
+			close ARGV if eof') || return
+	[ -z "$found" ] || {
+		printf '%s\n' "$found"
+		return 1
+	}
+}
+
+# A check with the status 77 could not be done; its output has the reason.
 failed=()
 run() {
 	local started=$SECONDS status=0 output
@@ -128,10 +176,11 @@ run without_cgo 'build without cgo'
 run product 'product without the lab'
 run other_systems 'go vet for Windows and macOS'
 run shell 'shellcheck'
-run floors 'least versions of modules'
+run floors 'minimum versions of modules'
 run vulnerabilities 'govulncheck'
 run prometheus 'promtool'
 run words 'left-over words and machine paths'
+run style 'widths and phrases of Go files'
 
 [ ${#failed[@]} -eq 0 ] || {
 	printf 'lint: failed: %s\n' "$(printf '%s, ' "${failed[@]}" | sed 's/, $//')"
