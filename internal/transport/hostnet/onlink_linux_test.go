@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,8 +61,27 @@ var onLinkNetwork = []string{
 	"ip route add 192.0.2.32/32 dev vpn",
 }
 
+// awaitLocalRoute waits until the kernel has the route to an own address of IPv6: it adds the route after the address,
+// from a queue of its own. Until then the address is one of the network like any other.
+func awaitLocalRoute(t *testing.T, address string) bool {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		output, err := exec.Command("ip", "-6", "route", "get", address).CombinedOutput()
+		if err == nil && strings.HasPrefix(string(output), "local ") {
+			return true
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("timed out: the route to %s is local: %s (%v)", address, output, err)
+			return false
+		}
+	}
+}
+
 func TestOnLink(t *testing.T) {
 	alone(t, onLinkNetwork, func() {
+		if !awaitLocalRoute(t, "2001:db8:8::1") {
+			return
+		}
 		for _, test := range []struct {
 			what, address string
 			onLink        bool
