@@ -8,19 +8,17 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/panics"
-	"github.com/volsfu/volsfu/pkg/switching"
 )
 
 // ErrConfig is wrapped with the key that is wrong and what was expected.
 var ErrConfig = errors.New("invalid forwarding configuration")
 
 // PanicPlaces are the places that this package names to Config.Guard.
-var PanicPlaces = []string{placeIngress}
-
-// placeIngress is the goroutine that asks one publisher for what is missing, and reports to it.
-const placeIngress = "ingress"
+var PanicPlaces = []string{ingress.Place}
 
 // Config tunes an engine.
 type Config struct {
@@ -64,21 +62,22 @@ type Config struct {
 
 // DefaultConfig is the configuration of a server.
 func DefaultConfig() Config {
+	in, out := ingress.DefaultConfig(), egress.DefaultConfig()
 	return Config{
 		CacheAge:            time.Second,
 		TrackCacheBytes:     32 << 20,
 		CacheBytes:          1 << 30,
-		MaxFrameBytes:       16 << 20,
-		MaxLag:              150 * time.Millisecond,
+		MaxFrameBytes:       in.MaxFrameBytes,
+		MaxLag:              out.MaxLag,
 		Pacing:              pacing.Default,
-		LateWindow:          500 * time.Millisecond,
-		KeyFrameInterval:    500 * time.Millisecond,
-		ReportInterval:      time.Second,
-		MaxNACKed:           1024,
-		RetransmissionBurst: 1200,
-		CutAfter:            switching.DefaultCutAfter,
-		NACK:                feedback.DefaultConfig().NACK,
-		Congestion:          congestion.DefaultConfig(),
+		LateWindow:          out.LateWindow,
+		KeyFrameInterval:    in.KeyFrameInterval,
+		ReportInterval:      in.ReportInterval,
+		MaxNACKed:           out.MaxNACKed,
+		RetransmissionBurst: out.RetransmissionBurst,
+		CutAfter:            out.CutAfter,
+		NACK:                in.NACK,
+		Congestion:          out.Congestion,
 	}
 }
 
@@ -103,7 +102,7 @@ func (c Config) Validate() error {
 		{"queue_budget", c.QueueBudget, 0},
 		{"late_window", c.LateWindow, 0},
 		{"key_frame_interval", c.KeyFrameInterval, time.Millisecond},
-		{"report_interval", c.ReportInterval, housekeepingInterval},
+		{"report_interval", c.ReportInterval, egress.HousekeepingInterval},
 		{"cut_after", c.CutAfter, time.Millisecond},
 	} {
 		if d.value < d.least {
@@ -126,4 +125,22 @@ func (c Config) Validate() error {
 		}
 	}
 	return nil
+}
+
+// ingress is what concerns the ingresses.
+func (c *Config) ingress(plan pacing.Plan) ingress.Config {
+	return ingress.Config{
+		Guard: c.Guard, Plan: plan, MaxFrameBytes: c.MaxFrameBytes, KeyFrameInterval: c.KeyFrameInterval,
+		ReportInterval: c.ReportInterval, NACK: c.NACK,
+	}
+}
+
+// egress is what concerns the writers.
+func (c *Config) egress(plan pacing.Plan) egress.Config {
+	return egress.Config{
+		Plan: plan, MaxLag: c.MaxLag, QueueBudget: c.QueueBudget, LateWindow: c.LateWindow,
+		KeyFrameInterval: c.KeyFrameInterval, ReportInterval: c.ReportInterval, MaxNACKed: c.MaxNACKed,
+		RetransmissionBurst: c.RetransmissionBurst, CutAfter: c.CutAfter, FrameTimes: c.FrameTimes, NACK: c.NACK,
+		Congestion: c.Congestion,
+	}
 }

@@ -2,164 +2,114 @@ package forward
 
 import (
 	"runtime"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion"
-	"github.com/volsfu/volsfu/internal/congestion/pacing"
-	"github.com/volsfu/volsfu/internal/congestion/sender"
+	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
-	"github.com/volsfu/volsfu/pkg/switching"
+	"github.com/volsfu/volsfu/internal/forward/track"
 )
 
-// Engine is the data plane of one server: its tracks, its receivers and the writers between them.
+// Peer is one peer connection, of a publisher and of a receiver at once.
+type Peer interface {
+	ingress.Peer
+	egress.Peer
+}
+
+// Engine is the data plane of one server: its tracks, the publishers' connections that fill them, and the receivers that
+// are sent them. Its methods are safe for any goroutine.
 type Engine struct {
-	cfg     Config
-	plan    pacing.Plan
-	started time.Time
-	// clock is time.Now but in tests.
-	clock   func() time.Time
-	packets *packetlog.Pool
-	budget  *packetlog.Budget
-	pieces  pieces
-	writers []*writer
-	// tracks are the open tracks by switching.TrackID.
-	tracks    sync.Map
-	lastTrack atomic.Uint64
-
-	slots        atomic.Int64
-	lastReceiver atomic.Uint64
-	// control counts what happens off the path of packets, and what closed ingresses have counted.
-	control shard
-
-	// running are the goroutines of writers and ingresses.
-	running sync.WaitGroup
-
-	mu        sync.Mutex
-	closed    bool
-	ingresses map[*Ingress]struct{}
-	// open are the receivers that are not closed.
-	open map[*Receiver]struct{}
+	cfg       Config
+	paced     bool
+	pieces    *packetlog.Pieces
+	tracks    *track.Tracks
+	ingresses *ingress.Set
+	writers   *egress.Set
 }
 
 // NewEngine starts an engine. Each writer has one batch, which the peers of its receivers get by Post. The caller
 // ends the engine with Close.
-func NewEngine(cfg Config, newBatch func() Batch) *Engine {
+func NewEngine(cfg Config, newBatch func() egress.Batch) *Engine {
 	e := newEngine(cfg, time.Now, newBatch)
-	for _, w := range e.writers {
-		e.running.Go(w.run)
-	}
+	e.writers.Run()
 	return e
 }
 
 // newEngine makes an engine whose writers do not run.
-func newEngine(cfg Config, clock func() time.Time, newBatch func() Batch) *Engine {
+func newEngine(cfg Config, now func() time.Time, newBatch func() egress.Batch) *Engine {
 	plan, err := cfg.Pacing.Plan()
 	if err != nil {
 		panic("a configuration is to be validated before it is used: " + err.Error())
 	}
+	clock, budget := packetlog.NewClock(now), packetlog.NewBudget(cfg.CacheBytes)
 	e := &Engine{
-		cfg:       cfg,
-		plan:      plan,
-		clock:     clock,
-		started:   clock(),
-		packets:   packetlog.NewPool(),
-		budget:    packetlog.NewBudget(cfg.CacheBytes),
-		ingresses: make(map[*Ingress]struct{}),
-		open:      make(map[*Receiver]struct{}),
+		cfg:    cfg,
+		paced:  !plan.Off(),
+		pieces: packetlog.NewPieces(budget),
+		tracks: track.NewTracks(clock, packetlog.Limits{Age: cfg.CacheAge, Bytes: cfg.TrackCacheBytes}, budget),
 	}
-	e.pieces.cache, e.pieces.limit = e.budget, cfg.CacheBytes/piecesShare
 	n := cfg.Writers
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	for range n {
-		e.writers = append(e.writers, newWriter(e, newBatch()))
+	batches := make([]egress.Batch, n)
+	for i := range batches {
+		batches[i] = newBatch()
 	}
+	e.ingresses = ingress.NewSet(cfg.ingress(plan), clock, e.pieces)
+	e.writers = egress.NewSet(cfg.egress(plan), clock, e.tracks, e.pieces, batches)
 	return e
 }
 
-// Close ends all ingresses and writers, and waits for their goroutines. What is called on tracks, slots and receivers afterwards has no effect.
-// An outlet or a peer that blocks makes Close wait: their connections are to be closed first.
+// Close ends all ingresses and writers, and waits for their goroutines. Later calls of methods of tracks, slots and
+// receivers have no effect. An outlet or a peer that blocks makes Close wait: their connections are to be closed first.
 func (e *Engine) Close() {
-	e.mu.Lock()
-	closed := e.closed
-	e.closed = true
-	var open []*Ingress
-	for i := range e.ingresses {
-		open = append(open, i)
-	}
-	e.mu.Unlock()
-	if closed {
-		return
-	}
-	for _, i := range open {
-		i.Close()
-	}
-	e.tracks.Range(func(_, t any) bool {
-		t.(*Track).Close()
-		return true
-	})
-	for _, w := range e.writers {
-		w.stop()
-	}
-	e.running.Wait()
+	e.ingresses.Close()
+	e.tracks.Close()
+	e.writers.Close()
+	e.ingresses.Wait()
 }
 
-// retire keeps what a closed ingress has counted.
-func (e *Engine) retire(i *Ingress) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.ingresses, i)
-	var c counts
-	i.stats.addTo(&c)
-	e.control.merge(&c)
+// NewTrack adds a track. Nothing comes on it until Ingress.Bind.
+func (e *Engine) NewTrack(cfg track.Config) *track.Track { return e.tracks.New(cfg) }
+
+// NewIngress adds a publisher's peer connection. The caller ends it with Close.
+func (e *Engine) NewIngress(p ingress.Peer) *ingress.Ingress { return e.ingresses.New(p) }
+
+// NewReceiver adds a receiving peer connection, to the writer with the fewest slots. The deadline is how long after its
+// first packet the receiver repairs a frame; 0 leaves it to Config.NACK's deadlines.
+func (e *Engine) NewReceiver(p egress.Peer, deadline time.Duration) *egress.Receiver {
+	return e.writers.NewReceiver(p, deadline)
 }
 
-// StartRate is what the estimates of receivers that name no rate begin with, in bit/s.
+// Paths appends the paths to all receivers, in no order. It is for metrics.
+func (e *Engine) Paths(paths []egress.Path) []egress.Path { return e.writers.Paths(paths) }
+
+// StartRate is the first estimate of receivers that name no rate, in bit/s.
 func (e *Engine) StartRate() congestion.Bitrate { return e.cfg.Congestion.Limits().Start }
 
-// since gives a time as nanoseconds since the engine's start.
-func (e *Engine) since(t time.Time) int64 { return int64(t.Sub(e.started)) }
-
-// paced tells whether packets are held so that frames are spread.
-func (e *Engine) paced() bool { return !e.plan.Off() }
-
-// track finds an open track.
-func (e *Engine) track(id switching.TrackID) *Track {
-	if t, ok := e.tracks.Load(id); ok {
-		return t.(*Track)
+// Stats sums the counts of all writers and ingresses.
+func (e *Engine) Stats() counters.Stats {
+	var sum counters.Counts
+	sent := e.writers.Stats(&sum)
+	s := counters.Stats{
+		Paced:             e.paced,
+		Residence:         sent.Residence,
+		PacerHold:         sent.PacerHold,
+		SwitchDelay:       sent.SwitchDelay,
+		FrameHold:         sent.FrameHold,
+		FrameDistribution: sent.FrameDistribution,
+		FrameReception:    sent.FrameReception,
+		Slots:             sent.Slots,
+		ActiveSlots:       sent.ActiveSlots,
+		WaitingSlots:      sent.WaitingSlots,
+		Receivers:         sent.Receivers,
+		Ingresses:         e.ingresses.AddTo(&sum),
 	}
-	return nil
-}
-
-// receiverLoad is what a receiver counts beside its slots when writers are compared, so that receivers spread before they have any.
-const receiverLoad = 1
-
-// NewReceiver adds a receiving peer connection, to the writer with the fewest slots. The deadline is how long after its first packet the receiver
-// repairs a frame; 0 leaves it to Config.NACK's deadlines.
-func (e *Engine) NewReceiver(p Peer, deadline time.Duration) *Receiver {
-	w := slices.MinFunc(e.writers, func(a, b *writer) int { return int(a.load.Load() - b.load.Load()) })
-	w.load.Add(receiverLoad)
-	burst := e.cfg.RetransmissionBurst
-	r := &Receiver{
-		writer: w, serial: e.lastReceiver.Add(1), peer: p, credit: burst, burst: burst, deadline: deadline,
-		events: eventList{notify: make(chan struct{}, 1)}, tracer: tracer{notify: make(chan struct{}, 1)}, sender: sender.New[heldPacket, repair](sender.Options{Plan: e.plan}, e.started), pacedIndex: -1,
-		lookups: burst * lookupsPerRepair,
-	}
-	r.chunks.pieces = &e.pieces
-	r.tracer.stamping, _ = p.(stampingPeer)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.open[r] = struct{}{}
-	return r
-}
-
-// dismissed forgets a receiver that is closed.
-func (e *Engine) dismissed(r *Receiver) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.open, r)
+	s.Tracks, s.CacheBytes = e.tracks.Usage()
+	s.CacheBytes += e.pieces.Used()
+	s.Take(&sum)
+	return s
 }

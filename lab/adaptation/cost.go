@@ -115,7 +115,7 @@ var (
 )
 
 // hotPath is the package whose files driving and hearing name.
-const hotPath = "/internal/forward/"
+const hotPath = "/internal/forward/egress/"
 
 // in counts what is in functions of packages with one of these in their names, with what they call, and in functions of these files of the hot path, with what they call outside of it.
 func in(packages, files []string) func(cpuprofile.Stack) bool {

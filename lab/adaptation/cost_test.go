@@ -16,7 +16,7 @@ import (
 
 // TestAttribution: of the hot path's time that which drives estimator and pacer counts, with what is called outside of the hot path, and not what is called within it to send.
 func TestAttribution(t *testing.T) {
-	const forward = "github.com/volsfu/volsfu/internal/forward"
+	const forward = "github.com/volsfu/volsfu/internal/forward/egress"
 	own := func(name, file string) cpuprofile.Frame {
 		return cpuprofile.Frame{Function: forward + "." + name, File: forward + "/" + file}
 	}
@@ -46,7 +46,7 @@ func TestAttribution(t *testing.T) {
 // TestDrivingFiles: the files that are counted are there.
 func TestDrivingFiles(t *testing.T) {
 	for _, file := range slices.Concat(driving, hearing) {
-		if _, err := os.Stat(filepath.Join("..", "..", "internal", "forward", file)); err != nil {
+		if _, err := os.Stat(filepath.Join("..", "..", "internal", "forward", "egress", file)); err != nil {
 			t.Error(err)
 		}
 	}

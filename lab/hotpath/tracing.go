@@ -80,7 +80,7 @@ func (t *Tracing) profile(ctx context.Context, r *rig, admin string) (taken cpup
 // Where times of frames are taken, told and passed on. While receivers ask for them, they are nearly all that there is on websockets.
 var (
 	tracingFiles = []string{
-		"/internal/forward/frame_times.go", "/internal/sfu/tracing.go", "/internal/transport/stamps.go", "/internal/udp/stamps_linux.go", "/pkg/signal/frame_times.go",
+		"/internal/forward/trace/frames.go", "/internal/forward/egress/tracing.go", "/internal/sfu/tracing.go", "/internal/transport/stamps.go", "/internal/udp/stamps_linux.go", "/pkg/signal/frame_times.go",
 	}
 	signallingPackages = []string{"/internal/signalling.", "/pkg/signal."}
 )

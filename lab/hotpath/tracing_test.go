@@ -17,7 +17,7 @@ func TestTracingStacks(t *testing.T) {
 	frame := func(name, file string) cpuprofile.Frame {
 		return cpuprofile.Frame{Function: module + name, File: module + file}
 	}
-	noted, sent := frame("/internal/forward.(*writer).trace", "/internal/forward/frame_times.go"), frame("/internal/forward.(*writer).write", "/internal/forward/forwarding.go")
+	noted, sent := frame("/internal/forward/egress.(*writer).trace", "/internal/forward/egress/tracing.go"), frame("/internal/forward/egress.(*writer).write", "/internal/forward/egress/forwarding.go")
 	told, read := frame("/internal/signalling.(*outbox).write", "/internal/signalling/outbox.go"), frame("/pkg/signal.DecodeFromClient", "/pkg/signal/encoding.go")
 	for _, c := range []struct {
 		stack       cpuprofile.Stack

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/frames"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
@@ -101,7 +102,7 @@ func New(endpoint *transport.Endpoint, engine *forward.Engine, config Config, ow
 		sink.data = newDataLines(config.Log, config.FrameBytes)
 	}
 	if config.TakesChunks {
-		sink.chunks = sink.receiver.NewChunkSender(config.FrameBytes, peer.AddChannel(paddingLabel))
+		sink.chunks = frames.NewSender(sink.receiver, config.FrameBytes, peer.AddChannel(paddingLabel))
 	}
 	if config.PublishesByData || config.TakesChunks {
 		peer.AddData()

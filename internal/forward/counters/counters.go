@@ -1,0 +1,104 @@
+// Package counters names what the forwarding path counts, has the sets of counts that its goroutines keep, and the Stats
+// that they add up to.
+package counters
+
+import (
+	"sync/atomic"
+
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
+)
+
+// Counter names one count. A count by class of packet is the first of a range with one count for each class.
+type Counter int
+
+// The counts by class of packet.
+const (
+	ReceivedPackets = Counter(0)
+	ReceivedBytes   = ReceivedPackets + Counter(packetlog.Classes)
+	SentPackets     = ReceivedBytes + Counter(packetlog.Classes)
+	SentBytes       = SentPackets + Counter(packetlog.Classes)
+)
+
+// The other counts.
+const (
+	FramesReceived = SentBytes + Counter(packetlog.Classes) + iota
+	FramesForwarded
+	DroppedOverrun
+	DroppedLate
+	DroppedBudget
+	DroppedExpired
+	DroppedBlocked
+	DroppedIncomplete
+	DroppedUnbound
+	Switches
+	WriteErrors
+
+	NackedAnswered
+	NackedOwed
+	NackedUnknown
+	NackedExpired
+	NackedSuppressed
+	NackedLimited
+	NackedRefused
+
+	NacksReceived
+	NacksSent
+	RequestedPackets
+	RequestsLimited
+	RecoveredPackets
+	DelayedPackets
+	LostPackets
+
+	TransportReports
+	TransportReportsSent
+	TransportReceived
+	TransportLost
+	TransportDropped
+
+	ProbesSent
+	ProbesMeasured
+	Overuses
+	Silences
+
+	KeyFramesAsked
+	KeyFramesAbsorbed
+	KeyFramesRequested
+	KeyFramesLimited
+
+	TimesDropped
+
+	MalformedRTP
+	MalformedPayload
+	MalformedRTCP
+	UnknownSSRC
+	DuplicatePackets
+	LatePackets
+
+	counters
+)
+
+// Counts is a set of counts that one goroutine owns.
+type Counts [counters]uint64
+
+// Shard is a set of counts that any goroutine may read, and add to.
+type Shard [counters]atomic.Uint64
+
+// Add adds to one count.
+func (s *Shard) Add(c Counter, n uint64) { s[c].Add(n) }
+
+// AddTo sums the shard into a set of counts.
+func (s *Shard) AddTo(sum *Counts) {
+	for i := range s {
+		sum[i] += s[i].Load()
+	}
+}
+
+// Merge adds counts to the shard and sets them to 0.
+func (s *Shard) Merge(c *Counts) {
+	for i, n := range c {
+		if n != 0 {
+			s[i].Add(n)
+			c[i] = 0
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package egress
+
+import (
+	"container/heap"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/pkg/switching"
+)
+
+// selectSource gives the slot's switcher a new source, and follows its track.
+func (w *writer) selectSource(s *Slot, sel selection) {
+	w.adopt(s.receiver)
+	s.selection = sel
+	s.protect()
+	var source switching.Source
+	if sel.track != nil {
+		source = switching.Source{Track: sel.track.ID(), Group: sel.group, NeedsKey: sel.track.NeedsKey()}
+		w.attach(s, sel.track)
+	}
+	s.switcher.Select(source, w.now)
+	s.off = s.off || s.switcher.Active().Track == 0
+	if sel.track != nil && s.switcher.Active() == source {
+		// What was pending, a pause perhaps, is off: who was told of it has to hear that.
+		s.receiver.events.add(Event{Slot: s, Track: sel.track, Switched: true})
+	}
+	w.review(s)
+	_, pending := s.switcher.Pending()
+	s.waiting = pending && sel.track != nil
+	switch {
+	case !s.waiting:
+	case sel.track.NeedsKey():
+		sel.track.WantKeyFrame()
+	default:
+		w.catchUp(s, sel.track)
+	}
+}
+
+// catchUp offers a slot the newest frame of a pending track as far as the writer has passed it already, so that the slot begins there instead of waiting
+// for the next one, or at least its switcher learns that the track is alive.
+func (w *writer) catchUp(s *Slot, t *track.Track) {
+	a := s.attachment(t)
+	if a == nil {
+		return
+	}
+	for position := t.Opened(); position < a.follower.position; position++ {
+		p := t.Log().At(position)
+		if p == nil || w.set.clock.Since(w.now)-p.Order > int64(w.set.cfg.MaxLag) {
+			if p != nil {
+				p.Release()
+			}
+			return
+		}
+		w.offer(a, p)
+		p.Release()
+	}
+}
+
+// adopt adds a receiver to those that are looked after.
+func (w *writer) adopt(r *Receiver) {
+	if !r.adopted {
+		r.adopted = true
+		r.reportDue = w.now.Add(w.set.cfg.ReportInterval)
+		r.departed.begin(w.at)
+		w.receivers = append(w.receivers, r)
+	}
+}
+
+// attach lets packets of the track reach the slot from now on. A closed track has none.
+func (w *writer) attach(s *Slot, t *track.Track) {
+	if s.attachment(t) != nil {
+		return
+	}
+	f := w.followers[t]
+	if f == nil {
+		f = &follower{writer: w, track: t, cursor: -1, readyIndex: -1}
+		position, ok := t.Join(f)
+		if !ok {
+			return
+		}
+		f.position = position
+		w.followers[t] = f
+	}
+	a := &attachment{slot: s, follower: f, newest: math.MinInt64, reached: math.MinInt64, leaving: math.MinInt64}
+	s.attachments = append(s.attachments, a)
+	f.insert(a)
+}
+
+// bind looks up what the outlet's peer calls the track's codec.
+func (a *attachment) bind() bool {
+	s := a.slot
+	ssrc := s.outlet.SSRC()
+	if ssrc == 0 {
+		return false
+	}
+	if s.reporter == nil || s.header.SSRC != ssrc {
+		s.header.SSRC, s.reporter = ssrc, feedback.NewSenderReporter(ssrc, s.clockRate())
+	}
+	a.wireForm, a.bound = s.form(a.follower.track)
+	if a.disguised {
+		s.receiver.endParity()
+	}
+	return a.bound
+}
+
+// review brings a slot's attachments in line with what its switcher takes: the tracks that are neither active nor pending end after the late
+// window if they have fed the slot, else at once. While anything has to wait, the slot is reviewed again.
+func (w *writer) review(s *Slot) {
+	if s.receiver.closed.Load() {
+		return
+	}
+	active := s.switcher.Active().Track
+	pending, _ := s.switcher.Pending()
+	settled := active == 0 || s.selection.track != nil
+	for i := len(s.attachments) - 1; i >= 0; i-- {
+		a := s.attachments[i]
+		id := a.follower.track.ID()
+		switch {
+		case id == active || id == pending.Track:
+			a.until = time.Time{}
+			if !a.bound && !a.bind() {
+				settled = false
+			}
+		case !a.fed, !a.until.IsZero() && !w.now.Before(a.until):
+			w.detach(a)
+		case a.until.IsZero():
+			a.until = w.now.Add(w.set.cfg.LateWindow)
+			settled = false
+		default:
+			settled = false
+		}
+	}
+	if !settled {
+		w.unsettle(s)
+	}
+}
+
+// unsettle has the slot reviewed at the next housekeeping.
+func (w *writer) unsettle(s *Slot) {
+	if !s.unsettled {
+		s.unsettled = true
+		w.unsettled = append(w.unsettled, s)
+	}
+}
+
+// detach ends an attachment, and the following of a track that no slot takes any more.
+func (w *writer) detach(a *attachment) {
+	w.clear(a)
+	a.slot.attachments = without(a.slot.attachments, a)
+	f := a.follower
+	i := slices.Index(f.attachments, a)
+	f.attachments = slices.Delete(f.attachments, i, i+1)
+	if len(f.attachments) == 0 {
+		w.forget(f)
+	}
+}
+
+// detachAll ends the following of a track that is closed.
+func (w *writer) detachAll(f *follower) {
+	if f.gone {
+		return
+	}
+	for _, a := range f.attachments {
+		w.clear(a)
+		a.slot.attachments = without(a.slot.attachments, a)
+	}
+	f.attachments = nil
+	w.forget(f)
+}
+
+// forget stops following a track.
+func (w *writer) forget(f *follower) {
+	f.gone = true
+	f.drop()
+	if f.readyIndex >= 0 {
+		heap.Remove(&w.ready, f.readyIndex)
+	}
+	delete(w.followers, f.track)
+	f.track.Part(f)
+}
+
+// dismiss lets go of a closed receiver.
+func (w *writer) dismiss(r *Receiver) {
+	for _, s := range r.all() {
+		for len(s.attachments) > 0 {
+			w.detach(s.attachments[0])
+		}
+		s.selection = selection{}
+	}
+	r.sender.EndProbe()
+	r.sender.ClearRepairs()
+	w.reschedule(r)
+	if i := slices.Index(w.receivers, r); i >= 0 {
+		w.receivers = slices.Delete(w.receivers, i, i+1)
+	}
+}
+
+// without removes an attachment from a list, whose order does not matter.
+func without(list []*attachment, a *attachment) []*attachment {
+	i, last := slices.Index(list, a), len(list)-1
+	list[i], list[last] = list[last], nil
+	return list[:last]
+}

@@ -1,0 +1,122 @@
+package egress
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/sender"
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
+)
+
+// maxExtension is the highest identifier of the one-byte form (RFC 8285 section 4.2).
+const maxExtension = 14
+
+// departures number the packets that are queued to one receiver, over all its slots, and match the receiver's reports with
+// them. With transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01) packets carry their
+// number. With RFC 8888 reports name packets by SSRC and sequence number. The writer owns the departures.
+type departures struct {
+	// extension is the negotiated identifier of the header extension, 0 if there is none or reports are those of RFC 8888.
+	extension uint8
+	// header holds the extension. The headers of all slots point to it: a header is read before the next one is numbered.
+	header rtp.Header
+	// place is the number within the extension.
+	place   []byte
+	history *sender.History
+	// counted are the counts of the history that the writer's counts include.
+	counted feedback.TransportHistoryStats
+}
+
+// kinds maps the classes of packets to those of the history.
+var kinds = [packetlog.Classes]feedback.PacketKind{
+	packetlog.Media: feedback.Media, packetlog.Parity: feedback.Parity, packetlog.Audio: feedback.Audio,
+	packetlog.Retransmission: feedback.Retransmission, packetlog.Probe: feedback.Probe,
+}
+
+// number sets the receiver's next number in the header of a packet that is queued next, or removes the extension if the
+// peers have not negotiated numbers. The negotiated form is read once per run. A packet that the outlet refuses afterwards
+// counts as lost on the network.
+func (r *Receiver) number(h *rtp.Header, payload int, kind packetlog.Class, now time.Time) {
+	if r.queued == 0 {
+		r.agree(r.peer.TransportSequenceID(), r.peer.ReportsByStream())
+	}
+	d := r.departures
+	if d == nil || d.extension == 0 {
+		h.Extension, h.ExtensionProfile, h.Extensions = false, 0, nil
+		if d != nil && d.history.ByStream() {
+			r.sender.Sent(h.SSRC, h.SequenceNumber, congestion.PacketOverhead+payload, kinds[kind], now)
+		}
+		return
+	}
+	number := r.sender.Sent(h.SSRC, h.SequenceNumber, congestion.PacketOverhead+payload, kinds[kind], now)
+	binary.BigEndian.PutUint16(d.place, uint16(number))
+	h.Extension, h.ExtensionProfile, h.Extensions = true, d.header.ExtensionProfile, d.header.Extensions
+}
+
+// agree sets the negotiated form: reports by SSRC and sequence number, or numbers in the extension with an identifier, or
+// no numbers if the identifier is 0. Another identifier continues the numbers. Another form of reports begins another
+// history.
+func (r *Receiver) agree(extension uint8, byStream bool) {
+	if byStream || extension > maxExtension {
+		extension = 0
+	}
+	d := r.departures
+	known := d != nil && d.history.ByStream()
+	switch {
+	case d == nil && extension == 0 && !byStream, d != nil && d.extension == extension && known == byStream:
+		return
+	case d == nil || known != byStream:
+		r.writer.estimate(r, false)
+		d = newDepartures(byStream)
+		r.departures = d
+	}
+	d.extension, d.header, d.place = extension, rtp.Header{}, nil
+	r.writer.estimate(r, extension != 0 || byStream)
+	if extension == 0 {
+		return
+	}
+	if err := feedback.SetTransportSequence(&d.header, extension, 0); err != nil {
+		panic("an empty header has no room for the transport-wide sequence number: " + err.Error())
+	}
+	d.place = d.header.GetExtension(extension)
+}
+
+func newDepartures(byStream bool) *departures {
+	if byStream {
+		return &departures{history: sender.NewByStream()}
+	}
+	return &departures{history: sender.NewNumbered(uint16(rand.Uint32()))}
+}
+
+// readReports processes the queued reports of a receiver.
+func (w *writer) readReports(r *Receiver) {
+	reports := w.inbox.openReports(r)
+	d := r.departures
+	if d == nil {
+		return
+	}
+	for len(reports) > 0 {
+		arrived := w.set.clock.Started().Add(time.Duration(binary.BigEndian.Uint64(reports)))
+		report := reports[reportTime:]
+		report = report[:rtcpSize(report)]
+		reports = reports[reportTime+len(report):]
+		w.results = r.sender.Report(report, arrived, w.now, w.results[:0])
+	}
+	if cap(w.results) > keptResults {
+		w.results = nil
+	}
+	if r.estimation != nil && !r.closed.Load() {
+		w.consult(r)
+	}
+	stats := d.history.Stats()
+	w.stats.counts[counters.TransportReports] += stats.Reports - d.counted.Reports
+	w.stats.counts[counters.TransportReceived] += stats.Received - d.counted.Received
+	w.stats.counts[counters.TransportLost] += stats.Lost - d.counted.Lost
+	w.stats.counts[counters.MalformedRTCP] += stats.Malformed - d.counted.Malformed
+	d.counted = stats
+}

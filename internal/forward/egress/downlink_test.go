@@ -1,0 +1,319 @@
+package egress
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// downlink is the way to a subscriber in virtual time: a bottleneck with a queue, a delay each way, and a receiver that reports what arrives.
+type downlink struct {
+	t        testing.TB
+	rig      *rig
+	to       *subscriber
+	rate     float64 // bit/s
+	delay    time.Duration
+	queueMax time.Duration
+	// loses tells whether the packet with a number of the transport gets lost behind the bottleneck.
+	loses func(number uint16) bool
+	deaf  bool // no report comes through
+	// asks makes the receiver ask for what it misses, nil if it does not.
+	asks *asker
+
+	free     time.Time
+	recorder *feedback.TransportRecorder
+	// streams records in place of recorder where the receiver reports by RFC 8888.
+	streams  *feedback.CongestionRecorder
+	arriving []arrivingPacket
+	reports  []arrivingReport
+	// departed are all packets with the time at which they left, queued the times that they waited in the queue.
+	departed []departedPacket
+	queued   []time.Duration
+	dropped  int
+}
+
+type arrivingPacket struct {
+	at     time.Time
+	number uint16
+	size   int
+	rtp.Packet
+}
+
+type arrivingReport struct {
+	at    time.Time
+	bytes []byte
+}
+
+type departedPacket struct {
+	at   time.Time
+	size int
+	rtp.Packet
+}
+
+// connect puts a subscriber behind a link of so many bit/s, with a round trip of 20 ms and a queue of 200 ms.
+func (r *rig) connect(s *subscriber, rate float64) *downlink {
+	s.peer.agree(testExtension)
+	return &downlink{
+		t: r.t, rig: r, to: s, rate: rate, delay: 10 * time.Millisecond, queueMax: 200 * time.Millisecond,
+		recorder: feedback.NewTransportRecorder(feedback.DefaultConfig().Transport),
+	}
+}
+
+// pass lets time pass, in the steps in which something happens.
+func (l *downlink) pass(d time.Duration) {
+	r := l.rig
+	for end := r.now.Add(d); ; {
+		r.run()
+		l.carry()
+		l.arrive()
+		next := end
+		for _, w := range r.engine.writers {
+			next = earliest(next, r.now.Add(max(idleOf(w), time.Microsecond)))
+		}
+		if len(l.arriving) > 0 {
+			next = earliest(next, l.arriving[0].at)
+		}
+		if len(l.reports) > 0 {
+			next = earliest(next, l.reports[0].at)
+		}
+		next = earliest(next, l.reportDue())
+		if l.asks != nil {
+			next = earliest(next, l.asks.missing.Next())
+		}
+		if !r.now.Before(end) {
+			return
+		}
+		if next.After(r.now) {
+			r.now = earliest(next, end)
+		}
+	}
+}
+
+// carry takes what has left, and puts it on the link.
+func (l *downlink) carry() {
+	peer := l.to.peer
+	peer.mu.Lock()
+	flushed := slices.Clone(peer.flushed)
+	peer.flushed = peer.flushed[:0]
+	peer.mu.Unlock()
+	now := l.rig.now
+	for _, p := range flushed {
+		raw, err := p.Marshal()
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		number, ok := feedback.TransportSequence(raw, testExtension)
+		if ok == (l.streams != nil) || l.streams != nil && p.Extension {
+			l.t.Fatalf("a packet has a number: %v", ok)
+		}
+		size := congestion.PacketOverhead + len(p.Payload)
+		l.departed = append(l.departed, departedPacket{now, size, p})
+		if l.free.Before(now) {
+			l.free = now
+		}
+		waits := l.free.Sub(now)
+		if waits > l.queueMax {
+			l.dropped++
+			continue
+		}
+		l.queued = append(l.queued, waits)
+		l.free = l.free.Add(time.Duration(float64(size) * 8 / l.rate * 1e9))
+		if l.loses == nil || !l.loses(number) {
+			l.arriving = append(l.arriving, arrivingPacket{l.free.Add(l.delay), number, size, p})
+		}
+	}
+}
+
+// arrive lets packets arrive, and reports of them.
+func (l *downlink) arrive() {
+	now := l.rig.now
+	for len(l.arriving) > 0 && !l.arriving[0].at.After(now) {
+		p := l.arriving[0]
+		l.arriving = l.arriving[1:]
+		l.record(p)
+		if l.asks != nil {
+			l.asks.receive(p)
+		}
+	}
+	if l.asks != nil {
+		l.asks.ask(now)
+	}
+	if due := l.reportDue(); !due.IsZero() && !due.After(now) {
+		for _, report := range l.reportsDue(now) {
+			l.reports = append(l.reports, arrivingReport{now.Add(l.delay), report})
+		}
+	}
+	for len(l.reports) > 0 && !l.reports[0].at.After(now) {
+		if !l.deaf {
+			l.to.receiver.RTCP(l.reports[0].bytes, now)
+		}
+		l.reports = l.reports[1:]
+	}
+}
+
+// padding gives the RTX packets among those that left since a time.
+func (l *downlink) padding(since time.Time) (packets []departedPacket) {
+	for _, p := range l.departed {
+		if p.SSRC == l.to.outlet.rtx && !p.at.Before(since) {
+			packets = append(packets, p)
+		}
+	}
+	return packets
+}
+
+// asker is a receiver's part that asks for what it misses of one slot, at the time at which that is heard: half a round trip later.
+type asker struct {
+	link    *downlink
+	missing *feedback.NACKGenerator
+	numbers feedback.Unwrapper
+	frames  map[uint32]map[uint16]bool
+	sizes   map[uint32]int
+	// repairs counts the retransmissions that came, needless those of them that had come before.
+	repairs, needless int
+}
+
+// repair makes the receiver ask for what it misses.
+func (l *downlink) repair() *asker {
+	l.asks = &asker{link: l, missing: feedback.NewNACKGenerator(feedback.DefaultConfig().NACK), frames: make(map[uint32]map[uint16]bool), sizes: make(map[uint32]int)}
+	return l.asks
+}
+
+func (a *asker) receive(p arrivingPacket) {
+	number, body, repair := p.SequenceNumber, p.Payload, p.SSRC == a.link.to.outlet.rtx
+	if repair {
+		number, body = uint16(body[0])<<8|uint16(body[1]), body[2:]
+		a.repairs++
+	}
+	p.Payload = body
+	d := descriptorOf(a.link.t, p.Packet)
+	if a.frames[d.Frame] == nil {
+		a.frames[d.Frame], a.sizes[d.Frame] = make(map[uint16]bool), d.Packets()
+	}
+	if a.frames[d.Frame][d.Index] && repair {
+		a.needless++
+	}
+	a.frames[d.Frame][d.Index] = true
+	sequence, _ := a.numbers.Unwrap(number)
+	a.missing.Received(sequence, p.at)
+	a.missing.Expect(sequence-int64(d.Index)+int64(d.Packets())-1, p.at)
+}
+
+func (a *asker) ask(now time.Time) {
+	due := a.missing.Next()
+	if due.IsZero() || due.After(now) {
+		return
+	}
+	ask, _ := a.missing.Due(now, 2*a.link.delay, nil, nil)
+	var numbers []uint16
+	for _, n := range ask {
+		numbers = append(numbers, uint16(n))
+	}
+	if len(numbers) > 0 {
+		a.link.to.nack(a.link.t, now, numbers...)
+	}
+}
+
+// incomplete counts the frames of which a packet did not come.
+func (a *asker) incomplete() (frames int) {
+	for frame, seen := range a.frames {
+		if len(seen) < a.sizes[frame] {
+			frames++
+		}
+	}
+	return frames
+}
+
+// p95 is the queue that 95 % of packets found no longer.
+func (l *downlink) p95() time.Duration {
+	queued := slices.Sorted(slices.Values(l.queued))
+	return queued[len(queued)*95/100]
+}
+
+// TestMoreThanTheEstimate gives a receiver 10 Mbit/s that a link of 2 Mbit/s leads to, in one track and in four: its queue stays short, frames are dropped whole,
+// and each track has its turn.
+func TestMoreThanTheEstimate(t *testing.T) {
+	for _, tracks := range []int{1, 4} {
+		c := newConference(t, 2e6, nil)
+		publishers, outlets := []*publisher{c.publisher}, []*fakeOutlet{c.outlet}
+		for n := 1; n < tracks; n++ {
+			publishers = append(publishers, c.publish(c.publisher.ingress, uint32(10+10*n), volumetric.MIMEVolumetric))
+			outlets = append(outlets, newFakeOutlet(c.peer, uint32(1000+10*n)))
+			c.receiver.AddSlot(outlets[n], volumetric.KindVideo).Select(publishers[n].track, 1, c.now)
+		}
+		c.run()
+		const seconds = 20
+		for n := range seconds * 30 {
+			if n == 30 {
+				// Before the first reports nothing limits what is sent, and the queue has to empty.
+				c.link.queued, c.link.dropped = nil, 0
+			}
+			for _, p := range publishers {
+				p.next()
+				p.send(c.now, p.packets(34/tracks*1144)...)
+			}
+			c.link.pass(frameInterval)
+		}
+		p95, dropped := c.link.p95(), c.engine.Stats().DroppedBudget
+		c.link.pass(time.Second)
+		sent := 0.0
+		for n, o := range outlets {
+			whole := checkWhole(t, &subscriber{outlet: o})
+			checkContinuous(t, o.sent())
+			sent += float64(len(o.sent())) * 1224 * 8 / seconds
+			if least := 50; whole < least {
+				t.Errorf("%d frames of track %d of %d were sent, expected at least %d", whole, n, tracks, least)
+			}
+		}
+		t.Logf("%d tracks: p95 queue %v, longest %v, %.2f Mbit/s, %d frames dropped whole, %d packets lost",
+			tracks, p95, slices.Max(c.link.queued), sent/1e6, dropped, c.link.dropped)
+		if p95 > 50*time.Millisecond || dropped == 0 || sent < 1.6e6 || c.link.dropped > 0 {
+			t.Errorf("%d tracks: p95 queue %v, %.2f Mbit/s, %d frames dropped, %d packets lost", tracks, p95, sent/1e6, dropped, c.link.dropped)
+		}
+	}
+}
+
+// TestRetransmissionsArePaced loses 5 % on a full link of 10 Mbit/s, and 50 ms of everything every second: what is asked for leaves at 2.5 times the estimate, and
+// does not fill the queue.
+func TestRetransmissionsArePaced(t *testing.T) {
+	c := newConference(t, 10e6, nil)
+	c.receiver.Want(20e6)
+	c.frames(5*time.Second, 20e6, nil)
+	c.link.departed, c.link.queued, c.link.dropped = nil, nil, 0
+	c.peer.rtt = 2 * c.link.delay
+	random := c.random
+	c.link.loses = func(uint16) bool { return random.IntN(20) == 0 || c.now.Nanosecond() < 50_000_000 }
+	asks := c.link.repair()
+	most := 0.0
+	c.frames(10*time.Second, 20e6, func(p Path) { most = max(most, float64(p.Estimate)) })
+	c.link.loses = nil
+	c.link.pass(time.Second)
+	repairs := c.link.padding(time.Time{})
+	fastest := 0.0
+	for i, first := range repairs {
+		bits := 0
+		for _, r := range repairs[i:] {
+			if r.at.Sub(first.at) > 20*time.Millisecond {
+				break
+			}
+			bits += 8 * r.size
+		}
+		fastest = max(fastest, float64(bits)/0.02)
+	}
+	stats := c.engine.Stats()
+	t.Logf("p95 queue %v, longest %v, retransmissions at %.1f Mbit/s at most, estimate at most %.1f, %d of %d came twice, %d frames of %d in part, %+v",
+		c.link.p95(), slices.Max(c.link.queued), fastest/1e6, most/1e6, asks.needless, asks.repairs, asks.incomplete(), len(asks.frames), stats.NACKed)
+	// A late timer may be ahead by 4 ms of 20, and one packet.
+	if fastest > 1.25*2.5*most || c.link.dropped > 0 || c.link.p95() > 60*time.Millisecond {
+		t.Errorf("retransmissions left at up to %.1f Mbit/s with an estimate of up to %.1f, p95 queue %v, %d packets dropped",
+			fastest/1e6, most/1e6, c.link.p95(), c.link.dropped)
+	}
+	if asks.repairs < 500 || asks.incomplete() > len(asks.frames)/50 || asks.needless > asks.repairs/3 {
+		t.Errorf("%d retransmissions came, %d of them for nothing; %d of %d frames came in part", asks.repairs, asks.needless, asks.incomplete(), len(asks.frames))
+	}
+}

@@ -1,0 +1,303 @@
+package egress
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pion/rtcp"
+	"go.uber.org/goleak"
+
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// live is an engine with its goroutines, in real time.
+func live(t *testing.T, change func(*rigConfig)) *rig {
+	t.Helper()
+	cfg := defaultConfig()
+	if change != nil {
+		change(&cfg)
+	}
+	if cfg.Writers == 0 {
+		cfg.Writers = runtime.GOMAXPROCS(0)
+	}
+	r := &rig{t: t, engine: newEngine(cfg, time.Now)}
+	r.engine.Run()
+	t.Cleanup(r.engine.Close)
+	return r
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// TestBlockedOutlet blocks one receiver of one publisher: the receivers of the other writer get everything of other publishers, whose readers are never held up.
+func TestBlockedOutlet(t *testing.T) {
+	// Whatever the machine does beside, no frame is too late.
+	r := live(t, func(c *rigConfig) { c.Writers, c.Pacing, c.MaxLag, c.CacheAge = 2, pacing.Off, time.Hour, time.Hour })
+	stuck := r.publish(r.engine.NewIngress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	p := r.publish(r.engine.NewIngress(&fakePeer{}), 20, volumetric.MIMEVolumetric)
+	blocked, free := r.subscribe(1000, volumetric.KindVideo), r.subscribe(2000, volumetric.KindVideo)
+	if blocked.receiver.writer == free.receiver.writer {
+		t.Fatal("both receivers share a writer though there are two")
+	}
+	second := r.engine.NewReceiver(blocked.peer, 0).AddSlot(newFakeOutlet(blocked.peer, 3000), volumetric.KindVideo)
+	if second.receiver.writer != blocked.receiver.writer {
+		second.receiver.Close()
+		second = blocked.receiver.AddSlot(newFakeOutlet(blocked.peer, 3000), volumetric.KindVideo)
+	}
+	blocked.outlet.gate.Lock()
+	blocked.slot.Select(stuck.track, 1, time.Now())
+	second.Select(p.track, 1, time.Now())
+	free.slot.Select(p.track, 1, time.Now())
+	eventually(t, "all follow", func() bool { return stuck.track.Followers() == 1 && p.track.Followers() == 2 })
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		stuck.next()
+		stuck.send(time.Now(), stuck.packets(4000)...)
+	})
+	eventually(t, "the writer is at work", func() bool { return !blocked.receiver.writer.turn.Free() })
+	for range 100 {
+		p.next()
+		p.send(time.Now(), p.packets(4000)...)
+	}
+	eventually(t, "the free receiver got everything", func() bool { return len(free.outlet.sent()) == 400 })
+	if n := len(blocked.outlet.sent()); n != 0 {
+		t.Errorf("the blocked receiver got %d packets", n)
+	}
+	blocked.outlet.gate.Unlock()
+	eventually(t, "the blocked receiver goes on", func() bool { return len(blocked.outlet.sent()) > 0 })
+	sending.Wait()
+	checkContinuous(t, free.outlet.sent())
+}
+
+// TestAsksThePublisherInTime loses a packet in real time, repairs it as the NACK asks, and reads the counts.
+func TestAsksThePublisherInTime(t *testing.T) {
+	r := live(t, nil)
+	peer := &fakePeer{rtt: 10 * time.Millisecond}
+	i := r.engine.NewIngress(peer)
+	p := r.publish(i, 10, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(p.track, 1, time.Now())
+	eventually(t, "the writer follows", func() bool { return p.track.Followers() == 1 })
+	p.next()
+	packets := p.packets(10 * 1144)
+	p.send(time.Now(), packets[:3]...)
+	p.send(time.Now(), packets[4:]...)
+	var repaired bool
+	eventually(t, "the publisher is asked and the slot gets all", func() bool {
+		for _, packet := range peer.take() {
+			if nack, ok := packet.(*rtcp.TransportLayerNack); ok && !repaired {
+				repaired = true
+				if nack.Nacks[0].PacketID != p.sequence-7 {
+					t.Errorf("asked for %d, expected %d", nack.Nacks[0].PacketID, p.sequence-7)
+				}
+				p.repair(time.Now(), packets[3])
+			}
+		}
+		return len(s.outlet.sent()) == 10
+	})
+	checkContinuous(t, s.outlet.sent())
+	eventually(t, "the counts", func() bool {
+		stats := r.engine.Stats()
+		return stats.NACKsSent >= 1 && stats.Recovered == 1 && stats.Sent.Media.Packets == 10 && stats.SwitchDelay.Count() == 1
+	})
+}
+
+// openTracks are the tracks that a test has made.
+type openTracks struct {
+	mu   sync.Mutex
+	list []*track.Track
+}
+
+func (o *openTracks) add(t ...*track.Track) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.list = append(o.list, t...)
+}
+
+// any gives one of the tracks, or now and then none.
+func (o *openTracks) any(random *rand.Rand) *track.Track {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.list) == 0 || random.IntN(10) == 0 {
+		return nil
+	}
+	return o.list[random.IntN(len(o.list))]
+}
+
+// TestEverythingAtOnce does all that can be done, from many goroutines, while packets flow. It is for the race detector, and for what must hold in spite of it.
+func TestEverythingAtOnce(t *testing.T) {
+	r := live(t, func(c *rigConfig) { c.Writers, c.TrackCacheBytes, c.CacheBytes = 3, 1<<20, 4<<20 })
+	var stopped atomic.Bool
+	time.AfterFunc(1500*time.Millisecond, func() { stopped.Store(true) })
+	var tracks openTracks
+	var all sync.WaitGroup
+	for n := range 3 {
+		all.Go(func() { publishForever(r, uint32(100*(n+1)), &stopped, &tracks) })
+	}
+	for n := range 4 {
+		all.Go(func() { receiveForever(r, uint32(1000+100*n), &stopped, &tracks) })
+	}
+	all.Go(func() {
+		for !stopped.Load() {
+			r.engine.Stats()
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	all.Wait()
+	for _, track := range tracks.list {
+		track.Close()
+	}
+	eventually(t, "the writers let go of closed receivers and tracks", func() bool {
+		stats := r.engine.Stats()
+		return stats.Receivers == 0 && stats.CacheBytes == 0
+	})
+	if used := r.engine.budget.Used(); used != 0 {
+		t.Errorf("%d bytes stay reserved", used)
+	}
+	stats := r.engine.Stats()
+	if stats.Tracks != 0 || stats.Slots != 0 || stats.FramesForwarded == 0 || stats.NACKed.Answered == 0 || stats.Switches == 0 {
+		t.Errorf("counts are %+v", stats)
+	}
+}
+
+// receiveForever adds a receiver, does all that receivers do, closes it, and begins anew.
+func receiveForever(r *rig, ssrc uint32, stopped *atomic.Bool, tracks *openTracks) {
+	random := rand.New(rand.NewPCG(uint64(ssrc), 9))
+	for !stopped.Load() {
+		s := r.subscribe(ssrc, volumetric.KindVideo)
+		slots := []*Slot{s.slot}
+		for k := range uint32(4) {
+			slots = append(slots, s.receiver.AddSlot(newFakeOutlet(s.peer, ssrc+10+2*k), volumetric.KindVideo))
+		}
+		for range 100 {
+			slots[random.IntN(len(slots))].Select(tracks.any(random), uint64(1+random.IntN(2)), time.Now())
+			if sent := s.outlet.sent(); len(sent) > 0 {
+				s.nack(r.t, time.Now(), sent[random.IntN(len(sent))].SequenceNumber, uint16(random.Uint32()))
+			}
+			s.rtcp(r.t, time.Now(), &rtcp.PictureLossIndication{MediaSSRC: ssrc})
+			s.rtcp(r.t, time.Now(), &rtcp.ReceiverReport{Reports: []rtcp.ReceptionReport{{SSRC: ssrc, LastSenderReport: 7}}})
+			s.receiver.TakeEvents(nil)
+			time.Sleep(time.Millisecond)
+		}
+		for _, slot := range slots {
+			slot.Stats()
+		}
+		checkNoRepeats(r.t, s)
+		s.receiver.Close()
+		s.slot.Select(tracks.any(random), 1, time.Now())
+	}
+}
+
+// publishForever publishes two tracks with some loss, closes the connection and now and then a track, and begins anew.
+func publishForever(r *rig, ssrc uint32, stopped *atomic.Bool, tracks *openTracks) {
+	random := rand.New(rand.NewPCG(uint64(ssrc), 1))
+	for !stopped.Load() {
+		i := r.engine.NewIngress(&fakePeer{rtt: time.Millisecond})
+		a, b := r.publish(i, ssrc, volumetric.MIMEVolumetric), r.publish(i, ssrc+10, volumetric.MIMEOpaque)
+		tracks.add(a.track, b.track)
+		for range 60 {
+			a.next()
+			for _, packet := range a.packets(6000) {
+				if random.IntN(10) > 0 {
+					a.send(time.Now(), packet)
+				}
+			}
+			b.next()
+			b.send(time.Now(), b.packet([]byte{1, 2, 3}, false), b.packet([]byte{4, 5, 6}, true))
+			b.report(time.Now(), time.Now())
+			time.Sleep(time.Millisecond)
+		}
+		if track := tracks.any(random); track != nil && random.IntN(2) == 0 {
+			track.Close()
+		}
+		i.Close()
+		a.send(time.Now(), a.packets(100)...)
+	}
+}
+
+// checkNoRepeats fails where a slot has sent a number twice.
+func checkNoRepeats(t testing.TB, s *subscriber) {
+	t.Helper()
+	seen := make(map[uint16]bool)
+	for _, p := range s.outlet.sent() {
+		if seen[p.SequenceNumber] {
+			t.Errorf("number %d was sent twice", p.SequenceNumber)
+		}
+		seen[p.SequenceNumber] = true
+	}
+}
+
+// TestAfterClose calls everything on a closed engine.
+func TestAfterClose(t *testing.T) {
+	r := live(t, nil)
+	i := r.engine.NewIngress(&fakePeer{})
+	p := r.publish(i, 10, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(p.track, 1, time.Now())
+	r.engine.Close()
+	r.engine.Close()
+	p.next()
+	p.send(time.Now(), p.packets(100)...)
+	s.slot.Select(p.track, 1, time.Now())
+	s.nack(t, time.Now(), 1)
+	s.receiver.Close()
+	s.receiver.Close()
+	i.Unbind(p.track)
+	i.Close()
+	p.track.Close()
+	late := r.engine.NewIngress(&fakePeer{})
+	late.Bind(10, 11, p.track)
+	late.RTP(10, nil, infoAt(time.Now()))
+	late.Close()
+	if n := r.engine.Stats().Ingresses; n != 0 {
+		t.Errorf("%d ingresses are open", n)
+	}
+}
+
+func TestReceiversSpreadOverWriters(t *testing.T) {
+	r := newRig(t, func(c *rigConfig) { c.Writers = 4 })
+	for n := range 40 {
+		s := r.subscribe(uint32(1000+10*n), volumetric.KindVideo)
+		for k := range n % 5 {
+			s.receiver.AddSlot(newFakeOutlet(s.peer, uint32(5000+100*n+2*k)), volumetric.KindVideo)
+		}
+	}
+	for _, w := range r.engine.writers {
+		if load := w.load.Load(); load < 35 || load > 45 {
+			t.Errorf("a writer has a load of %d, expected about a quarter of 160", load)
+		}
+	}
+}
+
+// TestEventsAreBounded lets nobody take events.
+func TestEventsAreBounded(t *testing.T) {
+	l := eventList{notify: make(chan struct{}, 1)}
+	for n := range maxEvents + 10 {
+		l.add(Event{DroppedFrames: n})
+	}
+	<-l.notify
+	events := l.take(nil)
+	if len(events) != maxEvents || events[0].DroppedFrames != 10 || events[len(events)-1].DroppedFrames != maxEvents+9 {
+		t.Errorf("%d events from %d on, expected the latest %d", len(events), events[0].DroppedFrames, maxEvents)
+	}
+	if again := l.take(events[:0]); len(again) != 0 {
+		t.Errorf("%d events are told twice", len(again))
+	}
+}

@@ -1,0 +1,115 @@
+package egress
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/forward/ingress"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// tracingLoop forwards frames to receivers.
+type tracingLoop struct {
+	rig       *rig
+	ingress   *ingress.Ingress
+	publisher *publisher
+	packets   [][]byte
+	sequence  uint16
+	number    uint32
+	receivers []*Receiver
+	taken     []FrameTimes
+}
+
+func newTracingLoop(b *testing.B, slots, perFrame int, traced bool) *tracingLoop {
+	cfg := defaultConfig()
+	cfg.Writers, cfg.Pacing, cfg.FrameTimes = 1, pacing.Off, traced
+	l := &tracingLoop{rig: &rig{t: b, now: time.Now()}}
+	// Time is virtual, but the clock is read as in earnest: that is a part of what tracing costs.
+	l.rig.engine = newEngine(cfg, func() time.Time {
+		_ = time.Now()
+		return l.rig.now
+	})
+	l.ingress = l.rig.engine.ingresses.NewStepped(&fakePeer{})
+	l.publisher = l.rig.publish(l.ingress, 10, volumetric.MIMEVolumetric)
+	flushes := new(int)
+	for k := range slots {
+		receiver := l.rig.engine.NewReceiver(&nullPeer{flushes: flushes}, 0)
+		receiver.AddSlot(nullOutlet{uint32(1000 + 10*k)}, volumetric.KindVideo).Select(l.publisher.track, 1, l.rig.now)
+		receiver.TraceFrames(traced)
+		l.receivers = append(l.receivers, receiver)
+	}
+	l.rig.run()
+	l.packets = l.publisher.packets(perFrame * 1144)
+	return l
+}
+
+// frame forwards one.
+func (l *tracingLoop) frame() {
+	l.number++
+	for _, packet := range l.packets {
+		binary.BigEndian.PutUint16(packet[2:], l.sequence)
+		binary.BigEndian.PutUint32(packet[4:], l.number*3000)
+		binary.BigEndian.PutUint32(packet[rtpHeader+8:], l.number)
+		l.sequence++
+		l.ingress.RTP(l.publisher.ssrc, packet, infoAt(l.rig.now))
+	}
+	l.ingress.Flush()
+	l.rig.ticks(time.Second / 30)
+	for _, r := range l.receivers {
+		select {
+		case <-r.FrameTimesReady():
+			l.taken = r.TakeFrameTimes(l.taken[:0])
+		default:
+		}
+	}
+}
+
+// BenchmarkFrameTimes compares forwarding with and without tracing, in turns of some frames each, so that whatever else the machine does hits both alike: on/off is the
+// median over the turns of what a turn takes with tracing as a multiple of what the one before took without, less one in percent.
+func BenchmarkFrameTimes(b *testing.B) {
+	for _, shape := range []struct{ slots, perFrame int }{{1, 20}, {10, 20}, {50, 20}, {10, 100}} {
+		b.Run(fmt.Sprintf("slots=%d/packets=%d", shape.slots, shape.perFrame), func(b *testing.B) {
+			compareTracing(b, shape.slots, shape.perFrame)
+		})
+	}
+}
+
+func compareTracing(b *testing.B, slots, perFrame int) {
+	turn := 500 / perFrame
+	loops := [2]*tracingLoop{newTracingLoop(b, slots, perFrame, false), newTracingLoop(b, slots, perFrame, true)}
+	for range 100 {
+		loops[0].frame()
+		loops[1].frame()
+	}
+	var took [2][]float64
+	var ratios []float64
+	b.ReportAllocs()
+	b.ResetTimer()
+	for n := range b.N {
+		var times [2]float64
+		for i := range loops {
+			// Who begins has the caches of the one before: they take turns.
+			at := (i + n) % 2
+			begin := time.Now()
+			for range turn {
+				loops[at].frame()
+			}
+			times[at] = float64(time.Since(begin).Nanoseconds()) / float64(turn*perFrame*slots)
+			took[at] = append(took[at], times[at])
+		}
+		ratios = append(ratios, times[1]/times[0])
+	}
+	b.StopTimer()
+	b.ReportMetric(median(took[0]), "off-ns/packet")
+	b.ReportMetric(median(took[1]), "on-ns/packet")
+	b.ReportMetric(100*(median(ratios)-1), "%-more")
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}

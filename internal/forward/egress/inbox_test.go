@@ -1,0 +1,29 @@
+package egress
+
+import (
+	"testing"
+
+	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestAnInboxIsFreeAfterAPanic has a slot's order panic that a receiver's goroutine leaves to the writer of others.
+func TestAnInboxIsFreeAfterAPanic(t *testing.T) {
+	r := newRig(t, nil)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	inbox := &s.receiver.writer.inbox
+	guard := panics.NewGuard(func(panics.Report) {}, "receiver")
+	report := make([]byte, maxReportBytes/4)
+	// The bytes that wait are no reports, so that dropping the older half of them goes wrong.
+	s.receiver.reports.waiting = make([]byte, maxReportBytes-1)
+	for n := range s.receiver.reports.waiting {
+		s.receiver.reports.waiting[n] = 0xff
+	}
+	if guard.Try("receiver", func() { inbox.heard(s.receiver, report, 0) }) {
+		t.Fatal("nothing panicked")
+	}
+	if !inbox.mu.TryLock() {
+		t.Fatal("the inbox is locked")
+	}
+	inbox.mu.Unlock()
+}

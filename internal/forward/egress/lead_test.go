@@ -1,0 +1,55 @@
+package egress
+
+import (
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+)
+
+// toldEstimator has come to what the test says, and probes nothing.
+type toldEstimator struct {
+	congestion.Estimator
+	stats congestion.Stats
+}
+
+func (e *toldEstimator) Estimate() congestion.Bitrate { return e.stats.Estimate }
+func (e *toldEstimator) Stats() congestion.Stats      { return e.stats }
+
+func (e *toldEstimator) Probe(time.Time) (c congestion.ProbeCluster, ok bool) { return c, false }
+
+// TestFramesLeadWhereLittleIsUsed changes what an estimator says of the use of its estimate, and of others at the bottleneck, while the estimate stays what it is.
+func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
+	c := newConference(t, 200e6, nil)
+	c.frames(time.Second, 2e6, nil)
+	e := &toldEstimator{stats: congestion.Stats{Estimate: 60e6, DelayBased: 60e6}}
+	e.Estimator = congestion.New(congestion.GCC, c.engine.cfg.Congestion, c.now)
+	c.receiver.sender.Start(c.receiver.departures.history, e, c.now)
+	for _, test := range []struct {
+		when            string
+		limited, evenly bool
+		leads           bool
+	}{
+		{"the estimate is used", false, false, false},
+		{"little of it is used", true, false, true},
+		{"and they had better leave evenly", true, true, false},
+		{"and need not any more", true, false, true},
+		{"the estimate is used again", false, false, false},
+	} {
+		e.stats.ApplicationLimited, e.stats.Evenly = test.limited, test.evenly
+		// A report brings the news.
+		c.frames(150*time.Millisecond, 2e6, nil)
+		before := len(c.link.departed)
+		c.publisher.next()
+		c.publisher.send(c.now, c.publisher.packets(42*1144)...)
+		c.link.pass(frameInterval)
+		left := c.link.departed[before:]
+		if len(left) != 42 {
+			t.Fatalf("%s: %d packets left, expected 42", test.when, len(left))
+		}
+		// 42 packets take 6.9 ms at 60 Mbit/s, and by their schedule 13.3 ms but for the last tick.
+		if took := left[41].at.Sub(left[0].at); (took < 8*time.Millisecond) != test.leads || took > 14*time.Millisecond {
+			t.Errorf("%s: a frame left within %v, expected it to lead: %v", test.when, took, test.leads)
+		}
+	}
+}

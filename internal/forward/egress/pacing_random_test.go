@@ -1,0 +1,147 @@
+package egress
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestPacedAtRandom lets tracks of two codecs lose, delay and repair packets, while receivers switch between them, are given estimates, and close. What a slot sends
+// has no gap, no repeat, and whole frames only; in the end nobody holds a packet.
+func TestPacedAtRandom(t *testing.T) {
+	seeds := uint64(24)
+	if raceDetector {
+		// One goroutine steps all, and the race detector makes it 20 times slower.
+		seeds = 4
+	}
+	for seed := range seeds {
+		random := rand.New(rand.NewPCG(seed, 7))
+		mode := []pacing.Mode{pacing.Default, "spread:20ms", pacing.Burst5ms, "spread:100ms"}[seed%4]
+		r := newPacedRig(t, mode, func(c *rigConfig) { c.Writers = 2 })
+		i := r.ingress(&fakePeer{})
+		publishers := []*publisher{
+			r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric), r.publish(i, 30, volumetric.MIMEVolumetric),
+			r.publish(i, 40, volumetric.MIMEOpaque),
+		}
+		var subscribers []*subscriber
+		for n := range 4 {
+			subscribers = append(subscribers, r.subscribe(uint32(1000+10*n), volumetric.KindVideo))
+		}
+		limited := seed%3 == 1
+		if limited {
+			r.limit(subscribers[0], 2_000_000)
+		}
+		for range 150 {
+			for _, s := range subscribers {
+				if random.IntN(5) == 0 {
+					p := publishers[random.IntN(len(publishers))]
+					group := uint64(1)
+					if p.ssrc == 40 {
+						group = 2
+					}
+					s.slot.Select(p.track, group, r.now)
+				}
+			}
+			r.frames(random, publishers)
+		}
+		r.ticks(2 * time.Second)
+		for n, s := range subscribers {
+			sent := s.outlet.sent()
+			whole := checkWhole(t, s)
+			checkContinuous(t, sent)
+			if least := 100; whole < least && (n > 0 || !limited) {
+				t.Errorf("seed %d: %d frames were sent to receiver %d, expected at least %d", seed, whole, n, least)
+			}
+		}
+		stats := r.engine.Stats()
+		if stats.DroppedLate+stats.DroppedOverrun != 0 || !limited && stats.DroppedBudget != 0 {
+			t.Errorf("seed %d: dropped %d late, %d overrun, %d over budget", seed, stats.DroppedLate, stats.DroppedOverrun, stats.DroppedBudget)
+		}
+		r.frames(random, publishers)
+		subscribers[0].receiver.Close()
+		r.run()
+		publishers[0].track.Close()
+		r.ticks(time.Second)
+		for _, s := range subscribers {
+			if held := s.receiver.sender.Held() + s.slot.held.Len(); held != 0 {
+				t.Errorf("seed %d: %d packets wait", seed, held)
+			}
+		}
+		checkReferences(t, publishers)
+	}
+}
+
+// frames publishes a frame of each track over half an interval, with one packet in 40 lost and repaired 0 to 30 ms later, also out of order.
+func (r *rig) frames(random *rand.Rand, publishers []*publisher) {
+	type owed struct {
+		p      *publisher
+		packet []byte
+	}
+	var late []owed
+	for _, p := range publishers {
+		p.next()
+		for k, packet := range p.packets(1144 * (1 + random.IntN(40))) {
+			switch {
+			case p.ssrc != 40 && k > 0 && random.IntN(40) == 0:
+				late = append(late, owed{p, packet})
+			default:
+				p.send(r.now, packet)
+			}
+			if random.IntN(4) == 0 {
+				r.ticks(time.Duration(random.IntN(400)) * time.Microsecond)
+			}
+			if len(late) > 0 && random.IntN(8) == 0 {
+				late[0].p.repair(r.now, late[0].packet)
+				late = late[1:]
+			}
+		}
+	}
+	for _, o := range late {
+		r.ticks(time.Duration(random.IntN(8000)) * time.Microsecond)
+		o.p.repair(r.now, o.packet)
+	}
+	r.ticks(time.Duration(8+random.IntN(16)) * time.Millisecond)
+}
+
+// checkWhole fails where a slot has sent a frame in part, and counts the frames.
+func checkWhole(t *testing.T, s *subscriber) (whole int) {
+	t.Helper()
+	type frame struct {
+		number, timestamp uint32
+		payloadType       uint8
+	}
+	counts, sizes := make(map[frame]int), make(map[frame]int)
+	for _, p := range s.outlet.sent() {
+		d := descriptorOf(t, p)
+		f := frame{d.Frame, p.Timestamp, p.PayloadType}
+		counts[f]++
+		sizes[f] = d.Packets()
+	}
+	for f, n := range counts {
+		if n != sizes[f] {
+			t.Errorf("frame %+v was sent in %d packets, expected %d", f, n, sizes[f])
+		}
+	}
+	return len(counts)
+}
+
+// checkReferences fails where anybody but the cache holds a packet of it.
+func checkReferences(t *testing.T, publishers []*publisher) {
+	t.Helper()
+	for _, p := range publishers {
+		log := p.track.Log()
+		for position := log.Tail(); position < log.Head(); position++ {
+			packet := log.At(position)
+			if packet == nil {
+				t.Fatalf("packet %d is not in the cache", position)
+			}
+			packet.Release()
+			if n := packet.References(); n != 1 {
+				t.Errorf("packet %d has %d references, expected the cache's", position, n)
+			}
+		}
+	}
+}

@@ -1,0 +1,401 @@
+package egress
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/internal/forward/ingress"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
+	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// rigConfig is the configuration of a rig: that of the writers, and that of what feeds them.
+type rigConfig struct {
+	Config
+	Writers         int
+	Pacing          pacing.Mode
+	CacheAge        time.Duration
+	TrackCacheBytes int64
+	CacheBytes      int64
+	MaxFrameBytes   int
+	Guard           *panics.Guard
+}
+
+func defaultConfig() rigConfig {
+	return rigConfig{
+		Config: DefaultConfig(), Pacing: pacing.Default, CacheAge: time.Second, TrackCacheBytes: 32 << 20, CacheBytes: 1 << 30,
+		MaxFrameBytes: ingress.DefaultConfig().MaxFrameBytes,
+	}
+}
+
+// engine is what stands on both sides of the tracks.
+type engine struct {
+	*Set
+	cfg       rigConfig
+	budget    *packetlog.Budget
+	ingresses *ingress.Set
+}
+
+// newEngine makes an engine whose writers do not run.
+func newEngine(cfg rigConfig, now func() time.Time) *engine {
+	plan, err := cfg.Pacing.Plan()
+	if err != nil {
+		panic(err)
+	}
+	cfg.Plan = plan
+	clock, budget := packetlog.NewClock(now), packetlog.NewBudget(cfg.CacheBytes)
+	pieces := packetlog.NewPieces(budget)
+	tracks := track.NewTracks(clock, packetlog.Limits{Age: cfg.CacheAge, Bytes: cfg.TrackCacheBytes}, budget)
+	in := ingress.Config{
+		Guard: cfg.Guard, Plan: plan, MaxFrameBytes: cfg.MaxFrameBytes, KeyFrameInterval: cfg.KeyFrameInterval,
+		ReportInterval: cfg.ReportInterval, NACK: cfg.NACK,
+	}
+	batches := make([]Batch, cfg.Writers)
+	for n := range batches {
+		batches[n] = noBatch{}
+	}
+	return &engine{
+		Set: NewSet(cfg.Config, clock, tracks, pieces, batches), cfg: cfg, budget: budget,
+		ingresses: ingress.NewSet(in, clock, pieces),
+	}
+}
+
+func (e *engine) Close() {
+	e.ingresses.Close()
+	e.tracks.Close()
+	e.Set.Close()
+	e.ingresses.Wait()
+}
+
+func (e *engine) NewTrack(cfg track.Config) *track.Track { return e.tracks.New(cfg) }
+
+func (e *engine) NewIngress(p ingress.Peer) *ingress.Ingress { return e.ingresses.New(p) }
+
+// stats are the counts of both sides, and the histograms and gauges of the writers.
+func (e *engine) Stats() counters.Stats {
+	var sum counters.Counts
+	sent := e.Set.Stats(&sum)
+	s := counters.Stats{
+		Paced:     e.paced,
+		Residence: sent.Residence, PacerHold: sent.PacerHold, SwitchDelay: sent.SwitchDelay,
+		FrameHold: sent.FrameHold, FrameDistribution: sent.FrameDistribution, FrameReception: sent.FrameReception,
+		Slots: sent.Slots, ActiveSlots: sent.ActiveSlots, WaitingSlots: sent.WaitingSlots, Receivers: sent.Receivers,
+		Ingresses: e.ingresses.AddTo(&sum),
+	}
+	s.Tracks, s.CacheBytes = e.tracks.Usage()
+	s.CacheBytes += e.pieces.Used()
+	s.Take(&sum)
+	return s
+}
+
+// rig is an engine without goroutines, stepped by a test in virtual time.
+type rig struct {
+	t      testing.TB
+	now    time.Time
+	engine *engine
+}
+
+func newRig(t testing.TB, change func(*rigConfig)) *rig {
+	t.Helper()
+	r := &rig{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	cfg := defaultConfig()
+	cfg.Writers, cfg.Pacing = 1, pacing.Off
+	if change != nil {
+		change(&cfg)
+	}
+	r.engine = newEngine(cfg, func() time.Time { return r.now })
+	return r
+}
+
+// ingress adds a publisher's connection.
+func (r *rig) ingress(peer ingress.Peer) *ingress.Ingress { return r.engine.ingresses.NewStepped(peer) }
+
+// step steps an ingress. It returns the packets that it sends, without reports of arrivals, and when it is to be stepped
+// next.
+func step(i *ingress.Ingress, now time.Time) (packets []rtcp.Packet, next time.Time) {
+	compounds, next := i.Step(now)
+	for _, compound := range compounds {
+		for _, p := range compound {
+			if _, ok := p.(*rtcp.RawPacket); !ok {
+				packets = append(packets, p)
+			}
+		}
+	}
+	return packets, next
+}
+
+// run lets every writer do what there is to do.
+func (r *rig) run() { r.engine.Step() }
+
+// limit makes a receiver's pacer go by an estimate in bit/s, 0 for none.
+func (r *rig) limit(s *subscriber, estimate int64) {
+	w := s.receiver.writer
+	s.receiver.sender.SetPath(pacing.Path{Estimate: estimate}, w.at)
+	w.reschedule(s.receiver)
+}
+
+// pass lets time pass, in steps in which writers run.
+func (r *rig) pass(d time.Duration) {
+	for end := r.now.Add(d); r.now.Before(end); {
+		r.now = r.now.Add(min(10*time.Millisecond, end.Sub(r.now)))
+		r.run()
+	}
+}
+
+// ticks lets time pass, in the steps in which writers wake.
+func (r *rig) ticks(d time.Duration) {
+	for end := r.now.Add(d); ; {
+		r.run()
+		idle := end.Sub(r.now)
+		if idle <= 0 {
+			return
+		}
+		idle = min(idle, max(r.engine.Idle(), 0))
+		r.now = r.now.Add(idle)
+	}
+}
+
+// idleOf is for how long a writer has nothing to do that is due by time.
+func idleOf(w *writer) time.Duration {
+	_, idle := w.Idle()
+	return idle
+}
+
+// earliest is the earlier of two times. The zero time is never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// rtpHeader is the size in bytes of an RTP header without extensions.
+const rtpHeader = 12
+
+// publisher makes the packets of one track.
+type publisher struct {
+	t         testing.TB
+	ingress   *ingress.Ingress
+	track     *track.Track
+	ssrc, rtx uint32
+	sequence  uint16
+	frame     uint32
+	timestamp uint32
+	fragments payload.Fragmenter
+	// extension is the identifier of an empty transport-wide sequence number that packets have, 0 for none.
+	extension uint8
+	// parity is the number of parity fragments per frame.
+	parity uint16
+}
+
+// publish makes a track of a codec and binds it.
+func (r *rig) publish(i *ingress.Ingress, ssrc uint32, mime string) *publisher {
+	r.t.Helper()
+	clockRate := uint32(90000)
+	if mime == volumetric.MIMEOpus {
+		clockRate = 48000
+	}
+	track := r.engine.NewTrack(track.Config{Codec: volumetric.Codec{MIMEType: mime, ClockRate: clockRate}})
+	i.Bind(ssrc, ssrc+1, track)
+	return &publisher{t: r.t, ingress: i, track: track, ssrc: ssrc, rtx: ssrc + 1, sequence: uint16(ssrc) * 1000, timestamp: 5000}
+}
+
+// next begins a frame: all tracks of a publication are to begin it together.
+func (p *publisher) next() {
+	p.frame++
+	p.timestamp += 3000
+}
+
+// packets makes the packets of the current frame of payload v1, of that many bytes.
+func (p *publisher) packets(size int) [][]byte {
+	p.t.Helper()
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(i) ^ byte(p.frame) ^ byte(p.ssrc)
+	}
+	if err := p.fragments.Begin(payload.Descriptor{Frame: p.frame, Parity: p.parity}, data); err != nil {
+		p.t.Fatal(err)
+	}
+	var packets [][]byte
+	for i := range p.fragments.Packets() {
+		body, err := p.fragments.AppendPacket(nil, i)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		packets = append(packets, p.packet(body, i == p.fragments.Packets()-1))
+	}
+	return packets
+}
+
+// packet makes one packet at the current timestamp.
+func (p *publisher) packet(body []byte, marker bool) []byte {
+	p.t.Helper()
+	packet := rtp.Packet{
+		Header:  rtp.Header{Version: 2, Marker: marker, PayloadType: 96, SequenceNumber: p.sequence, Timestamp: p.timestamp, SSRC: p.ssrc},
+		Payload: body,
+	}
+	p.sequence++
+	if p.extension != 0 {
+		if err := feedback.SetTransportSequence(&packet.Header, p.extension, 0); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	raw, err := packet.Marshal()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return raw
+}
+
+// infoAt is the info of a packet that came at the time and is not stamped.
+func infoAt(now time.Time) *transport.PacketInfo { return &transport.PacketInfo{At: now} }
+
+// send gives packets to the ingress, as one batch.
+func (p *publisher) send(now time.Time, packets ...[]byte) { p.sendInfo(infoAt(now), packets...) }
+
+// sendInfo gives packets with one info to the ingress, as one batch.
+func (p *publisher) sendInfo(info *transport.PacketInfo, packets ...[]byte) {
+	for _, packet := range packets {
+		p.ingress.RTP(p.ssrc, packet, info)
+	}
+	p.ingress.Flush()
+}
+
+// repair gives retransmissions of packets to the ingress, as one batch.
+func (p *publisher) repair(now time.Time, packets ...[]byte) {
+	for _, packet := range packets {
+		p.ingress.RTP(p.rtx, p.retransmission(packet), infoAt(now))
+	}
+	p.ingress.Flush()
+}
+
+// retransmission makes the RTX packet of a packet.
+func (p *publisher) retransmission(packet []byte) []byte {
+	p.t.Helper()
+	var original rtp.Packet
+	if err := original.Unmarshal(packet); err != nil {
+		p.t.Fatal(err)
+	}
+	n := original.SequenceNumber
+	original.SSRC, original.PayloadType, original.SequenceNumber = p.rtx, 97, n*7
+	original.Payload = append([]byte{byte(n >> 8), byte(n)}, original.Payload...)
+	raw, err := original.Marshal()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return raw
+}
+
+// subscriber is a receiver with one slot.
+type subscriber struct {
+	peer     *fakePeer
+	outlet   *fakeOutlet
+	receiver *Receiver
+	slot     *Slot
+}
+
+// subscribe adds a receiver with one slot.
+func (r *rig) subscribe(ssrc uint32, kind volumetric.Kind) *subscriber {
+	peer := &fakePeer{}
+	s := &subscriber{peer: peer, outlet: newFakeOutlet(peer, ssrc)}
+	s.receiver = r.engine.NewReceiver(s.peer, time.Hour)
+	s.slot = s.receiver.AddSlot(s.outlet, kind)
+	return s
+}
+
+// switches gives the tracks of the Switched events since the last call.
+func (s *subscriber) switches() []*track.Track {
+	var tracks []*track.Track
+	for _, e := range s.receiver.TakeEvents(nil) {
+		if e.Switched {
+			tracks = append(tracks, e.Track)
+		}
+	}
+	return tracks
+}
+
+// dropped counts the frames of the events since the last call that were dropped, by reason.
+func (s *subscriber) dropped() map[DropReason]int {
+	frames := make(map[DropReason]int)
+	for _, e := range s.receiver.TakeEvents(nil) {
+		if e.DroppedFrames > 0 {
+			frames[e.Dropped] += e.DroppedFrames
+		}
+	}
+	return frames
+}
+
+// nack asks for numbers as the receiver's peer does.
+func (s *subscriber) nack(t testing.TB, now time.Time, numbers ...uint16) {
+	t.Helper()
+	s.rtcp(t, now, &rtcp.TransportLayerNack{SenderSSRC: 1, MediaSSRC: s.outlet.ssrc, Nacks: rtcp.NackPairsFromSequenceNumbers(numbers)})
+}
+
+func (s *subscriber) rtcp(t testing.TB, now time.Time, packet rtcp.Packet) {
+	t.Helper()
+	raw, err := packet.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.receiver.RTCP(raw, now)
+}
+
+// checkContinuous fails where sequence numbers have a gap or a repeat, or timestamps go backwards. Packets may be in any order.
+func checkContinuous(t testing.TB, packets []rtp.Packet) {
+	t.Helper()
+	if len(packets) == 0 {
+		t.Fatal("nothing was sent")
+	}
+	first := packets[0].SequenceNumber
+	for _, p := range packets {
+		if int16(p.SequenceNumber-first) < 0 {
+			first = p.SequenceNumber
+		}
+	}
+	ordered := make([]*rtp.Packet, len(packets))
+	for i, p := range packets {
+		n := int(p.SequenceNumber - first)
+		if n >= len(ordered) {
+			t.Fatalf("packet %d has number %d, %d after the first of %d packets: there is a gap", i, p.SequenceNumber, n, len(packets))
+		}
+		if ordered[n] != nil {
+			t.Fatalf("number %d was sent twice", p.SequenceNumber)
+		}
+		ordered[n] = &packets[i]
+	}
+	for i := 1; i < len(ordered); i++ {
+		if int32(ordered[i].Timestamp-ordered[i-1].Timestamp) < 0 {
+			t.Fatalf("timestamp goes from %d back to %d at number %d", ordered[i-1].Timestamp, ordered[i].Timestamp, ordered[i].SequenceNumber)
+		}
+	}
+}
+
+// descriptorOf parses the descriptor of a packet of payload v1.
+func descriptorOf(t testing.TB, p rtp.Packet) payload.Descriptor {
+	t.Helper()
+	var d payload.Descriptor
+	if _, err := d.Unmarshal(p.Payload); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// frames counts the packets per frame of payload v1.
+func frames(t testing.TB, packets []rtp.Packet) map[uint32]int {
+	t.Helper()
+	count := make(map[uint32]int)
+	for _, p := range packets {
+		count[descriptorOf(t, p).Frame]++
+	}
+	return count
+}

@@ -1,0 +1,256 @@
+package egress
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// reportByStream has the peer agree on reports by RFC 8888, whatever numbers it agrees on for what it sends.
+func (p *fakePeer) reportByStream(agreed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.byStream = agreed
+}
+
+// byStream has the receiver behind the link report by RFC 8888 from now on.
+func (l *downlink) byStream() {
+	l.to.peer.reportByStream(true)
+	l.streams = feedback.NewCongestionRecorder(feedback.DefaultConfig().Transport, 5)
+}
+
+func (l *downlink) record(p arrivingPacket) {
+	if l.streams != nil {
+		l.streams.Received(p.SSRC, p.SequenceNumber, p.size, feedback.NotECT, p.at)
+		return
+	}
+	l.recorder.Received(p.number, p.size, p.at)
+}
+
+func (l *downlink) reportDue() time.Time {
+	if l.streams != nil {
+		return l.streams.Next()
+	}
+	return l.recorder.Next()
+}
+
+func (l *downlink) reportsDue(now time.Time) [][]byte {
+	if l.streams == nil {
+		return reportsOf(l.recorder, now)
+	}
+	return streamReports(l.streams, now)
+}
+
+// streamReports are the reports by RFC 8888 that are due.
+func streamReports(recorder *feedback.CongestionRecorder, now time.Time) (reports [][]byte) {
+	for report := recorder.AppendReports(nil, now); len(report) > 0; report = recorder.AppendReports(nil, now) {
+		reports = append(reports, report)
+	}
+	return reports
+}
+
+// outcomeOf is what an estimate comes to on a link.
+type outcomeOf struct {
+	reached          time.Duration // when the estimate was 80 % of the link
+	mean, sent       float64       // of the estimate and of what was sent, in bit/s
+	p95, rtt         time.Duration
+	loss             float64
+	measured, probes uint64 // clusters that gave a rate, and packets of padding
+}
+
+// estimateOn runs a conference over a link with media for more than that, of which a share gets lost, for 15 s.
+func estimateOn(t *testing.T, link, loss float64, byStream bool) outcomeOf {
+	t.Helper()
+	c := newConference(t, link, nil)
+	if byStream {
+		c.link.byStream()
+	}
+	c.receiver.Want(volumetric.Bitrate(1.5 * link))
+	if loss > 0 {
+		c.link.loses = func(uint16) bool { return c.random.Float64() < loss }
+	}
+	var o outcomeOf
+	begun := c.now
+	c.frames(5*time.Second, 1.5*link, func(p Path) {
+		if o.reached == 0 && float64(p.Estimate) >= 0.8*link {
+			o.reached = c.now.Sub(begun)
+		}
+	})
+	c.link.queued = nil
+	n := 0.0
+	c.frames(10*time.Second, 1.5*link, func(p Path) {
+		o.mean += float64(p.Estimate)
+		o.sent += float64(p.Sent)
+		n++
+	})
+	o.mean, o.sent = o.mean/n, o.sent/n
+	path, stats := c.receiver.Path(), c.engine.Stats()
+	o.p95, o.rtt, o.loss, o.measured = c.link.p95(), path.RTT, path.Loss, stats.ProbesMeasured
+	o.probes = stats.Sent.Probe.Packets
+	if stats.MalformedRTCP > 0 || stats.TransportDropped > 0 || !path.Known {
+		t.Errorf("%d malformed reports, %d dropped, the path is %+v", stats.MalformedRTCP, stats.TransportDropped, path)
+	}
+	return o
+}
+
+// TestBothFormsOfFeedbackGiveTheSameEstimate runs the same links with transport-wide feedback and with RFC 8888, whose times are four times as coarse: estimates,
+// queues, losses and round trips are the same within a few per cent or milliseconds.
+func TestBothFormsOfFeedbackGiveTheSameEstimate(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		link, loss float64
+	}{
+		{"5 Mbit/s", 5e6, 0},
+		{"20 Mbit/s", 20e6, 0},
+		{"20 Mbit/s, 2 % lost", 20e6, 0.02},
+		{"50 Mbit/s", 50e6, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if raceDetector && test.link > 20e6 {
+				t.Skip("one goroutine does it all, for half a minute under the race detector")
+			}
+			numbers, streams := estimateOn(t, test.link, test.loss, false), estimateOn(t, test.link, test.loss, true)
+			t.Logf("transport-wide: %+v", numbers)
+			t.Logf("RFC 8888:       %+v", streams)
+			for _, pair := range []struct {
+				what   string
+				a, b   float64
+				within float64
+			}{
+				{"estimate", numbers.mean, streams.mean, 0.05 * numbers.mean},
+				{"rate sent", numbers.sent, streams.sent, 0.05 * numbers.sent},
+				{"loss", numbers.loss, streams.loss, 0.01},
+				{"p95 queue in ms", milliseconds(numbers.p95), milliseconds(streams.p95), 12},
+				{"round trip in ms", milliseconds(numbers.rtt), milliseconds(streams.rtt), 10},
+			} {
+				if math.Abs(pair.a-pair.b) > pair.within {
+					t.Errorf("%s: %v by transport-wide feedback, %v by RFC 8888", pair.what, pair.a, pair.b)
+				}
+			}
+			if streams.reached == 0 || streams.reached > numbers.reached+500*time.Millisecond || streams.measured == 0 || streams.probes == 0 {
+				t.Errorf("by RFC 8888 80 %% were reached after %v, by transport-wide feedback after %v; %d probes were measured, with %d packets of padding",
+					streams.reached, numbers.reached, streams.measured, streams.probes)
+			}
+		})
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// TestEstimateBeginsAnewWithAnotherForm has the peer agree on RFC 8888 after transport-wide feedback, and go back.
+func TestEstimateBeginsAnewWithAnotherForm(t *testing.T) {
+	c := newConference(t, 20e6, nil)
+	c.frames(time.Second, 5e6, nil)
+	for _, byStream := range []bool{true, false} {
+		before := c.engine.Stats()
+		c.link.streams = nil
+		if c.peer.reportByStream(byStream); byStream {
+			c.link.byStream()
+		}
+		c.link.arriving = nil
+		c.frames(2*time.Second, 5e6, nil)
+		after := c.engine.Stats()
+		received := after.TransportReceived - before.TransportReceived
+		if path := c.receiver.Path(); !path.Known || path.Loss > 0.01 || received < 500 || after.TransportReports == before.TransportReports {
+			t.Errorf("by stream: %v, %d packets were reported, the path is %+v", byStream, received, path)
+		}
+		if after.MalformedRTCP > 0 {
+			t.Errorf("%d reports count as malformed", after.MalformedRTCP)
+		}
+	}
+}
+
+// TestAudioAndRetransmissionsAreReportedByStream sends video, audio and retransmissions: each is known by its SSRC and number, and has no extension.
+func TestAudioAndRetransmissionsAreReportedByStream(t *testing.T) {
+	r := newRig(t, withoutProbes)
+	i := r.ingress(&fakePeer{})
+	video, speech := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEOpus)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.peer.reportByStream(true)
+	if path := s.receiver.Path(); !path.Awaited || path.Estimate == 0 {
+		t.Errorf("before the first packet the path is %+v, expected the first estimate", path)
+	}
+	s.slot.Select(video.track, 1, r.now)
+	sound := newFakeOutlet(s.peer, 1020)
+	s.receiver.AddSlot(sound, volumetric.KindAudio).Select(speech.track, 3, r.now)
+	r.run()
+	recorder := feedback.NewCongestionRecorder(feedback.DefaultConfig().Transport, 5)
+	sent, lost, ssrcs := 0, 0, map[uint32]int{}
+	take := func() {
+		s.peer.mu.Lock()
+		defer s.peer.mu.Unlock()
+		for _, p := range s.peer.flushed {
+			if p.Extension || len(p.Extensions) > 0 {
+				t.Fatalf("a packet has an extension: %v", p.Header)
+			}
+			sent++
+			if ssrcs[p.SSRC]++; p.SSRC == 1000 && ssrcs[p.SSRC]%10 == 0 {
+				lost++
+				continue
+			}
+			recorder.Received(p.SSRC, p.SequenceNumber, 1224, feedback.NotECT, r.now)
+		}
+		s.peer.flushed = nil
+	}
+	for frame := range 10 {
+		video.next()
+		video.send(r.now, video.packets(51*1144)...)
+		speech.send(r.now, speech.packet([]byte("opus"), false))
+		r.run()
+		r.now = r.now.Add(20 * time.Millisecond)
+		first := s.outlet.sent()[0].SequenceNumber
+		s.nack(t, r.now, first+uint16(10*frame))
+		r.run()
+		take()
+		r.now = r.now.Add(20 * time.Millisecond)
+		for _, report := range streamReports(recorder, r.now) {
+			s.receiver.RTCP(report, r.now)
+		}
+		r.run()
+	}
+	r.now = r.now.Add(300 * time.Millisecond)
+	for _, report := range streamReports(recorder, r.now) {
+		s.receiver.RTCP(report, r.now)
+	}
+	r.pass(time.Second)
+	stats := r.engine.Stats()
+	if ssrcs[1000] != 510 || ssrcs[1001] != 10 || ssrcs[1020] != 10 {
+		t.Fatalf("packets by SSRC: %v", ssrcs)
+	}
+	// The last one got lost, of which no report speaks.
+	if stats.TransportReceived != uint64(sent-lost) || stats.TransportLost != uint64(lost-1) || !s.receiver.Path().Known {
+		t.Errorf("%d packets count as received and %d as lost, expected %d and %d; %+v", stats.TransportReceived, stats.TransportLost, sent-lost, lost-1, s.receiver.Path())
+	}
+}
+
+// TestReportsOfTheOtherFormAreIgnored sends transport-wide feedback where RFC 8888 is agreed on, and the other way round.
+func TestReportsOfTheOtherFormAreIgnored(t *testing.T) {
+	for _, byStream := range []bool{true, false} {
+		r := newRig(t, nil)
+		p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+		s := r.subscribe(1000, volumetric.KindVideo)
+		s.peer.agree(testExtension)
+		s.peer.reportByStream(byStream)
+		s.slot.Select(p.track, 1, r.now)
+		r.run()
+		p.next()
+		p.send(r.now, p.packets(1144)...)
+		r.run()
+		numbers := feedback.CongestionReport{Streams: []feedback.StreamReport{{SSRC: 1000, Packets: make([]feedback.PacketArrival, 9)}}}
+		report, err := numbers.Append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if byStream {
+			report = hostileReport(0, 24)
+		}
+		s.receiver.RTCP(report, r.now)
+		r.pass(time.Second)
+		if stats := r.engine.Stats(); stats.TransportReports+stats.MalformedRTCP+stats.TransportDropped > 0 || s.receiver.Path().Known {
+			t.Errorf("by stream: %v, %d reports were read, %d malformed", byStream, stats.TransportReports, stats.MalformedRTCP)
+		}
+	}
+}

@@ -1,0 +1,383 @@
+package egress
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestSwitchesUnderLoss switches at random between three qualities while packets are lost and repaired late, also after the switch away from their
+// track. What the slot sends must have no gap, no repeat, and only whole frames.
+func TestSwitchesUnderLoss(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	var qualities []*publisher
+	for q := range 3 {
+		p := r.publish(i, uint32(10+2*q), volumetric.MIMEVolumetric)
+		qualities = append(qualities, p)
+	}
+	s := r.subscribe(1000, volumetric.KindVideo)
+	type owed struct {
+		p      *publisher
+		packet []byte
+		at     time.Time
+	}
+	var late []owed
+	repair := func(all bool) {
+		kept := late[:0]
+		for _, o := range late {
+			if all || !r.now.Before(o.at) {
+				o.p.repair(r.now, o.packet)
+			} else {
+				kept = append(kept, o)
+			}
+		}
+		late = kept
+	}
+	selected, switches := 0, 0
+	for frame := range 400 {
+		if frame%3 == 0 {
+			selected = random.IntN(3)
+			s.slot.Select(qualities[selected].track, 1, r.now)
+		}
+		for q, p := range qualities {
+			p.next()
+			for _, packet := range p.packets(1500 * (1 + 2*q)) {
+				r.now = r.now.Add(200 * time.Microsecond)
+				if random.IntN(20) == 0 {
+					late = append(late, owed{p, packet, r.now.Add(time.Duration(random.IntN(120)) * time.Millisecond)})
+				} else {
+					p.send(r.now, packet)
+				}
+				repair(false)
+				if random.IntN(4) == 0 {
+					r.run()
+				}
+			}
+		}
+		r.now = r.now.Add(20 * time.Millisecond)
+		r.run()
+		switches += len(s.switches())
+	}
+	r.pass(30 * time.Millisecond)
+	repair(true)
+	r.run()
+	got := s.outlet.sent()
+	checkContinuous(t, got)
+	if switches < 50 {
+		t.Errorf("switched %d times, expected at least 50", switches)
+	}
+	whole := 0
+	for frame, count := range frames(t, got) {
+		var expected int
+		for _, packet := range got {
+			if d := descriptorOf(t, packet); d.Frame == frame {
+				expected = d.Packets()
+			}
+		}
+		if count != expected {
+			t.Errorf("frame %d went out in %d packets, expected %d", frame, count, expected)
+		}
+		whole++
+	}
+	if whole < 395 {
+		t.Errorf("%d of 400 frames went out", whole)
+	}
+	if stats := r.engine.Stats(); stats.DroppedLate != 0 || stats.DroppedOverrun != 0 || stats.Duplicates != 0 {
+		t.Errorf("dropped %d late, %d overrun, %d duplicates, expected none", stats.DroppedLate, stats.DroppedOverrun, stats.Duplicates)
+	}
+}
+
+func TestOffAtTheFrameBoundary(t *testing.T) {
+	r := newRig(t, nil)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(p.track, 1, r.now)
+	r.run()
+	p.next()
+	packets := p.packets(4000)
+	p.send(r.now, packets[:2]...)
+	r.run()
+	s.slot.Select(nil, 0, r.now)
+	r.run()
+	p.send(r.now, packets[2:]...)
+	p.next()
+	p.send(r.now, p.packets(4000)...)
+	r.run()
+	if got := s.outlet.sent(); len(got) != 4 {
+		t.Fatalf("%d packets were sent, expected the 4 of the frame under way", len(got))
+	}
+	r.pass(time.Second)
+	if n := len(r.engine.writers[0].followers); n != 0 {
+		t.Errorf("the writer follows %d tracks, expected none once the late window is over", n)
+	}
+	if n := p.track.Followers(); n != 0 {
+		t.Errorf("the track signals %d followers, expected none", n)
+	}
+	s.slot.Select(p.track, 1, r.now)
+	r.run()
+	p.next()
+	p.send(r.now, p.packets(4000)...)
+	r.run()
+	got := s.outlet.sent()
+	if len(got) != 8 {
+		t.Fatalf("%d packets were sent, expected 8", len(got))
+	}
+	checkContinuous(t, got)
+}
+
+// TestBeginsAtTheNewestFrame selects a track between two of its frames: the slot begins with the frame in the cache, not with the next one.
+func TestBeginsAtTheNewestFrame(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	low, high := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	s, other := r.subscribe(1000, volumetric.KindVideo), r.subscribe(2000, volumetric.KindVideo)
+	other.slot.Select(high.track, 1, r.now)
+	r.run()
+	for range 3 {
+		r.now = r.now.Add(frameInterval)
+		low.next()
+		high.next()
+		low.send(r.now, low.packets(1000)...)
+		high.send(r.now, high.packets(4000)...)
+		r.run()
+	}
+	r.now = r.now.Add(10 * time.Millisecond)
+	s.slot.Select(high.track, 1, r.now)
+	r.run()
+	if got := s.outlet.sent(); len(got) != 4 || descriptorOf(t, got[0]).Frame != 3 {
+		t.Fatalf("%d packets were sent, expected the 4 of frame 3", len(got))
+	}
+	// Who begins to follow a track does not read what came long before.
+	r.pass(200 * time.Millisecond)
+	third := r.subscribe(3000, volumetric.KindVideo)
+	third.slot.Select(low.track, 1, r.now)
+	r.run()
+	if n := len(third.outlet.sent()); n != 0 {
+		t.Fatalf("%d packets were sent of frames that are 200 ms old", n)
+	}
+	// An old frame is not shown again.
+	s.slot.Select(nil, 0, r.now)
+	r.pass(time.Second / 2)
+	s.slot.Select(low.track, 1, r.now)
+	r.run()
+	if got := s.outlet.sent(); len(got) != 4 {
+		t.Fatalf("%d packets were sent, expected nothing of a frame half a second old", len(got))
+	}
+}
+
+// TestKeepsTheOrderOfArrival fills two logs before the writer runs. The switch must happen behind the frame of the first track that came before.
+func TestKeepsTheOrderOfArrival(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	a, b := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(a.track, 1, r.now)
+	r.run()
+	a.next()
+	b.next()
+	a.send(r.now, a.packets(4000)...)
+	r.run()
+	s.slot.Select(b.track, 1, r.now)
+	r.run()
+	for range 4 {
+		a.next()
+		b.next()
+		r.now = r.now.Add(time.Millisecond)
+		for _, packet := range a.packets(4000) {
+			a.send(r.now, packet)
+		}
+		for _, packet := range b.packets(2000) {
+			b.send(r.now, packet)
+		}
+	}
+	r.run()
+	got := s.outlet.sent()
+	checkContinuous(t, got)
+	last := uint32(0)
+	for i, packet := range got {
+		if i > 0 && packet.SequenceNumber != got[i-1].SequenceNumber+1 {
+			t.Fatalf("number %d follows %d: packets are out of order", packet.SequenceNumber, got[i-1].SequenceNumber)
+		}
+		last = max(last, descriptorOf(t, packet).Frame)
+	}
+	// The second track's frame 2 shows that it is alive, so frame 3 is left to it. Its frames have 2 packets.
+	f := frames(t, got)
+	if len(f) != 5 || last != 5 || f[2] != 4 || f[3] != 2 || f[5] != 2 {
+		t.Errorf("packets by frame are %v, expected 4 of frames 1 and 2, and 2 of frames 3 to 5", f)
+	}
+}
+
+// TestSelectingTheActiveTrack cancels a pending switch.
+func TestSelectingTheActiveTrack(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	a, b := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(a.track, 1, r.now)
+	r.run()
+	for n := range 5 {
+		r.now = r.now.Add(frameInterval)
+		a.next()
+		b.next()
+		a.send(r.now, a.packets(1000)...)
+		if n > 2 {
+			b.send(r.now, b.packets(1000)...)
+		}
+		r.run()
+		if n == 1 {
+			s.slot.Select(b.track, 1, r.now)
+			r.run()
+		}
+		if n == 2 {
+			s.slot.Select(a.track, 1, r.now)
+			r.run()
+		}
+	}
+	if told := s.switches(); len(told) != 2 || told[0] != a.track || told[1] != a.track || r.engine.Stats().Switches != 1 {
+		t.Errorf("told %d times, expected when the track began and when the change was called off", len(told))
+	}
+	if n := len(s.outlet.sent()); n != 5 {
+		t.Errorf("%d packets were sent, expected 5", n)
+	}
+	if n := len(s.slot.attachments); n != 1 {
+		t.Errorf("%d tracks reach the slot, expected 1", n)
+	}
+}
+
+// TestAFrameFromBeforeAPauseIsNoSignOfLife selects a track soon after a pause, and the other one goes on until frames of it come.
+func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
+	for _, expected := range []bool{false, true} {
+		r := newRig(t, nil)
+		i := r.ingress(&fakePeer{})
+		low, high := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+		s := r.subscribe(1000, volumetric.KindVideo)
+		s.slot.Select(high.track, 1, r.now)
+		r.run()
+		for n := range 6 {
+			r.now = r.now.Add(frameInterval)
+			low.next()
+			high.next()
+			if n < 2 || n > 3 {
+				high.send(r.now, high.packets(4000)...)
+			}
+			low.send(r.now, low.packets(1000)...)
+			r.run()
+			switch n {
+			case 1:
+				s.slot.Select(low.track, 1, r.now)
+			case 2:
+				// The publisher has paused the track, and is told to go on with it while a frame is on its way.
+				if expected {
+					high.track.Expect()
+				}
+				s.slot.Select(high.track, 1, r.now)
+			}
+			r.run()
+		}
+		got := s.outlet.sent()
+		checkContinuous(t, got)
+		// Without a word of the pause the frame in the cache, 33 ms old, makes the slot wait for the track's frame 4, which does not come.
+		f, want := frames(t, got), map[uint32]int{1: 4, 2: 4, 3: 1, 4: 1, 5: 4, 6: 4}
+		if !expected {
+			delete(want, 4)
+		}
+		if !maps.Equal(f, want) {
+			t.Errorf("expected %v: packets by frame are %v, expected %v", expected, f, want)
+		}
+		if expected && len(s.switches()) != 3 {
+			t.Error("expected three switches")
+		}
+	}
+}
+
+// TestFramesUnderWayAtAPauseAreNotBegunWith selects a track that its publisher, 40 ms away, was told to pause 10 ms before. Frames of it that were under way then still come, those
+// of the time until it is told to go on do not: the other track goes on until that time is over.
+func TestFramesUnderWayAtAPauseAreNotBegunWith(t *testing.T) {
+	const rtt = 40 * time.Millisecond
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{rtt: rtt})
+	low, high := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(low.track, 1, r.now)
+	r.run()
+	begin := r.now
+	paused, resumed := begin.Add(105*time.Millisecond), begin.Add(115*time.Millisecond)
+	for n := 1; n <= 9; n++ {
+		sent := begin.Add(time.Duration(n)*25*time.Millisecond - rtt/2)
+		come := sent.Add(rtt / 2)
+		for _, event := range []struct {
+			at time.Time
+			do func()
+		}{
+			{paused, high.track.Pause},
+			{resumed, func() { high.track.Expect(); s.slot.Select(high.track, 1, r.now) }},
+		} {
+			if event.at.After(r.now) && !event.at.After(come) {
+				r.now = event.at
+				event.do()
+				r.run()
+			}
+		}
+		r.now = come
+		low.next()
+		high.next()
+		// What the server says is heard half a round trip later.
+		if sent.Before(paused.Add(rtt/2)) || !sent.Before(resumed.Add(rtt/2)) {
+			high.send(r.now, high.packets(4000)...)
+		}
+		low.send(r.now, low.packets(1000)...)
+		r.run()
+	}
+	got := s.outlet.sent()
+	checkContinuous(t, got)
+	// The fifth frame came after the choice and was sent before the pause, the sixth is not sent.
+	if f, want := frames(t, got), map[uint32]int{1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 4, 8: 4, 9: 4}; !maps.Equal(f, want) {
+		t.Errorf("packets by frame are %v, expected %v", f, want)
+	}
+}
+
+// TestFramesOfAPause switches a slot off and on again: the receiver is told which frames it does not carry for that, and not that they were dropped.
+func TestFramesOfAPause(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	high, low := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 12, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	frame := func() {
+		for _, p := range []*publisher{high, low} {
+			p.next()
+			p.send(r.now, p.packets(3000)...)
+		}
+		r.run()
+		r.pass(frameInterval)
+	}
+	s.slot.Select(high.track, 1, r.now)
+	for range 3 {
+		frame()
+	}
+	s.slot.Select(nil, 0, r.now)
+	for range 4 {
+		frame()
+	}
+	s.slot.Select(low.track, 1, r.now)
+	frame()
+	s.slot.Select(high.track, 1, r.now)
+	frame()
+	var off []FrameRange
+	for _, e := range s.receiver.TakeEvents(nil) {
+		if e.Switched {
+			off = append(off, e.OffFrames)
+		}
+		if e.DroppedFrames > 0 {
+			t.Errorf("%d frames are told as dropped (%v), expected none", e.DroppedFrames, e.Dropped)
+		}
+	}
+	if want := []FrameRange{{}, {First: 4, Count: 4}, {}}; !slices.Equal(off, want) {
+		t.Errorf("frames of pauses are %+v, expected %+v", off, want)
+	}
+}

@@ -1,0 +1,135 @@
+package ingress
+
+import (
+	"fmt"
+
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
+	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/switching"
+)
+
+// maxFramePackets is the number of packets of a frame that a slot can number (switching.Packet).
+const maxFramePackets = 1<<15 - 1
+
+// classifier establishes what a packet is, once for all receivers. It belongs to the reader of its track.
+type classifier struct {
+	track  *track.Track
+	frames *frameNumbers
+	clock  *feedback.CaptureClock
+	// maxBytes is the length of the longest frame of payload v1.
+	maxBytes int
+
+	// started is set with the first packet, whose number is first. highest, timestamp and marker are those of the packet with the highest number.
+	started   bool
+	first     int64
+	highest   int64
+	timestamp uint32
+	marker    bool
+	// newest is the newest frame of a framed track, 0 before the first.
+	newest int64
+	// opened counts frames.
+	opened int64
+}
+
+// frameNumbers extends the 32-bit frame numbers of a publication to 64 bits, by serial arithmetic against the newest one.
+type frameNumbers struct {
+	started bool
+	newest  int64
+}
+
+// extend gives the number in the cycle where it is nearest to the newest. The first one counts as of the second cycle, so that all are above 0.
+func (n *frameNumbers) extend(frame uint32) int64 {
+	if !n.started {
+		n.started = true
+		n.newest = 1<<32 + int64(frame)
+		return n.newest
+	}
+	extended := n.newest + int64(int32(frame-uint32(n.newest)))
+	n.newest = max(n.newest, extended)
+	return extended
+}
+
+// restart forgets the packets before, whose numbers have nothing to do with those to come.
+func (c *classifier) restart() { c.started = false }
+
+// classify establishes the facts of a packet with an extended number. It returns an error if the payload is malformed.
+func (c *classifier) classify(h *rtp.Header, body []byte, sequence int64) (switching.Packet, packetlog.Class, error) {
+	f := switching.Packet{Track: c.track.ID(), Sequence: sequence, Timestamp: h.Timestamp, Marker: h.Marker}
+	newer := !c.started || sequence > c.highest
+	if !c.started {
+		c.first = sequence
+	}
+	kind := packetlog.Media
+	switch {
+	case c.track.Framed():
+		parity, err := c.classifyFramed(&f, body)
+		if err != nil {
+			return f, kind, err
+		}
+		if parity {
+			kind = packetlog.Parity
+		}
+	case c.track.Audio():
+		kind = packetlog.Audio
+		// Every packet is a frame.
+		f.Opens, f.Key, f.Last = newer, true, true
+	case len(body) == 0:
+		// Padding takes a number, but belongs to no frame.
+		kind = packetlog.Probe
+	default:
+		c.classifyForeign(&f, body, newer)
+	}
+	if !c.track.Framed() {
+		f.Capture, _ = c.clock.Capture(h.Timestamp)
+	}
+	if newer {
+		c.started, c.highest, c.timestamp, c.marker = true, sequence, h.Timestamp, h.Marker
+	}
+	if f.Opens {
+		c.opened++
+	}
+	return f, kind, nil
+}
+
+// classifyFramed reads the descriptor of payload v1.
+func (c *classifier) classifyFramed(f *switching.Packet, body []byte) (parity bool, err error) {
+	var d payload.Descriptor
+	if _, err := d.Unmarshal(body); err != nil {
+		return false, err
+	}
+	packets := d.Packets()
+	if limit := c.maxBytes; int64(d.Length) > int64(limit) || packets > maxFramePackets {
+		return false, fmt.Errorf("%w: frame of %d bytes in %d packets, expected at most %d in %d", payload.ErrDescriptor, d.Length, packets, limit, maxFramePackets)
+	}
+	f.Framed, f.Key = true, true
+	f.Frame = c.frames.extend(d.Frame)
+	f.FrameStart = f.Sequence - int64(d.Index)
+	f.FramePackets, f.SourcePackets = packets, int(d.Source)
+	f.Last = int(d.Index) == packets-1
+	if f.Frame > c.newest {
+		c.newest = f.Frame
+		// Of the frame in whose middle the stream began, the head will never come.
+		f.Opens = f.FrameStart >= c.first
+	}
+	return d.Index >= d.Source, nil
+}
+
+// classifyForeign tells frames apart by timestamp and marker. A frame opens only where its head cannot be missing: right behind the packet before, or
+// where the packet itself shows that it is the first of a key frame.
+func (c *classifier) classifyForeign(f *switching.Packet, body []byte, newer bool) {
+	f.Key = !c.track.NeedsKey()
+	if !newer {
+		return
+	}
+	begins := !c.started || c.marker || f.Timestamp != c.timestamp
+	certain := c.started && f.Sequence == c.highest+1
+	if c.track.NeedsKey() {
+		f.Key = switching.KeyFrame(c.track.Codec().MIMEType, body)
+		certain = certain || f.Key
+	}
+	f.Opens = begins && certain
+}

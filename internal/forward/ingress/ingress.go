@@ -1,0 +1,286 @@
+package ingress
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/fault"
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
+	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/forward/turn"
+	"github.com/volsfu/volsfu/internal/transport"
+)
+
+// Ingress is what one publisher's peer connection brings in. The goroutine that reads the connection calls RTP for each packet of a batch, and Flush after the
+// last one; a goroutine of its own asks the publisher for what is missing, once for all receivers, and sends reports.
+type Ingress struct {
+	set  *Set
+	peer Peer
+	// ssrc is what the publisher knows the server by in RTCP.
+	ssrc    uint32
+	stats   counters.Shard
+	wakeup  chan struct{}
+	stopped chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	// changing is set while the state below is being changed. If a change panics, changing stays set, and the ingress does
+	// nothing any more.
+	changing bool
+	streams  map[uint32]*stream
+	// repairs are the same streams by the SSRC of their retransmissions.
+	repairs map[uint32]*stream
+	groups  map[uint64]*frameNumbers
+	// instants are those of the groups of converted tracks.
+	instants map[uint64]*instants
+	packet   rtp.Packet
+	// original is a retransmitted packet as it was first sent.
+	original [maxOriginal]byte
+	// order is that of the last packet.
+	order int64
+	// unsignalled are the tracks of the packets that those who follow them have not been told of, at most signalAfter.
+	unsignalled []*track.Track
+	// roused are the writers that are to be woken, for so many packets.
+	roused  []*turn.Turn
+	rousing int
+	// budget bounds what the publisher is asked for, noticed what is noticed as missing, and chunks what is held of frames that come in chunks.
+	budget  requestBudget
+	noticed *feedback.MissingBudget
+	chunks  *packetlog.Allotment
+	// loss is what the publisher's path loses, and protection the share of parity that it calls for.
+	loss       feedback.Loss
+	protection track.Protection
+	// arrivals are what the publisher is told of its packets as a whole.
+	arrivals arrivals
+	// stepped is when the goroutine last looked at what is missing, scheduled when it does next.
+	stepped, scheduled time.Time
+	reportDue          time.Time
+}
+
+// maxOriginal is the largest packet that is taken from a retransmission: the largest payload and a header of 512 bytes.
+const maxOriginal = packetlog.MaxPayload + 512
+
+// Close unbinds all tracks and ends the goroutine. It does not wait for a packet that the peer is being sent.
+func (i *Ingress) Close() {
+	if i.unbindAll() {
+		close(i.stopped)
+		i.set.retire(i)
+	}
+}
+
+// unbindAll unbinds all tracks, for good. It returns false if it has done so before.
+func (i *Ingress) unbindAll() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.closed {
+		return false
+	}
+	i.closed = true
+	i.wakeWriters()
+	for _, s := range i.streams {
+		s.ingress.Store(nil)
+		s.end()
+	}
+	clear(i.streams)
+	clear(i.repairs)
+	clear(i.groups)
+	clear(i.instants)
+	return true
+}
+
+// begin begins a change of the ingress's state, unless an earlier change has panicked. The caller holds the mutex until
+// the end of the change.
+func (i *Ingress) begin() bool {
+	if i.changing {
+		return false
+	}
+	i.changing = true
+	return true
+}
+
+// end ends a change of the ingress's state.
+func (i *Ingress) end() { i.changing = false }
+
+// RTP takes a decrypted RTP packet. The packet and its info are valid only during the call. One goroutine calls RTP.
+// The packet may wait for the next Flush, which must follow as soon as no other packet is at hand.
+func (i *Ingress) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
+	if fault.Injected && fault.Delays() {
+		i.postpone(ssrc, packet, *info)
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.begin() {
+		return
+	}
+	i.take(ssrc, packet, info)
+	i.end()
+}
+
+// postpone is RTP and Flush for a faulty server that delays packets.
+func (i *Ingress) postpone(ssrc uint32, packet []byte, info transport.PacketInfo) {
+	packet = slices.Clone(packet)
+	fault.Later(func() {
+		i.mu.Lock()
+		if i.begin() {
+			i.take(ssrc, packet, &info)
+			i.end()
+		}
+		i.mu.Unlock()
+		i.Flush()
+	})
+}
+
+// take is RTP. The caller holds the mutex.
+func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) {
+	i.arrived(ssrc, packet, info.At)
+	if s := i.streams[ssrc]; s != nil {
+		i.receive(s, packet, info, false)
+		return
+	}
+	s := i.repairs[ssrc]
+	if s == nil {
+		i.stats.Add(counters.UnknownSSRC, 1)
+		return
+	}
+	i.repair(s, packet, info)
+}
+
+// repair takes a packet of the RTX stream that belongs to a stream.
+func (i *Ingress) repair(s *stream, packet []byte, info *transport.PacketInfo) {
+	p := &i.packet
+	if err := p.Unmarshal(packet); err != nil || p.SSRC != s.repair || len(packet) > maxOriginal {
+		i.stats.Add(counters.MalformedRTP, 1)
+		return
+	}
+	kind := packetlog.Retransmission
+	size, err := feedback.UnpackRTX(i.original[:], packet, s.ssrc, 0)
+	if err != nil {
+		// Browsers probe with packets of padding only.
+		kind = packetlog.Probe
+	}
+	i.stats.Add(counters.ReceivedPackets+counters.Counter(kind), 1)
+	i.stats.Add(counters.ReceivedBytes+counters.Counter(kind), uint64(len(p.Payload)))
+	if err == nil {
+		i.receive(s, i.original[:size], info, true)
+	}
+}
+
+// receive takes a packet of a stream, as it was first sent.
+func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, repaired bool) {
+	p, now := &i.packet, info.At
+	if err := p.Unmarshal(packet); err != nil || p.Version != 2 || p.SSRC != s.ssrc || len(p.Payload) > packetlog.MaxPayload {
+		i.stats.Add(counters.MalformedRTP, 1)
+		return
+	}
+	sequence, ok := i.admit(s, now, repaired)
+	if !ok {
+		return
+	}
+	facts, kind, err := s.establish(p, sequence, now)
+	if err != nil {
+		i.stats.Add(counters.MalformedPayload, 1)
+		return
+	}
+	stored := i.set.packets.Get(p.Payload)
+	i.order = max(i.order+1, i.set.clock.Since(now))
+	stored.Class, stored.Facts, stored.Order, stored.Ordinal = kind, facts, i.order, s.facts.opened
+	stored.Edge = facts.Framed && (facts.Opens || sequence != s.facts.highest || facts.Sequence-facts.FrameStart+1 >= int64(facts.SourcePackets))
+	stored.Kernel, stored.Hardware = i.set.clock.Stamp(info.Kernel, now), i.set.clock.Stamp(info.Hardware, now)
+	stored.Due = s.due(stored)
+	i.count(s, stored)
+	if s.missing != nil {
+		if facts.Framed {
+			s.missing.Expect(facts.FrameStart+int64(facts.FramePackets)-1, now)
+		}
+		i.schedule(s.missing.Next())
+	}
+	s.track.Publish(stored)
+	i.noteArrival(s.track)
+}
+
+// admit gives the packet at hand its extended number, and tells whether it is news.
+func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64, ok bool) {
+	h := &i.packet.Header
+	sequence, continuity := s.numbers.Unwrap(h.SequenceNumber)
+	switch continuity {
+	case feedback.Stray:
+		i.stats.Add(counters.LatePackets, 1)
+		return 0, false
+	case feedback.Reset:
+		s.restart()
+	}
+	sequence += s.base
+	if !repaired {
+		s.reception.Received(sequence, h.Timestamp, now)
+	}
+	switch log := s.track.Log(); {
+	case log.Has(sequence):
+		i.stats.Add(counters.DuplicatePackets, 1)
+		return 0, false
+	case sequence <= log.Gone():
+		i.stats.Add(counters.LatePackets, 1)
+		return 0, false
+	}
+	if s.missing != nil {
+		switch s.missing.Received(sequence, now) {
+		case feedback.Recovered:
+			if repaired {
+				i.stats.Add(counters.RecoveredPackets, 1)
+			} else {
+				i.stats.Add(counters.DelayedPackets, 1)
+			}
+		case feedback.Old:
+			s.track.Came(sequence)
+		}
+		i.overlook()
+	}
+	return sequence, true
+}
+
+// overlook counts what was not noticed as missing, because it was too much.
+func (i *Ingress) overlook() {
+	if n := i.noticed.TakeRefused(); n > 0 {
+		i.stats.Add(counters.RequestsLimited, uint64(n))
+	}
+}
+
+// count adds a packet that is about to be published.
+func (i *Ingress) count(s *stream, p *packetlog.Packet) {
+	size := uint64(len(p.Payload))
+	i.budget.earn()
+	i.noticed.Earn()
+	i.stats.Add(counters.ReceivedPackets+counters.Counter(p.Class), 1)
+	i.stats.Add(counters.ReceivedBytes+counters.Counter(p.Class), size)
+	if s.track.Count(p) {
+		i.stats.Add(counters.FramesReceived, 1)
+	}
+}
+
+// RTCP takes one decrypted RTCP packet, and the sender report from it.
+func (i *Ingress) RTCP(packet []byte, now time.Time) {
+	packets, err := rtcp.Unmarshal(packet)
+	if err != nil {
+		i.stats.Add(counters.MalformedRTCP, 1)
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.begin() {
+		return
+	}
+	for _, p := range packets {
+		if report, ok := p.(*rtcp.SenderReport); ok {
+			if s := i.streams[report.SSRC]; s != nil {
+				s.reported(report, now)
+			}
+		}
+	}
+	i.end()
+}

@@ -1,0 +1,90 @@
+package ingress
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// chunksOf cuts a frame as a page does.
+func chunksOf(frame uint32, data []byte) []payload.Chunk {
+	var chunks []payload.Chunk
+	for i := range payload.Chunks(len(data)) {
+		part := data[i*payload.ChunkSize : min((i+1)*payload.ChunkSize, len(data))]
+		chunks = append(chunks, payload.Chunk{Quality: 1, Frame: frame, Length: uint32(len(data)), Index: uint16(i), Timestamp: 3000 * frame, Data: part})
+	}
+	return chunks
+}
+
+// injectors adds tracks that frames are injected into.
+func (r *rig) injectors(n int, i *Ingress) (all []*Injector, tracks []*track.Track) {
+	for range n {
+		track := r.tracks.New(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000}, Quality: 1})
+		tracks = append(tracks, track)
+		all = append(all, i.NewInjector(track, 16<<20))
+	}
+	return all, tracks
+}
+
+// TestFramesInPiecesAreBounded has publishers begin frames without end: they leave room for others, and what they leave unfinished is let go of.
+func TestFramesInPiecesAreBounded(t *testing.T) {
+	const limit = 8 << 20
+	r := newRig(t, func(c *rigConfig) { c.CacheBytes = 4 * limit })
+	begin := func(injectors []*Injector) (refused int) {
+		for frame := range uint32(4) {
+			for _, j := range injectors {
+				chunks := chunksOf(frame, make([]byte, 2*payload.ChunkSize))
+				if err := j.Chunk(&chunks[0], r.now); errors.Is(err, payload.ErrNoRoom) {
+					refused++
+				} else if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return refused
+	}
+	first := r.ingress(&fakePeer{})
+	injectors, tracks := r.injectors(64, first)
+	if refused := begin(injectors); refused == 0 || first.chunks.Used() > limit/2 {
+		t.Errorf("one publisher holds %d bytes, %d chunks refused, expected at most half of %d", first.chunks.Used(), refused, limit)
+	}
+	second := r.ingress(&fakePeer{})
+	others, _ := r.injectors(64, second)
+	if refused := begin(others); refused == 0 || r.pieces.Used() > limit {
+		t.Errorf("two publishers hold %d bytes, %d chunks refused, expected at most %d", r.pieces.Used(), refused, limit)
+	}
+	if got := r.budget.Used(); got != r.pieces.Used() {
+		t.Errorf("%d bytes count in the budget of the caches, expected %d", got, r.pieces.Used())
+	}
+	honest := r.ingress(&fakePeer{})
+	page, _ := r.injectors(1, honest)
+	chunks := chunksOf(1, make([]byte, 6*payload.ChunkSize))
+	for n := range chunks {
+		if err := page[0].Chunk(&chunks[n], r.now); err != nil {
+			t.Fatalf("a frame of somebody else: %v", err)
+		}
+	}
+	if got := r.stats().FramesReceived; got != 1 {
+		t.Errorf("%d frames came, expected the one", got)
+	}
+	// A track that ends gives back what it holds, a publisher that leaves all, and who stays what comes to nothing.
+	held := first.chunks.Used()
+	tracks[0].Close()
+	if now := first.chunks.Used(); now >= held || injectors[0].Chunk(&chunks[0], r.now) != nil || first.chunks.Used() != now {
+		t.Errorf("%d bytes were held, and %d after a track had ended", held, now)
+	}
+	second.Close()
+	if used := second.chunks.Used(); used != 0 {
+		t.Errorf("%d bytes are held by a publisher that has left", used)
+	}
+	for range 3 {
+		r.now = r.now.Add(r.cfg.ReportInterval)
+		first.step(r.now)
+	}
+	if used := r.pieces.Used(); used != 0 {
+		t.Errorf("%d bytes are held after seconds in which nothing came", used)
+	}
+}

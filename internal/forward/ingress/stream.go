@@ -1,0 +1,210 @@
+package ingress
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
+	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/pkg/switching"
+)
+
+// stream is a track that is or was bound to an SSRC, with what its reader knows of the track from one binding to the next.
+// The mutex of the ingress that the track is bound to, or was bound to last, guards the stream.
+type stream struct {
+	track *track.Track
+	// ingress is nil while the track is not bound.
+	ingress atomic.Pointer[Ingress]
+	ssrc    uint32
+	repair  uint32
+	// numbers extend sequence numbers, and base is added to them.
+	numbers   feedback.Unwrapper
+	base      int64
+	reception *feedback.Reception
+	// missing decides what to ask for. It is nil for audio, which is worth nothing by the time a repair comes, and for which no NACK is negotiated, and for
+	// VR2Gather's peers, which answer none.
+	missing *feedback.NACKGenerator
+	// converter is nil but for tracks of VR2Gather's peers.
+	converter *converter
+	// injector feeds the stream with frames that come by another way than RTP, nil where none does.
+	injector *Injector
+	facts    classifier
+	// schedule spreads the packets of frames, if paced is set.
+	schedule pacing.Schedule
+	paced    bool
+	// clock maps timestamps to capture times.
+	clock *feedback.CaptureClock
+	// keyFrameAsked is when the publisher was last asked for a key frame.
+	keyFrameAsked time.Time
+}
+
+// streamOf is the stream of a track, nil before its first binding.
+func streamOf(t *track.Track) *stream {
+	s, _ := t.Source().(*stream)
+	return s
+}
+
+// begin prepares the stream for its first binding.
+func (s *stream) begin(i *Ingress) {
+	t := s.track
+	rate := t.Codec().ClockRate
+	s.reception, s.clock = feedback.NewReception(rate), feedback.NewCaptureClock(rate)
+	s.schedule = pacing.NewSchedule(i.set.cfg.Plan, rate)
+	switch {
+	case t.Converted():
+		s.converter = newConverter(t, i.captures(t.Group()))
+	case !t.Audio():
+		s.missing = feedback.NewNACKGenerator(i.set.cfg.NACK)
+		s.missing.Share(i.noticed)
+	}
+	s.paced = !t.Audio() && !i.set.cfg.Plan.Off()
+	s.facts = classifier{track: t, frames: i.frameNumbers(t.Group()), clock: s.clock, maxBytes: i.set.cfg.MaxFrameBytes}
+}
+
+// Unbind implements track.Source.
+func (s *stream) Unbind() {
+	if i := s.ingress.Load(); i != nil {
+		i.Unbind(s.track)
+	}
+}
+
+// RequestKeyFrame implements track.Source.
+func (s *stream) RequestKeyFrame() {
+	if i := s.ingress.Load(); i != nil {
+		i.wake()
+	}
+}
+
+// RTT implements track.Source.
+func (s *stream) RTT() time.Duration {
+	if i := s.ingress.Load(); i != nil {
+		return i.peer.RTT()
+	}
+	return 0
+}
+
+// ParityShare implements track.Source.
+func (s *stream) ParityShare() float64 {
+	if i := s.ingress.Load(); i != nil {
+		return i.protection.Share()
+	}
+	return 0
+}
+
+// frameNumbers gives what tracks of a group extend their frame numbers with. A track without a group has its own.
+func (i *Ingress) frameNumbers(group uint64) *frameNumbers {
+	frames := i.groups[group]
+	if frames == nil {
+		frames = &frameNumbers{}
+		if group != 0 {
+			i.groups[group] = frames
+		}
+	}
+	return frames
+}
+
+// establish gives the facts of a packet with an extended number. What VR2Gather's peers send has become what is to be forwarded then.
+func (s *stream) establish(p *rtp.Packet, sequence int64, now time.Time) (switching.Packet, packetlog.Class, error) {
+	if s.converter != nil {
+		body, err := s.converter.convert(&p.Header, p.Payload, now)
+		if err != nil {
+			return switching.Packet{}, packetlog.Media, err
+		}
+		p.Payload = body
+	}
+	return s.facts.classify(&p.Header, p.Payload, sequence)
+}
+
+// captures gives what converted tracks of a group number capture instants with.
+func (i *Ingress) captures(group uint64) *instants {
+	captures := i.instants[group]
+	if captures == nil {
+		captures = &instants{}
+		if group != 0 {
+			i.instants[group] = captures
+		}
+	}
+	return captures
+}
+
+// move prepares the stream for another SSRC or connection. Numbers go on two cycles later, for two reasons: they must stay above all that the cache and
+// slots know, and so far above that slots do not take the distance for loss. Their low 16 bits must stay what the publisher calls them.
+func (s *stream) move(to *Ingress) {
+	const cycle = 1 << 16
+	s.base += s.numbers.Highest()&^(cycle-1) + cycle
+	s.numbers = feedback.Unwrapper{}
+	s.restart()
+	s.facts.frames, s.facts.newest = to.frameNumbers(s.track.Group()), 0
+	if s.track.Converted() {
+		s.converter = newConverter(s.track, to.captures(s.track.Group()))
+	}
+	if s.missing != nil {
+		s.missing.Share(to.noticed)
+	}
+}
+
+// end gives up what injects frames into the stream.
+func (s *stream) end() {
+	if s.injector != nil {
+		s.injector.end()
+		s.injector = nil
+	}
+}
+
+// restart forgets what numbers before told: the publisher has begun anew, at numbers that have nothing to do with them.
+func (s *stream) restart() {
+	s.reception.Reset()
+	s.clock.Reset()
+	s.schedule.Reset()
+	s.facts.restart()
+	if s.converter != nil {
+		s.converter.restart()
+	}
+	s.track.ForgetGaps()
+	if s.missing != nil {
+		s.missing.Forget()
+	}
+}
+
+// due is when a packet that has arrived is to leave.
+func (s *stream) due(p *packetlog.Packet) time.Duration {
+	arrived := time.Duration(p.Order)
+	if !s.paced {
+		return arrived
+	}
+	f := &p.Facts
+	due := s.schedule.Due(pacing.Packet{
+		Framed: f.Framed, Frame: f.Frame, Index: int(f.Sequence - f.FrameStart), Packets: f.FramePackets, Timestamp: f.Timestamp,
+	}, arrived)
+	if f.Opens {
+		s.track.SetInterval(s.schedule.Interval())
+	}
+	return due
+}
+
+// reported takes a sender report of the publisher.
+func (s *stream) reported(report *rtcp.SenderReport, now time.Time) {
+	s.reception.SenderReport(report.NTPTime, now)
+	s.clock.SenderReport(report)
+	if timestamp, capture, known := s.clock.Mapping(); known {
+		s.track.Map(track.Mapping{Timestamp: timestamp, Capture: capture, Arrived: now})
+	}
+}
+
+// keyFrameDue tells whether to ask the publisher for a key frame now, or else when, zero if none is wanted.
+func (s *stream) keyFrameDue(now time.Time, interval time.Duration) (ask bool, at time.Time) {
+	if !s.track.KeyFrameWanted() {
+		return false, time.Time{}
+	}
+	if at = s.keyFrameAsked.Add(interval); !s.keyFrameAsked.IsZero() && now.Before(at) {
+		return false, at
+	}
+	s.keyFrameAsked = now
+	s.track.KeyFrameAsked()
+	return true, time.Time{}
+}

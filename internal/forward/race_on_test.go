@@ -1,6 +1,0 @@
-//go:build race
-
-package forward
-
-// raceDetector tells that sync.Pool drops objects on purpose, so that allocations cannot be counted.
-const raceDetector = true

@@ -1,0 +1,59 @@
+package track
+
+import (
+	"testing"
+
+	"github.com/volsfu/volsfu/pkg/switching"
+)
+
+// maxFramePackets is the number of packets of the longest frame.
+const maxFramePackets = 1<<15 - 1
+
+// longFrame is a frame of the most packets, all of which a publisher of ill will has had given up.
+func longFrame() (*Track, *switching.Packet, []int) {
+	facts := &switching.Packet{Frame: 7, FrameStart: 100, FramePackets: maxFramePackets, SourcePackets: maxFramePackets}
+	places := make([]int, maxFramePackets)
+	for i := range places {
+		places[i] = i
+	}
+	s := &Track{}
+	s.Lose(facts, places)
+	return s, facts, places
+}
+
+// TestLatePacketsAllocateNothing has all packets of the longest frame come after they were given up: none costs memory,
+// and in the end the frame lacks nothing.
+func TestLatePacketsAllocateNothing(t *testing.T) {
+	s, facts, places := longFrame()
+	next := facts.FrameStart
+	if n := testing.AllocsPerRun(len(places)-1, func() { s.Came(next); next++ }); n != 0 {
+		t.Errorf("a late packet costs %v allocations, expected none", n)
+	}
+	if lost := s.Gaps().Find(facts.Frame).Lost(nil, maxFramePackets); len(lost) != 0 {
+		t.Errorf("%d packets are lost after all have come, the first is %d", len(lost), lost[0])
+	}
+}
+
+// TestGapsOfInconsistentPackets has packets of one frame name other beginnings and lengths of it.
+func TestGapsOfInconsistentPackets(t *testing.T) {
+	s := &Track{}
+	for _, facts := range []switching.Packet{
+		{Frame: 7, FrameStart: 100, FramePackets: 10}, {Frame: 7, FrameStart: 100, FramePackets: 200},
+		{Frame: 7, FrameStart: 90, FramePackets: 5}, {Frame: 7, FrameStart: 90, FramePackets: maxFramePackets},
+	} {
+		s.Lose(&facts, []int{0, int(facts.FramePackets) - 1})
+		s.Came(facts.FrameStart)
+	}
+	gap := s.Gaps().Find(7)
+	if lost := gap.Lost(nil, maxFramePackets); len(lost) != 2 || lost[1] != maxFramePackets-1 {
+		t.Errorf("lost are %v, expected the last packet of the frame of 5 packets, and of the last frame", lost)
+	}
+}
+
+func BenchmarkLatePacket(b *testing.B) {
+	s, facts, places := longFrame()
+	b.ReportAllocs()
+	for i := range b.N {
+		s.Came(facts.FrameStart + int64(i%len(places)))
+	}
+}

@@ -1,0 +1,89 @@
+package turn
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
+)
+
+// worker has something to do until it has done it, which takes no time.
+type worker struct{ pending bool }
+
+func (w *worker) Pending() bool { return w.pending }
+
+func (w *worker) Work(time.Duration) (packets int, done bool) {
+	w.pending = false
+	return 0, true
+}
+
+func (w *worker) Idle() (at, idle time.Duration) { return 0, time.Hour }
+
+// workers are turns of so many workers, all of which sleep.
+func workers(n int) (turns []*Turn) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	clock := packetlog.NewClock(func() time.Time { return now })
+	for range n {
+		t := New(&worker{}, clock, NewTimer())
+		t.armed = Forever
+		turns = append(turns, t)
+	}
+	return turns
+}
+
+// lendTo has a reader serve the writers, all of which sleep, and tells which of them were woken.
+func lendTo(turns []*Turn, packets int) (woken []bool) {
+	for _, t := range turns {
+		t.work.(*worker).pending = true
+		t.Release()
+	}
+	Lend(slices.Clone(turns), packets)
+	for _, t := range turns {
+		woken = append(woken, t.Receive())
+	}
+	return woken
+}
+
+// TestAReaderChoosesWriters: a reader does the first writer's work whatever it is taken to cost, and that of others as long as the sum is what a reader
+// may lend itself for.
+func TestAReaderChoosesWriters(t *testing.T) {
+	const packets = 50
+	for _, test := range []struct {
+		// costs are those of the burst, in parts of LendTime.
+		costs []float64
+		woken []bool
+	}{
+		{[]float64{0, 0, 0}, []bool{false, false, false}},
+		{[]float64{3, 0.1}, []bool{false, true}},
+		{[]float64{0.6, 0.3}, []bool{false, false}},
+		{[]float64{0.6, 0.5, 0.3}, []bool{false, true, false}},
+		{[]float64{0.1, 2, 0.4, 0.6}, []bool{false, true, false, true}},
+	} {
+		turns := workers(len(test.costs))
+		for n, w := range turns {
+			w.cost.Store(int64(test.costs[n] * float64(LendTime) / packets))
+		}
+		if woken := lendTo(turns, packets); !slices.Equal(woken, test.woken) {
+			t.Errorf("of writers that cost %v a reader woke %v, expected %v", test.costs, woken, test.woken)
+		}
+	}
+}
+
+// TestADearWriterIsTriedAgain: a writer that is taken for dear, perhaps because a processor was taken away for a moment, is served again some bursts
+// later.
+func TestADearWriterIsTriedAgain(t *testing.T) {
+	const packets = 50
+	turns := workers(2)
+	turns[1].cost.Store(2 * int64(LendTime) / packets)
+	bursts := 0
+	for lendTo(turns, packets)[1] {
+		if bursts++; bursts > 100 {
+			t.Fatal("it is never served again")
+		}
+	}
+	// (7/8)^6 of 2 are less than 1.
+	if bursts != 6 {
+		t.Errorf("it was left to itself for %d bursts, expected 6", bursts)
+	}
+}
