@@ -26,16 +26,19 @@ type Config struct {
 	Guard *panics.Guard `yaml:"-"`
 
 	Writers int `yaml:"writers" help:"goroutines that write to receivers; 0 is one per core"`
-	// CacheAge: what a receiver's NACK asks for was sent at most its deadline (250 ms) and a round trip ago; one second covers round trips of 750 ms.
+	// CacheAge: what a receiver's NACK asks for was sent at most its deadline (250 ms) and a round trip ago; one second
+	// covers round trips of 750 ms.
 	CacheAge time.Duration `yaml:"cache_age" help:"how long packets of a track are kept for retransmission"`
 	// TrackCacheBytes: one frame of 16 MiB is 14,665 fragments, which take about 1,700 bytes each, 25 MB in all.
 	TrackCacheBytes int64 `yaml:"track_cache_bytes" help:"bytes that the packet cache of one track may take"`
 	CacheBytes      int64 `yaml:"cache_bytes" help:"bytes that the packet caches of all tracks may take together"`
 	MaxFrameBytes   int   `yaml:"max_frame_bytes" help:"bytes of the longest frame of payload v1 that is forwarded"`
-	// MaxLag: a frame is worth repairing until 150 ms after its first packet, so one that a writer has not begun by then comes too late.
+	// MaxLag: a frame is worth repairing until 150 ms after its first packet, so one that a writer has not begun by
+	// then comes too late.
 	MaxLag time.Duration `yaml:"max_lag" help:"age at which a frame that a writer has not begun yet is dropped; audio never is"`
 	Pacing pacing.Mode   `yaml:"pacing" help:"how frames are spread: spread:PART of the frame interval (spread:0.4 adds 13 ms at 30 frames/s to a frame that comes at once, and less where the receiver is sent much less than its estimate), spread:DURATION (spread:20ms adds 20 ms), burst5ms (every 5 ms, at 2.5 x the estimate, as GCC), off (adds nothing)"`
-	// QueueBudget: a frame that has not begun when the next one is there is older than what its receiver would get instead.
+	// QueueBudget: a frame that has not begun when the next one is there is older than what its receiver would get
+	// instead.
 	QueueBudget time.Duration `yaml:"queue_budget" help:"age at which a frame that waits for a receiver and has not begun to leave is dropped; 0 is one frame interval, or the time that pacing spreads one over if that is longer"`
 	// LateWindow is how long late packets of the former track reach the slot after a switch: the deadline of frames
 	// (250 ms if the round trip is long) and the round trip of a repair.
@@ -53,7 +56,8 @@ type Config struct {
 	// CutAfter is how long a switch waits for the end of a frame, or for a track that has fallen silent.
 	CutAfter time.Duration `yaml:"-"`
 
-	// FrameTimes: 160 ns for each frame and receiver, less than 1 % of what forwarding, sealing and sending its packets takes.
+	// FrameTimes: 160 ns for each frame and receiver, less than 1 % of what forwarding, sealing and sending its packets
+	// takes.
 	FrameTimes bool `yaml:"frame_times" help:"measure for every frame how long it takes to come in, stays, and takes to leave, also where no receiver asks for it"`
 
 	NACK       feedback.NACKConfig `yaml:"nack" help:"requests to publishers for lost packets"`

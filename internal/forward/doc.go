@@ -11,10 +11,10 @@
 //	counters   what is counted on the way
 //
 // The log is the queue: what an outlet has queued waits for the rest of its burst, not for its receiver. A writer that
-// falls behind by more than a log holds loses whole frames. It never makes a reader wait for longer than the turn allows,
-// and nothing that one receiver does delays receivers of other writers.
+// falls behind by more than a log holds loses whole frames. It never makes a reader wait for longer than the turn
+// allows, and nothing that one receiver does delays receivers of other writers.
 //
 // A reader appends to a track's log with the mutex of its ingress held. Any goroutine reads a log without locks. What a
-// slot keeps belongs to the goroutine that has the turn of the slot's writer. Control calls are safe for any goroutine, at
-// any time, and do not wait for writers.
+// slot keeps belongs to the goroutine that has the turn of the slot's writer. Control calls are safe for any goroutine,
+// at any time, and do not wait for writers.
 package forward

@@ -18,8 +18,8 @@ type Peer interface {
 	egress.Peer
 }
 
-// Engine is the data plane of one server: its tracks, the publishers' connections that fill them, and the receivers that
-// are sent them. Its methods are safe for any goroutine.
+// Engine is the data plane of one server: its tracks, the publishers' connections that fill them, and the receivers
+// that are sent them. Its methods are safe for any goroutine.
 type Engine struct {
 	cfg       Config
 	paced     bool

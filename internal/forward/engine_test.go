@@ -115,7 +115,8 @@ func TestEngine(t *testing.T) {
 	eventually(t, "the counts", func() bool {
 		s := e.Stats()
 		return s.Received.Media.Packets == frames && s.Sent.Media.Packets == frames && s.FramesForwarded == frames &&
-			s.Residence.Count() == frames && s.Tracks == 1 && s.Slots == 1 && s.Receivers == 1 && s.Ingresses == 1 && s.Paced
+			s.Residence.Count() == frames && s.Tracks == 1 && s.Slots == 1 && s.Receivers == 1 && s.Ingresses == 1 &&
+			s.Paced
 	})
 	if s := e.Stats(); s.CacheBytes == 0 || s.CacheBytes != made.Stats().CacheBytes {
 		t.Errorf("%d bytes are cached, the track has %d", s.CacheBytes, made.Stats().CacheBytes)

@@ -108,7 +108,7 @@ func (c *Cost) attend(ctx context.Context, conference *testbed.Conference) ([]*t
 // which would not be there if nothing were estimated or paced. They are in files of their own; what these call to number, write, encrypt and send a packet is in others, and would be there without them.
 var (
 	adapting = []string{"/internal/congestion", "/internal/allocate"}
-	driving  = []string{"pacing.go", "estimating.go", "probing.go", "path.go"}
+	driving  = []string{"pacing.go", "probing.go", "path.go"}
 	// Reading what receivers report, and numbering packets for that, is told apart.
 	reading = []string{"/internal/feedback"}
 	hearing = []string{"departures.go", "report_box.go"}

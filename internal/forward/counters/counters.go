@@ -1,5 +1,5 @@
-// Package counters names what the forwarding path counts, has the sets of counts that its goroutines keep, and the Stats
-// that they add up to.
+// Package counters names what the forwarding path counts, has the sets of counts that its goroutines keep, and the
+// Stats that they add up to.
 package counters
 
 import (

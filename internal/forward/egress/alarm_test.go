@@ -96,7 +96,8 @@ func TestSpreadInRealTime(t *testing.T) {
 	p := r.publish(r.engine.NewIngress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	o := &spreadOutlet{nullOutlet: nullOutlet{1000}}
 	flushes := 0
-	r.engine.NewReceiver(&nullPeer{flushes: &flushes}, 0).AddSlot(o, volumetric.KindVideo).Select(p.track, 1, time.Now())
+	r.engine.NewReceiver(&nullPeer{flushes: &flushes}, 0).AddSlot(o, volumetric.KindVideo).Select(p.track, 1,
+		time.Now())
 	eventually(t, "the writer follows", func() bool { return p.track.Followers() == 1 })
 	p.next()
 	arrival := time.Now()
@@ -107,7 +108,8 @@ func TestSpreadInRealTime(t *testing.T) {
 		return len(o.left)
 	}
 	eventually(t, "all packets left", func() bool { return count() == 50 })
-	// The plan counts from the frame's arrival: a late start of the writer shortens the rest, but nothing leaves before its instant.
+	// The plan counts from the frame's arrival: a late start of the writer shortens the rest, but nothing leaves before
+	// its instant.
 	if took := o.left[49].Sub(arrival); took < 90*time.Millisecond {
 		t.Errorf("the last packet left %v after the frame came, expected 98 ms, less a tick", took)
 	}

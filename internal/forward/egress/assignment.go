@@ -11,15 +11,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// selectSource gives the slot's switcher a new source, and follows its track.
-func (w *writer) selectSource(s *Slot, sel selection) {
+// apply gives the slot's switcher a new source, and follows its track.
+func (s *Slot) apply(sel selection) {
+	w := s.receiver.writer
 	w.adopt(s.receiver)
 	s.selection = sel
 	s.protect()
 	var source switching.Source
 	if sel.track != nil {
 		source = switching.Source{Track: sel.track.ID(), Group: sel.group, NeedsKey: sel.track.NeedsKey()}
-		w.attach(s, sel.track)
+		s.attach(sel.track)
 	}
 	s.switcher.Select(source, w.now)
 	s.off = s.off || s.switcher.Active().Track == 0
@@ -27,7 +28,7 @@ func (w *writer) selectSource(s *Slot, sel selection) {
 		// What was pending, a pause perhaps, is off: who was told of it has to hear that.
 		s.receiver.events.add(Event{Slot: s, Track: sel.track, Switched: true})
 	}
-	w.review(s)
+	s.review()
 	_, pending := s.switcher.Pending()
 	s.waiting = pending && sel.track != nil
 	switch {
@@ -35,26 +36,27 @@ func (w *writer) selectSource(s *Slot, sel selection) {
 	case sel.track.NeedsKey():
 		sel.track.WantKeyFrame()
 	default:
-		w.catchUp(s, sel.track)
+		s.catchUp(sel.track)
 	}
 }
 
-// catchUp offers a slot the newest frame of a pending track as far as the writer has passed it already, so that the slot begins there instead of waiting
-// for the next one, or at least its switcher learns that the track is alive.
-func (w *writer) catchUp(s *Slot, t *track.Track) {
+// catchUp offers a slot the newest frame of a pending track as far as the writer has passed it already, so that the
+// slot begins there instead of waiting for the next one, or at least its switcher learns that the track is alive.
+func (s *Slot) catchUp(t *track.Track) {
+	w := s.receiver.writer
 	a := s.attachment(t)
 	if a == nil {
 		return
 	}
 	for position := t.Opened(); position < a.follower.position; position++ {
 		p := t.Log().At(position)
-		if p == nil || w.set.clock.Since(w.now)-p.Order > int64(w.set.cfg.MaxLag) {
+		if p == nil || int64(w.at)-p.Order > int64(w.set.cfg.MaxLag) {
 			if p != nil {
 				p.Release()
 			}
 			return
 		}
-		w.offer(a, p)
+		a.offer(p)
 		p.Release()
 	}
 }
@@ -64,13 +66,14 @@ func (w *writer) adopt(r *Receiver) {
 	if !r.adopted {
 		r.adopted = true
 		r.reportDue = w.now.Add(w.set.cfg.ReportInterval)
-		r.departed.begin(w.at)
+		r.path.departed.begin(w.at)
 		w.receivers = append(w.receivers, r)
 	}
 }
 
 // attach lets packets of the track reach the slot from now on. A closed track has none.
-func (w *writer) attach(s *Slot, t *track.Track) {
+func (s *Slot) attach(t *track.Track) {
+	w := s.receiver.writer
 	if s.attachment(t) != nil {
 		return
 	}
@@ -84,7 +87,8 @@ func (w *writer) attach(s *Slot, t *track.Track) {
 		f.position = position
 		w.followers[t] = f
 	}
-	a := &attachment{slot: s, follower: f, newest: math.MinInt64, reached: math.MinInt64, leaving: math.MinInt64}
+	a := &attachment{writer: w, slot: s, follower: f, newest: math.MinInt64, reached: math.MinInt64,
+		leaving: math.MinInt64}
 	s.attachments = append(s.attachments, a)
 	f.insert(a)
 }
@@ -106,9 +110,11 @@ func (a *attachment) bind() bool {
 	return a.bound
 }
 
-// review brings a slot's attachments in line with what its switcher takes: the tracks that are neither active nor pending end after the late
-// window if they have fed the slot, else at once. While anything has to wait, the slot is reviewed again.
-func (w *writer) review(s *Slot) {
+// review brings a slot's attachments in line with what its switcher takes: the tracks that are neither active nor
+// pending end after the late window if they have fed the slot, else at once. While anything has to wait, the slot is
+// reviewed again.
+func (s *Slot) review() {
+	w := s.receiver.writer
 	if s.receiver.closed.Load() {
 		return
 	}
@@ -125,7 +131,7 @@ func (w *writer) review(s *Slot) {
 				settled = false
 			}
 		case !a.fed, !a.until.IsZero() && !w.now.Before(a.until):
-			w.detach(a)
+			a.detach()
 		case a.until.IsZero():
 			a.until = w.now.Add(w.set.cfg.LateWindow)
 			settled = false
@@ -134,12 +140,13 @@ func (w *writer) review(s *Slot) {
 		}
 	}
 	if !settled {
-		w.unsettle(s)
+		s.unsettle()
 	}
 }
 
 // unsettle has the slot reviewed at the next housekeeping.
-func (w *writer) unsettle(s *Slot) {
+func (s *Slot) unsettle() {
+	w := s.receiver.writer
 	if !s.unsettled {
 		s.unsettled = true
 		w.unsettled = append(w.unsettled, s)
@@ -147,32 +154,33 @@ func (w *writer) unsettle(s *Slot) {
 }
 
 // detach ends an attachment, and the following of a track that no slot takes any more.
-func (w *writer) detach(a *attachment) {
-	w.clear(a)
+func (a *attachment) detach() {
+	a.clear()
 	a.slot.attachments = without(a.slot.attachments, a)
 	f := a.follower
 	i := slices.Index(f.attachments, a)
 	f.attachments = slices.Delete(f.attachments, i, i+1)
 	if len(f.attachments) == 0 {
-		w.forget(f)
+		f.forget()
 	}
 }
 
-// detachAll ends the following of a track that is closed.
-func (w *writer) detachAll(f *follower) {
+// close ends the following of a track that is closed.
+func (f *follower) close() {
 	if f.gone {
 		return
 	}
 	for _, a := range f.attachments {
-		w.clear(a)
+		a.clear()
 		a.slot.attachments = without(a.slot.attachments, a)
 	}
 	f.attachments = nil
-	w.forget(f)
+	f.forget()
 }
 
 // forget stops following a track.
-func (w *writer) forget(f *follower) {
+func (f *follower) forget() {
+	w := f.writer
 	f.gone = true
 	f.drop()
 	if f.readyIndex >= 0 {
@@ -182,16 +190,16 @@ func (w *writer) forget(f *follower) {
 	f.track.Part(f)
 }
 
-// dismiss lets go of a closed receiver.
+// dismiss forgets a closed receiver.
 func (w *writer) dismiss(r *Receiver) {
-	for _, s := range r.all() {
+	for _, s := range r.slots.all() {
 		for len(s.attachments) > 0 {
-			w.detach(s.attachments[0])
+			s.attachments[0].detach()
 		}
 		s.selection = selection{}
 	}
-	r.sender.EndProbe()
-	r.sender.ClearRepairs()
+	r.path.sender.EndProbe()
+	r.path.sender.ClearRepairs()
 	w.reschedule(r)
 	if i := slices.Index(w.receivers, r); i >= 0 {
 		w.receivers = slices.Delete(w.receivers, i, i+1)

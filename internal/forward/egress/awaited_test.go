@@ -58,7 +58,8 @@ func TestReportsAreAwaited(t *testing.T) {
 	}
 }
 
-// TestStartRateOfAReceiver: what is sent until the first report is what the receiver named, and naming another later changes nothing.
+// TestStartRateOfAReceiver: what is sent until the first report is what the receiver named, and naming another later
+// changes nothing.
 func TestStartRateOfAReceiver(t *testing.T) {
 	c := newConference(t, 20e6, withoutProbes)
 	c.link.deaf = true
@@ -78,18 +79,21 @@ func TestStartRateOfAReceiver(t *testing.T) {
 	}
 }
 
-// TestFirstProbesNeedVideo begins with audio alone, or with very little video: as soon as there is video, probes find the link.
+// TestFirstProbesNeedVideo begins with audio alone, or with very little video: as soon as there is video, probes find
+// the link.
 func TestFirstProbesNeedVideo(t *testing.T) {
 	for name, test := range map[string]struct {
 		audio time.Duration
 		video float64 // bit/s
 	}{
-		"video at the start rate": {0, 2e6}, "little video": {0, 50e3}, "audio for a second": {time.Second, 2e6}, "audio for a minute": {time.Minute, 50e3},
+		"video at the start rate": {0, 2e6}, "little video": {0, 50e3}, "audio for a second": {time.Second, 2e6},
+		"audio for a minute": {time.Minute, 50e3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newPacedRig(t, pacing.Default, nil)
 			ingress := r.ingress(&fakePeer{})
-			voice, body := r.publish(ingress, 30, volumetric.MIMEOpus), r.publish(ingress, 10, volumetric.MIMEVolumetric)
+			voice, body := r.publish(ingress, 30, volumetric.MIMEOpus),
+				r.publish(ingress, 10, volumetric.MIMEVolumetric)
 			s := r.subscribe(1000, volumetric.KindVideo)
 			link := r.connect(s, 50e6)
 			audio := s.receiver.AddSlot(newFakeOutlet(s.peer, 2000), volumetric.KindAudio)
@@ -110,7 +114,8 @@ func TestFirstProbesNeedVideo(t *testing.T) {
 			}
 			for begun := r.now; s.receiver.Path().Estimate < 20e6; {
 				if r.now.Sub(begun) > 500*time.Millisecond {
-					t.Fatalf("the estimate is %d after %v of video, expected 20 Mbit/s", s.receiver.Path().Estimate, r.now.Sub(begun))
+					t.Fatalf("the estimate is %d after %v of video, expected 20 Mbit/s", s.receiver.Path().Estimate,
+						r.now.Sub(begun))
 				}
 				speak()
 				body.next()

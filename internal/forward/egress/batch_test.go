@@ -44,8 +44,8 @@ func TestBurstLeavesAsOneRunPerReceiver(t *testing.T) {
 		checkContinuous(t, s.outlet.sent())
 	}
 	w := r.engine.writers[0]
-	if len(w.unsent) != 0 || len(w.arrived) != 0 {
-		t.Errorf("%d receivers and %d packets stay unsent", len(w.unsent), len(w.arrived))
+	if len(w.outbox.unsent) != 0 || len(w.outbox.arrived) != 0 {
+		t.Errorf("%d receivers and %d packets stay unsent", len(w.outbox.unsent), len(w.outbox.arrived))
 	}
 	r.pass(HousekeepingInterval)
 	if h := r.engine.Stats().Residence; h.Count() != 10*184 {
@@ -98,11 +98,13 @@ func TestPacketsWaitForTheirBatch(t *testing.T) {
 	expect("closed in the midst of a batch", signalAfter+4)
 }
 
-// TestABatchOfSeveralPublishers has packets of two publishers come together: the reader that goes on with those of the first finds those of the second as well, so that they leave as one run.
+// TestABatchOfSeveralPublishers has packets of two publishers come together: the reader that goes on with those of the
+// first finds those of the second as well, so that they leave as one run.
 func TestABatchOfSeveralPublishers(t *testing.T) {
 	for _, signalled := range []bool{true, false} {
 		r := newRig(t, func(c *rigConfig) { c.Pacing = "off" })
-		one, two := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric), r.publish(r.ingress(&fakePeer{}), 20, volumetric.MIMEVolumetric)
+		one, two := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric),
+			r.publish(r.ingress(&fakePeer{}), 20, volumetric.MIMEVolumetric)
 		peer := &fakePeer{}
 		receiver := r.engine.NewReceiver(peer, time.Hour)
 		receiver.AddSlot(newFakeOutlet(peer, 1000), volumetric.KindVideo).Select(one.track, 1, r.now)
@@ -143,15 +145,15 @@ func TestClosedReceiverIsNotUnsent(t *testing.T) {
 		s.peer.takeRuns()
 		s.nack(t, r.now, s.outlet.sent()[3].SequenceNumber)
 	}
-	w.readClock()
+	w.read()
 	w.obey()
-	if len(w.unsent) != 3 {
-		t.Fatalf("%d receivers are unsent, expected 3", len(w.unsent))
+	if len(w.outbox.unsent) != 3 {
+		t.Fatalf("%d receivers are unsent, expected 3", len(w.outbox.unsent))
 	}
 	subscribers[0].receiver.Close()
 	r.run()
-	if len(w.unsent) != 0 || slices.Contains(w.receivers, subscribers[0].receiver) {
-		t.Errorf("%d receivers are unsent, expected none", len(w.unsent))
+	if len(w.outbox.unsent) != 0 || slices.Contains(w.receivers, subscribers[0].receiver) {
+		t.Errorf("%d receivers are unsent, expected none", len(w.outbox.unsent))
 	}
 	for n, s := range subscribers[1:] {
 		if runs := s.peer.takeRuns(); !slices.Equal(runs, []int{1}) {
@@ -163,7 +165,8 @@ func TestClosedReceiverIsNotUnsent(t *testing.T) {
 	}
 }
 
-// TestRefusedPackets lets an outlet refuse what it is given, as one does that has sealed a number before: each packet is counted, and not tried again.
+// TestRefusedPackets lets an outlet refuse what it is given, as one does that has sealed a number before: each packet
+// is counted, and not tried again.
 func TestRefusedPackets(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -183,9 +186,10 @@ func TestRefusedPackets(t *testing.T) {
 	}
 	stats := r.engine.Stats()
 	if stats.WriteErrors != 11 || stats.NACKed != (counters.NACKOutcome{Refused: 1}) || stats.Sent.Media.Packets != 4 {
-		t.Errorf("counted %d errors, %+v, %d sent, expected 11, one refused, 4", stats.WriteErrors, stats.NACKed, stats.Sent.Media.Packets)
+		t.Errorf("counted %d errors, %+v, %d sent, expected 11, one refused, 4", stats.WriteErrors, stats.NACKed,
+			stats.Sent.Media.Packets)
 	}
-	if n := len(r.engine.writers[0].unsent); n != 0 {
+	if n := len(r.engine.writers[0].outbox.unsent); n != 0 {
 		t.Errorf("%d receivers stay unsent", n)
 	}
 	s.outlet.refuse = nil
@@ -193,8 +197,10 @@ func TestRefusedPackets(t *testing.T) {
 	p.next()
 	p.send(r.now, p.packets(1144)...)
 	r.run()
-	if sent, repaired := len(s.outlet.sent()), s.outlet.repaired(); sent != 5 || len(repaired) > 1 || len(repaired) == 1 && repaired[0].SequenceNumber == 0 {
-		t.Errorf("%d packets were sent, and %d retransmissions, expected 5, and numbers that are not used again", sent, len(repaired))
+	if sent, repaired := len(s.outlet.sent()), s.outlet.repaired(); sent != 5 || len(repaired) > 1 ||
+		len(repaired) == 1 && repaired[0].SequenceNumber == 0 {
+		t.Errorf("%d packets were sent, and %d retransmissions, expected 5, and numbers that are not used again", sent,
+			len(repaired))
 	}
 }
 
@@ -203,8 +209,8 @@ func TestForwardingDoesNotAllocate(t *testing.T) {
 	t.Run("numbered", func(t *testing.T) { testForwardingDoesNotAllocate(t, testExtension) })
 }
 
-// testForwardingDoesNotAllocate forwards between peers that have agreed on transport-wide numbers, unless the identifier is 0. The publisher is told of them, and
-// the receivers tell nothing.
+// testForwardingDoesNotAllocate forwards between peers that have agreed on transport-wide numbers, unless the
+// identifier is 0. The publisher is told of them, and the receivers tell nothing.
 func testForwardingDoesNotAllocate(t *testing.T, extension uint8) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{extension: extension})
@@ -234,7 +240,8 @@ func testForwardingDoesNotAllocate(t *testing.T, extension uint8) {
 		r.run()
 		i.Step(r.now)
 	}
-	// The cache is full after a second: 16 packets every 1.16 ms. The numbers that wait for a report are as many as there can be after 2,048 bursts.
+	// The cache is full after a second: 16 packets every 1.16 ms. The numbers that wait for a report are as many as
+	// there can be after 2,048 bursts.
 	for range 2100 {
 		burst()
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// numberedSize is the size of an RTP header with a transport-wide sequence number in bytes: 12, and for the extension 4 and one word.
+// numberedSize is the size of an RTP header with a transport-wide sequence number in bytes: 12, and for the extension 4
+// and one word.
 const numberedSize = 20
 
 // nullPeer counts its flushes.
@@ -33,12 +34,15 @@ func (o nullOutlet) RetransmissionSSRC() uint32      { return o.ssrc + 1 }
 
 func (o nullOutlet) PayloadType(string) (media, retransmission uint8, ok bool) { return 96, 97, true }
 
-// BenchmarkForward is the cost of one packet on its way from the ingress to the outlets, in one goroutine: ns/op is per packet received, ns/packet per
-// packet queued, packets/flush what one flush sends. Frames have 20 packets and come as one batch; tracks arrive interleaved, packet by packet.
+// BenchmarkForward is the cost of one packet on its way from the ingress to the outlets, in one goroutine: ns/op is per
+// packet received, ns/packet per packet queued, packets/flush what one flush sends. Frames have 20 packets and come as
+// one batch; tracks arrive interleaved, packet by packet.
 func BenchmarkForward(b *testing.B) {
 	for _, tracks := range []int{1, 4} {
 		for _, slots := range []int{1, 10, 50} {
-			b.Run(fmt.Sprintf("tracks=%d/slots=%d", tracks, slots), func(b *testing.B) { benchmarkForward(b, tracks, slots, 20, pacing.Off, 0) })
+			b.Run(fmt.Sprintf("tracks=%d/slots=%d", tracks, slots), func(b *testing.B) {
+				benchmarkForward(b, tracks, slots, 20, pacing.Off, 0)
+			})
 		}
 	}
 }
@@ -46,7 +50,9 @@ func BenchmarkForward(b *testing.B) {
 // BenchmarkNumbered is BenchmarkForward where all packets have transport-wide numbers, in and out.
 func BenchmarkNumbered(b *testing.B) {
 	for _, slots := range []int{0, 1, 10, 50} {
-		b.Run(fmt.Sprintf("slots=%d", slots), func(b *testing.B) { benchmarkForward(b, 1, slots, 20, pacing.Off, testExtension) })
+		b.Run(fmt.Sprintf("slots=%d", slots), func(b *testing.B) {
+			benchmarkForward(b, 1, slots, 20, pacing.Off, testExtension)
+		})
 	}
 }
 
@@ -54,7 +60,9 @@ func BenchmarkNumbered(b *testing.B) {
 func BenchmarkPacing(b *testing.B) {
 	for _, mode := range []pacing.Mode{pacing.Off, pacing.Default, pacing.Burst5ms} {
 		for _, slots := range []int{1, 10, 50} {
-			b.Run(fmt.Sprintf("%s/slots=%d", mode, slots), func(b *testing.B) { benchmarkForward(b, 1, slots, 175, mode, 0) })
+			b.Run(fmt.Sprintf("%s/slots=%d", mode, slots), func(b *testing.B) {
+				benchmarkForward(b, 1, slots, 175, mode, 0)
+			})
 		}
 	}
 }
@@ -132,7 +140,8 @@ func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mod
 // BenchmarkIngress is the cost of a packet that nobody receives.
 func BenchmarkIngress(b *testing.B) { benchmarkForward(b, 1, 0, 20, pacing.Off, 0) }
 
-// BenchmarkLend is the cost of a packet where the goroutine that receives it forwards it, because the writer sleeps: ns/op is per frame of 20 packets that come as one batch.
+// BenchmarkLend is the cost of a packet where the goroutine that receives it forwards it, because the writer sleeps:
+// ns/op is per frame of 20 packets that come as one batch.
 func BenchmarkLend(b *testing.B) {
 	const packets = 20
 	for _, slots := range []int{1, 10, 50} {

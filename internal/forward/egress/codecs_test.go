@@ -32,7 +32,8 @@ func TestForeignCodecs(t *testing.T) {
 			}
 			for range 3 {
 				p.next()
-				p.send(r.now, p.packet(test.key, false), p.packet([]byte{0x41, 1}, false), p.packet([]byte{0x41, 2}, true))
+				p.send(r.now, p.packet(test.key, false), p.packet([]byte{0x41, 1}, false),
+					p.packet([]byte{0x41, 2}, true))
 				r.run()
 			}
 			got := s.outlet.sent()
@@ -45,14 +46,16 @@ func TestForeignCodecs(t *testing.T) {
 					t.Errorf("packet %d has type %d and marker %v", i, packet.PayloadType, packet.Marker)
 				}
 				if i > 0 && i%3 == 0 && packet.Timestamp-got[i-1].Timestamp != 3000 {
-					t.Errorf("timestamp goes from %d to %d, expected a step of 3000", got[i-1].Timestamp, packet.Timestamp)
+					t.Errorf("timestamp goes from %d to %d, expected a step of 3000", got[i-1].Timestamp,
+						packet.Timestamp)
 				}
 			}
 		})
 	}
 }
 
-// TestForeignWithoutMarkers tells frames apart by timestamp alone, and does not take a packet behind a gap for the head of a frame.
+// TestForeignWithoutMarkers tells frames apart by timestamp alone, and does not take a packet behind a gap for the head
+// of a frame.
 func TestForeignWithoutMarkers(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, "video/x-holography")
@@ -92,7 +95,7 @@ func TestAudioGoesFirst(t *testing.T) {
 		audio.timestamp += 960
 		audio.send(r.now, audio.packet([]byte("opus"), false))
 		w := r.engine.writers[0]
-		w.readClock()
+		w.read()
 		w.collect()
 		if first := w.ready[0]; first.track != audio.track {
 			t.Fatal("audio does not stand first among the ready")
@@ -108,7 +111,8 @@ func TestAudioGoesFirst(t *testing.T) {
 		t.Errorf("audio timestamps step by %d, expected 960", d)
 	}
 	if stats := r.engine.Stats(); stats.Sent.Audio.Packets != 3 || stats.FramesForwarded != 3 {
-		t.Errorf("counted %d audio packets and %d frames, expected 3 and 3", stats.Sent.Audio.Packets, stats.FramesForwarded)
+		t.Errorf("counted %d audio packets and %d frames, expected 3 and 3", stats.Sent.Audio.Packets,
+			stats.FramesForwarded)
 	}
 }
 

@@ -17,13 +17,15 @@ import (
 // maxExtension is the highest identifier of the one-byte form (RFC 8285 section 4.2).
 const maxExtension = 14
 
-// departures number the packets that are queued to one receiver, over all its slots, and match the receiver's reports with
-// them. With transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01) packets carry their
-// number. With RFC 8888 reports name packets by SSRC and sequence number. The writer owns the departures.
+// departures number the packets that are queued to one receiver, over all its slots, and match the receiver's reports
+// with them. With transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01) packets carry
+// their number. With RFC 8888 reports name packets by SSRC and sequence number. The writer owns the departures.
 type departures struct {
-	// extension is the negotiated identifier of the header extension, 0 if there is none or reports are those of RFC 8888.
+	// extension is the negotiated identifier of the header extension, 0 if there is none or reports are those of RFC
+	// 8888.
 	extension uint8
-	// header holds the extension. The headers of all slots point to it: a header is read before the next one is numbered.
+	// header holds the extension. The headers of all slots point to it: a header is read before the next one is
+	// numbered.
 	header rtp.Header
 	// place is the number within the extension.
 	place   []byte
@@ -38,52 +40,57 @@ var kinds = [packetlog.Classes]feedback.PacketKind{
 	packetlog.Retransmission: feedback.Retransmission, packetlog.Probe: feedback.Probe,
 }
 
-// number sets the receiver's next number in the header of a packet that is queued next, or removes the extension if the
-// peers have not negotiated numbers. The negotiated form is read once per run. A packet that the outlet refuses afterwards
-// counts as lost on the network.
-func (r *Receiver) number(h *rtp.Header, payload int, kind packetlog.Class, now time.Time) {
-	if r.queued == 0 {
-		r.agree(r.peer.TransportSequenceID(), r.peer.ReportsByStream())
-	}
-	d := r.departures
+// number sets the next number of the path in the header of a packet that is queued next, or removes the extension if
+// the peers have not negotiated numbers. A packet that the outlet refuses afterwards counts as lost on the network.
+func (p *path) number(h *rtp.Header, payload int, kind packetlog.Class, now time.Time) {
+	d := p.departures
 	if d == nil || d.extension == 0 {
 		h.Extension, h.ExtensionProfile, h.Extensions = false, 0, nil
 		if d != nil && d.history.ByStream() {
-			r.sender.Sent(h.SSRC, h.SequenceNumber, congestion.PacketOverhead+payload, kinds[kind], now)
+			p.sender.Sent(h.SSRC, h.SequenceNumber, congestion.PacketOverhead+payload, kinds[kind], now)
 		}
 		return
 	}
-	number := r.sender.Sent(h.SSRC, h.SequenceNumber, congestion.PacketOverhead+payload, kinds[kind], now)
+	number := p.sender.Sent(h.SSRC, h.SequenceNumber, congestion.PacketOverhead+payload, kinds[kind], now)
 	binary.BigEndian.PutUint16(d.place, uint16(number))
 	h.Extension, h.ExtensionProfile, h.Extensions = true, d.header.ExtensionProfile, d.header.Extensions
 }
 
-// agree sets the negotiated form: reports by SSRC and sequence number, or numbers in the extension with an identifier, or
-// no numbers if the identifier is 0. Another identifier continues the numbers. Another form of reports begins another
-// history.
-func (r *Receiver) agree(extension uint8, byStream bool) {
+// agree sets the negotiated form: reports by SSRC and sequence number, or numbers in the extension with an identifier,
+// or no numbers if the identifier is 0. Another identifier continues the numbers. Another form of reports begins
+// another history. agree reports whether it has begun to estimate, or given that up.
+func (p *path) agree(extension uint8, byStream bool, now time.Time, at time.Duration) (changed bool) {
 	if byStream || extension > maxExtension {
 		extension = 0
 	}
-	d := r.departures
+	d := p.departures
 	known := d != nil && d.history.ByStream()
 	switch {
 	case d == nil && extension == 0 && !byStream, d != nil && d.extension == extension && known == byStream:
-		return
+		return false
 	case d == nil || known != byStream:
-		r.writer.estimate(r, false)
+		changed = p.estimate(false, now, at)
 		d = newDepartures(byStream)
-		r.departures = d
+		p.departures = d
 	}
 	d.extension, d.header, d.place = extension, rtp.Header{}, nil
-	r.writer.estimate(r, extension != 0 || byStream)
+	changed = p.estimate(extension != 0 || byStream, now, at) || changed
 	if extension == 0 {
-		return
+		return changed
 	}
 	if err := feedback.SetTransportSequence(&d.header, extension, 0); err != nil {
 		panic("an empty header has no room for the transport-wide sequence number: " + err.Error())
 	}
 	d.place = d.header.GetExtension(extension)
+	return changed
+}
+
+// number numbers a packet to the receiver that is queued next. What the peers have negotiated is read once per run.
+func (r *Receiver) number(h *rtp.Header, payload int, kind packetlog.Class) {
+	if r.run.packets == 0 {
+		r.agree()
+	}
+	r.path.number(h, payload, kind, r.writer.now)
 }
 
 func newDepartures(byStream bool) *departures {
@@ -93,11 +100,32 @@ func newDepartures(byStream bool) *departures {
 	return &departures{history: sender.NewNumbered(uint16(rand.Uint32()))}
 }
 
-// readReports processes the queued reports of a receiver.
-func (w *writer) readReports(r *Receiver) {
+// countReports adds what reports have said since the last time to the counts.
+func (p *path) countReports(counts *counters.Counts) {
+	d := p.departures
+	stats := d.history.Stats()
+	counts[counters.TransportReports] += stats.Reports - d.counted.Reports
+	counts[counters.TransportReceived] += stats.Received - d.counted.Received
+	counts[counters.TransportLost] += stats.Lost - d.counted.Lost
+	counts[counters.MalformedRTCP] += stats.Malformed - d.counted.Malformed
+	d.counted = stats
+}
+
+// agree follows what the receiver's peers have negotiated. It is called once per run.
+func (r *Receiver) agree() {
+	w := r.writer
+	if r.path.agree(r.path.peer.TransportSequenceID(), r.path.peer.ReportsByStream(), w.now, w.at) {
+		r.padding = padding{}
+		w.reschedule(r)
+		w.stepDue = min(w.stepDue, r.path.sender.StepDue())
+	}
+}
+
+// readReports processes the queued reports of the receiver.
+func (r *Receiver) readReports() {
+	w := r.writer
 	reports := w.inbox.openReports(r)
-	d := r.departures
-	if d == nil {
+	if r.path.departures == nil {
 		return
 	}
 	for len(reports) > 0 {
@@ -105,18 +133,13 @@ func (w *writer) readReports(r *Receiver) {
 		report := reports[reportTime:]
 		report = report[:rtcpSize(report)]
 		reports = reports[reportTime+len(report):]
-		w.results = r.sender.Report(report, arrived, w.now, w.results[:0])
+		w.results = r.path.sender.Report(report, arrived, w.now, w.results[:0])
 	}
 	if cap(w.results) > keptResults {
 		w.results = nil
 	}
-	if r.estimation != nil && !r.closed.Load() {
-		w.consult(r)
+	if r.path.estimation != nil && !r.closed.Load() {
+		r.consult()
 	}
-	stats := d.history.Stats()
-	w.stats.counts[counters.TransportReports] += stats.Reports - d.counted.Reports
-	w.stats.counts[counters.TransportReceived] += stats.Received - d.counted.Received
-	w.stats.counts[counters.TransportLost] += stats.Lost - d.counted.Lost
-	w.stats.counts[counters.MalformedRTCP] += stats.Malformed - d.counted.Malformed
-	d.counted = stats
+	r.path.countReports(&w.stats.counts)
 }

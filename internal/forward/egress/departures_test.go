@@ -22,7 +22,8 @@ func (p *fakePeer) agree(extension uint8) {
 	p.extension = extension
 }
 
-// numbers gives the transport-wide sequence numbers of what was sent since the last call, in the order of queueing, -1 for packets without one.
+// numbers gives the transport-wide sequence numbers of what was sent since the last call, in the order of queueing, -1
+// for packets without one.
 func (p *fakePeer) numbers(t testing.TB, extension uint8) []int {
 	t.Helper()
 	p.mu.Lock()
@@ -105,7 +106,8 @@ func TestNumbersFollowEachOther(t *testing.T) {
 	unnumbered.peer.numbers(t, testExtension)
 }
 
-// TestNumbersFollowAgreement changes what the peers agree on: the numbers go on with another identifier, and nothing of them stays without one.
+// TestNumbersFollowAgreement changes what the peers agree on: the numbers go on with another identifier, and nothing of
+// them stays without one.
 func TestNumbersFollowAgreement(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -127,7 +129,7 @@ func TestNumbersFollowAgreement(t *testing.T) {
 		}
 	}
 	without(send(0))
-	if s.receiver.departures != nil {
+	if s.receiver.path.departures != nil {
 		t.Error("memory was taken for numbers that nobody agreed on")
 	}
 	numbers := send(testExtension)
@@ -138,7 +140,8 @@ func TestNumbersFollowAgreement(t *testing.T) {
 	expectNumbers(t, send(14), 5, last)
 }
 
-// TestReportsOfReceivers has a receiver report what came of what it was sent, as a client does, on a path that loses every tenth packet.
+// TestReportsOfReceivers has a receiver report what came of what it was sent, as a client does, on a path that loses
+// every tenth packet.
 func TestReportsOfReceivers(t *testing.T) {
 	r := newRig(t, withoutProbes)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -177,12 +180,14 @@ func TestReportsOfReceivers(t *testing.T) {
 		t.Errorf("%d reports were read, expected all %d, at least 5", stats.TransportReports, reports)
 	}
 	if stats.TransportReceived != uint64(sent-lost) || stats.TransportLost != uint64(lost) {
-		t.Errorf("%d packets count as received and %d as lost, expected %d and %d", stats.TransportReceived, stats.TransportLost, sent-lost, lost)
+		t.Errorf("%d packets count as received and %d as lost, expected %d and %d", stats.TransportReceived,
+			stats.TransportLost, sent-lost, lost)
 	}
 	if stats.MalformedRTCP != 0 || stats.TransportDropped != 0 {
-		t.Errorf("%d reports count as malformed and %d as dropped, expected none", stats.MalformedRTCP, stats.TransportDropped)
+		t.Errorf("%d reports count as malformed and %d as dropped, expected none", stats.MalformedRTCP,
+			stats.TransportDropped)
 	}
-	if size := s.receiver.departures.history.Stats().Sent; size != uint64(sent) {
+	if size := s.receiver.path.departures.history.Stats().Sent; size != uint64(sent) {
 		t.Errorf("%d packets were numbered, expected %d", size, sent)
 	}
 }
@@ -202,7 +207,8 @@ func reportsOf(recorder *feedback.TransportRecorder, now time.Time) [][]byte {
 	}
 }
 
-// hostileReport is a report of that many bytes which speaks of the numbers from base on, and is understood if it has 24 bytes.
+// hostileReport is a report of that many bytes which speaks of the numbers from base on, and is understood if it has 24
+// bytes.
 func hostileReport(base uint16, size int) []byte {
 	report := make([]byte, size)
 	report[0], report[1] = 0x8f, 205
@@ -237,7 +243,8 @@ func TestReportsAreBounded(t *testing.T) {
 		most = max(most, len(s.receiver.reports.waiting))
 	}
 	if most > maxReportBytes || cap(s.receiver.reports.waiting) > 2*maxReportBytes {
-		t.Errorf("%d bytes of reports waited, in %d of memory, expected at most %d", most, cap(s.receiver.reports.waiting), maxReportBytes)
+		t.Errorf("%d bytes of reports waited, in %d of memory, expected at most %d", most,
+			cap(s.receiver.reports.waiting), maxReportBytes)
 	}
 	r.pass(time.Second)
 	stats := r.engine.Stats()
@@ -247,7 +254,8 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 	// The last one, which is kept, speaks of the first packet and all that follow; each counts once.
 	if stats.TransportLost != 20 || stats.TransportReceived != 0 {
-		t.Errorf("%d packets count as lost and %d as received, expected 20 and none", stats.TransportLost, stats.TransportReceived)
+		t.Errorf("%d packets count as lost and %d as received, expected 20 and none", stats.TransportLost,
+			stats.TransportReceived)
 	}
 }
 
@@ -262,7 +270,8 @@ func TestMalformedReports(t *testing.T) {
 	p.send(r.now, p.packets(1144)...)
 	r.run()
 	short := hostileReport(0, 24)
-	for _, report := range [][]byte{hostileReport(0, 24)[:20], append(short[:24:24], 0, 0, 0, 0), {0x8f, 205, 0, 0}, hostileReport(0, 28)[:27], {0x8f, 205, 0xff, 0xff}} {
+	for _, report := range [][]byte{hostileReport(0, 24)[:20], append(short[:24:24], 0, 0, 0, 0), {0x8f, 205, 0, 0},
+		hostileReport(0, 28)[:27], {0x8f, 205, 0xff, 0xff}} {
 		s.receiver.RTCP(report, r.now)
 	}
 	huge := make([]byte, maxReportBytes/2)
@@ -270,7 +279,9 @@ func TestMalformedReports(t *testing.T) {
 	binary.BigEndian.PutUint16(huge[2:], uint16(len(huge)/4-1))
 	s.receiver.RTCP(huge, r.now)
 	r.pass(time.Second)
-	if stats := r.engine.Stats(); stats.MalformedRTCP != 5 || stats.TransportReports != 0 || stats.TransportDropped != 1 {
-		t.Errorf("%d malformed, %d read, %d dropped, expected 5, none and the one that is too long", stats.MalformedRTCP, stats.TransportReports, stats.TransportDropped)
+	if stats := r.engine.Stats(); stats.MalformedRTCP != 5 || stats.TransportReports != 0 ||
+		stats.TransportDropped != 1 {
+		t.Errorf("%d malformed, %d read, %d dropped, expected 5, none and the one that is too long",
+			stats.MalformedRTCP, stats.TransportReports, stats.TransportDropped)
 	}
 }

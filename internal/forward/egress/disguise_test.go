@@ -29,8 +29,10 @@ func undisguise(t *testing.T, packets []rtp.Packet) []byte {
 	for i, p := range packets {
 		var vp8 codecs.VP8Packet
 		part, err := vp8.Unmarshal(p.Payload)
-		if err != nil || p.PayloadType != 100 || vp8.IsPartitionHead(p.Payload) != (i == 0) || p.Marker != (i == len(packets)-1) {
-			t.Fatalf("packet %d of %d: type %d, begins %t, marker %t, error %v", i, len(packets), p.PayloadType, vp8.IsPartitionHead(p.Payload), p.Marker, err)
+		if err != nil || p.PayloadType != 100 || vp8.IsPartitionHead(p.Payload) != (i == 0) ||
+			p.Marker != (i == len(packets)-1) {
+			t.Fatalf("packet %d of %d: type %d, begins %t, marker %t, error %v", i, len(packets), p.PayloadType,
+				vp8.IsPartitionHead(p.Payload), p.Marker, err)
 		}
 		frame = append(frame, part...)
 	}
@@ -72,7 +74,8 @@ func TestDisguise(t *testing.T) {
 		r.run()
 		got := s.outlet.sentFrom(1)
 		if frame := undisguise(t, got); !bytes.Equal(frame, want) {
-			t.Errorf("frame of %d bytes came as %d bytes, expected %d: the first packet's descriptor and the data", size, len(frame), len(want))
+			t.Errorf("frame of %d bytes came as %d bytes, expected %d: the first packet's descriptor and the data",
+				size, len(frame), len(want))
 		}
 		for _, packet := range got {
 			s.nack(t, r.now, packet.SequenceNumber)
@@ -157,7 +160,8 @@ func TestDisguiseOfForeignFrames(t *testing.T) {
 	}
 }
 
-// TestDisguiseDoesNotMeetVideo holds a peer that takes no H264 free of it: its decoder could not read that, disguised or not.
+// TestDisguiseDoesNotMeetVideo holds a peer that takes no H264 free of it: its decoder could not read that, disguised
+// or not.
 func TestDisguiseDoesNotMeetVideo(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEH264)

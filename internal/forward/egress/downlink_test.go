@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// downlink is the way to a subscriber in virtual time: a bottleneck with a queue, a delay each way, and a receiver that reports what arrives.
+// downlink is the way to a subscriber in virtual time: a bottleneck with a queue, a delay each way, and a receiver that
+// reports what arrives.
 type downlink struct {
 	t        testing.TB
 	rig      *rig
@@ -167,7 +168,8 @@ func (l *downlink) padding(since time.Time) (packets []departedPacket) {
 	return packets
 }
 
-// asker is a receiver's part that asks for what it misses of one slot, at the time at which that is heard: half a round trip later.
+// asker is a receiver's part that asks for what it misses of one slot, at the time at which that is heard: half a round
+// trip later.
 type asker struct {
 	link    *downlink
 	missing *feedback.NACKGenerator
@@ -180,7 +182,8 @@ type asker struct {
 
 // repair makes the receiver ask for what it misses.
 func (l *downlink) repair() *asker {
-	l.asks = &asker{link: l, missing: feedback.NewNACKGenerator(feedback.DefaultConfig().NACK), frames: make(map[uint32]map[uint16]bool), sizes: make(map[uint32]int)}
+	l.asks = &asker{link: l, missing: feedback.NewNACKGenerator(feedback.DefaultConfig().NACK),
+		frames: make(map[uint32]map[uint16]bool), sizes: make(map[uint32]int)}
 	return l.asks
 }
 
@@ -235,8 +238,8 @@ func (l *downlink) p95() time.Duration {
 	return queued[len(queued)*95/100]
 }
 
-// TestMoreThanTheEstimate gives a receiver 10 Mbit/s that a link of 2 Mbit/s leads to, in one track and in four: its queue stays short, frames are dropped whole,
-// and each track has its turn.
+// TestMoreThanTheEstimate gives a receiver 10 Mbit/s that a link of 2 Mbit/s leads to, in one track and in four: its
+// queue stays short, frames are dropped whole, and each track has its turn.
 func TestMoreThanTheEstimate(t *testing.T) {
 	for _, tracks := range []int{1, 4} {
 		c := newConference(t, 2e6, nil)
@@ -273,13 +276,14 @@ func TestMoreThanTheEstimate(t *testing.T) {
 		t.Logf("%d tracks: p95 queue %v, longest %v, %.2f Mbit/s, %d frames dropped whole, %d packets lost",
 			tracks, p95, slices.Max(c.link.queued), sent/1e6, dropped, c.link.dropped)
 		if p95 > 50*time.Millisecond || dropped == 0 || sent < 1.6e6 || c.link.dropped > 0 {
-			t.Errorf("%d tracks: p95 queue %v, %.2f Mbit/s, %d frames dropped, %d packets lost", tracks, p95, sent/1e6, dropped, c.link.dropped)
+			t.Errorf("%d tracks: p95 queue %v, %.2f Mbit/s, %d frames dropped, %d packets lost", tracks, p95, sent/1e6,
+				dropped, c.link.dropped)
 		}
 	}
 }
 
-// TestRetransmissionsArePaced loses 5 % on a full link of 10 Mbit/s, and 50 ms of everything every second: what is asked for leaves at 2.5 times the estimate, and
-// does not fill the queue.
+// TestRetransmissionsArePaced loses 5 % on a full link of 10 Mbit/s, and 50 ms of everything every second: what is
+// asked for leaves at 2.5 times the estimate, and does not fill the queue.
 func TestRetransmissionsArePaced(t *testing.T) {
 	c := newConference(t, 10e6, nil)
 	c.receiver.Want(20e6)
@@ -307,13 +311,15 @@ func TestRetransmissionsArePaced(t *testing.T) {
 	}
 	stats := c.engine.Stats()
 	t.Logf("p95 queue %v, longest %v, retransmissions at %.1f Mbit/s at most, estimate at most %.1f, %d of %d came twice, %d frames of %d in part, %+v",
-		c.link.p95(), slices.Max(c.link.queued), fastest/1e6, most/1e6, asks.needless, asks.repairs, asks.incomplete(), len(asks.frames), stats.NACKed)
+		c.link.p95(), slices.Max(c.link.queued), fastest/1e6, most/1e6, asks.needless, asks.repairs, asks.incomplete(),
+		len(asks.frames), stats.NACKed)
 	// A late timer may be ahead by 4 ms of 20, and one packet.
 	if fastest > 1.25*2.5*most || c.link.dropped > 0 || c.link.p95() > 60*time.Millisecond {
 		t.Errorf("retransmissions left at up to %.1f Mbit/s with an estimate of up to %.1f, p95 queue %v, %d packets dropped",
 			fastest/1e6, most/1e6, c.link.p95(), c.link.dropped)
 	}
 	if asks.repairs < 500 || asks.incomplete() > len(asks.frames)/50 || asks.needless > asks.repairs/3 {
-		t.Errorf("%d retransmissions came, %d of them for nothing; %d of %d frames came in part", asks.repairs, asks.needless, asks.incomplete(), len(asks.frames))
+		t.Errorf("%d retransmissions came, %d of them for nothing; %d of %d frames came in part", asks.repairs,
+			asks.needless, asks.incomplete(), len(asks.frames))
 	}
 }

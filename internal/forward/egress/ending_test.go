@@ -39,8 +39,9 @@ func (s *subscriber) ended() (ended, dropped map[DropReason]int) {
 	return ended, dropped
 }
 
-// TestFramesThatMissPacketsAreEnded loses three packets of a frame of 10 source and 4 parity packets until they have been given up. Only who is sent three parity packets can complete it, and
-// is sent the one of them that comes after all, and again what it asks for.
+// TestFramesThatMissPacketsAreEnded loses three packets of a frame of 10 source and 4 parity packets until they have
+// been given up. Only who is sent three parity packets can complete it, and is sent the one of them that comes after
+// all, and again what it asks for.
 func TestFramesThatMissPacketsAreEnded(t *testing.T) {
 	for _, mode := range []pacing.Mode{pacing.Off, pacing.Default} {
 		for _, newer := range []bool{false, true} {
@@ -71,22 +72,26 @@ func TestFramesThatMissPacketsAreEnded(t *testing.T) {
 			p.send(r.now, p.packets(3*1144)...)
 			r.ticks(frameInterval)
 			for n, s := range subscribers {
-				// Of the first frame: what came in time, the late packet where it can be completed, and the parity that is sent.
+				// Of the first frame: what came in time, the late packet where it can be completed, and the parity that
+				// is sent.
 				want, repairs, endings := 7+n, 0, 1
 				if n == 2 {
 					want, repairs, endings = 11, 1, 0
 				}
 				sent := s.outlet.sent()
 				if f := frames(t, sent); f[1] != want {
-					t.Errorf("%s, newer %t: receiver %d was sent %d packets of the frame, expected %d", mode, newer, n, f[1], want)
+					t.Errorf("%s, newer %t: receiver %d was sent %d packets of the frame, expected %d", mode, newer, n,
+						f[1], want)
 				}
 				if got := len(s.outlet.repaired()); got != repairs {
-					t.Errorf("%s, newer %t: receiver %d was sent %d packets again, expected %d", mode, newer, n, got, repairs)
+					t.Errorf("%s, newer %t: receiver %d was sent %d packets again, expected %d", mode, newer, n, got,
+						repairs)
 				}
 				if ended, dropped := s.ended(); ended[DroppedIncomplete] != endings || len(dropped) > 0 {
 					t.Errorf("%s, newer %t: receiver %d is told of %v ended and %v dropped, expected %d ended as incomplete", mode, newer, n, ended, dropped, endings)
 				}
-				// The two that never came are 3 and 4. What was reserved behind the highest number sent is given back unless something newer has one.
+				// The two that never came are 3 and 4. What was reserved behind the highest number sent is given back
+				// unless something newer has one.
 				last := sent[len(sent)-1]
 				holes := int(last.SequenceNumber-sent[0].SequenceNumber) + 1 - len(sent)
 				want = 2
@@ -94,19 +99,23 @@ func TestFramesThatMissPacketsAreEnded(t *testing.T) {
 					want = 3
 				}
 				if holes != want {
-					t.Errorf("%s, newer %t: the numbers of receiver %d have %d holes, expected %d", mode, newer, n, holes, want)
+					t.Errorf("%s, newer %t: the numbers of receiver %d have %d holes, expected %d", mode, newer, n,
+						holes, want)
 				}
 			}
 			stats := r.engine.Stats()
-			if stats.DroppedIncomplete != 2 || stats.Lost != 3 || stats.NACKed != (counters.NACKOutcome{Answered: 1, Expired: 2}) {
-				t.Errorf("%s, newer %t: %d frames are counted as incomplete, %d packets as lost, requests as %+v", mode, newer, stats.DroppedIncomplete, stats.Lost, stats.NACKed)
+			if stats.DroppedIncomplete != 2 || stats.Lost != 3 || stats.NACKed != (counters.NACKOutcome{Answered: 1,
+				Expired: 2}) {
+				t.Errorf("%s, newer %t: %d frames are counted as incomplete, %d packets as lost, requests as %+v", mode,
+					newer, stats.DroppedIncomplete, stats.Lost, stats.NACKed)
 			}
 			checkReferences(t, []*publisher{p})
 		}
 	}
 }
 
-// TestWhatWaitsOfAnIncompleteFrameIsLetGo gives a packet up while most of its frame waits for a slow receiver, and all of the next frame, which misses one, too: that one is left out whole, and the receiver is told.
+// TestWhatWaitsOfAnIncompleteFrameIsLetGo gives a packet up while most of its frame waits for a slow receiver, and all
+// of the next frame, which misses one, too: that one is left out whole, and the receiver is told.
 func TestWhatWaitsOfAnIncompleteFrameIsLetGo(t *testing.T) {
 	r := newPacedRig(t, pacing.Default, func(c *rigConfig) { c.QueueBudget = time.Hour })
 	i := r.ingress(&fakePeer{})
@@ -128,7 +137,8 @@ func TestWhatWaitsOfAnIncompleteFrameIsLetGo(t *testing.T) {
 	}
 	left := len(s.outlet.sent())
 	if held := s.slot.held.Len(); left > 12 || held != 19+3 {
-		t.Errorf("%d packets have left and %d wait, expected 22 to wait of the two frames that have not begun", left, held)
+		t.Errorf("%d packets have left and %d wait, expected 22 to wait of the two frames that have not begun", left,
+			held)
 	}
 	r.limit(s, 0)
 	r.ticks(time.Second)
@@ -143,7 +153,8 @@ func TestWhatWaitsOfAnIncompleteFrameIsLetGo(t *testing.T) {
 	checkReferences(t, []*publisher{p})
 }
 
-// TestPaddingIsMadeOfEndedFrames: packets of a frame that was ended are of no use to who asks for them, but as good as others to fill a probe with.
+// TestPaddingIsMadeOfEndedFrames: packets of a frame that was ended are of no use to who asks for them, but as good as
+// others to fill a probe with.
 func TestPaddingIsMadeOfEndedFrames(t *testing.T) {
 	r := newPacedRig(t, pacing.Off, nil)
 	i := r.ingress(&fakePeer{})
@@ -159,7 +170,7 @@ func TestPaddingIsMadeOfEndedFrames(t *testing.T) {
 	number := s.outlet.sent()[0].SequenceNumber
 	s.nack(t, r.now, number)
 	r.run()
-	found, _, ok := r.engine.writers[0].find(repair{s.slot, number})
+	found, _, ok := (repair{s.slot, number}).find()
 	if !ok {
 		t.Fatal("a probe finds nothing to repeat")
 	}
@@ -169,15 +180,15 @@ func TestPaddingIsMadeOfEndedFrames(t *testing.T) {
 	}
 }
 
-// TestFramesThatExpireAreEnded holds half of a frame up for longer than its receiver goes on completing it: the other half is not sent, nor what is asked for again, and the newest frame
-// leaves in its place.
+// TestFramesThatExpireAreEnded holds half of a frame up for longer than its receiver goes on completing it: the other
+// half is not sent, nor what is asked for again, and the newest frame leaves in its place.
 func TestFramesThatExpireAreEnded(t *testing.T) {
 	for _, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpaque, volumetric.MIMEH264} {
 		for held, ends := range map[time.Duration]bool{90 * time.Millisecond: false, 110 * time.Millisecond: true} {
 			r := newPacedRig(t, "spread:20ms", nil)
 			p := r.publish(r.ingress(&fakePeer{}), 10, mime)
 			s := r.subscribeAll(1, p)[0]
-			s.receiver.deadline = 100 * time.Millisecond
+			s.receiver.path.deadline = 100 * time.Millisecond
 			ends := ends && mime != volumetric.MIMEH264
 			s.peer.rtt = 60 * time.Millisecond
 			p.next()
@@ -209,7 +220,8 @@ func TestFramesThatExpireAreEnded(t *testing.T) {
 			sent := s.outlet.sent()
 			checkContinuous(t, sent)
 			left := len(sent) - before
-			if !ends && left != 45 || ends && left > begun+3+5 || sent[len(sent)-1].Timestamp-sent[before].Timestamp != 3000 {
+			if !ends && left != 45 || ends && left > begun+3+5 ||
+				sent[len(sent)-1].Timestamp-sent[before].Timestamp != 3000 {
 				t.Errorf("%s, after %v: %d packets left of two frames, %d of them before", mime, held, left, begun)
 			}
 			want := map[DropReason]int{}
@@ -217,43 +229,47 @@ func TestFramesThatExpireAreEnded(t *testing.T) {
 				want[DroppedExpired] = 1
 			}
 			if ended, dropped := s.ended(); !maps.Equal(ended, want) || len(dropped) > 0 {
-				t.Errorf("%s, after %v: frames are told as ended %v and as dropped %v, expected %v", mime, held, ended, dropped, want)
+				t.Errorf("%s, after %v: frames are told as ended %v and as dropped %v, expected %v", mime, held, ended,
+					dropped, want)
 			}
 			asked := counters.NACKOutcome{Answered: 1}
 			if ends {
 				asked = counters.NACKOutcome{Expired: 1}
 			}
 			if stats := r.engine.Stats(); int(stats.DroppedExpired) != want[DroppedExpired] || stats.NACKed != asked {
-				t.Errorf("%s, after %v: %d frames count as expired, the request came to %+v", mime, held, stats.DroppedExpired, stats.NACKed)
+				t.Errorf("%s, after %v: %d frames count as expired, the request came to %+v", mime, held,
+					stats.DroppedExpired, stats.NACKed)
 			}
 			checkReferences(t, []*publisher{p})
 		}
 	}
 }
 
-// TestAQueueProlongsTheDeadline has packets be late by a queue that has emptied: what waits for that long beyond the deadline may still be in time.
+// TestAQueueProlongsTheDeadline has packets be late by a queue that has emptied: what waits for that long beyond the
+// deadline may still be in time.
 func TestAQueueProlongsTheDeadline(t *testing.T) {
 	c := newConference(t, 20e6, nil)
-	c.receiver.deadline = 100 * time.Millisecond
+	c.receiver.path.deadline = 100 * time.Millisecond
 	c.frames(time.Second, 2e6, nil)
 	a := c.slot.attachments[0]
 	w, p := c.engine.writers[0], &packetlog.Packet{}
 	p.Facts.Framed, p.Facts.Frame = true, a.leaving
 	for _, late := range []time.Duration{0, 80 * time.Millisecond} {
-		rtt, _ := c.receiver.trip()
-		c.receiver.sender.Learn([]feedback.PacketResult{{Sent: w.now.Add(-rtt - late), Received: true, Arrived: w.at}}, w.now, w.now)
-		_, late = c.receiver.trip()
+		rtt, _ := c.receiver.path.trip()
+		c.receiver.path.sender.Learn([]feedback.PacketResult{{Sent: w.now.Add(-rtt - late), Received: true,
+			Arrived: w.at}}, w.now, w.now)
+		_, late = c.receiver.path.trip()
 		for _, beyond := range []time.Duration{0, time.Millisecond} {
 			a.left = w.at - 100*time.Millisecond - late - beyond
-			if _, got := w.abandon(a, p); got != (beyond > 0) {
+			if _, got := a.abandon(p); got != (beyond > 0) {
 				t.Errorf("%v late, %v beyond the deadline: expired is %t", late, beyond, got)
 			}
 		}
 	}
 }
 
-// TestBlockedReceivers has a receiver's packets find no room on the host for a while: the frame that has begun ends, those
-// after it are left out whole, other receivers get everything, and frames go on when there is room.
+// TestBlockedReceivers has a receiver's packets find no room on the host for a while: the frame that has begun ends,
+// those after it are left out whole, other receivers get everything, and frames go on when there is room.
 func TestBlockedReceivers(t *testing.T) {
 	for _, mode := range []pacing.Mode{"spread:20ms", "off"} {
 		r := newPacedRig(t, mode, nil)
@@ -286,10 +302,12 @@ func TestBlockedReceivers(t *testing.T) {
 			ends[DroppedBlocked] = 1
 		}
 		if ended, dropped := s[0].ended(); !maps.Equal(ended, ends) || !maps.Equal(dropped, want) {
-			t.Errorf("%s: frames are told as ended %v and as dropped %v, expected %v and %v", mode, ended, dropped, ends, want)
+			t.Errorf("%s: frames are told as ended %v and as dropped %v, expected %v and %v", mode, ended, dropped,
+				ends, want)
 		}
 		if got, all := len(s[0].outlet.sent()), len(s[1].outlet.sent()); got != begun+20 || all != 5*20 {
-			t.Errorf("%s: %d and %d packets left, expected %d to the one that was blocked and 100 to the other", mode, got, all, begun+20)
+			t.Errorf("%s: %d and %d packets left, expected %d to the one that was blocked and 100 to the other", mode,
+				got, all, begun+20)
 		}
 		checkContinuous(t, s[0].outlet.sent())
 		if stats := r.engine.Stats(); int(stats.DroppedBlocked) != 3+len(ends) {

@@ -46,7 +46,8 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// TestBlockedOutlet blocks one receiver of one publisher: the receivers of the other writer get everything of other publishers, whose readers are never held up.
+// TestBlockedOutlet blocks one receiver of one publisher: the receivers of the other writer get everything of other
+// publishers, whose readers are never held up.
 func TestBlockedOutlet(t *testing.T) {
 	// Whatever the machine does beside, no frame is too late.
 	r := live(t, func(c *rigConfig) { c.Writers, c.Pacing, c.MaxLag, c.CacheAge = 2, pacing.Off, time.Hour, time.Hour })
@@ -115,7 +116,8 @@ func TestAsksThePublisherInTime(t *testing.T) {
 	checkContinuous(t, s.outlet.sent())
 	eventually(t, "the counts", func() bool {
 		stats := r.engine.Stats()
-		return stats.NACKsSent >= 1 && stats.Recovered == 1 && stats.Sent.Media.Packets == 10 && stats.SwitchDelay.Count() == 1
+		return stats.NACKsSent >= 1 && stats.Recovered == 1 && stats.Sent.Media.Packets == 10 &&
+			stats.SwitchDelay.Count() == 1
 	})
 }
 
@@ -141,7 +143,8 @@ func (o *openTracks) any(random *rand.Rand) *track.Track {
 	return o.list[random.IntN(len(o.list))]
 }
 
-// TestEverythingAtOnce does all that can be done, from many goroutines, while packets flow. It is for the race detector, and for what must hold in spite of it.
+// TestEverythingAtOnce does all that can be done, from many goroutines, while packets flow. It is for the race
+// detector, and for what must hold in spite of it.
 func TestEverythingAtOnce(t *testing.T) {
 	r := live(t, func(c *rigConfig) { c.Writers, c.TrackCacheBytes, c.CacheBytes = 3, 1<<20, 4<<20 })
 	var stopped atomic.Bool
@@ -172,7 +175,8 @@ func TestEverythingAtOnce(t *testing.T) {
 		t.Errorf("%d bytes stay reserved", used)
 	}
 	stats := r.engine.Stats()
-	if stats.Tracks != 0 || stats.Slots != 0 || stats.FramesForwarded == 0 || stats.NACKed.Answered == 0 || stats.Switches == 0 {
+	if stats.Tracks != 0 || stats.Slots != 0 || stats.FramesForwarded == 0 || stats.NACKed.Answered == 0 ||
+		stats.Switches == 0 {
 		t.Errorf("counts are %+v", stats)
 	}
 }
@@ -192,7 +196,8 @@ func receiveForever(r *rig, ssrc uint32, stopped *atomic.Bool, tracks *openTrack
 				s.nack(r.t, time.Now(), sent[random.IntN(len(sent))].SequenceNumber, uint16(random.Uint32()))
 			}
 			s.rtcp(r.t, time.Now(), &rtcp.PictureLossIndication{MediaSSRC: ssrc})
-			s.rtcp(r.t, time.Now(), &rtcp.ReceiverReport{Reports: []rtcp.ReceptionReport{{SSRC: ssrc, LastSenderReport: 7}}})
+			s.rtcp(r.t, time.Now(), &rtcp.ReceiverReport{Reports: []rtcp.ReceptionReport{{SSRC: ssrc,
+				LastSenderReport: 7}}})
 			s.receiver.TakeEvents(nil)
 			time.Sleep(time.Millisecond)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// estimated is a receiver that is told of results as reports would bring them: 25 ms of 100 Mbit/s, 256 packets of frames that are spread, through an idle path.
+// estimated is a receiver that is told of results as reports would bring them: 25 ms of 100 Mbit/s, 256 packets of
+// frames that are spread, through an idle path.
 type estimated struct {
 	*rig
 	receiver *Receiver
@@ -24,7 +25,8 @@ type estimated struct {
 
 func newEstimated(t testing.TB) *estimated {
 	r := newRig(t, func(c *rigConfig) { c.Pacing = pacing.Default })
-	e := &estimated{rig: r, receiver: r.engine.NewReceiver(&nullPeer{fakePeer: fakePeer{extension: testExtension}, flushes: new(int)}, 0)}
+	e := &estimated{rig: r, receiver: r.engine.NewReceiver(&nullPeer{fakePeer: fakePeer{extension: testExtension},
+		flushes: new(int)}, 0)}
 	e.receiver.AddSlot(nullOutlet{1000}, volumetric.KindVideo).Select(nil, 0, r.now)
 	r.run()
 	e.receiver.Want(200e6)
@@ -39,12 +41,13 @@ func (e *estimated) interval() {
 	for n := range cap(e.results) {
 		if n%16 == 0 {
 			e.now = e.now.Add(25 * time.Millisecond / 16)
-			w.readClock()
+			w.read()
 		}
-		e.receiver.number(&e.header, 1160, packetlog.Media, w.now)
+		e.receiver.number(&e.header, 1160, packetlog.Media)
 		e.numbered++
 		e.results = append(e.results, feedback.PacketResult{
-			Sequence: 1<<16 + e.numbered, Size: 1224, Sent: w.now, Received: true, Arrived: w.at + time.Duration(n%16)*50*time.Microsecond,
+			Sequence: 1<<16 + e.numbered, Size: 1224, Sent: w.now, Received: true,
+			Arrived: w.at + time.Duration(n%16)*50*time.Microsecond,
 		})
 	}
 }
@@ -52,8 +55,8 @@ func (e *estimated) interval() {
 // report brings the results of the interval.
 func (e *estimated) report() {
 	w := e.receiver.writer
-	e.receiver.sender.Learn(e.results, e.now, w.now)
-	w.consult(e.receiver)
+	e.receiver.path.sender.Learn(e.results, e.now, w.now)
+	e.receiver.consult()
 }
 
 func TestEstimatingDoesNotAllocate(t *testing.T) {
@@ -74,7 +77,8 @@ func TestEstimatingDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkEstimate is the cost of the estimator per packet: ns/sent for taking note of what is numbered (numbering included), ns/learnt for what one report says.
+// BenchmarkEstimate is the cost of the estimator per packet: ns/sent for taking note of what is numbered (numbering
+// included), ns/learnt for what one report says.
 func BenchmarkEstimate(b *testing.B) {
 	e := newEstimated(b)
 	for range 100 {

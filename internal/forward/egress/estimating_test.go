@@ -33,7 +33,8 @@ func newConference(t testing.TB, rate float64, change func(*rigConfig)) *confere
 	return c
 }
 
-// frames publishes frames for a time, whose rate on the wire adapts to the estimate as an allocator would make it, up to most. It calls each after each frame.
+// frames publishes frames for a time, whose rate on the wire adapts to the estimate as an allocator would make it, up
+// to most. It calls each after each frame.
 func (c *conference) frames(d time.Duration, most float64, each func(Path)) {
 	for end := c.now.Add(d); c.now.Before(end); {
 		path := c.receiver.Path()
@@ -78,24 +79,29 @@ func TestEstimateFindsTheLink(t *testing.T) {
 	})
 	slices.Sort(c.link.queued)
 	p95 := c.link.queued[len(c.link.queued)*95/100]
-	t.Logf("80 %% after %v, then %.1f Mbit/s or more, %.1f Mbit/s sent, p95 queue %v", reached, least/1e6, sum/float64(n)/1e6, p95)
+	t.Logf("80 %% after %v, then %.1f Mbit/s or more, %.1f Mbit/s sent, p95 queue %v", reached, least/1e6,
+		sum/float64(n)/1e6, p95)
 	if least < 0.7*link || sum/float64(n) < 0.8*link || p95 > 30*time.Millisecond || c.link.dropped > 0 {
-		t.Errorf("the estimate fell to %.1f Mbit/s, %.1f Mbit/s were sent, p95 queue %v, %d packets dropped", least/1e6, sum/float64(n)/1e6, p95, c.link.dropped)
+		t.Errorf("the estimate fell to %.1f Mbit/s, %.1f Mbit/s were sent, p95 queue %v, %d packets dropped", least/1e6,
+			sum/float64(n)/1e6, p95, c.link.dropped)
 	}
 	stats := c.engine.Stats()
 	if stats.DroppedBudget+stats.DroppedLate+stats.DroppedOverrun > 0 {
 		t.Errorf("frames were dropped: %d, %d, %d", stats.DroppedBudget, stats.DroppedLate, stats.DroppedOverrun)
 	}
 	path := c.receiver.Path()
-	if !path.Known || path.RTT < 20*time.Millisecond || path.RTT > 60*time.Millisecond || path.Loss != 0 || path.Wanted != 30e6 || path.Acknowledged < 0.7*link {
+	if !path.Known || path.RTT < 20*time.Millisecond || path.RTT > 60*time.Millisecond || path.Loss != 0 ||
+		path.Wanted != 30e6 || path.Acknowledged < 0.7*link {
 		t.Errorf("the path is %+v", path)
 	}
 	if stats.Probes < 2 || stats.ProbesMeasured < 2 || stats.Sent.Probe.Packets == 0 {
-		t.Errorf("%d probes were sent and %d measured, with %d packets of padding", stats.Probes, stats.ProbesMeasured, stats.Sent.Probe.Packets)
+		t.Errorf("%d probes were sent and %d measured, with %d packets of padding", stats.Probes, stats.ProbesMeasured,
+			stats.Sent.Probe.Packets)
 	}
 }
 
-// TestPublishersLossIsNotTheReceivers has the publisher lose every tenth packet for good, and its receivers nothing: their paths are as good as without.
+// TestPublishersLossIsNotTheReceivers has the publisher lose every tenth packet for good, and its receivers nothing:
+// their paths are as good as without.
 func TestPublishersLossIsNotTheReceivers(t *testing.T) {
 	c := newConference(t, 20e6, nil)
 	c.receiver.Want(10e6)
@@ -110,7 +116,8 @@ func TestPublishersLossIsNotTheReceivers(t *testing.T) {
 		c.link.pass(frameInterval)
 	}
 	path := c.receiver.Path()
-	if stats := c.engine.Stats(); stats.TransportLost > 0 || path.Loss > 0 || path.InherentLoss > 0.005 || path.Estimate < 10e6 {
+	if stats := c.engine.Stats(); stats.TransportLost > 0 || path.Loss > 0 || path.InherentLoss > 0.005 ||
+		path.Estimate < 10e6 {
 		t.Errorf("%d packets to the receiver count as lost, its path is %+v", stats.TransportLost, path)
 	}
 	// What the way to the receiver loses is counted.
@@ -121,7 +128,8 @@ func TestPublishersLossIsNotTheReceivers(t *testing.T) {
 	}
 }
 
-// TestReceiversWithoutFeedback has receivers without transport-wide numbers, and with numbers but without reports: they are sent what comes, unlimited.
+// TestReceiversWithoutFeedback has receivers without transport-wide numbers, and with numbers but without reports: they
+// are sent what comes, unlimited.
 func TestReceiversWithoutFeedback(t *testing.T) {
 	for _, numbered := range []bool{false, true} {
 		c := newConference(t, 100e6, nil)
@@ -134,7 +142,7 @@ func TestReceiversWithoutFeedback(t *testing.T) {
 			c.ticks(frameInterval)
 		}
 		path := c.receiver.Path()
-		if path.Known || path.Estimate != 0 || (c.receiver.estimation != nil) != numbered {
+		if path.Known || path.Estimate != 0 || (c.receiver.path.estimation != nil) != numbered {
 			t.Errorf("numbered: %v, the path is %+v", numbered, path)
 		}
 		sent := 100 * (1160 + congestion.PacketOverhead) * 8 * 30
@@ -158,8 +166,8 @@ func TestEstimateEndsWithItsNumbers(t *testing.T) {
 	c.publisher.next()
 	c.publisher.send(c.now, c.publisher.packets(100*1144)...)
 	c.ticks(20 * time.Millisecond)
-	if path := c.receiver.Path(); path.Known || path.Estimate != 0 || c.receiver.sender.Held() != 0 {
-		t.Errorf("the path is %+v, %d packets are held", path, c.receiver.sender.Held())
+	if path := c.receiver.Path(); path.Known || path.Estimate != 0 || c.receiver.path.sender.Held() != 0 {
+		t.Errorf("the path is %+v, %d packets are held", path, c.receiver.path.sender.Held())
 	}
 	c.peer.flushed = nil
 	c.peer.agree(testExtension)
@@ -205,7 +213,7 @@ func TestLimitsOfTheServerAlwaysHold(t *testing.T) {
 		{congestion.Limits{Min: 5e6, Max: 8e6}, congestion.Limits{Min: 5e6, Max: 8e6}},
 	} {
 		c.receiver.SetLimits(test.limits)
-		got := *c.receiver.limits.Load()
+		got := *c.receiver.path.limits.Load()
 		if test.want.Min == 0 {
 			test.want.Min = c.engine.cfg.Congestion.Limits().Min
 		}
@@ -224,7 +232,8 @@ func TestLimitsOfTheServerAlwaysHold(t *testing.T) {
 	}
 }
 
-// TestSilenceLowersTheEstimate has reports stop: the estimate falls while packets go on, though nothing else happens to the writer.
+// TestSilenceLowersTheEstimate has reports stop: the estimate falls while packets go on, though nothing else happens to
+// the writer.
 func TestSilenceLowersTheEstimate(t *testing.T) {
 	c := newConference(t, 20e6, nil)
 	c.frames(3*time.Second, 10e6, nil)
@@ -232,11 +241,13 @@ func TestSilenceLowersTheEstimate(t *testing.T) {
 	c.link.deaf = true
 	c.frames(1500*time.Millisecond, 10e6, nil)
 	if p := c.receiver.Path(); p.Estimate > before/2 || c.engine.Stats().Silences == 0 {
-		t.Errorf("the estimate is %d after 1.5 s of silence, %d before; %d silences", p.Estimate, before, c.engine.Stats().Silences)
+		t.Errorf("the estimate is %d after 1.5 s of silence, %d before; %d silences", p.Estimate, before,
+			c.engine.Stats().Silences)
 	}
 }
 
-// TestAnyGoroutineMayAsk runs an engine with a receiver that reports everything as it comes, while others ask for its path and change what is wanted.
+// TestAnyGoroutineMayAsk runs an engine with a receiver that reports everything as it comes, while others ask for its
+// path and change what is wanted.
 func TestAnyGoroutineMayAsk(t *testing.T) {
 	r := live(t, func(c *rigConfig) { c.Writers = 2 })
 	p := r.publish(r.engine.NewIngress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -275,7 +286,8 @@ func TestAnyGoroutineMayAsk(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		rate, ok := p.track.Rate()
 		path := s.receiver.Path()
-		return ok && rate > 0 && path.Known && path.Estimate > congestion.DefaultConfig().Limits().Start && path.Sent > 0
+		return ok && rate > 0 && path.Known && path.Estimate > congestion.DefaultConfig().Limits().Start &&
+			path.Sent > 0
 	})
 	close(done)
 	asking.Wait()

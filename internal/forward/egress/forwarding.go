@@ -10,14 +10,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// waited tells whether the packet at hand begins a frame that has waited for too long.
-func (w *writer) waited(f *follower) bool {
+// waited reports whether the packet at hand begins a frame that has waited for too long.
+func (f *follower) waited() bool {
+	w := f.writer
 	p := f.next
-	return p.Facts.Opens && f.track.Skippable() && w.set.clock.Since(w.now)-p.Order > int64(w.set.cfg.MaxLag)
+	return p.Facts.Opens && f.track.Skippable() && int64(w.at)-p.Order > int64(w.set.cfg.MaxLag)
 }
 
-// write asks a slot's switcher what becomes of the packet, and queues it. It tells whether the packet was queued.
-func (w *writer) write(a *attachment, p *packetlog.Packet) bool {
+// write asks a slot's switcher what becomes of the packet, and queues it. It reports whether the packet was queued.
+func (a *attachment) write(p *packetlog.Packet) bool {
+	w := a.writer
 	if !a.bound {
 		if p.Facts.Opens && p.Class != packetlog.Audio {
 			w.stats.counts[counters.DroppedUnbound]++
@@ -32,7 +34,7 @@ func (w *writer) write(a *attachment, p *packetlog.Packet) bool {
 		}
 		return false
 	}
-	if p.Facts.Opens && (s.outlived(a.follower.track, p) || w.futile(a, p) || w.blocked(a, p)) {
+	if p.Facts.Opens && (s.outlived(a.follower.track, p) || a.futile(p) || a.blocked(p)) {
 		return false
 	}
 	v := s.switcher.Packet(&p.Facts, w.now)
@@ -43,36 +45,38 @@ func (w *writer) write(a *attachment, p *packetlog.Packet) bool {
 		return false
 	}
 	if v.Switched || v.Unbegun > 0 {
-		w.resumed(a, p, v)
+		a.resumed(p, v)
 	}
 	h := &s.header
 	h.PayloadType, h.SequenceNumber, h.Timestamp, h.Marker = a.payloadType, v.Sequence, v.Timestamp, v.Marker
-	body := w.body(a.wireForm, p)
-	s.receiver.number(h, len(body), p.Class, w.now)
-	w.writes++
+	body := w.wire.body(a.wireForm, p)
+	s.receiver.number(h, len(body), p.Class)
+	w.outbox.writes++
 	traced := p.Edge && s.receiver.traced()
 	if traced {
 		s.receiver.frames.Expect(p, len(w.receivers), w.at)
 	}
 	if err := s.outlet.Queue(h, body); err != nil {
-		w.failed(a)
+		a.failed()
 		return false
 	}
 	if traced {
-		w.trace(a, p, v.Sequence, v.Marker)
+		a.trace(p, v.Sequence, v.Marker)
 	}
-	w.queued(s.receiver, len(body))
-	w.count(s, p, v.Timestamp)
+	s.receiver.queued(len(body))
+	s.count(p, v.Timestamp)
 	return true
 }
 
-// outlived tells whether a frame is from before a pause of the track that the slot waits for: it is no sign that the track goes on, and nothing to begin with.
+// outlived reports whether a frame is from before a pause of the track that the slot waits for: it is no sign that the
+// track goes on, and nothing to begin with.
 func (s *Slot) outlived(t *track.Track, p *packetlog.Packet) bool {
 	return s.waiting && s.selection.track == t && p.Order < t.Expected()
 }
 
 // count adds a packet that was queued to what the slot and the writer have sent.
-func (w *writer) count(s *Slot, p *packetlog.Packet, timestamp uint32) {
+func (s *Slot) count(p *packetlog.Packet, timestamp uint32) {
+	w := s.receiver.writer
 	size := uint64(len(p.Payload))
 	s.reporter.Count(len(p.Payload))
 	s.sent.packets++
@@ -84,21 +88,23 @@ func (w *writer) count(s *Slot, p *packetlog.Packet, timestamp uint32) {
 	}
 	w.stats.counts[counters.SentPackets+counters.Counter(p.Class)]++
 	w.stats.counts[counters.SentBytes+counters.Counter(p.Class)] += size
-	s.receiver.earn()
-	w.touch(s)
+	s.receiver.repairs.earn()
+	s.touch()
 }
 
 // touch has the slot's counts published at the next housekeeping.
-func (w *writer) touch(s *Slot) {
+func (s *Slot) touch() {
+	w := s.receiver.writer
 	if !s.touched {
 		s.touched = true
 		w.touched = append(w.touched, s)
 	}
 }
 
-// failed counts a packet that the outlet did not take. Where the reason is that the outlet has lost its negotiated stream, the slot pauses until it
-// has one again.
-func (w *writer) failed(a *attachment) {
+// failed counts a packet that the outlet did not take. Where the reason is that the outlet has lost its negotiated
+// stream, the slot pauses until it has one again.
+func (a *attachment) failed() {
+	w := a.writer
 	w.stats.counts[counters.WriteErrors]++
 	s := a.slot
 	if s.outlet.SSRC() != 0 {
@@ -108,11 +114,12 @@ func (w *writer) failed(a *attachment) {
 		other.bound = false
 	}
 	s.switcher.Overrun(w.now)
-	w.unsettle(s)
+	s.unsettle()
 }
 
-// skip goes on at the newest frame of the track, because the one that is about to begin waited too long. It returns false if that is the newest.
-func (w *writer) skip(f *follower) bool {
+// skip goes on at the newest frame of the track, because the one that is about to begin waited too long. It returns
+// false if that is the newest.
+func (f *follower) skip() bool {
 	newest := f.track.Log().At(f.track.Opened())
 	if newest == nil {
 		return false
@@ -130,35 +137,38 @@ func (w *writer) skip(f *follower) bool {
 				s.unbegun, s.settled = s.unbegun+dropped, newest.Facts.Frame-1
 			}
 			if a.skipping, a.resumes = true, newest.Ordinal; s.held.Len() == 0 {
-				w.skipped(a)
+				a.skipped()
 			}
-			w.dropped(s, f.track, dropped, counters.DroppedLate)
+			s.dropped(f.track, dropped, counters.DroppedLate)
 		}
 	}
 	return true
 }
 
-// overrun tells the slots that the track is feeding that packets of it are lost to them, which hurt so many frames. What waits to leave is lost with them.
-func (w *writer) overrun(f *follower, frames int) {
+// overrun tells the slots that the track is feeding that packets of it are lost to them, which hurt so many frames.
+// What waits to leave is lost with them.
+func (f *follower) overrun(frames int) {
 	for _, a := range f.attachments {
-		waited := w.clear(a)
+		waited := a.clear()
 		if waited > 0 && !f.last.ends {
 			// The last of them is among those that were hurt.
 			waited--
 		}
-		w.cut(a, frames+waited, counters.DroppedOverrun)
+		a.cut(frames+waited, counters.DroppedOverrun)
 	}
 }
 
 // dropped counts frames that a slot does not get whole.
-func (w *writer) dropped(s *Slot, t *track.Track, frames int, reason counters.Counter) {
+func (s *Slot) dropped(t *track.Track, frames int, reason counters.Counter) {
+	w := s.receiver.writer
 	w.stats.counts[reason] += uint64(frames)
 	s.receiver.events.add(Event{Slot: s, Track: t, DroppedFrames: frames, Dropped: dropReasons[reason]})
 }
 
-// resumed notes that a packet begins a frame behind others that have not begun, or the first after a switch or a pause. The receiver is told what it does not know of the others: which came
-// while the slot was off, or which were to come from the track that begins, had that not had them too late.
-func (w *writer) resumed(a *attachment, p *packetlog.Packet, v switching.Verdict) {
+// resumed notes that a packet begins a frame behind others that have not begun, or the first after a switch or a pause.
+// The receiver is told what it does not know of the others: which came while the slot was off, or which were to come
+// from the track that begins, had that not had them too late.
+func (a *attachment) resumed(p *packetlog.Packet, v switching.Verdict) {
 	s := a.slot
 	var off FrameRange
 	untold := v.Unbegun - s.unbegun
@@ -171,20 +181,21 @@ func (w *writer) resumed(a *attachment, p *packetlog.Packet, v switching.Verdict
 		off = FrameRange{First: uint32(p.Facts.Frame - int64(untold)), Count: uint32(untold)}
 	default:
 		if n := a.overdue.within(untold, p.Facts.Frame); n > 0 {
-			w.dropped(s, a.follower.track, n, counters.DroppedBudget)
+			s.dropped(a.follower.track, n, counters.DroppedBudget)
 		}
 	}
 	s.off, s.unbegun, s.settled = false, 0, p.Facts.Frame-1
 	if v.Switched {
-		w.switched(a, off)
+		a.switched(off)
 	}
 }
 
 // switched notes that a track begins to feed the slot, or feeds it again after a pause for some frames.
-func (w *writer) switched(a *attachment, off FrameRange) {
+func (a *attachment) switched(off FrameRange) {
+	w := a.writer
 	s := a.slot
 	a.fed = true
-	w.readClock()
+	w.read()
 	var delay time.Duration
 	if s.waiting && s.selection.track == a.follower.track {
 		s.waiting = false
@@ -195,7 +206,131 @@ func (w *writer) switched(a *attachment, off FrameRange) {
 	s.receiver.events.add(Event{Slot: s, Track: a.follower.track, Switched: true, Delay: delay, OffFrames: off})
 	if s.switcher.Active().Group != s.reportedGroup {
 		s.reportWanted = true
-		w.reportSoon(s.receiver)
+		s.receiver.reportSoon()
 	}
-	w.unsettle(s)
+	s.unsettle()
+}
+
+// Nothing is sent of a frame that cannot be completed. For those that have begun to leave on a slot this shows in two
+// ways.
+//
+// Packets that the publisher's link lost are given up when it is too late to ask for them (feedback.NACKGenerator). A
+// frame of payload v1 is then judged for each slot by what was planned for it there: it ends once what will not come is
+// more than the parity makes up for that the receiver is sent, block by block. What the publisher makes beyond that
+// does not count, since no slot sends it. Given up is the server's word: a packet may come after all, and so may a
+// receiver's deadline be longer than the one it was given up by. But by then the frame has been asked for as long as
+// the server does for anybody.
+//
+// What waits in a pacer that has become slow may be late, too. Of a frame of which every one decodes by itself, what
+// waits is dropped when the frame has begun longer ago than its receiver goes on completing it.
+
+// endIncomplete ends, on all slots of a track, frames of which too many packets will not come.
+func (f *follower) endIncomplete() {
+	w := f.writer
+	gaps := f.track.Losses().Gaps()
+	if f.gone || gaps == nil {
+		return
+	}
+	for _, gap := range gaps.Frames {
+		if gap.Change <= f.gaps {
+			continue
+		}
+		for _, a := range f.attachments {
+			if _, last, begun := a.slot.switcher.Planned(&gap.Facts); begun && !gap.Completes(last, &w.lost) {
+				a.end(&gap.Facts, gap.Facts.Frame, counters.DroppedIncomplete)
+			}
+		}
+	}
+	f.gaps = gaps.Change
+}
+
+// futile reports whether a packet begins a frame on a slot of which too many packets will not come, and leaves the
+// frame out then.
+func (a *attachment) futile(p *packetlog.Packet) bool {
+	w := a.writer
+	gap := a.follower.track.Losses().Gaps().Find(p.Facts.Frame)
+	if gap == nil {
+		return false
+	}
+	s := a.slot
+	if _, last, begun := s.switcher.Planned(&p.Facts); begun || gap.Completes(last, &w.lost) {
+		return false
+	}
+	a.refuse(p, counters.DroppedIncomplete)
+	return true
+}
+
+// blocked reports whether a packet begins a frame of which nothing would leave the host, and leaves the frame out if
+// so.
+func (a *attachment) blocked(p *packetlog.Packet) bool {
+	w := a.writer
+	if !a.follower.track.Skippable() || a.begun(p) || !a.slot.receiver.path.peer.Blocked(w.now) {
+		return false
+	}
+	a.refuse(p, counters.DroppedBlocked)
+	return true
+}
+
+// refuse leaves out the frame that a packet begins. Which frames a track that is only to feed the slot should have
+// begun shows when one begins.
+func (a *attachment) refuse(p *packetlog.Packet, reason counters.Counter) {
+	a.dropping, a.dropped = true, p.Frame()
+	if a.slot.switcher.Active().Track == a.follower.track.ID() {
+		a.leaveOut(p, reason)
+	} else {
+		a.overdueAt(p)
+	}
+}
+
+// abandon reports whether the rest of a frame that has begun to leave is to be dropped, and the reason: the rest
+// arrives after the receiver's deadline, or would be lost on this host.
+func (a *attachment) abandon(p *packetlog.Packet) (reason counters.Counter, abandoned bool) {
+	w := a.writer
+	switch {
+	case p.Facts.Opens || p.Frame() != a.leaving || !a.follower.track.Skippable():
+		return 0, false
+	case a.expired():
+		return counters.DroppedExpired, true
+	}
+	return counters.DroppedBlocked, a.slot.receiver.path.peer.Blocked(w.now)
+}
+
+// expired reports whether packets of the frame that has begun to leave arrive after the receiver's deadline. The
+// deadline counts from the arrival of the frame's first packet. If the first packet met a queue that has emptied since,
+// later packets may be later by the delay that packets have had recently.
+func (a *attachment) expired() bool {
+	w := a.writer
+	r, age := a.slot.receiver, w.at-a.left
+	if age <= r.path.repairTime(0, 0) {
+		// No deadline is shorter.
+		return false
+	}
+	rtt, late := r.path.trip()
+	return age > r.path.repairTime(rtt, late)+late
+}
+
+// end ends a frame that has begun to leave on a slot, and releases the packets of the frame that wait.
+func (a *attachment) end(p *switching.Packet, frame int64, reason counters.Counter) {
+	w := a.writer
+	s := a.slot
+	a.clearFrame(frame)
+	if s.switcher.End(p, w.now) {
+		w.stats.counts[reason]++
+		s.receiver.events.add(Event{Slot: s, Track: a.follower.track, EndedFrames: 1, Dropped: dropReasons[reason]})
+	}
+}
+
+// clearFrame releases the packets of one frame of a track that wait for a slot.
+func (a *attachment) clearFrame(frame int64) {
+	w := a.writer
+	s := a.slot
+	if s.receiver.path.sender.Filter(&s.held, func(h heldPacket) bool {
+		if h.attachment != a || h.packet.Frame() != frame {
+			return true
+		}
+		h.packet.Release()
+		return false
+	}) {
+		w.reschedule(s.receiver)
+	}
 }

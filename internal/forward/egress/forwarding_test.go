@@ -43,7 +43,8 @@ func TestForwardsToEveryReceiver(t *testing.T) {
 			if !bytes.Equal(packet.Payload, want[i][12:]) {
 				t.Fatalf("payload of packet %d differs from what was published", i)
 			}
-			if packet.SSRC != s.outlet.ssrc || packet.PayloadType != 96 || packet.Version != 2 || packet.Extension || len(packet.CSRC) > 0 {
+			if packet.SSRC != s.outlet.ssrc || packet.PayloadType != 96 || packet.Version != 2 || packet.Extension ||
+				len(packet.CSRC) > 0 {
 				t.Fatalf("header of packet %d is %v", i, packet.Header)
 			}
 			if last := (i+1)%5 == 0; packet.Marker != last {
@@ -59,10 +60,12 @@ func TestForwardsToEveryReceiver(t *testing.T) {
 	}
 	stats := r.engine.Stats()
 	if stats.FramesReceived != 5 || stats.FramesForwarded != 35 || stats.Switches != 7 {
-		t.Errorf("counted %d frames received, %d forwarded, %d switches, expected 5, 35, 7", stats.FramesReceived, stats.FramesForwarded, stats.Switches)
+		t.Errorf("counted %d frames received, %d forwarded, %d switches, expected 5, 35, 7", stats.FramesReceived,
+			stats.FramesForwarded, stats.Switches)
 	}
 	if got := stats.Sent; got.Media.Packets != 7*20 || got.Parity.Packets != 7*5 {
-		t.Errorf("counted %d media and %d parity packets sent, expected 140 and 35", got.Media.Packets, got.Parity.Packets)
+		t.Errorf("counted %d media and %d parity packets sent, expected 140 and 35", got.Media.Packets,
+			got.Parity.Packets)
 	}
 	if got := stats.Received; got.Media.Packets != 20 || got.Parity.Packets != 5 || got.Media.Bytes != 5*(4000+4*16) {
 		t.Errorf("received %+v", got)
@@ -71,7 +74,8 @@ func TestForwardsToEveryReceiver(t *testing.T) {
 		t.Errorf("residence of %d packets was observed, expected 175: each once per receiver", n)
 	}
 	if stats.Tracks != 1 || stats.Slots != 7 || stats.Receivers != 7 || stats.CacheBytes == 0 {
-		t.Errorf("gauges are %d tracks, %d slots, %d receivers, %d bytes", stats.Tracks, stats.Slots, stats.Receivers, stats.CacheBytes)
+		t.Errorf("gauges are %d tracks, %d slots, %d receivers, %d bytes", stats.Tracks, stats.Slots, stats.Receivers,
+			stats.CacheBytes)
 	}
 }
 
@@ -97,11 +101,13 @@ func TestClosedReceiverIsLetGo(t *testing.T) {
 	r.pass(time.Second)
 	w := r.engine.writers[0]
 	if len(w.receivers)+len(w.followers)+len(w.unsettled)+len(w.touched)+len(w.ready) != 0 || w.load.Load() != 0 {
-		t.Errorf("the writer keeps %d receivers, %d followers, %d slots, a load of %d", len(w.receivers), len(w.followers), len(w.unsettled), w.load.Load())
+		t.Errorf("the writer keeps %d receivers, %d followers, %d slots, a load of %d", len(w.receivers),
+			len(w.followers), len(w.unsettled), w.load.Load())
 	}
 }
 
-// TestLateFrames holds the writer up for longer than frames live: it goes on at the newest one, and completes the one that it had begun.
+// TestLateFrames holds the writer up for longer than frames live: it goes on at the newest one, and completes the one
+// that it had begun.
 func TestLateFrames(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)

@@ -68,8 +68,9 @@ func (l *tracingLoop) frame() {
 	}
 }
 
-// BenchmarkFrameTimes compares forwarding with and without tracing, in turns of some frames each, so that whatever else the machine does hits both alike: on/off is the
-// median over the turns of what a turn takes with tracing as a multiple of what the one before took without, less one in percent.
+// BenchmarkFrameTimes compares forwarding with and without tracing, in turns of some frames each, so that whatever else
+// the machine does hits both alike: on/off is the median over the turns of what a turn takes with tracing as a multiple
+// of what the one before took without, less one in percent.
 func BenchmarkFrameTimes(b *testing.B) {
 	for _, shape := range []struct{ slots, perFrame int }{{1, 20}, {10, 20}, {50, 20}, {10, 100}} {
 		b.Run(fmt.Sprintf("slots=%d/packets=%d", shape.slots, shape.perFrame), func(b *testing.B) {

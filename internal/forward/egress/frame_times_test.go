@@ -79,7 +79,8 @@ func TestFrameTimes(t *testing.T) {
 		}
 		last := in.Add(3 * time.Millisecond)
 		if !near(f.FirstIn, in) || !near(f.FirstOut, in) || !near(f.LastIn, last) || !near(f.LastOut, last) {
-			t.Errorf("frame %d came from %d to %d and left from %d to %d, expected %v and %v", i, f.FirstIn, f.LastIn, f.FirstOut, f.LastOut, in, last)
+			t.Errorf("frame %d came from %d to %d and left from %d to %d, expected %v and %v", i, f.FirstIn, f.LastIn,
+				f.FirstOut, f.LastOut, in, last)
 		}
 		if f.FirstInKernel != 0 || f.FirstOutKernel != 0 {
 			t.Errorf("frame %d has stamps of a kernel that told nothing", i)
@@ -89,8 +90,10 @@ func TestFrameTimes(t *testing.T) {
 		t.Error("times are given twice")
 	}
 	stats := r.engine.Stats()
-	if n := stats.FrameHold.Count(); n != 4 || stats.FrameDistribution.Count() != 4 || stats.FrameReception.Sum.Round(time.Millisecond) != 9*time.Millisecond {
-		t.Errorf("counted %d frames, received in %v, expected 4, three of them in 3 ms each", n, stats.FrameReception.Sum)
+	if n := stats.FrameHold.Count(); n != 4 || stats.FrameDistribution.Count() != 4 ||
+		stats.FrameReception.Sum.Round(time.Millisecond) != 9*time.Millisecond {
+		t.Errorf("counted %d frames, received in %v, expected 4, three of them in 3 ms each", n,
+			stats.FrameReception.Sum)
 	}
 }
 
@@ -109,7 +112,8 @@ func TestFrameTimesLong(t *testing.T) {
 	}
 	last := r.now
 	times := r.taken(s)
-	if len(times) != 1 || !near(times[0].FirstOut, begin) || !near(times[0].LastIn, last) || !near(times[0].LastOut, last) {
+	if len(times) != 1 || !near(times[0].FirstOut, begin) || !near(times[0].LastIn, last) ||
+		!near(times[0].LastOut, last) {
 		t.Errorf("times are %+v, expected those of one frame from %d to %d", times, begin.UnixNano(), last.UnixNano())
 	}
 }
@@ -147,7 +151,8 @@ func TestFrameTimesPaced(t *testing.T) {
 		if hold := time.Duration(f.FirstOut - f.FirstIn); hold > 2*time.Millisecond {
 			t.Errorf("the first packet of frame %d was held for %v, expected it to leave at once", f.Frame, hold)
 		}
-		if spread := time.Duration(f.LastOut - f.FirstOut); spread < 10*time.Millisecond || spread > 15*time.Millisecond {
+		if spread := time.Duration(f.LastOut - f.FirstOut); spread < 10*time.Millisecond ||
+			spread > 15*time.Millisecond {
 			t.Errorf("frame %d left within %v, expected 0.4 of a frame interval", f.Frame, spread)
 		}
 	}
@@ -190,7 +195,8 @@ func TestFrameTimesLate(t *testing.T) {
 	}
 }
 
-// TestFrameTimesOnce: a repair that comes when its frame's times were told does not have them told again, as those of a frame that began with the repair.
+// TestFrameTimesOnce: a repair that comes when its frame's times were told does not have them told again, as those of a
+// frame that began with the repair.
 func TestFrameTimesOnce(t *testing.T) {
 	r, p, s := tracedStage(t, nil)
 	p.next()
@@ -205,11 +211,13 @@ func TestFrameTimesOnce(t *testing.T) {
 	}
 	times := r.taken(s)
 	if len(times) != 1 || !near(times[0].FirstIn, begin) {
-		t.Errorf("times of %d frames, expected those of one, which came at %d: %+v", len(times), begin.UnixNano(), times)
+		t.Errorf("times of %d frames, expected those of one, which came at %d: %+v", len(times), begin.UnixNano(),
+			times)
 	}
 }
 
-// TestFrameTimesKernel: the kernel's stamps are the first packet's, and those of packets sent are found by their numbers.
+// TestFrameTimesKernel: the kernel's stamps are the first packet's, and those of packets sent are found by their
+// numbers.
 func TestFrameTimesKernel(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -255,7 +263,8 @@ func TestFrameTimesKernel(t *testing.T) {
 		}
 	}
 	if !near(times[2].FirstOutKernel, left) || times[1].FirstOutKernel != 0 {
-		t.Errorf("sent by the kernel at %d and %d, expected none and %v", times[1].FirstOutKernel, times[2].FirstOutKernel, left)
+		t.Errorf("sent by the kernel at %d and %d, expected none and %v", times[1].FirstOutKernel,
+			times[2].FirstOutKernel, left)
 	}
 }
 
@@ -291,7 +300,8 @@ func TestFrameTimesUnwanted(t *testing.T) {
 		send()
 	}
 	times = r.taken(s)
-	if dropped := r.engine.Stats().TimesDropped; len(times) != keptTimes || dropped == 0 || len(times)+int(dropped) > 3*keptTimes {
+	if dropped := r.engine.Stats().TimesDropped; len(times) != keptTimes || dropped == 0 ||
+		len(times)+int(dropped) > 3*keptTimes {
 		t.Errorf("times of %d frames, %d dropped, expected %d and the rest", len(times), dropped, keptTimes)
 	}
 	select {
@@ -338,7 +348,8 @@ func TestFrameTimesAllocate(t *testing.T) {
 	}
 }
 
-// TestStampsAreShared among the receivers of a writer: five are asked for a hundred stamps per second together, each for one in 50 ms.
+// TestStampsAreShared among the receivers of a writer: five are asked for a hundred stamps per second together, each
+// for one in 50 ms.
 func TestStampsAreShared(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)

@@ -8,8 +8,9 @@ import (
 	"github.com/pion/rtcp"
 )
 
-// inbox is what other goroutines ask a writer to do, taken as a whole each time the writer looks. It is bounded by the number of slots,
-// receivers and followers: what is asked twice of one of them is kept once, so that a writer that is held up collects no backlog.
+// inbox is what other goroutines ask a writer to do, taken as a whole each time the writer looks. It is bounded by the
+// number of slots, receivers and followers: what is asked twice of one of them is kept once, so that a writer that is
+// held up collects no backlog.
 type inbox struct {
 	pending atomic.Bool
 
@@ -21,7 +22,7 @@ type inbox struct {
 type orders struct {
 	// slots have mail.
 	slots []*Slot
-	// closing are receivers to let go of.
+	// closing are receivers that are closed.
 	closing []*Receiver
 	// ended are followers whose track is closed.
 	ended []*follower
@@ -53,13 +54,14 @@ func (b *inbox) selected(s *Slot, sel selection) {
 	b.queue(s)
 }
 
-// nacked takes as many pairs as the limit of a slot leaves room for, and what one receiver may have looked up, and returns how many it did not take.
+// nacked takes as many pairs as the limit of a slot leaves room for, and what one receiver may have looked up, and
+// returns how many it did not take.
 func (b *inbox) nacked(s *Slot, pairs []rtcp.NackPair, limit int) int {
 	r := s.receiver
 	defer r.writer.turn.Wake()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	taken := min(len(pairs), max(min(limit-len(s.mail.nacked), r.burst*lookupsPerRepair-r.asked), 0))
+	taken := min(len(pairs), max(min(limit-len(s.mail.nacked), r.repairs.most*lookupsPerRepair-r.asked), 0))
 	r.asked += taken
 	s.mail.nacked = append(s.mail.nacked, pairs[:taken]...)
 	b.queue(s)
@@ -125,7 +127,8 @@ func (b *inbox) take(room orders) orders {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	taken := b.orders
-	b.orders = orders{slots: room.slots[:0], closing: room.closing[:0], ended: room.ended[:0], gapped: room.gapped[:0], heard: room.heard[:0]}
+	b.orders = orders{slots: room.slots[:0], closing: room.closing[:0], ended: room.ended[:0], gapped: room.gapped[:0],
+		heard: room.heard[:0]}
 	for _, f := range taken.gapped {
 		f.gapped = false
 	}
@@ -142,4 +145,25 @@ func (b *inbox) open(s *Slot, room []rtcp.NackPair) mail {
 	s.receiver.asked -= len(m.nacked)
 	s.mail = mail{nacked: s.mail.nacked[:0]}
 	return m
+}
+
+// heard takes a report of a receiver that came at a time since the engine's start. It returns how many reports are
+// dropped for want of room.
+func (b *inbox) heard(r *Receiver, report []byte, at int64) (dropped int) {
+	defer r.writer.turn.Wake()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	dropped, first := r.reports.add(report, at)
+	if first {
+		b.orders.heard = append(b.orders.heard, r)
+	}
+	b.pending.Store(true)
+	return dropped
+}
+
+// openReports gives the reports that wait of a receiver, until the next call.
+func (b *inbox) openReports(r *Receiver) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return r.reports.open()
 }

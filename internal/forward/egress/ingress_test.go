@@ -77,8 +77,10 @@ func TestAsksThePublisherOnce(t *testing.T) {
 		checkContinuous(t, got)
 	}
 	stats := r.engine.Stats()
-	if stats.Requested != 3 || stats.Recovered != 3 || stats.Duplicates != 3 || stats.Received.Retransmission.Packets != 4 {
-		t.Errorf("counted %d requested, %d recovered, %d duplicates, %d retransmissions, expected 3, 3, 3, 4", stats.Requested, stats.Recovered,
+	if stats.Requested != 3 || stats.Recovered != 3 || stats.Duplicates != 3 ||
+		stats.Received.Retransmission.Packets != 4 {
+		t.Errorf("counted %d requested, %d recovered, %d duplicates, %d retransmissions, expected 3, 3, 3, 4",
+			stats.Requested, stats.Recovered,
 			stats.Duplicates, stats.Received.Retransmission.Packets)
 	}
 	if stats.Received.Media.Packets != 10 {

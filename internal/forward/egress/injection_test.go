@@ -15,7 +15,8 @@ import (
 func TestInjection(t *testing.T) {
 	r := newRig(t, nil)
 	in := r.ingress(&fakePeer{})
-	track := r.engine.NewTrack(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000}, Quality: 1})
+	track := r.engine.NewTrack(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric,
+		ClockRate: 90000}, Quality: 1})
 	j := in.NewInjector(track, 1<<20)
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.slot.Select(track, 7, r.now)
@@ -23,7 +24,8 @@ func TestInjection(t *testing.T) {
 	for frame, size := range []int{3000, 0, payload.FragmentSize, 70_000} {
 		data := bytes.Repeat([]byte{byte(frame), 2, 3}, size/3+1)[:size]
 		before := len(s.outlet.sent())
-		if err := j.Frame(payload.Descriptor{Quality: 1, Frame: uint32(frame)}, data, uint32(frame)*3000, r.now); err != nil {
+		if err := j.Frame(payload.Descriptor{Quality: 1, Frame: uint32(frame)}, data, uint32(frame)*3000,
+			r.now); err != nil {
 			t.Fatal(err)
 		}
 		r.run()
@@ -42,7 +44,8 @@ func TestInjection(t *testing.T) {
 		}
 	}
 	checkContinuous(t, s.outlet.sent())
-	if err := j.Frame(payload.Descriptor{Frame: 9, Prefixed: true}, []byte{1}, 0, r.now); !errors.Is(err, payload.ErrFrame) {
+	if err := j.Frame(payload.Descriptor{Frame: 9, Prefixed: true}, []byte{1}, 0, r.now); !errors.Is(err,
+		payload.ErrFrame) {
 		t.Errorf("a frame without its prefix: %v", err)
 	}
 }
@@ -52,7 +55,8 @@ func chunksOf(frame uint32, data []byte) []payload.Chunk {
 	var chunks []payload.Chunk
 	for i := range payload.Chunks(len(data)) {
 		part := data[i*payload.ChunkSize : min((i+1)*payload.ChunkSize, len(data))]
-		chunks = append(chunks, payload.Chunk{Quality: 1, Frame: frame, Length: uint32(len(data)), Index: uint16(i), Timestamp: 3000 * frame, Data: part})
+		chunks = append(chunks, payload.Chunk{Quality: 1, Frame: frame, Length: uint32(len(data)), Index: uint16(i),
+			Timestamp: 3000 * frame, Data: part})
 	}
 	return chunks
 }
@@ -60,7 +64,8 @@ func chunksOf(frame uint32, data []byte) []payload.Chunk {
 // injectors adds tracks that frames are injected into.
 func (r *rig) injectors(n int, i *ingress.Ingress) (all []*ingress.Injector, tracks []*track.Track) {
 	for range n {
-		track := r.engine.NewTrack(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000}, Quality: 1})
+		track := r.engine.NewTrack(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric,
+			ClockRate: 90000}, Quality: 1})
 		tracks = append(tracks, track)
 		all = append(all, i.NewInjector(track, 16<<20))
 	}

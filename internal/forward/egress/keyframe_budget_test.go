@@ -9,7 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestKeyFrameRequestsAreLimited has one receiver ask far more often than it could need to, in both ways, and another as often as browsers do.
+// TestKeyFrameRequestsAreLimited has one receiver ask far more often than it could need to, in both ways, and another
+// as often as browsers do.
 func TestKeyFrameRequestsAreLimited(t *testing.T) {
 	r := newRig(t, nil)
 	s, other := r.subscribe(1000, volumetric.KindVideo), r.subscribe(2000, volumetric.KindVideo)

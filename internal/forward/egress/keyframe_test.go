@@ -32,7 +32,8 @@ func plis(t *testing.T, packets []rtcp.Packet, ssrc uint32) int {
 	return n
 }
 
-// TestSwitchWaitsForKeyFrame selects an H264 track: the publisher is asked every 500 ms until a key frame comes, and the slot begins there.
+// TestSwitchWaitsForKeyFrame selects an H264 track: the publisher is asked every 500 ms until a key frame comes, and
+// the slot begins there.
 func TestSwitchWaitsForKeyFrame(t *testing.T) {
 	r := newRig(t, nil)
 	peer := &fakePeer{}
@@ -116,7 +117,8 @@ func TestReceiversAskForKeyFrames(t *testing.T) {
 				if n%2 == 0 {
 					s.rtcp(t, r.now, &rtcp.PictureLossIndication{MediaSSRC: 1000})
 				} else {
-					s.rtcp(t, r.now, &rtcp.FullIntraRequest{MediaSSRC: 1000, FIR: []rtcp.FIREntry{{SSRC: 1000, SequenceNumber: uint8(n)}}})
+					s.rtcp(t, r.now, &rtcp.FullIntraRequest{MediaSSRC: 1000,
+						FIR: []rtcp.FIREntry{{SSRC: 1000, SequenceNumber: uint8(n)}}})
 				}
 				r.run()
 				packets, _ := step(i, r.now)
@@ -132,7 +134,8 @@ func TestReceiversAskForKeyFrames(t *testing.T) {
 				absorbed = 0
 			}
 			if stats.KeyFramesAsked != 40 || stats.KeyFramesAbsorbed != absorbed {
-				t.Errorf("counted %d asked and %d absorbed, expected 40 and %d", stats.KeyFramesAsked, stats.KeyFramesAbsorbed, absorbed)
+				t.Errorf("counted %d asked and %d absorbed, expected 40 and %d", stats.KeyFramesAsked,
+					stats.KeyFramesAbsorbed, absorbed)
 			}
 		})
 	}

@@ -18,13 +18,14 @@ func (e *toldEstimator) Stats() congestion.Stats      { return e.stats }
 
 func (e *toldEstimator) Probe(time.Time) (c congestion.ProbeCluster, ok bool) { return c, false }
 
-// TestFramesLeadWhereLittleIsUsed changes what an estimator says of the use of its estimate, and of others at the bottleneck, while the estimate stays what it is.
+// TestFramesLeadWhereLittleIsUsed changes what an estimator says of the use of its estimate, and of others at the
+// bottleneck, while the estimate stays what it is.
 func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
 	c := newConference(t, 200e6, nil)
 	c.frames(time.Second, 2e6, nil)
 	e := &toldEstimator{stats: congestion.Stats{Estimate: 60e6, DelayBased: 60e6}}
 	e.Estimator = congestion.New(congestion.GCC, c.engine.cfg.Congestion, c.now)
-	c.receiver.sender.Start(c.receiver.departures.history, e, c.now)
+	c.receiver.path.sender.Start(c.receiver.path.departures.history, e, c.now)
 	for _, test := range []struct {
 		when            string
 		limited, evenly bool
@@ -48,7 +49,8 @@ func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
 			t.Fatalf("%s: %d packets left, expected 42", test.when, len(left))
 		}
 		// 42 packets take 6.9 ms at 60 Mbit/s, and by their schedule 13.3 ms but for the last tick.
-		if took := left[41].at.Sub(left[0].at); (took < 8*time.Millisecond) != test.leads || took > 14*time.Millisecond {
+		if took := left[41].at.Sub(left[0].at); (took < 8*time.Millisecond) != test.leads ||
+			took > 14*time.Millisecond {
 			t.Errorf("%s: a frame left within %v, expected it to lead: %v", test.when, took, test.leads)
 		}
 	}

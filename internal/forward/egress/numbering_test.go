@@ -45,7 +45,8 @@ func TestFrameNumbersWrapAround(t *testing.T) {
 	var tracks []*publisher
 	for q := range 2 {
 		ssrc := uint32(10 + 10*q)
-		track := r.engine.NewTrack(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000}, Group: 5})
+		track := r.engine.NewTrack(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric,
+			ClockRate: 90000}, Group: 5})
 		i.Bind(ssrc, ssrc+1, track)
 		tracks = append(tracks, &publisher{t: t, ingress: i, track: track, ssrc: ssrc, frame: 1<<32 - 3})
 	}
@@ -87,7 +88,8 @@ func TestPaddingAndExtensions(t *testing.T) {
 		p.next()
 		packet := rtp.Packet{
 			Header: rtp.Header{
-				Version: 2, Padding: true, PaddingSize: 20, Marker: true, SequenceNumber: p.sequence, Timestamp: p.timestamp, SSRC: 10, CSRC: []uint32{1, 2},
+				Version: 2, Padding: true, PaddingSize: 20, Marker: true, SequenceNumber: p.sequence,
+				Timestamp: p.timestamp, SSRC: 10, CSRC: []uint32{1, 2},
 			},
 			Payload: []byte("payload"),
 		}
@@ -102,7 +104,8 @@ func TestPaddingAndExtensions(t *testing.T) {
 		p.send(r.now, raw)
 	}
 	// A packet of padding only takes a number, so it goes out, empty.
-	probe := rtp.Packet{Header: rtp.Header{Version: 2, Padding: true, PaddingSize: 100, SequenceNumber: p.sequence, Timestamp: p.timestamp, SSRC: 10}}
+	probe := rtp.Packet{Header: rtp.Header{Version: 2, Padding: true, PaddingSize: 100, SequenceNumber: p.sequence,
+		Timestamp: p.timestamp, SSRC: 10}}
 	raw, err := probe.Marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +188,8 @@ func TestBinding(t *testing.T) {
 	}
 }
 
-// TestPublisherThatComesBack binds a track to a new connection, where its numbers begin anew anywhere: the slot goes on without a gap.
+// TestPublisherThatComesBack binds a track to a new connection, where its numbers begin anew anywhere: the slot goes on
+// without a gap.
 func TestPublisherThatComesBack(t *testing.T) {
 	for _, distance := range []uint16{1, 100, 20000, 1 << 15, 50000, 65000, 65535} {
 		r := newRig(t, nil)

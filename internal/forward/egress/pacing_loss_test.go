@@ -16,9 +16,7 @@ func TestWhatWaitsIsLetGo(t *testing.T) {
 		"track closed":    func(_ *rig, p *publisher, _ *subscriber) { p.track.Close() },
 		"engine stopped":  func(r *rig, _ *publisher, _ *subscriber) { r.engine.writers[0].letGo() },
 		"all left":        func(r *rig, _ *publisher, _ *subscriber) { r.ticks(time.Second) },
-		"overrun": func(r *rig, p *publisher, s *subscriber) {
-			r.engine.writers[0].overrun(s.slot.attachments[0].follower, 1)
-		},
+		"overrun":         func(_ *rig, _ *publisher, s *subscriber) { s.slot.attachments[0].follower.overrun(1) },
 	} {
 		r := newPacedRig(t, pacing.Default, nil)
 		p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -50,7 +48,7 @@ func TestWhatWaitsIsLetGo(t *testing.T) {
 				t.Errorf("%s: packet %d has %d references, expected %d", name, i, n, want)
 			}
 		}
-		if n := s.receiver.sender.Held(); n != 0 || len(r.engine.writers[0].paced) != 0 {
+		if n := s.receiver.path.sender.Held(); n != 0 || len(r.engine.writers[0].paced) != 0 {
 			t.Errorf("%s: %d packets wait", name, n)
 		}
 		if name == "overrun" {
@@ -66,7 +64,8 @@ func TestWhatWaitsIsLetGo(t *testing.T) {
 	}
 }
 
-// TestLateFramesBehindHeldOnes holds the writer up while packets of a frame wait: the frame is completed before the newest one begins.
+// TestLateFramesBehindHeldOnes holds the writer up while packets of a frame wait: the frame is completed before the
+// newest one begins.
 func TestLateFramesBehindHeldOnes(t *testing.T) {
 	for _, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpaque} {
 		r := newPacedRig(t, pacing.Default, nil)
@@ -106,7 +105,7 @@ func TestTooManyWait(t *testing.T) {
 		p.next()
 		p.send(r.now, p.packets(10_000*1144)...)
 		r.run()
-		if n := s.receiver.sender.Held(); n > maxHeld {
+		if n := s.receiver.path.sender.Held(); n > maxHeld {
 			t.Fatalf("%d packets wait", n)
 		}
 	}
@@ -123,8 +122,9 @@ func TestTooManyWait(t *testing.T) {
 	}
 }
 
-// TestRetransmissionsWait asks for a whole frame at 1.25 Mbit/s, 2.5 times the estimate, at which one packet takes 7.8 ms: it leaves ahead of the next
-// frame as far as that is in time, and what is asked for again while it waits is sent once.
+// TestRetransmissionsWait asks for a whole frame at 1.25 Mbit/s, 2.5 times the estimate, at which one packet takes 7.8
+// ms: it leaves ahead of the next frame as far as that is in time, and what is asked for again while it waits is sent
+// once.
 func TestRetransmissionsWait(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -143,7 +143,7 @@ func TestRetransmissionsWait(t *testing.T) {
 		s := r.subscribeAll(1, p)[0]
 		s.peer.rtt = 20 * time.Millisecond
 		// The receivers of rigs repair for ever.
-		s.receiver.deadline = 150 * time.Millisecond
+		s.receiver.path.deadline = 150 * time.Millisecond
 		p.next()
 		p.send(r.now, p.packets(60*1144)...)
 		r.ticks(20 * time.Millisecond)
@@ -166,8 +166,10 @@ func TestRetransmissionsWait(t *testing.T) {
 		r.ticks(time.Second)
 		stats := r.engine.Stats().NACKed
 		expired := int(stats.Expired)
-		if n := len(s.outlet.repaired()); n < test.left || n > test.left+4 || int(stats.Answered) != n || expired < test.expired || expired > test.expired+5 {
-			t.Errorf("%s: %d retransmissions left, expected %d or a few more, and %d or a few more too late: %+v", name, n, test.left, test.expired, stats)
+		if n := len(s.outlet.repaired()); n < test.left || n > test.left+4 || int(stats.Answered) != n ||
+			expired < test.expired || expired > test.expired+5 {
+			t.Errorf("%s: %d retransmissions left, expected %d or a few more, and %d or a few more too late: %+v", name,
+				n, test.left, test.expired, stats)
 		}
 		if len(r.engine.writers[0].paced) > 0 {
 			t.Errorf("%s: something waits", name)

@@ -9,8 +9,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestPacedAtRandom lets tracks of two codecs lose, delay and repair packets, while receivers switch between them, are given estimates, and close. What a slot sends
-// has no gap, no repeat, and whole frames only; in the end nobody holds a packet.
+// TestPacedAtRandom lets tracks of two codecs lose, delay and repair packets, while receivers switch between them, are
+// given estimates, and close. What a slot sends has no gap, no repeat, and whole frames only; in the end nobody holds a
+// packet.
 func TestPacedAtRandom(t *testing.T) {
 	seeds := uint64(24)
 	if raceDetector {
@@ -23,7 +24,8 @@ func TestPacedAtRandom(t *testing.T) {
 		r := newPacedRig(t, mode, func(c *rigConfig) { c.Writers = 2 })
 		i := r.ingress(&fakePeer{})
 		publishers := []*publisher{
-			r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric), r.publish(i, 30, volumetric.MIMEVolumetric),
+			r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric),
+			r.publish(i, 30, volumetric.MIMEVolumetric),
 			r.publish(i, 40, volumetric.MIMEOpaque),
 		}
 		var subscribers []*subscriber
@@ -58,7 +60,8 @@ func TestPacedAtRandom(t *testing.T) {
 		}
 		stats := r.engine.Stats()
 		if stats.DroppedLate+stats.DroppedOverrun != 0 || !limited && stats.DroppedBudget != 0 {
-			t.Errorf("seed %d: dropped %d late, %d overrun, %d over budget", seed, stats.DroppedLate, stats.DroppedOverrun, stats.DroppedBudget)
+			t.Errorf("seed %d: dropped %d late, %d overrun, %d over budget", seed, stats.DroppedLate,
+				stats.DroppedOverrun, stats.DroppedBudget)
 		}
 		r.frames(random, publishers)
 		subscribers[0].receiver.Close()
@@ -66,7 +69,7 @@ func TestPacedAtRandom(t *testing.T) {
 		publishers[0].track.Close()
 		r.ticks(time.Second)
 		for _, s := range subscribers {
-			if held := s.receiver.sender.Held() + s.slot.held.Len(); held != 0 {
+			if held := s.receiver.path.sender.Held() + s.slot.held.Len(); held != 0 {
 				t.Errorf("seed %d: %d packets wait", seed, held)
 			}
 		}
@@ -74,7 +77,8 @@ func TestPacedAtRandom(t *testing.T) {
 	}
 }
 
-// frames publishes a frame of each track over half an interval, with one packet in 40 lost and repaired 0 to 30 ms later, also out of order.
+// frames publishes a frame of each track over half an interval, with one packet in 40 lost and repaired 0 to 30 ms
+// later, also out of order.
 func (r *rig) frames(random *rand.Rand, publishers []*publisher) {
 	type owed struct {
 		p      *publisher

@@ -58,7 +58,9 @@ func TestFrameIsSpread(t *testing.T) {
 	}{
 		{pacing.Off, "0s: 42\n", 0},
 		{pacing.Default, "0s: 7\n2.22ms: 7\n4.44ms: 7\n6.67ms: 7\n8.89ms: 7\n11.11ms: 7\n", 5556 * time.Microsecond},
-		{"spread:20ms", "0s: 5\n2.38ms: 5\n4.76ms: 5\n7.14ms: 5\n9.52ms: 5\n11.9ms: 5\n14.29ms: 5\n16.67ms: 5\n19.05ms: 2\n", 8844 * time.Microsecond},
+		{"spread:20ms",
+			"0s: 5\n2.38ms: 5\n4.76ms: 5\n7.14ms: 5\n9.52ms: 5\n11.9ms: 5\n14.29ms: 5\n16.67ms: 5\n19.05ms: 2\n",
+			8844 * time.Microsecond},
 		{pacing.Burst5ms, "0s: 16\n5.08ms: 16\n10.16ms: 10\n", 4354 * time.Microsecond},
 	} {
 		r := newPacedRig(t, test.mode, nil)
@@ -77,7 +79,8 @@ func TestFrameIsSpread(t *testing.T) {
 		}
 		stats := r.engine.Stats()
 		if stats.Residence.Count() != 3*42 || stats.Residence.Sum > 3*42*10 {
-			t.Errorf("%s: %d packets stayed for %v, expected 126, for no longer than intended", test.mode, stats.Residence.Count(), stats.Residence.Sum)
+			t.Errorf("%s: %d packets stayed for %v, expected 126, for no longer than intended", test.mode,
+				stats.Residence.Count(), stats.Residence.Sum)
 		}
 		if !stats.Paced {
 			if stats.PacerHold.Count() != 0 || test.mode != pacing.Off {
@@ -87,7 +90,8 @@ func TestFrameIsSpread(t *testing.T) {
 		}
 		if n := stats.PacerHold.Count(); n != 3*42 {
 			t.Errorf("%s: %d holds are counted, expected 126", test.mode, n)
-		} else if mean := (stats.PacerHold.Sum / 126).Round(time.Microsecond); mean < test.mean-2*time.Microsecond || mean > test.mean+2*time.Microsecond {
+		} else if mean := (stats.PacerHold.Sum / 126).Round(time.Microsecond); mean < test.mean-2*time.Microsecond ||
+			mean > test.mean+2*time.Microsecond {
 			t.Errorf("%s: packets were held for %v on average, expected %v", test.mode, mean, test.mean)
 		}
 	}
@@ -170,7 +174,8 @@ func TestNothingHoldsAudioAndRepairs(t *testing.T) {
 	}
 }
 
-// TestFramesOverBudget gives a receiver a third of what it is sent: frames are dropped whole, are told of, and leave no gap.
+// TestFramesOverBudget gives a receiver a third of what it is sent: frames are dropped whole, are told of, and leave no
+// gap.
 func TestFramesOverBudget(t *testing.T) {
 	for _, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpaque} {
 		r := newPacedRig(t, pacing.Default, nil)
@@ -202,8 +207,10 @@ func TestFramesOverBudget(t *testing.T) {
 			whole++
 		}
 		dropped := s.dropped()[DroppedBudget]
-		if stats := r.engine.Stats(); whole < total/3-2 || whole > total/3+3 || dropped != total-whole || int(stats.DroppedBudget) != dropped {
-			t.Errorf("%s: %d of %d frames left, %d told as dropped, %d counted", mime, whole, total, dropped, stats.DroppedBudget)
+		if stats := r.engine.Stats(); whole < total/3-2 || whole > total/3+3 || dropped != total-whole ||
+			int(stats.DroppedBudget) != dropped {
+			t.Errorf("%s: %d of %d frames left, %d told as dropped, %d counted", mime, whole, total, dropped,
+				stats.DroppedBudget)
 		}
 		// A frame begins at most one interval after it has come, and takes 0.1 s to leave.
 		if h := r.engine.Stats().PacerHold; h.Sum/time.Duration(h.Count()) > 140*time.Millisecond {
@@ -212,15 +219,17 @@ func TestFramesOverBudget(t *testing.T) {
 	}
 }
 
-// TestFramesOverBudgetOfAPendingTrack gives a receiver less than it is sent, by two tracks in turns, of which the one that is selected has its frames 5 ms earlier: all that do not leave
-// are told of, whichever track was to begin them, and none of those that the publisher's link loses.
+// TestFramesOverBudgetOfAPendingTrack gives a receiver less than it is sent, by two tracks in turns, of which the one
+// that is selected has its frames 5 ms earlier: all that do not leave are told of, whichever track was to begin them,
+// and none of those that the publisher's link loses.
 func TestFramesOverBudgetOfAPendingTrack(t *testing.T) {
 	const total, lostEvery = 200, 20
 	lost := 0
 	for estimate := int64(2_000_000); estimate <= 8_000_000; estimate += 250_000 {
 		r := newPacedRig(t, pacing.Default, nil)
 		i := r.ingress(&fakePeer{})
-		tracks := [2]*publisher{r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 12, volumetric.MIMEVolumetric)}
+		tracks := [2]*publisher{r.publish(i, 10, volumetric.MIMEVolumetric),
+			r.publish(i, 12, volumetric.MIMEVolumetric)}
 		s := r.subscribe(1000, volumetric.KindVideo)
 		s.slot.Select(tracks[0].track, 1, r.now)
 		r.run()
@@ -271,7 +280,8 @@ func TestPacingDoesNotAllocate(t *testing.T) {
 		for k := range 50 {
 			number++
 			template[2], template[3] = byte(number>>8), byte(number)
-			template[4], template[5], template[6], template[7] = byte(timestamp>>24), byte(timestamp>>16), byte(timestamp>>8), byte(timestamp)
+			template[4], template[5], template[6], template[7] = byte(timestamp>>24), byte(timestamp>>16),
+				byte(timestamp>>8), byte(timestamp)
 			template[1] = 96
 			if k == 49 {
 				template[1] |= 0x80
@@ -287,7 +297,8 @@ func TestPacingDoesNotAllocate(t *testing.T) {
 	if h := r.engine.Stats().PacerHold; h.Sum < time.Second {
 		t.Fatalf("packets were held for %v in all, expected that they wait", h.Sum)
 	}
-	// The pool gives packets to the garbage collector now and then, and housekeeping makes a list of slots every third frame.
+	// The pool gives packets to the garbage collector now and then, and housekeeping makes a list of slots every third
+	// frame.
 	if n := testing.AllocsPerRun(100, frame); n > 1 {
 		t.Errorf("%v allocations per frame of 50 packets to 10 slots, expected none", n)
 	}

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// lossy is a conference whose frames have 20 source and 10 parity packets, on a link with a delay each way that loses every tenth packet if it loses any.
+// lossy is a conference whose frames have 20 source and 10 parity packets, on a link with a delay each way that loses
+// every tenth packet if it loses any.
 func lossy(t *testing.T, delay time.Duration, loses bool) *conference {
 	c := newConference(t, 100e6, nil)
 	// The deadline of the rig is an hour.
-	c.publisher.parity, c.link.delay, c.receiver.deadline = 10, delay, 0
+	c.publisher.parity, c.link.delay, c.receiver.path.deadline = 10, delay, 0
 	if loses {
 		c.link.loses = func(number uint16) bool { return number%10 == 0 }
 	}
@@ -31,7 +32,8 @@ func (c *conference) parityPerFrame() (source, parity float64) {
 	before := c.engine.Stats().Sent
 	c.sameFrames(time.Second)
 	sent := c.engine.Stats().Sent
-	return float64(sent.Media.Packets-before.Media.Packets) / 31, float64(sent.Parity.Packets-before.Parity.Packets) / 31
+	return float64(sent.Media.Packets-before.Media.Packets) / 31,
+		float64(sent.Parity.Packets-before.Parity.Packets) / 31
 }
 
 // TestParityFollowsThePath protects frames where requests come too late, and only there.
@@ -49,11 +51,13 @@ func TestParityFollowsThePath(t *testing.T) {
 		c := lossy(t, test.delay, test.loses)
 		share := c.receiver.ParityShare()
 		if share < test.least || share > test.most {
-			t.Errorf("%s: the share is %v, expected %v to %v; the path is %+v", test.name, share, test.least, test.most, c.receiver.Path())
+			t.Errorf("%s: the share is %v, expected %v to %v; the path is %+v", test.name, share, test.least, test.most,
+				c.receiver.Path())
 		}
 		source, parity := c.parityPerFrame()
 		if source < 19.5 || source > 20.5 || parity < 20*share-0.5 || parity > 20*share+1.5 {
-			t.Errorf("%s: %.1f source and %.1f parity packets per frame left, expected 20 and a share of %v", test.name, source, parity, share)
+			t.Errorf("%s: %.1f source and %.1f parity packets per frame left, expected 20 and a share of %v", test.name,
+				source, parity, share)
 		}
 		checkContinuous(t, c.outlet.sent())
 		// A slot that comes later has its share, too.
@@ -70,7 +74,7 @@ func TestParityFollowsThePath(t *testing.T) {
 // TestBareReceiversGetNoParity has a receiver lose packets that would be protected at others.
 func TestBareReceiversGetNoParity(t *testing.T) {
 	c := newConference(t, 100e6, nil)
-	c.publisher.parity, c.link.delay, c.receiver.deadline = 10, 200*time.Millisecond, 0
+	c.publisher.parity, c.link.delay, c.receiver.path.deadline = 10, 200*time.Millisecond, 0
 	c.link.loses = func(number uint16) bool { return number%10 == 0 }
 	c.receiver.SendBare()
 	c.sameFrames(5 * time.Second)

@@ -38,7 +38,8 @@ func (o postingOutlet) Queue(*rtp.Header, []byte) error {
 	return nil
 }
 
-// TestReceiversShareCalls lets bursts go to 40 receivers: their runs leave by few calls, and all of them have left when the writer rests.
+// TestReceiversShareCalls lets bursts go to 40 receivers: their runs leave by few calls, and all of them have left when
+// the writer rests.
 func TestReceiversShareCalls(t *testing.T) {
 	const receivers, bursts = 40, 5
 	port, err := udp.Listen(udp.Config{Address: netip.MustParseAddrPort("127.0.0.1:0"), Sockets: 1})
@@ -48,19 +49,20 @@ func TestReceiversShareCalls(t *testing.T) {
 	defer func() { _ = port.Close() }()
 	r := newRig(t, nil)
 	w := r.engine.writers[0]
-	w.batch = new(udp.Post)
+	w.outbox.batch = new(udp.Post)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	for k := range receivers {
 		peer := &postingPeer{nullPeer: nullPeer{flushes: new(int)}, socket: port.Sockets()[0], to: port.Address()}
-		r.engine.NewReceiver(peer, 0).AddSlot(postingOutlet{nullOutlet{uint32(1000 + 10*k)}, peer}, volumetric.KindVideo).Select(p.track, 1, r.now)
+		r.engine.NewReceiver(peer, 0).AddSlot(postingOutlet{nullOutlet{uint32(1000 + 10*k)}, peer},
+			volumetric.KindVideo).Select(p.track, 1, r.now)
 	}
 	r.run()
 	for n := range bursts {
 		p.next()
 		p.send(r.now, p.packets(3*1144)...)
 		r.run()
-		if !w.batch.Empty() || len(w.arrived) > 0 {
-			t.Fatalf("the writer rests while %d packets wait", len(w.arrived))
+		if !w.outbox.batch.Empty() || len(w.outbox.arrived) > 0 {
+			t.Fatalf("the writer rests while %d packets wait", len(w.outbox.arrived))
 		}
 		if stats := port.Stats(); stats.Runs != uint64(receivers*(n+1)) {
 			t.Fatalf("%d runs have left, expected %d", stats.Runs, receivers*(n+1))

@@ -52,17 +52,18 @@ func (e *scriptedEstimator) Probe(now time.Time) (c congestion.ProbeCluster, ok 
 // script makes an estimator that probes only where the test says so, once packets have been numbered.
 func (c *conference) script() *scriptedEstimator {
 	c.t.Helper()
-	if c.receiver.estimation == nil {
+	if c.receiver.path.estimation == nil {
 		c.t.Fatal("nothing is estimated")
 	}
 	e := &scriptedEstimator{Estimator: congestion.New(congestion.GCC, c.engine.cfg.Congestion, c.now), t: c.t}
-	c.receiver.sender.Start(c.receiver.departures.history, e, c.now)
+	c.receiver.path.sender.Start(c.receiver.path.departures.history, e, c.now)
 	return e
 }
 
 // cluster is a probe of 15 ms, or so long.
 func cluster(id int, rate congestion.Bitrate, length time.Duration) congestion.ProbeCluster {
-	return congestion.ProbeCluster{ID: id, Rate: rate, Duration: length, MinBytes: int(float64(rate) * length.Seconds() / 8), MinPackets: 5}
+	return congestion.ProbeCluster{ID: id, Rate: rate, Duration: length,
+		MinBytes: int(float64(rate) * length.Seconds() / 8), MinPackets: 5}
 }
 
 // expectCluster wants the packets of a cluster in results to be of its size and to have left at its rate.
@@ -89,7 +90,8 @@ func expectCluster(t *testing.T, results []feedback.PacketResult, c congestion.P
 	if bytes < c.MinBytes || bytes > c.MinBytes+3000 {
 		t.Fatalf("cluster %d has %d bytes, expected %d", c.ID, bytes, c.MinBytes)
 	}
-	if rate := float64(bytes-last) * 8 / to.Sub(from).Seconds(); rate < 0.85*float64(c.Rate) || rate > 1.1*float64(c.Rate) {
+	if rate := float64(bytes-last) * 8 / to.Sub(from).Seconds(); rate < 0.85*float64(c.Rate) ||
+		rate > 1.1*float64(c.Rate) {
 		t.Errorf("cluster %d left at %.1f Mbit/s, expected %.1f", c.ID, rate/1e6, float64(c.Rate)/1e6)
 	}
 }
@@ -106,13 +108,15 @@ func (c *conference) original(repair rtp.Packet) rtp.Packet {
 	return rtp.Packet{}
 }
 
-// TestProbesLeaveAtTheirRate probes at two rates, one after the other, beside little media: most of it is padding, which is no answer to anything.
+// TestProbesLeaveAtTheirRate probes at two rates, one after the other, beside little media: most of it is padding,
+// which is no answer to anything.
 func TestProbesLeaveAtTheirRate(t *testing.T) {
 	for _, mode := range []pacing.Mode{pacing.Default, pacing.Burst5ms, pacing.Off} {
 		c := newConference(t, 100e6, func(cfg *rigConfig) { cfg.Pacing = mode })
 		c.frames(time.Second, 2e6, nil)
 		e, before := c.script(), c.engine.Stats().Sent
-		clusters := []congestion.ProbeCluster{cluster(11, 12e6, 15*time.Millisecond), cluster(12, 40e6, 15*time.Millisecond)}
+		clusters := []congestion.ProbeCluster{cluster(11, 12e6, 15*time.Millisecond),
+			cluster(12, 40e6, 15*time.Millisecond)}
 		e.clusters = clusters
 		begun := c.now
 		c.frames(300*time.Millisecond, 2e6, nil)
@@ -123,8 +127,10 @@ func TestProbesLeaveAtTheirRate(t *testing.T) {
 		if n := sent.Probe.Packets - before.Probe.Packets; len(padding) < 60 || n != uint64(len(padding)) {
 			t.Errorf("%s: %d packets of padding, counted as %d", mode, len(padding), n)
 		}
-		if sent.Retransmission.Packets != 0 || c.slot.Stats().Retransmissions != 0 || c.engine.Stats().NACKed != (counters.NACKOutcome{}) {
-			t.Errorf("%s: %d packets of padding count as retransmissions, as answers %+v", mode, sent.Retransmission.Packets, c.engine.Stats().NACKed)
+		if sent.Retransmission.Packets != 0 || c.slot.Stats().Retransmissions != 0 ||
+			c.engine.Stats().NACKed != (counters.NACKOutcome{}) {
+			t.Errorf("%s: %d packets of padding count as retransmissions, as answers %+v", mode,
+				sent.Retransmission.Packets, c.engine.Stats().NACKed)
 		}
 		for _, p := range padding {
 			checkRepair(t, p.Packet, c.original(p.Packet), 97)
@@ -134,7 +140,8 @@ func TestProbesLeaveAtTheirRate(t *testing.T) {
 	}
 }
 
-// TestProbesRideOnMedia probes while a frame waits that is longer than the probe: it leaves earlier, and there is no padding.
+// TestProbesRideOnMedia probes while a frame waits that is longer than the probe: it leaves earlier, and there is no
+// padding.
 func TestProbesRideOnMedia(t *testing.T) {
 	c := newConference(t, 200e6, nil)
 	c.frames(time.Second, 2e6, nil)
@@ -143,9 +150,10 @@ func TestProbesRideOnMedia(t *testing.T) {
 	c.publisher.next()
 	// 90 packets are 110 kB, which take 13.3 ms at their own pace, 66 Mbit/s; 3.3 ms of it leave at 150 Mbit/s.
 	c.publisher.send(c.now, c.publisher.packets(90*1144)...)
-	probe := congestion.ProbeCluster{ID: 11, Rate: 150e6, Duration: 3300 * time.Microsecond, MinBytes: 62_000, MinPackets: 5}
+	probe := congestion.ProbeCluster{ID: 11, Rate: 150e6, Duration: 3300 * time.Microsecond, MinBytes: 62_000,
+		MinPackets: 5}
 	e.clusters = []congestion.ProbeCluster{probe}
-	c.receiver.writer.consult(c.receiver)
+	c.receiver.consult()
 	c.frames(200*time.Millisecond, 2e6, nil)
 	expectCluster(t, e.results, probe)
 	if n := len(c.link.padding(begun)); n != 0 {
@@ -154,7 +162,8 @@ func TestProbesRideOnMedia(t *testing.T) {
 	checkContinuous(t, c.outlet.sent())
 }
 
-// TestProbesFollowWhatIsWanted has a link that takes everything: what it is probed with is in proportion to what is wanted, and to what lets its frames leave soon.
+// TestProbesFollowWhatIsWanted has a link that takes everything: what it is probed with is in proportion to what is
+// wanted, and to what lets its frames leave soon.
 func TestProbesFollowWhatIsWanted(t *testing.T) {
 	for _, ample := range []float64{1, 8} {
 		for _, want := range []float64{1e6, 5e6, 40e6} {
@@ -164,9 +173,11 @@ func TestProbesFollowWhatIsWanted(t *testing.T) {
 			path, padding := c.receiver.Path(), c.engine.Stats().Sent.Probe.Bytes
 			enough := max(want, min(ample*want, pacing.EarlyRate))
 			if most := max(3*want, enough); float64(path.Estimate) < 0.95*enough || float64(path.Estimate) > most+1e6 {
-				t.Errorf("%.0f Mbit/s are wanted, amply %g times as much: the estimate is %v", want/1e6, ample, path.Estimate)
+				t.Errorf("%.0f Mbit/s are wanted, amply %g times as much: the estimate is %v", want/1e6, ample,
+					path.Estimate)
 			}
-			// Each probe is twice the one before, and the last twice what is wanted, or what is ample: together 15 ms of twice that. Later ones find nothing missing.
+			// Each probe is twice the one before, and the last twice what is wanted, or what is ample: together 15 ms
+			// of twice that. Later ones find nothing missing.
 			if most := uint64(2 * max(2*want, enough) * 0.015 / 8); padding > most {
 				t.Errorf("%.0f Mbit/s are wanted, amply %g times as much: %d bytes of padding were sent, expected %d at most", want/1e6, ample, padding, most)
 			}
@@ -174,13 +185,15 @@ func TestProbesFollowWhatIsWanted(t *testing.T) {
 	}
 }
 
-// TestNoProbesWithoutRTX probes a receiver that has no retransmission stream: media alone bears the cluster's ID, and the probe ends in time.
+// TestNoProbesWithoutRTX probes a receiver that has no retransmission stream: media alone bears the cluster's ID, and
+// the probe ends in time.
 func TestNoProbesWithoutRTX(t *testing.T) {
 	c := newConference(t, 100e6, nil)
 	c.outlet.rtx = 0
 	c.frames(time.Second, 2e6, nil)
 	e := c.script()
-	e.clusters = []congestion.ProbeCluster{cluster(11, 12e6, 15*time.Millisecond), cluster(12, 40e6, 15*time.Millisecond)}
+	e.clusters = []congestion.ProbeCluster{cluster(11, 12e6, 15*time.Millisecond),
+		cluster(12, 40e6, 15*time.Millisecond)}
 	c.frames(300*time.Millisecond, 2e6, nil)
 	tagged := 0
 	for _, r := range e.results {
@@ -191,12 +204,15 @@ func TestNoProbesWithoutRTX(t *testing.T) {
 	if tagged == 0 || tagged > 20 {
 		t.Errorf("%d packets bear the ID of a probe, expected those of two frames", tagged)
 	}
-	if stats := c.engine.Stats(); stats.Sent.Probe.Packets != 0 || c.receiver.sender.Probing() || len(e.clusters) > 0 {
-		t.Errorf("%d packets of padding, probing: %v, %d probes wait", stats.Sent.Probe.Packets, c.receiver.sender.Probing(), len(e.clusters))
+	if stats := c.engine.Stats(); stats.Sent.Probe.Packets != 0 || c.receiver.path.sender.Probing() ||
+		len(e.clusters) > 0 {
+		t.Errorf("%d packets of padding, probing: %v, %d probes wait", stats.Sent.Probe.Packets,
+			c.receiver.path.sender.Probing(), len(e.clusters))
 	}
 }
 
-// TestNoProbesBeforeMedia lets time pass before anything is sent, and then has a receiver leave in the middle of a probe.
+// TestNoProbesBeforeMedia lets time pass before anything is sent, and then has a receiver leave in the middle of a
+// probe.
 func TestNoProbesBeforeMedia(t *testing.T) {
 	c := newConference(t, 100e6, nil)
 	c.link.pass(5 * time.Second)
@@ -206,7 +222,7 @@ func TestNoProbesBeforeMedia(t *testing.T) {
 	c.publisher.next()
 	c.publisher.send(c.now, c.publisher.packets(7*1144)...)
 	c.link.pass(10 * time.Millisecond)
-	if !c.receiver.sender.Probing() {
+	if !c.receiver.path.sender.Probing() {
 		t.Fatal("no probe is under way after the first frame")
 	}
 	c.receiver.Close()
@@ -215,7 +231,8 @@ func TestNoProbesBeforeMedia(t *testing.T) {
 		// Reports of what was under way still come.
 		c.link.pass(5 * time.Millisecond)
 	}
-	if n := len(c.link.departed); n != before || c.receiver.sender.Probing() || len(c.engine.writers[0].paced) != 0 {
+	if n := len(c.link.departed); n != before || c.receiver.path.sender.Probing() ||
+		len(c.engine.writers[0].paced) != 0 {
 		t.Errorf("%d packets left after the receiver was closed", n-before)
 	}
 }

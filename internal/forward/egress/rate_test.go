@@ -16,7 +16,8 @@ func expectRate(t *testing.T, p *publisher, want float64) {
 	}
 }
 
-// TestRateOverWholeFrames measures frames that come in bursts, in part by halves, at several frame rates, as payload v1 and as a foreign codec.
+// TestRateOverWholeFrames measures frames that come in bursts, in part by halves, at several frame rates, as payload v1
+// and as a foreign codec.
 func TestRateOverWholeFrames(t *testing.T) {
 	for _, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpaque} {
 		for _, fps := range []int{5, 30, 90} {

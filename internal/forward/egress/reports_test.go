@@ -31,8 +31,8 @@ func senderReports(packets []rtcp.Packet) []*rtcp.SenderReport {
 	return reports
 }
 
-// TestSenderReports compares what a slot's reports say about its frames' capture times with what the publisher said about its own, whose clock is
-// two hours ahead of the server's.
+// TestSenderReports compares what a slot's reports say about its frames' capture times with what the publisher said
+// about its own, whose clock is two hours ahead of the server's.
 func TestSenderReports(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -162,14 +162,14 @@ func TestRoundTripByReports(t *testing.T) {
 		{SSRC: 1000, FractionLost: 64, Jitter: 900, LastSenderReport: uint32(reports[0].NTPTime >> 16), Delay: delay},
 	}})
 	r.run()
-	if rtt := s.receiver.rtt(); (rtt - 30*time.Millisecond).Abs() > time.Millisecond {
+	if rtt := s.receiver.path.rtt(); (rtt - 30*time.Millisecond).Abs() > time.Millisecond {
 		t.Errorf("round trip is %v, expected 30 ms", rtt)
 	}
 	if stats := s.slot.Stats(); stats.FractionLost != 0.25 || stats.Jitter != 10*time.Millisecond {
 		t.Errorf("the receiver's report says %+v, expected a loss of 0.25 and 10 ms of jitter", stats)
 	}
 	s.peer.rtt = 7 * time.Millisecond
-	if rtt := s.receiver.rtt(); rtt != 7*time.Millisecond {
+	if rtt := s.receiver.path.rtt(); rtt != 7*time.Millisecond {
 		t.Errorf("round trip is %v, expected that of the connection", rtt)
 	}
 }

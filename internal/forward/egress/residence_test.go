@@ -13,7 +13,8 @@ import (
 type timedPeer struct {
 	*fakePeer
 	rig *rig
-	// oldest is when the first of the queued packets was queued; waited is the longest that one waited, until it had been sent.
+	// oldest is when the first of the queued packets was queued; waited is the longest that one waited, until it had
+	// been sent.
 	oldest time.Time
 	waited time.Duration
 	count  int
@@ -74,7 +75,8 @@ func (r *rig) timed(n int, video, audio *publisher, queued func()) []*timedPeer 
 	for k := range n {
 		p := &timedPeer{fakePeer: &fakePeer{}, rig: r}
 		receiver := r.engine.NewReceiver(p, time.Hour)
-		for track, kind := range map[*publisher]volumetric.Kind{video: volumetric.KindVideo, audio: volumetric.KindAudio} {
+		for track, kind := range map[*publisher]volumetric.Kind{video: volumetric.KindVideo,
+			audio: volumetric.KindAudio} {
 			outlet := newFakeOutlet(p.fakePeer, uint32(1000*(k+1))+track.ssrc)
 			receiver.AddSlot(&timedOutlet{outlet, p, queued}, kind).Select(track.track, uint64(track.ssrc), r.now)
 		}
@@ -84,7 +86,8 @@ func (r *rig) timed(n int, video, audio *publisher, queued func()) []*timedPeer 
 	return peers
 }
 
-// TestNothingWaitsForLong gives a writer that has 50 receivers more to do than it can do at once, and audio in the midst of it.
+// TestNothingWaitsForLong gives a writer that has 50 receivers more to do than it can do at once, and audio in the
+// midst of it.
 func TestNothingWaitsForLong(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -123,8 +126,9 @@ func TestNothingWaitsForLong(t *testing.T) {
 	}
 }
 
-// TestResidence is the load of the targets, 10 receivers of 50 Mbit/s in ticks of 16 packets, at the measured costs of sealing and sending: half of the packets
-// stay for at most 200 µs, and 99 of 100 for at most 1 ms. Receivers are served one after the other, so that the mean is half of what serving all takes.
+// TestResidence is the load of the targets, 10 receivers of 50 Mbit/s in ticks of 16 packets, at the measured costs of
+// sealing and sending: half of the packets stay for at most 200 µs, and 99 of 100 for at most 1 ms. Receivers are
+// served one after the other, so that the mean is half of what serving all takes.
 func TestResidence(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -149,6 +153,7 @@ func TestResidence(t *testing.T) {
 	}
 	mean := h.Sum / time.Duration(h.Count())
 	if h.Count() != 48000 || mean > 110*time.Microsecond || below(time.Millisecond) < 47520 {
-		t.Errorf("%d packets stayed for %v on average, %d for at most 1 ms, expected 48,000, 110 µs, 47,520", h.Count(), mean, below(time.Millisecond))
+		t.Errorf("%d packets stayed for %v on average, %d for at most 1 ms, expected 48,000, 110 µs, 47,520", h.Count(),
+			mean, below(time.Millisecond))
 	}
 }

@@ -16,26 +16,24 @@ import (
 )
 
 const (
-	// minRepeat is the shortest time between two retransmissions of one packet, for round trips below it and for those not known: requests that cross a
-	// retransmission on its way through queues would still be answered twice.
+	// minRepeat is the shortest time between two retransmissions of one packet, for round trips below it and for those
+	// not known: requests that cross a retransmission on its way through queues would still be answered twice.
 	minRepeat = 5 * time.Millisecond
-	// repeatEntries is how many retransmissions of a slot are remembered to suppress repeats. The numbers of a burst are close together, so none of 2,048
-	// displaces another: a round trip of 100 ms at 190 Mbit/s.
+	// repeatEntries is how many retransmissions of a slot are remembered to suppress repeats. The numbers of a burst
+	// are close together, so none of 2,048 displaces another: a round trip of 100 ms at 190 Mbit/s.
 	repeatEntries = 2048
-	// lookupsPerRepair is how many numbers a receiver may have looked up for each retransmission that it may be sent: our own receivers ask for a packet up to 8 times. A
-	// lookup takes 0.2 µs, so that the numbers of RetransmissionBurst, 9,600, take 2 ms, whatever slots they are of and whatever becomes of them; and what a receiver
-	// of 10,000 packets/s may ask for beyond that, 1.6 % of a core.
-	lookupsPerRepair = 8
 )
 
-// repeatTable remembers the latest retransmissions of a slot by the low bits of their numbers: 20 kB, which are taken with the first one.
+// repeatTable remembers the latest retransmissions of a slot by the low bits of their numbers: 20 kB, which are taken
+// with the first one.
 type repeatTable struct {
 	numbers [repeatEntries]uint16
 	// sent is when, in nanoseconds since the engine's start, and one more, so that 0 is never.
 	sent [repeatEntries]int64
 }
 
-// recent tells whether the number was retransmitted less than the interval before now, which counts from the engine's start.
+// recent reports whether the number was retransmitted less than the interval before now, which counts from the engine's
+// start.
 func (t *repeatTable) recent(number uint16, now int64, interval time.Duration) bool {
 	if t == nil {
 		return false
@@ -61,14 +59,14 @@ type original struct {
 	track *track.Track
 }
 
-// retransmit answers what a receiver has asked for, each number with the packet that it stands for. Numbers beyond Config.MaxNACKed, and beyond what the receiver may have looked
-// up, are counted and ignored.
-func (w *writer) retransmit(s *Slot, pairs []rtcp.NackPair) {
-	w.readClock()
-	r := s.receiver
-	rtt, worth := r.rtt(), w.worth(r)
-	left := min(w.set.cfg.MaxNACKed, r.lookups)
-	r.lookups -= left
+// retransmit answers what a receiver has asked for, each number with the packet that it stands for. Numbers beyond
+// Config.MaxNACKed, and beyond what the receiver may have looked up, are counted and ignored.
+func (s *Slot) retransmit(pairs []rtcp.NackPair) {
+	r, w := s.receiver, s.receiver.writer
+	w.read()
+	rtt, worth := r.path.rtt(), r.path.resendTime()
+	left := min(w.set.cfg.MaxNACKed, r.repairs.lookups)
+	r.repairs.lookups -= left
 	for _, pair := range pairs {
 		asked := uint32(pair.LostPackets)<<1 | 1
 		for number := pair.PacketID; asked != 0 && left > 0; asked, number = asked>>1, number+1 {
@@ -76,34 +74,34 @@ func (w *writer) retransmit(s *Slot, pairs []rtcp.NackPair) {
 				continue
 			}
 			left--
-			w.answer(repair{s, number}, rtt, worth)
-			if w.writes >= groupWrites {
+			repair{s, number}.answer(rtt, worth)
+			if w.outbox.writes >= groupWrites {
 				w.rest()
 			}
 		}
 		w.stats.counts[counters.NackedLimited] += uint64(bits.OnesCount32(asked))
 	}
-	r.lookups += left
+	r.repairs.lookups += left
 	w.reschedule(r)
 }
 
-// answer retransmits the packet that a number of the slot stands for, if it has been sent on the slot, now or when the pacer lets it. It counts what became of the
-// request once that is known. worth is how long after it arrived a packet is retransmitted.
-func (w *writer) answer(n repair, rtt, worth time.Duration) {
-	if outcome, done := w.answerNow(n, rtt, worth); done {
-		w.stats.counts[outcome]++
+// answer retransmits the packet that a number of the slot stands for, if it has been sent on the slot, now or when the
+// pacer lets it. It counts what became of the request once that is known. worth is how long after it arrived a packet
+// is retransmitted.
+func (n repair) answer(rtt, worth time.Duration) {
+	if outcome, done := n.answerNow(rtt, worth); done {
+		n.slot.receiver.writer.stats.counts[outcome]++
 	}
 }
 
-func (w *writer) answerNow(n repair, rtt, worth time.Duration) (outcome counters.Counter, done bool) {
-	s := n.slot
-	r := s.receiver
-	if s.repeats.recent(n.number, w.set.clock.Since(w.now), max(rtt, minRepeat)) {
-		// The request was made before the retransmission could get there. A receiver that asks more often than once per round trip, lest a request gets
-		// lost, is answered once.
+func (n repair) answerNow(rtt, worth time.Duration) (outcome counters.Counter, done bool) {
+	s, r, w := n.slot, n.slot.receiver, n.slot.receiver.writer
+	if s.repeats.recent(n.number, int64(w.at), max(rtt, minRepeat)) {
+		// The request was made before the retransmission could get there. A receiver that asks more often than once per
+		// round trip, because a request may get lost, is answered once.
 		return counters.NackedSuppressed, true
 	}
-	p, outcome, ok := w.find(n)
+	p, outcome, ok := n.find()
 	if !ok {
 		return outcome, true
 	}
@@ -111,7 +109,8 @@ func (w *writer) answerNow(n repair, rtt, worth time.Duration) (outcome counters
 	if s.switcher.Ended(&p.Facts) {
 		return counters.NackedExpired, true
 	}
-	if arrived := w.set.clock.Started().Add(time.Duration(p.Order)); rtt > 0 && !feedback.Answerable(arrived, w.now, rtt) {
+	if arrived := w.set.clock.Started().Add(time.Duration(p.Order)); rtt > 0 &&
+		!feedback.Answerable(arrived, w.now, rtt) {
 		// The request was made before the packet could get there: the publisher had owed it.
 		return counters.NackedSuppressed, true
 	}
@@ -119,27 +118,29 @@ func (w *writer) answerNow(n repair, rtt, worth time.Duration) (outcome counters
 	switch {
 	case w.at > expires:
 		return counters.NackedExpired, true
-	case r.sender.AdmitRepair(w.at):
-		return w.repeatAsked(n, p), true
-	case !r.sender.HoldRepair(n):
+	case r.path.sender.AdmitRepair(w.at):
+		return n.repeatAsked(p), true
+	case !r.path.sender.HoldRepair(n):
 		return counters.NackedLimited, true
 	}
 	s.noteRepeat(n.number, int64(expires))
 	return 0, false
 }
 
-// repeatHeld sends the retransmissions to a receiver that have waited, as far as the pacer lets them, and those not that have come to be of no use.
-func (w *writer) repeatHeld(r *Receiver) {
+// repeatHeld sends the retransmissions to a receiver that have waited, as far as the pacer lets them, and those not
+// that have come to be of no use.
+func (r *Receiver) repeatHeld() {
+	w := r.writer
 	for {
-		n, ok := r.sender.PopRepair()
+		n, ok := r.path.sender.PopRepair()
 		if !ok {
 			return
 		}
-		p, outcome, ok := w.find(n)
+		p, outcome, ok := n.find()
 		if ok {
 			outcome = counters.NackedExpired
-			if w.at <= time.Duration(p.Order)+w.worth(r) && !n.slot.switcher.Ended(&p.Facts) {
-				outcome = w.repeatAsked(n, p)
+			if w.at <= time.Duration(p.Order)+r.path.resendTime() && !n.slot.switcher.Ended(&p.Facts) {
+				outcome = n.repeatAsked(p)
 			}
 			p.Release()
 		}
@@ -148,11 +149,12 @@ func (w *writer) repeatHeld(r *Receiver) {
 }
 
 // find looks up what a number stands for. Where that cannot be sent, it tells why.
-func (w *writer) find(n repair) (o original, outcome counters.Counter, ok bool) {
+func (n repair) find() (o original, outcome counters.Counter, ok bool) {
 	id, sequence, ok := n.slot.switcher.Resolve(n.number)
 	if !ok {
 		return o, counters.NackedUnknown, false
 	}
+	w := n.slot.receiver.writer
 	track := w.set.tracks.Find(id)
 	if track == nil {
 		return o, counters.NackedExpired, false
@@ -173,43 +175,22 @@ func (w *writer) find(n repair) (o original, outcome counters.Counter, ok bool) 
 }
 
 // repeatAsked sends a packet again that was asked for.
-func (w *writer) repeatAsked(n repair, p original) counters.Counter {
-	outcome := w.resend(n.slot, n.number, p.track, p.Packet, packetlog.Retransmission)
+func (n repair) repeatAsked(p original) counters.Counter {
+	outcome := n.resend(p, packetlog.Retransmission)
 	if outcome == counters.NackedAnswered {
 		n.slot.sent.retransmissions++
-		w.touch(n.slot)
+		n.slot.touch()
 	}
 	return outcome
 }
 
-// worth is how long after it arrived a packet is retransmitted: what was asked for in time arrives a round trip after the deadline at most.
-// Both are those of packets that a queue held up, as long as there are some.
-func (w *writer) worth(r *Receiver) time.Duration {
-	rtt, late := r.trip()
-	return w.deadline(r, rtt, late) + rtt + late
-}
-
-// trip is the round trip of a receiver's path while that is empty, and how much longer packets have taken of late.
-func (r *Receiver) trip() (rtt, late time.Duration) {
-	trip := max(r.rtt(), r.sender.LongestTrip())
-	rtt = r.checkedRTT()
-	return rtt, trip - rtt
-}
-
-// deadline is how long a packet is worth repairing for a receiver.
-func (w *writer) deadline(r *Receiver, rtt, late time.Duration) time.Duration {
-	if r.deadline > 0 {
-		return r.deadline
-	}
-	_, deadline := w.set.cfg.NACK.Repair(rtt, late)
-	return deadline
-}
-
-// resend queues a packet in the slot's RTX stream, with the header that it had in the slot (RFC 4588 section 4). The number in the RTX stream is taken
-// here, so that it follows the one before it closely, and is taken once, whatever the outlet says: a number that the outlet refuses is spent. What nobody has
-// asked for (packetlog.Probe) is not taken from what the receiver may ask for.
-func (w *writer) resend(s *Slot, number uint16, track *track.Track, p *packetlog.Packet, kind packetlog.Class) counters.Counter {
-	form := s.formOf(track)
+// resend queues a packet in the slot's RTX stream, with the header that it had in the slot (RFC 4588 section 4). The
+// number in the RTX stream is taken here, so that it follows the one before it closely, and is taken once, whatever the
+// outlet says: a number that the outlet refuses is spent. A packet that was not asked for (packetlog.Probe) is not
+// taken from what the receiver may ask for.
+func (n repair) resend(p original, kind packetlog.Class) counters.Counter {
+	s, number, w := n.slot, n.number, n.slot.receiver.writer
+	form := s.formOf(p.track)
 	timestamp, ok := s.switcher.ResolveTimestamp(number, p.Facts.Timestamp)
 	marker, _ := s.switcher.ResolveMarker(number, &p.Facts)
 	rtx := &s.retransmitter
@@ -219,28 +200,28 @@ func (w *writer) resend(s *Slot, number uint16, track *track.Track, p *packetlog
 		return counters.NackedRefused
 	case !ok:
 		return counters.NackedExpired
-	case kind == packetlog.Retransmission && !s.receiver.spend():
+	case kind == packetlog.Retransmission && !s.receiver.repairs.spend():
 		return counters.NackedLimited
 	}
-	h := &w.repairHeader
+	h := &w.wire.header
 	*h = rtp.Header{Version: 2, Marker: marker, SequenceNumber: number, Timestamp: timestamp}
-	packed, err := rtx.Pack(w.repair[:], h, w.body(form, p))
+	packed, err := rtx.Pack(w.wire.repair[:], h, w.wire.body(form, p.Packet))
 	if err != nil {
 		panic("a cached payload exceeds the size that the cache has room for")
 	}
 	if kind == packetlog.Retransmission {
-		s.noteRepeat(number, w.set.clock.Since(w.now))
+		s.noteRepeat(number, int64(w.at))
 	}
-	s.receiver.number(h, len(packed), kind, w.now)
-	w.writes++
+	s.receiver.number(h, len(packed), kind)
+	w.outbox.writes++
 	if err := s.outlet.Queue(h, packed); err != nil {
 		w.stats.counts[counters.WriteErrors]++
 		return counters.NackedRefused
 	}
 	if kind == packetlog.Retransmission {
-		s.receiver.sender.SpendRepair(congestion.PacketOverhead + len(packed))
+		s.receiver.path.sender.SpendRepair(congestion.PacketOverhead + len(packed))
 	}
-	w.queued(s.receiver, len(packed))
+	s.receiver.queued(len(packed))
 	w.stats.counts[counters.SentPackets+counters.Counter(kind)]++
 	w.stats.counts[counters.SentBytes+counters.Counter(kind)] += uint64(len(packed))
 	return counters.NackedAnswered
@@ -263,8 +244,8 @@ func (s *Slot) formOf(t *track.Track) wireForm {
 	return form
 }
 
-// form asks the outlet how its peer takes a track: under its codec's name, or else as opaque where it is video, or disguised where a decoder would not have to read
-// it.
+// form asks the outlet how its peer takes a track: under its codec's name, or else as opaque where it is video, or
+// disguised where a decoder would not have to read it.
 func (s *Slot) form(t *track.Track) (f wireForm, ok bool) {
 	f.payloadType, f.retransmissionType, ok = s.outlet.PayloadType(t.Codec().MIMEType)
 	if ok || s.kind != volumetric.KindVideo {
@@ -285,4 +266,44 @@ func (s *Slot) attachment(t *track.Track) *attachment {
 		}
 	}
 	return nil
+}
+
+// rtt is the round-trip time as well as it is known, queues included, else 0. What reports say of the packets
+// themselves comes first: connectivity checks are seconds apart, and do not notice that a queue has built up.
+func (p *path) rtt() time.Duration {
+	if rtt := p.sender.Stats().RTT; p.sender.Reported() && rtt > 0 {
+		return rtt
+	}
+	return p.checkedRTT()
+}
+
+// checkedRTT is the round-trip time as the peer's connection, or else receiver reports, measure it.
+func (p *path) checkedRTT() time.Duration {
+	if rtt := p.peer.RTT(); rtt > 0 {
+		return rtt
+	}
+	return p.measured.Value()
+}
+
+// trip is the round trip of the path while that is empty, and how much longer packets have taken of late.
+func (p *path) trip() (rtt, late time.Duration) {
+	trip := max(p.rtt(), p.sender.LongestTrip())
+	rtt = p.checkedRTT()
+	return rtt, trip - rtt
+}
+
+// repairTime is how long a packet is worth repairing for the receiver.
+func (p *path) repairTime(rtt, late time.Duration) time.Duration {
+	if p.deadline > 0 {
+		return p.deadline
+	}
+	_, deadline := p.cfg.NACK.Repair(rtt, late)
+	return deadline
+}
+
+// resendTime is how long after it arrived a packet is retransmitted: what was asked for in time arrives a round trip
+// after the deadline at most. Both are those of packets that a queue held up, as long as there are some.
+func (p *path) resendTime() time.Duration {
+	rtt, late := p.trip()
+	return p.repairTime(rtt, late) + rtt + late
 }

@@ -121,8 +121,8 @@ func (v *viewer) receive(p rtp.Packet, now time.Time) {
 	v.missing.Expect(sequence-int64(d.Index)+int64(d.Packets())-1, now)
 }
 
-// TestRetransmissionsPerLoss closes the loop: at a loss of 2 % in both directions, also where the publisher loses as much, nearly all that gets lost is
-// repaired, with at most 1.1 retransmissions each.
+// TestRetransmissionsPerLoss closes the loop: at a loss of 2 % in both directions, also where the publisher loses as
+// much, nearly all that gets lost is repaired, with at most 1.1 retransmissions each.
 func TestRetransmissionsPerLoss(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -163,7 +163,8 @@ func retransmissionsPerLoss(t *testing.T, uplink float64, repairAfter time.Durat
 	checkSealedOnce(t, v.sub.outlet)
 	repairs := len(v.sub.outlet.repaired())
 	perLoss := float64(repairs) / float64(v.lostMedia)
-	t.Logf("%d packets, %d lost, %d retransmissions, %.3f per loss, %d needless; %d arrived; %+v", len(sent), v.lostMedia, repairs, perLoss, v.needless, len(v.got),
+	t.Logf("%d packets, %d lost, %d retransmissions, %.3f per loss, %d needless; %d arrived; %+v", len(sent),
+		v.lostMedia, repairs, perLoss, v.needless, len(v.got),
 		r.engine.Stats().NACKed)
 	if v.lostMedia < 200 || perLoss > 1.1 {
 		t.Errorf("%d retransmissions for %d losses, expected at most 1.1 each for at least 200", repairs, v.lostMedia)
@@ -173,8 +174,8 @@ func retransmissionsPerLoss(t *testing.T, uplink float64, repairAfter time.Durat
 	}
 }
 
-// checkSealedOnce fails where two packets of one SSRC have the same SRTP index, however often the sequence number has wrapped between them (RFC 3711 section
-// 3.3.1): with AES-GCM that would give the authentication key away.
+// checkSealedOnce fails where two packets of one SSRC have the same SRTP index, however often the sequence number has
+// wrapped between them (RFC 3711 section 3.3.1): with AES-GCM that would give the authentication key away.
 func checkSealedOnce(t testing.TB, o *fakeOutlet) {
 	t.Helper()
 	for _, packets := range [][]rtp.Packet{o.sent(), o.repaired()} {
@@ -190,8 +191,9 @@ func checkSealedOnce(t testing.TB, o *fakeOutlet) {
 	}
 }
 
-// TestNumbersAreSealedOnce does at random what could make a number go out twice: packets that are lost, repaired late, or come twice, switches between
-// qualities and away and back, publishers that begin anew or move to another connection, and receivers that ask for anything. The slot's numbers wrap.
+// TestNumbersAreSealedOnce does at random what could make a number go out twice: packets that are lost, repaired late,
+// or come twice, switches between qualities and away and back, publishers that begin anew or move to another
+// connection, and receivers that ask for anything. The slot's numbers wrap.
 func TestNumbersAreSealedOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	r := newRig(t, nil)

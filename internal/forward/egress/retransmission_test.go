@@ -15,14 +15,16 @@ import (
 // checkRepair fails unless the retransmission carries the packet as it was first sent.
 func checkRepair(t *testing.T, repair, original rtp.Packet, payloadType uint8) {
 	t.Helper()
-	if len(repair.Payload) < 2 || repair.Payload[0] != byte(original.SequenceNumber>>8) || repair.Payload[1] != byte(original.SequenceNumber) {
+	if len(repair.Payload) < 2 || repair.Payload[0] != byte(original.SequenceNumber>>8) ||
+		repair.Payload[1] != byte(original.SequenceNumber) {
 		t.Fatalf("original number is %x, expected %x", repair.Payload[:2], original.SequenceNumber)
 	}
 	if !bytes.Equal(repair.Payload[2:], original.Payload) {
 		t.Fatalf("retransmission of %d carries another payload", original.SequenceNumber)
 	}
 	if repair.Timestamp != original.Timestamp || repair.Marker != original.Marker || repair.PayloadType != payloadType {
-		t.Fatalf("retransmission has timestamp %d, marker %v, type %d, expected %d, %v, %d", repair.Timestamp, repair.Marker, repair.PayloadType,
+		t.Fatalf("retransmission has timestamp %d, marker %v, type %d, expected %d, %v, %d", repair.Timestamp,
+			repair.Marker, repair.PayloadType,
 			original.Timestamp, original.Marker, payloadType)
 	}
 }
@@ -48,7 +50,8 @@ func TestAnswersNACK(t *testing.T) {
 	if len(sent) != 16 {
 		t.Fatalf("%d packets were sent, expected 16", len(sent))
 	}
-	numbers := []uint16{sent[1].SequenceNumber, sent[3].SequenceNumber, sent[4].SequenceNumber, sent[9].SequenceNumber, sent[15].SequenceNumber}
+	numbers := []uint16{sent[1].SequenceNumber, sent[3].SequenceNumber, sent[4].SequenceNumber, sent[9].SequenceNumber,
+		sent[15].SequenceNumber}
 	s.nack(t, r.now, numbers...)
 	r.run()
 	repairs := s.outlet.repaired()
@@ -58,7 +61,8 @@ func TestAnswersNACK(t *testing.T) {
 	for n, index := range []int{1, 3, 4, 9, 15} {
 		checkRepair(t, repairs[n], sent[index], 97)
 		if n > 0 && repairs[n].SequenceNumber != repairs[n-1].SequenceNumber+1 {
-			t.Errorf("retransmission has number %d behind %d: the space is not its own", repairs[n].SequenceNumber, repairs[n-1].SequenceNumber)
+			t.Errorf("retransmission has number %d behind %d: the space is not its own", repairs[n].SequenceNumber,
+				repairs[n-1].SequenceNumber)
 		}
 	}
 	if n := len(other.outlet.repaired()); n != 0 {
@@ -79,7 +83,8 @@ func TestAnswersNACK(t *testing.T) {
 	}
 }
 
-// TestAnswersNACKOfForeignTrack asks for a packet from before a switch between groups, whose timestamps map differently.
+// TestAnswersNACKOfForeignTrack asks for a packet from before a switch between groups, whose timestamps map
+// differently.
 func TestAnswersNACKOfForeignTrack(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -148,7 +153,8 @@ func TestNACKOutcomes(t *testing.T) {
 		t.Errorf("a packet that was sent less than a round trip ago: %+v", got)
 	}
 	r.now = r.now.Add(2 * time.Millisecond)
-	if got := ask(sent[0].SequenceNumber); got != (counters.NACKOutcome{Owed: 1, Unknown: 1, Suppressed: 1, Answered: 1}) {
+	if got := ask(sent[0].SequenceNumber); got != (counters.NACKOutcome{Owed: 1, Unknown: 1, Suppressed: 1,
+		Answered: 1}) {
 		t.Errorf("a packet that was sent: %+v", got)
 	}
 	r.now = r.now.Add(39 * time.Millisecond)
@@ -167,7 +173,8 @@ func TestNACKOutcomes(t *testing.T) {
 	r.run()
 	sent = s.outlet.sent()
 	if last := sent[len(sent)-1]; last.SequenceNumber != hole || len(s.outlet.repaired()) != 2 {
-		t.Errorf("the owed packet went out under %d, expected %d, with %d retransmissions, expected 2", last.SequenceNumber, hole, len(s.outlet.repaired()))
+		t.Errorf("the owed packet went out under %d, expected %d, with %d retransmissions, expected 2",
+			last.SequenceNumber, hole, len(s.outlet.repaired()))
 	}
 	r.now = r.now.Add(31 * time.Millisecond)
 	if got := ask(hole); got.Answered != 3 {
@@ -249,7 +256,7 @@ func TestNACKAfterTheDeadline(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s := r.subscribe(1000, volumetric.KindVideo)
-	s.receiver.deadline, s.peer.rtt = 100*time.Millisecond, 20*time.Millisecond
+	s.receiver.path.deadline, s.peer.rtt = 100*time.Millisecond, 20*time.Millisecond
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
 	p.next()
@@ -267,10 +274,11 @@ func TestNACKAfterTheDeadline(t *testing.T) {
 	}
 }
 
-// TestNACKBehindAQueue asks for a packet of a frame that has waited for longer than frames are worth repairing elsewhere, as a receiver does that knows how late it was.
+// TestNACKBehindAQueue asks for a packet of a frame that has waited for longer than frames are worth repairing
+// elsewhere, as a receiver does that knows how late it was.
 func TestNACKBehindAQueue(t *testing.T) {
 	c := newConference(t, 20e6, withoutProbes)
-	c.receiver.deadline, c.peer.rtt = 0, 20*time.Millisecond
+	c.receiver.path.deadline, c.peer.rtt = 0, 20*time.Millisecond
 	c.frames(time.Second, 5e6, nil)
 	sent := len(c.link.departed)
 	// A frame takes over 100 ms then.
@@ -284,7 +292,8 @@ func TestNACKBehindAQueue(t *testing.T) {
 	}
 }
 
-// TestLookupsAreBounded asks for numbers of hundreds of slots at once, which stand for nothing, so that nothing is sent and no credit spent.
+// TestLookupsAreBounded asks for numbers of hundreds of slots at once, which stand for nothing, so that nothing is sent
+// and no credit spent.
 func TestLookupsAreBounded(t *testing.T) {
 	const slots, burst = 200, 100
 	r := newRig(t, func(c *rigConfig) { c.RetransmissionBurst = burst })
@@ -315,7 +324,8 @@ func TestLookupsAreBounded(t *testing.T) {
 		return looked, limited
 	}
 	if looked, limited := ask(dense); looked != burst*lookupsPerRepair || limited == 0 {
-		t.Errorf("%d numbers were looked up, and %d not, expected %d and the others", looked, limited, burst*lookupsPerRepair)
+		t.Errorf("%d numbers were looked up, and %d not, expected %d and the others", looked, limited,
+			burst*lookupsPerRepair)
 	}
 	if looked, limited := ask(sparse); looked != 0 || limited != slots*60 {
 		t.Errorf("%d more were looked up, and %d not, expected none and %d", looked, limited, slots*60)
@@ -342,7 +352,8 @@ func (o *namedOutlet) SSRC() uint32 {
 	return o.ssrc
 }
 
-// TestSlotsAreFoundQuickly names hundreds of slots in each packet, which most of them are not there for: slots are not looked through for each.
+// TestSlotsAreFoundQuickly names hundreds of slots in each packet, which most of them are not there for: slots are not
+// looked through for each.
 func TestSlotsAreFoundQuickly(t *testing.T) {
 	const slots = 300
 	r := newRig(t, nil)

@@ -33,7 +33,8 @@ type rigConfig struct {
 
 func defaultConfig() rigConfig {
 	return rigConfig{
-		Config: DefaultConfig(), Pacing: pacing.Default, CacheAge: time.Second, TrackCacheBytes: 32 << 20, CacheBytes: 1 << 30,
+		Config: DefaultConfig(), Pacing: pacing.Default, CacheAge: time.Second, TrackCacheBytes: 32 << 20,
+		CacheBytes:    1 << 30,
 		MaxFrameBytes: ingress.DefaultConfig().MaxFrameBytes,
 	}
 }
@@ -81,7 +82,7 @@ func (e *engine) NewTrack(cfg track.Config) *track.Track { return e.tracks.New(c
 
 func (e *engine) NewIngress(p ingress.Peer) *ingress.Ingress { return e.ingresses.New(p) }
 
-// stats are the counts of both sides, and the histograms and gauges of the writers.
+// Stats are the counts of both sides, and the histograms and gauges of the writers.
 func (e *engine) Stats() counters.Stats {
 	var sum counters.Counts
 	sent := e.Set.Stats(&sum)
@@ -120,8 +121,8 @@ func newRig(t testing.TB, change func(*rigConfig)) *rig {
 // ingress adds a publisher's connection.
 func (r *rig) ingress(peer ingress.Peer) *ingress.Ingress { return r.engine.ingresses.NewStepped(peer) }
 
-// step steps an ingress. It returns the packets that it sends, without reports of arrivals, and when it is to be stepped
-// next.
+// step steps an ingress. It returns the packets that it sends, without reports of arrivals, and when it is to be
+// stepped next.
 func step(i *ingress.Ingress, now time.Time) (packets []rtcp.Packet, next time.Time) {
 	compounds, next := i.Step(now)
 	for _, compound := range compounds {
@@ -140,7 +141,7 @@ func (r *rig) run() { r.engine.Step() }
 // limit makes a receiver's pacer go by an estimate in bit/s, 0 for none.
 func (r *rig) limit(s *subscriber, estimate int64) {
 	w := s.receiver.writer
-	s.receiver.sender.SetPath(pacing.Path{Estimate: estimate}, w.at)
+	s.receiver.path.sender.SetPath(pacing.Path{Estimate: estimate}, w.at)
 	w.reschedule(s.receiver)
 }
 
@@ -207,7 +208,8 @@ func (r *rig) publish(i *ingress.Ingress, ssrc uint32, mime string) *publisher {
 	}
 	track := r.engine.NewTrack(track.Config{Codec: volumetric.Codec{MIMEType: mime, ClockRate: clockRate}})
 	i.Bind(ssrc, ssrc+1, track)
-	return &publisher{t: r.t, ingress: i, track: track, ssrc: ssrc, rtx: ssrc + 1, sequence: uint16(ssrc) * 1000, timestamp: 5000}
+	return &publisher{t: r.t, ingress: i, track: track, ssrc: ssrc, rtx: ssrc + 1, sequence: uint16(ssrc) * 1000,
+		timestamp: 5000}
 }
 
 // next begins a frame: all tracks of a publication are to begin it together.
@@ -241,7 +243,8 @@ func (p *publisher) packets(size int) [][]byte {
 func (p *publisher) packet(body []byte, marker bool) []byte {
 	p.t.Helper()
 	packet := rtp.Packet{
-		Header:  rtp.Header{Version: 2, Marker: marker, PayloadType: 96, SequenceNumber: p.sequence, Timestamp: p.timestamp, SSRC: p.ssrc},
+		Header: rtp.Header{Version: 2, Marker: marker, PayloadType: 96, SequenceNumber: p.sequence,
+			Timestamp: p.timestamp, SSRC: p.ssrc},
 		Payload: body,
 	}
 	p.sequence++
@@ -338,7 +341,8 @@ func (s *subscriber) dropped() map[DropReason]int {
 // nack asks for numbers as the receiver's peer does.
 func (s *subscriber) nack(t testing.TB, now time.Time, numbers ...uint16) {
 	t.Helper()
-	s.rtcp(t, now, &rtcp.TransportLayerNack{SenderSSRC: 1, MediaSSRC: s.outlet.ssrc, Nacks: rtcp.NackPairsFromSequenceNumbers(numbers)})
+	s.rtcp(t, now, &rtcp.TransportLayerNack{SenderSSRC: 1, MediaSSRC: s.outlet.ssrc,
+		Nacks: rtcp.NackPairsFromSequenceNumbers(numbers)})
 }
 
 func (s *subscriber) rtcp(t testing.TB, now time.Time, packet rtcp.Packet) {
@@ -350,7 +354,8 @@ func (s *subscriber) rtcp(t testing.TB, now time.Time, packet rtcp.Packet) {
 	s.receiver.RTCP(raw, now)
 }
 
-// checkContinuous fails where sequence numbers have a gap or a repeat, or timestamps go backwards. Packets may be in any order.
+// checkContinuous fails where sequence numbers have a gap or a repeat, or timestamps go backwards. Packets may be in
+// any order.
 func checkContinuous(t testing.TB, packets []rtp.Packet) {
 	t.Helper()
 	if len(packets) == 0 {
@@ -366,7 +371,8 @@ func checkContinuous(t testing.TB, packets []rtp.Packet) {
 	for i, p := range packets {
 		n := int(p.SequenceNumber - first)
 		if n >= len(ordered) {
-			t.Fatalf("packet %d has number %d, %d after the first of %d packets: there is a gap", i, p.SequenceNumber, n, len(packets))
+			t.Fatalf("packet %d has number %d, %d after the first of %d packets: there is a gap", i, p.SequenceNumber,
+				n, len(packets))
 		}
 		if ordered[n] != nil {
 			t.Fatalf("number %d was sent twice", p.SequenceNumber)
@@ -375,7 +381,8 @@ func checkContinuous(t testing.TB, packets []rtp.Packet) {
 	}
 	for i := 1; i < len(ordered); i++ {
 		if int32(ordered[i].Timestamp-ordered[i-1].Timestamp) < 0 {
-			t.Fatalf("timestamp goes from %d back to %d at number %d", ordered[i-1].Timestamp, ordered[i].Timestamp, ordered[i].SequenceNumber)
+			t.Fatalf("timestamp goes from %d back to %d at number %d", ordered[i-1].Timestamp, ordered[i].Timestamp,
+				ordered[i].SequenceNumber)
 		}
 	}
 }

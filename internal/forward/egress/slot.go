@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
@@ -17,20 +18,6 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Outlet is one outgoing RTP stream of a peer connection. Queue is called by one goroutine at a time and keeps neither header nor payload;
-// it does not wait for the receiver: meanwhile those that share the writer would wait, and perhaps the publisher whose packet it is.
-type Outlet interface {
-	// Queue takes a packet. What one peer's outlets have queued leaves in that order, at the next Flush of their peer at the latest. A packet that Queue
-	// returns an error for is not sent, and not queued again: its sequence number is spent.
-	Queue(h *rtp.Header, payload []byte) error
-	// SSRC is the stream's SSRC, 0 before it is negotiated.
-	SSRC() uint32
-	// RetransmissionSSRC is the SSRC of the RTX stream (RFC 4588), 0 where there is none.
-	RetransmissionSSRC() uint32
-	// PayloadType gives the negotiated payload types of a media type and of its retransmissions, 0 for the latter where there are none.
-	PayloadType(mime string) (media, retransmission uint8, ok bool)
-}
-
 // FrameOutlet is an Outlet whose frames do not travel as RTP: it assembles the packets of its slot to frames and
 // sends each frame whole, or not at all, by a transport of its own.
 type FrameOutlet interface {
@@ -42,7 +29,8 @@ type FrameOutlet interface {
 	End()
 }
 
-// Slot is one outgoing RTP stream of one receiver: one SSRC, continuous sequence numbers and monotonic timestamps, whatever track feeds it.
+// Slot is one outgoing RTP stream of one receiver: one SSRC, continuous sequence numbers and monotonic timestamps,
+// whatever track feeds it.
 type Slot struct {
 	receiver *Receiver
 	outlet   Outlet
@@ -77,7 +65,8 @@ type Slot struct {
 	// newest is the highest timestamp sent, once begun is set.
 	newest uint32
 	begun  bool
-	// unbegun counts the frames that the receiver was told of as dropped before they had begun, since the last one began; overtold are those that began after all, by another track.
+	// unbegun counts the frames that the receiver was told of as dropped before they had begun, since the last one
+	// began; overtold are those that began after all, by another track.
 	unbegun, overtold int
 	// settled is the newest frame of which the receiver knows what became of it, if it has not begun.
 	settled int64
@@ -85,7 +74,8 @@ type Slot struct {
 	off bool
 	// reporter makes sender reports, nil before the SSRC is known.
 	reporter *feedback.SenderReporter
-	// reportWanted asks for a sender report at the next occasion; reportedGroup is the group that the last one was about.
+	// reportWanted asks for a sender report at the next occasion; reportedGroup is the group that the last one was
+	// about.
 	reportWanted  bool
 	reportedGroup uint64
 	// repeats are the latest retransmissions, nil before the first.
@@ -98,7 +88,8 @@ type slotCounts struct {
 	packets, octets, frames, retransmissions uint64
 }
 
-// SlotStats are what a slot has sent, up to a tenth of a second ago, and what its receiver last reported (RFC 3550 section 6.4.1).
+// SlotStats are what a slot has sent, up to a tenth of a second ago, and what its receiver last reported (RFC 3550
+// section 6.4.1).
 type SlotStats struct {
 	Packets, Octets, Frames, Retransmissions uint64
 	// FractionLost is 0 to 1, and counts what the publisher's link lost, too: it is no sign of congestion.
@@ -115,6 +106,7 @@ type selection struct {
 
 // attachment is a slot on a track that its writer follows.
 type attachment struct {
+	writer   *writer
 	slot     *Slot
 	follower *follower
 	// wireForm is how the outlet's peer takes the track, once bound is set.
@@ -129,13 +121,15 @@ type attachment struct {
 	// leaving is the newest frame that has begun to leave, and left is when it did, since the engine's start.
 	leaving int64
 	left    time.Duration
-	// skipping says that frames were left out, up to the one with the ordinal resumes, of which the switcher has not been told.
+	// skipping says that frames were left out, up to the one with the ordinal resumes, of which the switcher has not
+	// been told.
 	skipping bool
 	resumes  int64
 	// dropping says that what comes of the frame dropped is not sent.
 	dropping bool
 	dropped  int64
-	// overdue are the latest consecutive frames that waited for too long, or could not be completed, while another track fed the slot.
+	// overdue are the latest consecutive frames that waited for too long, or could not be completed, while another
+	// track fed the slot.
 	overdue frameRun
 }
 
@@ -169,12 +163,6 @@ func (r *frameRun) within(frames int, before int64) int {
 	return int(max(min(r.end, before)-max(r.first, before-int64(frames)), 0))
 }
 
-// wireForm is how a peer takes the packets of a track: under which payload types, 0 for retransmissions where it takes none, and whether disguised.
-type wireForm struct {
-	payloadType, retransmissionType uint8
-	disguised                       bool
-}
-
 func newSlot(r *Receiver, o Outlet, kind volumetric.Kind) *Slot {
 	clockRate := uint32(90000)
 	if kind == volumetric.KindAudio {
@@ -189,8 +177,8 @@ func newSlot(r *Receiver, o Outlet, kind volumetric.Kind) *Slot {
 		header:      rtp.Header{Version: 2},
 		switcher: switching.New(switching.Config{
 			ClockRate: clockRate,
-			// Random (RFC 3550 section 5.1), but in the lower half: a receiver that misses the first packets before the number wraps would begin with
-			// the wrong rollover counter, and decrypt nothing (RFC 3711 section 3.3.1).
+			// Random (RFC 3550 section 5.1), but in the lower half: a receiver that misses the first packets before the
+			// number wraps would begin with the wrong rollover counter, and decrypt nothing (RFC 3711 section 3.3.1).
 			FirstSequence:  uint16(rand.Uint32N(1 << 15)),
 			FirstTimestamp: rand.Uint32(),
 			CutAfter:       r.writer.set.cfg.CutAfter,
@@ -206,10 +194,11 @@ func (s *Slot) FrameDropped() {
 	r.events.add(Event{Slot: s, DroppedFrames: 1, Dropped: DroppedBudget})
 }
 
-// Select says what the slot carries from the next frame boundary on: a track, or nothing if it is nil. Tracks of one group share frame numbers
-// and RTP timestamps. requested is when the change was asked for; the delay until the first packet is counted from there. When the track begins to feed the
-// slot, the receiver gets an Event; selecting what feeds it already cancels a pending change, without one. Only the last of several selections that the
-// writer has not seen yet is made.
+// Select says what the slot carries from the next frame boundary on: a track, or nothing if it is nil. Tracks of one
+// group share frame numbers and RTP timestamps. requested is when the change was asked for; the delay until the first
+// packet is counted from there. When the track begins to feed the slot, the receiver gets an Event; selecting what
+// feeds it already cancels a pending change, without one. Only the last of several selections that the writer has not
+// seen yet is made.
 func (s *Slot) Select(t *track.Track, group uint64, requested time.Time) {
 	s.receiver.writer.inbox.selected(s, selection{track: t, group: group, requested: requested})
 }
@@ -244,4 +233,85 @@ func (s *Slot) publish() {
 	s.octets.Store(s.sent.octets)
 	s.framesSent.Store(s.sent.frames)
 	s.retransmissions.Store(s.sent.retransmissions)
+}
+
+// reportSoon has the reports that the receiver's slots want sent at the next rest.
+func (r *Receiver) reportSoon() {
+	w := r.writer
+	if !r.reporting {
+		r.reporting = true
+		w.reporting = append(w.reporting, r)
+	}
+}
+
+// sendUrgentReports sends the reports that new assignments want at once.
+func (w *writer) sendUrgentReports() {
+	for i, r := range w.reporting {
+		r.reporting = false
+		r.sendReports(func(s *Slot) bool { return s.reportWanted })
+		w.reporting[i] = nil
+	}
+	w.reporting = w.reporting[:0]
+}
+
+// everySlot is for reports about all slots.
+func everySlot(*Slot) bool { return true }
+
+// sendReports sends sender reports about those of the receiver's slots that are wanted, carry a track, and know its
+// publisher's clock.
+func (r *Receiver) sendReports(wanted func(*Slot) bool) {
+	if r.closed.Load() {
+		return
+	}
+	w := r.writer
+	w.reports = w.reports[:0]
+	for _, s := range r.slots.all() {
+		if !wanted(s) {
+			continue
+		}
+		if report, ok := s.senderReport(); ok {
+			s.reportWanted = false
+			w.reports = append(w.reports, report)
+		}
+	}
+	for _, compound := range feedback.Compounds(w.reports) {
+		if err := r.path.peer.WriteRTCP(compound); err != nil {
+			w.stats.counts[counters.WriteErrors]++
+		}
+	}
+	clear(w.reports)
+}
+
+// senderReport makes a report about a slot. It maps timestamps of the slot to the publisher's clock, by the publisher's
+// own latest report.
+func (s *Slot) senderReport() (*rtcp.SenderReport, bool) {
+	w := s.receiver.writer
+	active := s.switcher.Active()
+	track := w.set.tracks.Find(active.Track)
+	if track == nil || s.reporter == nil {
+		return nil, false
+	}
+	m := track.Mapping()
+	if m == nil {
+		return nil, false
+	}
+	timestamp, ok := s.switcher.MapTimestamp(active.Track, m.Timestamp)
+	if !ok {
+		return nil, false
+	}
+	s.reportedGroup = active.Group
+	s.reporter.Map(timestamp, m.Capture, m.Arrived)
+	return s.reporter.Report(w.now)
+}
+
+// reportBlock takes what the receiver says about a slot.
+func (s *Slot) reportBlock(block *rtcp.ReceptionReport, now time.Time) {
+	s.fractionLost.Store(uint32(block.FractionLost))
+	s.jitter.Store(block.Jitter)
+	if s.reporter == nil {
+		return
+	}
+	if rtt, ok := s.reporter.RoundTrip(block, now); ok {
+		s.receiver.path.measured.Add(rtt)
+	}
 }

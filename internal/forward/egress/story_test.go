@@ -46,7 +46,8 @@ func (p *storyPlayer) Departed() (packets []sendertest.Packet) {
 		if !ok {
 			p.t.Fatal("a packet has no number")
 		}
-		packets = append(packets, sendertest.Packet{Number: number, Size: congestion.PacketOverhead + len(packet.Payload)})
+		packets = append(packets,
+			sendertest.Packet{Number: number, Size: congestion.PacketOverhead + len(packet.Payload)})
 	}
 	peer.flushed = nil
 	return packets
@@ -66,9 +67,9 @@ func TestStories(t *testing.T) {
 		s.slot.Select(p.track, 1, r.now)
 		r.run()
 		// Numbers are agreed on with the first packet; the estimate begins with the story.
-		s.receiver.agree(testExtension, false)
+		s.receiver.agree()
 		recorder := sendertest.NewRecorder(r.now)
-		s.receiver.sender.Start(s.receiver.departures.history, recorder, r.now)
+		s.receiver.path.sender.Start(s.receiver.path.departures.history, recorder, r.now)
 		story.Play(&storyPlayer{rig: r, publisher: p, receiver: s}, r.now)
 		return recorder.Transcript(line)
 	})

@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// FuzzStreamReports gives arbitrary reports by RFC 8888 to a receiver. Input is a sequence of them: a byte for the time that passes, two for the length, the report.
+// FuzzStreamReports gives arbitrary reports by RFC 8888 to a receiver. Input is a sequence of them: a byte for the time
+// that passes, two for the length, the report.
 func FuzzStreamReports(f *testing.F) {
 	add := func(streams ...feedback.StreamReport) []byte {
 		report := feedback.CongestionReport{Streams: streams, Timestamp: 1 << 30}
@@ -22,8 +23,10 @@ func FuzzStreamReports(f *testing.F) {
 		}
 		return append([]byte{20, byte(len(packet) >> 8), byte(len(packet))}, packet...)
 	}
-	arrived := []feedback.PacketArrival{{Received: true}, {Received: true, Offset: 20}, {}, {Received: true, ECN: 3, Offset: feedback.OffsetUnknown}}
-	f.Add(add(feedback.StreamReport{SSRC: 1000, Begin: 0, Packets: arrived}, feedback.StreamReport{SSRC: 1001, Begin: 7, Packets: arrived[:1]}))
+	arrived := []feedback.PacketArrival{{Received: true}, {Received: true, Offset: 20}, {},
+		{Received: true, ECN: 3, Offset: feedback.OffsetUnknown}}
+	f.Add(add(feedback.StreamReport{SSRC: 1000, Begin: 0, Packets: arrived},
+		feedback.StreamReport{SSRC: 1001, Begin: 7, Packets: arrived[:1]}))
 	lost := add(feedback.StreamReport{SSRC: 1000, Begin: 65_530, Packets: make([]feedback.PacketArrival, 40)})
 	f.Add(append(lost, add(feedback.StreamReport{SSRC: 1000, Packets: arrived})...))
 	f.Add([]byte{1, 0, 8, 0x8b, 205, 0, 1, 0, 0, 0, 0})
@@ -49,7 +52,8 @@ func FuzzStreamReports(f *testing.F) {
 			r.run()
 		}
 		path := s.receiver.Path()
-		if limits := r.engine.cfg.Congestion.Limits(); path.Known && (path.Estimate < limits.Min || path.Estimate > limits.Max) {
+		if limits := r.engine.cfg.Congestion.Limits(); path.Known && (path.Estimate < limits.Min ||
+			path.Estimate > limits.Max) {
 			t.Errorf("the path is %+v", path)
 		}
 	})
@@ -66,7 +70,8 @@ type reportedByStream struct {
 
 func newReportedByStream(t testing.TB) *reportedByStream {
 	r := newRig(t, func(c *rigConfig) { c.Pacing = pacing.Default })
-	e := &reportedByStream{rig: r, receiver: r.engine.NewReceiver(&nullPeer{fakePeer: fakePeer{byStream: true}, flushes: new(int)}, 0), header: rtp.Header{SSRC: 1000}}
+	e := &reportedByStream{rig: r, receiver: r.engine.NewReceiver(&nullPeer{fakePeer: fakePeer{byStream: true},
+		flushes: new(int)}, 0), header: rtp.Header{SSRC: 1000}}
 	e.receiver.AddSlot(nullOutlet{1000}, volumetric.KindVideo).Select(nil, 0, r.now)
 	r.run()
 	e.report.Streams = []feedback.StreamReport{{SSRC: 1000, Packets: make([]feedback.PacketArrival, 256)}}
@@ -83,16 +88,16 @@ func (e *reportedByStream) interval() {
 	for n := range packets {
 		if n%16 == 0 {
 			e.now = e.now.Add(25 * time.Millisecond / 16)
-			w.readClock()
+			w.read()
 		}
-		e.receiver.number(&e.header, 1160, packetlog.Media, w.now)
+		e.receiver.number(&e.header, 1160, packetlog.Media)
 		e.header.SequenceNumber++
 		packets[n].Offset = uint16(25 - n/10)
 	}
 	e.report.Timestamp += 25 << 16 / 1000
 	e.packet, _ = e.report.Append(e.packet[:0])
 	e.receiver.RTCP(e.packet, e.now)
-	w.readReports(e.receiver)
+	e.receiver.readReports()
 }
 
 func TestReportsByStreamDoNotAllocate(t *testing.T) {
@@ -103,7 +108,7 @@ func TestReportsByStreamDoNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(200, e.interval); n > 0.5 {
 		t.Errorf("%v allocations per 256 packets and their report, expected none", n)
 	}
-	if stats := e.receiver.departures.history.Stats(); stats.Received != stats.Sent || stats.Malformed > 0 {
+	if stats := e.receiver.path.departures.history.Stats(); stats.Received != stats.Sent || stats.Malformed > 0 {
 		t.Errorf("%+v", stats)
 	}
 }

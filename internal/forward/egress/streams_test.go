@@ -96,8 +96,9 @@ func estimateOn(t *testing.T, link, loss float64, byStream bool) outcomeOf {
 	return o
 }
 
-// TestBothFormsOfFeedbackGiveTheSameEstimate runs the same links with transport-wide feedback and with RFC 8888, whose times are four times as coarse: estimates,
-// queues, losses and round trips are the same within a few per cent or milliseconds.
+// TestBothFormsOfFeedbackGiveTheSameEstimate runs the same links with transport-wide feedback and with RFC 8888, whose
+// times are four times as coarse: estimates, queues, losses and round trips are the same within a few per cent or
+// milliseconds.
 func TestBothFormsOfFeedbackGiveTheSameEstimate(t *testing.T) {
 	for _, test := range []struct {
 		name       string
@@ -130,7 +131,8 @@ func TestBothFormsOfFeedbackGiveTheSameEstimate(t *testing.T) {
 					t.Errorf("%s: %v by transport-wide feedback, %v by RFC 8888", pair.what, pair.a, pair.b)
 				}
 			}
-			if streams.reached == 0 || streams.reached > numbers.reached+500*time.Millisecond || streams.measured == 0 || streams.probes == 0 {
+			if streams.reached == 0 || streams.reached > numbers.reached+500*time.Millisecond ||
+				streams.measured == 0 || streams.probes == 0 {
 				t.Errorf("by RFC 8888 80 %% were reached after %v, by transport-wide feedback after %v; %d probes were measured, with %d packets of padding",
 					streams.reached, numbers.reached, streams.measured, streams.probes)
 			}
@@ -154,7 +156,8 @@ func TestEstimateBeginsAnewWithAnotherForm(t *testing.T) {
 		c.frames(2*time.Second, 5e6, nil)
 		after := c.engine.Stats()
 		received := after.TransportReceived - before.TransportReceived
-		if path := c.receiver.Path(); !path.Known || path.Loss > 0.01 || received < 500 || after.TransportReports == before.TransportReports {
+		if path := c.receiver.Path(); !path.Known || path.Loss > 0.01 || received < 500 ||
+			after.TransportReports == before.TransportReports {
 			t.Errorf("by stream: %v, %d packets were reported, the path is %+v", byStream, received, path)
 		}
 		if after.MalformedRTCP > 0 {
@@ -163,7 +166,8 @@ func TestEstimateBeginsAnewWithAnotherForm(t *testing.T) {
 	}
 }
 
-// TestAudioAndRetransmissionsAreReportedByStream sends video, audio and retransmissions: each is known by its SSRC and number, and has no extension.
+// TestAudioAndRetransmissionsAreReportedByStream sends video, audio and retransmissions: each is known by its SSRC and
+// number, and has no extension.
 func TestAudioAndRetransmissionsAreReportedByStream(t *testing.T) {
 	r := newRig(t, withoutProbes)
 	i := r.ingress(&fakePeer{})
@@ -221,12 +225,15 @@ func TestAudioAndRetransmissionsAreReportedByStream(t *testing.T) {
 		t.Fatalf("packets by SSRC: %v", ssrcs)
 	}
 	// The last one got lost, of which no report speaks.
-	if stats.TransportReceived != uint64(sent-lost) || stats.TransportLost != uint64(lost-1) || !s.receiver.Path().Known {
-		t.Errorf("%d packets count as received and %d as lost, expected %d and %d; %+v", stats.TransportReceived, stats.TransportLost, sent-lost, lost-1, s.receiver.Path())
+	if stats.TransportReceived != uint64(sent-lost) || stats.TransportLost != uint64(lost-1) ||
+		!s.receiver.Path().Known {
+		t.Errorf("%d packets count as received and %d as lost, expected %d and %d; %+v", stats.TransportReceived,
+			stats.TransportLost, sent-lost, lost-1, s.receiver.Path())
 	}
 }
 
-// TestReportsOfTheOtherFormAreIgnored sends transport-wide feedback where RFC 8888 is agreed on, and the other way round.
+// TestReportsOfTheOtherFormAreIgnored sends transport-wide feedback where RFC 8888 is agreed on, and the other way
+// round.
 func TestReportsOfTheOtherFormAreIgnored(t *testing.T) {
 	for _, byStream := range []bool{true, false} {
 		r := newRig(t, nil)
@@ -239,7 +246,8 @@ func TestReportsOfTheOtherFormAreIgnored(t *testing.T) {
 		p.next()
 		p.send(r.now, p.packets(1144)...)
 		r.run()
-		numbers := feedback.CongestionReport{Streams: []feedback.StreamReport{{SSRC: 1000, Packets: make([]feedback.PacketArrival, 9)}}}
+		numbers := feedback.CongestionReport{Streams: []feedback.StreamReport{{SSRC: 1000,
+			Packets: make([]feedback.PacketArrival, 9)}}}
 		report, err := numbers.Append(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -249,8 +257,10 @@ func TestReportsOfTheOtherFormAreIgnored(t *testing.T) {
 		}
 		s.receiver.RTCP(report, r.now)
 		r.pass(time.Second)
-		if stats := r.engine.Stats(); stats.TransportReports+stats.MalformedRTCP+stats.TransportDropped > 0 || s.receiver.Path().Known {
-			t.Errorf("by stream: %v, %d reports were read, %d malformed", byStream, stats.TransportReports, stats.MalformedRTCP)
+		if stats := r.engine.Stats(); stats.TransportReports+stats.MalformedRTCP+stats.TransportDropped > 0 ||
+			s.receiver.Path().Known {
+			t.Errorf("by stream: %v, %d reports were read, %d malformed", byStream, stats.TransportReports,
+				stats.MalformedRTCP)
 		}
 	}
 }

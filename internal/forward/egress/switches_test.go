@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestSwitchesUnderLoss switches at random between three qualities while packets are lost and repaired late, also after the switch away from their
-// track. What the slot sends must have no gap, no repeat, and only whole frames.
+// TestSwitchesUnderLoss switches at random between three qualities while packets are lost and repaired late, also after
+// the switch away from their track. What the slot sends must have no gap, no repeat, and only whole frames.
 func TestSwitchesUnderLoss(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	r := newRig(t, nil)
@@ -89,7 +89,8 @@ func TestSwitchesUnderLoss(t *testing.T) {
 		t.Errorf("%d of 400 frames went out", whole)
 	}
 	if stats := r.engine.Stats(); stats.DroppedLate != 0 || stats.DroppedOverrun != 0 || stats.Duplicates != 0 {
-		t.Errorf("dropped %d late, %d overrun, %d duplicates, expected none", stats.DroppedLate, stats.DroppedOverrun, stats.Duplicates)
+		t.Errorf("dropped %d late, %d overrun, %d duplicates, expected none", stats.DroppedLate, stats.DroppedOverrun,
+			stats.Duplicates)
 	}
 }
 
@@ -131,7 +132,8 @@ func TestOffAtTheFrameBoundary(t *testing.T) {
 	checkContinuous(t, got)
 }
 
-// TestBeginsAtTheNewestFrame selects a track between two of its frames: the slot begins with the frame in the cache, not with the next one.
+// TestBeginsAtTheNewestFrame selects a track between two of its frames: the slot begins with the frame in the cache,
+// not with the next one.
 func TestBeginsAtTheNewestFrame(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -171,7 +173,8 @@ func TestBeginsAtTheNewestFrame(t *testing.T) {
 	}
 }
 
-// TestKeepsTheOrderOfArrival fills two logs before the writer runs. The switch must happen behind the frame of the first track that came before.
+// TestKeepsTheOrderOfArrival fills two logs before the writer runs. The switch must happen behind the frame of the
+// first track that came before.
 func TestKeepsTheOrderOfArrival(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -239,7 +242,8 @@ func TestSelectingTheActiveTrack(t *testing.T) {
 			r.run()
 		}
 	}
-	if told := s.switches(); len(told) != 2 || told[0] != a.track || told[1] != a.track || r.engine.Stats().Switches != 1 {
+	if told := s.switches(); len(told) != 2 || told[0] != a.track || told[1] != a.track ||
+		r.engine.Stats().Switches != 1 {
 		t.Errorf("told %d times, expected when the track began and when the change was called off", len(told))
 	}
 	if n := len(s.outlet.sent()); n != 5 {
@@ -250,7 +254,8 @@ func TestSelectingTheActiveTrack(t *testing.T) {
 	}
 }
 
-// TestAFrameFromBeforeAPauseIsNoSignOfLife selects a track soon after a pause, and the other one goes on until frames of it come.
+// TestAFrameFromBeforeAPauseIsNoSignOfLife selects a track soon after a pause, and the other one goes on until frames
+// of it come.
 func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
 	for _, expected := range []bool{false, true} {
 		r := newRig(t, nil)
@@ -282,7 +287,8 @@ func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
 		}
 		got := s.outlet.sent()
 		checkContinuous(t, got)
-		// Without a word of the pause the frame in the cache, 33 ms old, makes the slot wait for the track's frame 4, which does not come.
+		// Without a word of the pause the frame in the cache, 33 ms old, makes the slot wait for the track's frame 4,
+		// which does not come.
 		f, want := frames(t, got), map[uint32]int{1: 4, 2: 4, 3: 1, 4: 1, 5: 4, 6: 4}
 		if !expected {
 			delete(want, 4)
@@ -296,8 +302,9 @@ func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
 	}
 }
 
-// TestFramesUnderWayAtAPauseAreNotBegunWith selects a track that its publisher, 40 ms away, was told to pause 10 ms before. Frames of it that were under way then still come, those
-// of the time until it is told to go on do not: the other track goes on until that time is over.
+// TestFramesUnderWayAtAPauseAreNotBegunWith selects a track that its publisher, 40 ms away, was told to pause 10 ms
+// before. Frames of it that were under way then still come, those of the time until it is told to go on do not: the
+// other track goes on until that time is over.
 func TestFramesUnderWayAtAPauseAreNotBegunWith(t *testing.T) {
 	const rtt = 40 * time.Millisecond
 	r := newRig(t, nil)
@@ -337,12 +344,14 @@ func TestFramesUnderWayAtAPauseAreNotBegunWith(t *testing.T) {
 	got := s.outlet.sent()
 	checkContinuous(t, got)
 	// The fifth frame came after the choice and was sent before the pause, the sixth is not sent.
-	if f, want := frames(t, got), map[uint32]int{1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 4, 8: 4, 9: 4}; !maps.Equal(f, want) {
+	if f, want := frames(t, got), map[uint32]int{1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 4, 8: 4, 9: 4}; !maps.Equal(f,
+		want) {
 		t.Errorf("packets by frame are %v, expected %v", f, want)
 	}
 }
 
-// TestFramesOfAPause switches a slot off and on again: the receiver is told which frames it does not carry for that, and not that they were dropped.
+// TestFramesOfAPause switches a slot off and on again: the receiver is told which frames it does not carry for that,
+// and not that they were dropped.
 func TestFramesOfAPause(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})

@@ -34,20 +34,22 @@ func (r *Receiver) PacketSent(ssrc uint32, sequence uint16, kernel, hardware tim
 func (r *Receiver) traced() bool { return r.writer.set.cfg.FrameTimes || r.frames.Wanted() }
 
 // trace notes a packet at the edge of a frame that was queued on a slot.
-func (w *writer) trace(a *attachment, p *packetlog.Packet, sequence uint16, marker bool) {
+func (a *attachment) trace(p *packetlog.Packet, sequence uint16, marker bool) {
+	w := a.writer
 	s := a.slot
-	s.frames.Note(s.receiver.frames, &w.stats.frames, &trace.Passage[*Slot, *track.Track]{
+	s.frames.Note(&s.receiver.frames, &w.stats.frames, &trace.Passage[*Slot, *track.Track]{
 		Slot: s, Track: a.follower.track, Packet: p, SSRC: s.header.SSRC, Sequence: sequence, Marker: marker, At: w.at,
 	})
 }
 
 // handTimes ends what is old of a receiver's frames, and hands over their times when it is time.
-func (w *writer) handTimes(r *Receiver) {
+func (r *Receiver) handTimes() {
+	w := r.writer
 	if !r.traced() && !r.frames.Waits() {
 		return
 	}
-	for _, s := range r.all() {
-		s.frames.Sweep(r.frames, &w.stats.frames, w.at)
+	for _, s := range r.slots.all() {
+		s.frames.Sweep(&r.frames, &w.stats.frames, w.at)
 	}
 	r.frames.Hand(&w.stats.frames, w.at)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestReadersShareWriters has several readers bring bursts at once, for writers that all of them serve, and looks that nobody loses or repeats anything.
+// TestReadersShareWriters has several readers bring bursts at once, for writers that all of them serve, and looks that
+// nobody loses or repeats anything.
 func TestReadersShareWriters(t *testing.T) {
 	const publishers, bursts, fragments = 4, 150, 4
 	// Whatever the machine does beside, no frame is too late.
@@ -96,21 +97,23 @@ func (r *rig) slow(n int, p *publisher, takes time.Duration) (taken *int) {
 	taken = new(int)
 	for k := range n {
 		outlet := slowOutlet{nullOutlet{uint32(1000 + 10*k)}, r, takes, taken}
-		r.engine.NewReceiver(&nullPeer{flushes: new(int)}, 0).AddSlot(outlet, volumetric.KindVideo).Select(p.track, 1, r.now)
+		r.engine.NewReceiver(&nullPeer{flushes: new(int)}, 0).AddSlot(outlet, volumetric.KindVideo).Select(p.track, 1,
+			r.now)
 	}
 	r.run()
 	return taken
 }
 
-// TestReadersGoOnReading brings bursts that take a reader much longer than it may lend itself: it does what it may, and hands over what is left.
-// Short ones it does alone.
+// TestReadersGoOnReading brings bursts that take a reader much longer than it may lend itself: it does what it may, and
+// hands over what is left. Short ones it does alone.
 func TestReadersGoOnReading(t *testing.T) {
 	const packets, receivers, each = 60, 50, time.Microsecond
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	taken := r.slow(receivers, p, each)
 	w := r.engine.writers[0]
-	// burst sends a burst while the writer sleeps, and returns how much the reader did of it, and whether the writer was woken for the rest.
+	// burst sends a burst while the writer sleeps, and returns how much the reader did of it, and whether the writer
+	// was woken for the rest.
 	burst := func(packets int) (share float64, woken bool) {
 		t.Helper()
 		w.turn.Release()
@@ -143,17 +146,20 @@ type brokenOutlet struct{ nullOutlet }
 
 func (brokenOutlet) Queue(*rtp.Header, []byte) error { panic("broken") }
 
-// TestWritersWorkIsNotGuarded has the goroutine of one client panic in the work that it does for all receivers of a writer.
+// TestWritersWorkIsNotGuarded has the goroutine of one client panic in the work that it does for all receivers of a
+// writer.
 func TestWritersWorkIsNotGuarded(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
-	r.engine.NewReceiver(&nullPeer{flushes: new(int)}, 0).AddSlot(brokenOutlet{nullOutlet{1000}}, volumetric.KindVideo).Select(p.track, 1, r.now)
+	r.engine.NewReceiver(&nullPeer{flushes: new(int)}, 0).AddSlot(brokenOutlet{nullOutlet{1000}},
+		volumetric.KindVideo).Select(p.track, 1, r.now)
 	r.run()
 	r.engine.writers[0].turn.Release()
 	guard := panics.NewGuard(func(panics.Report) {}, "publisher")
 	defer func() {
 		if value := recover(); value == nil || guard.Count("publisher") != 0 {
-			t.Errorf("the panic is %v, %d were recovered from, expected it to end the process", value, guard.Count("publisher"))
+			t.Errorf("the panic is %v, %d were recovered from, expected it to end the process", value,
+				guard.Count("publisher"))
 		}
 	}()
 	defer guard.Recover("publisher", func() { t.Error("the publisher is ended") })
@@ -185,8 +191,8 @@ func TestAReaderSharesItsTime(t *testing.T) {
 	}
 }
 
-// TestAWriterThatIsNotFinished has a burst go to two writers, of which the second takes much longer than what the first leaves of a reader's time: the
-// next burst is left to its goroutine at once.
+// TestAWriterThatIsNotFinished has a burst go to two writers, of which the second takes much longer than what the first
+// leaves of a reader's time: the next burst is left to its goroutine at once.
 func TestAWriterThatIsNotFinished(t *testing.T) {
 	r := newRig(t, func(c *rigConfig) { c.Writers = 2 })
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)

@@ -15,8 +15,9 @@ import (
 // uplinkSource is the number of source packets of a frame: what feedback.ParityShare reckons with.
 const uplinkSource = 100
 
-// uplinkLoop is a publisher on a lossy path, with a receiver on a short one, in virtual time. The publisher makes the parity that the server asks it for and answers requests;
-// the receiver gives frames up after the short deadline of 150 ms, and asks for nothing.
+// uplinkLoop is a publisher on a lossy path, with a receiver on a short one, in virtual time. The publisher makes the
+// parity that the server asks it for and answers requests; the receiver gives frames up after the short deadline of 150
+// ms, and asks for nothing.
 type uplinkLoop struct {
 	*rig
 	publisher *publisher
@@ -31,7 +32,8 @@ type uplinkLoop struct {
 	sent        map[uint16][]byte
 	reassembler *payload.Reassembler
 	taken       int
-	// complete, source and parity count frames, and packets that the receiver was sent, requests what the publisher was asked for.
+	// complete, source and parity count frames, and packets that the receiver was sent, requests what the publisher was
+	// asked for.
 	complete, source, parity, requests int
 }
 
@@ -41,7 +43,8 @@ func newUplinkLoop(t *testing.T, loss float64, rtt time.Duration) *uplinkLoop {
 	receiving.Deadline = defaultConfig().NACK.Deadline
 	l := &uplinkLoop{
 		rig: newRig(t, nil), peer: &fakePeer{rtt: rtt}, random: random, sent: make(map[uint16][]byte),
-		up: link[[]byte]{delay: rtt / 2, loss: loss, random: random}, down: link[[]uint16]{delay: rtt / 2, random: random},
+		up:          link[[]byte]{delay: rtt / 2, loss: loss, random: random},
+		down:        link[[]uint16]{delay: rtt / 2, random: random},
 		reassembler: payload.NewReassembler(receiving),
 	}
 	l.publisher = l.publish(l.ingress(l.peer), 10, volumetric.MIMEVolumetric)
@@ -136,8 +139,9 @@ func (l *uplinkLoop) receive() {
 	l.reassembler.Expire(l.now, nil)
 }
 
-// TestUplinkIsProtected closes the loop over a publisher's path that loses packets: where its round trip is short, requests repair them; where a repair would come later
-// than receivers wait for, frames come with parity, of which every receiver is sent what makes up for the publisher's losses beside what makes up for its own.
+// TestUplinkIsProtected closes the loop over a publisher's path that loses packets: where its round trip is short,
+// requests repair them; where a repair would come later than receivers wait for, frames come with parity, of which
+// every receiver is sent what makes up for the publisher's losses beside what makes up for its own.
 func TestUplinkIsProtected(t *testing.T) {
 	for _, test := range []struct {
 		name             string
@@ -176,7 +180,8 @@ func TestUplinkIsProtected(t *testing.T) {
 				t.Errorf("%d packets asked for, expected at most %d per frame", l.requests, test.requestsPerFrame)
 			}
 			if own := l.to.receiver.ParityShare(); own != test.own {
-				t.Errorf("the receiver's own share is %v, expected %v: the publisher's losses are not its own", own, test.own)
+				t.Errorf("the receiver's own share is %v, expected %v: the publisher's losses are not its own", own,
+					test.own)
 			}
 			if l.parity > 0 && share == 0 {
 				t.Errorf("%d packets of parity were sent, expected none", l.parity)
@@ -185,7 +190,8 @@ func TestUplinkIsProtected(t *testing.T) {
 	}
 }
 
-// TestUplinkLossEnds: parity is asked for as long as the publisher's path loses packets, and no receiver that can do nothing with it is sent any.
+// TestUplinkLossEnds: parity is asked for as long as the publisher's path loses packets, and no receiver that can do
+// nothing with it is sent any.
 func TestUplinkLossEnds(t *testing.T) {
 	l := newUplinkLoop(t, 0.05, 170*time.Millisecond)
 	bare := l.subscribe(2000, volumetric.KindVideo)

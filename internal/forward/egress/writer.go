@@ -6,25 +6,25 @@ import (
 	"time"
 
 	"github.com/pion/rtcp"
-	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward/counters"
-	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/forward/turn"
 )
 
 const (
-	// groupWrites is after how many packets queued or sent a writer publishes its counts and does what is due by time, between bursts.
+	// groupWrites is after how many packets queued or sent a writer publishes its counts and does what is due by time,
+	// between bursts.
 	groupWrites = 32
-	// HousekeepingInterval is how often a writer detaches slots, sends reports, and consults the senders of its receivers.
+	// HousekeepingInterval is how often a writer detaches slots, sends reports, and consults the senders of its
+	// receivers.
 	HousekeepingInterval = sender.LookInterval
 )
 
-// writer forwards to the receivers it owns. All but the inbox, the stack of signals and the atomics belongs to who has the turn, one goroutine at a time: the
-// writer's own, or a reader that does its work.
+// writer forwards to the receivers it owns. All but the inbox, the stack of signals and the atomics belongs to who has
+// the turn, one goroutine at a time: the writer's own, or a reader that does its work.
 type writer struct {
 	set   *Set
 	inbox inbox
@@ -42,19 +42,10 @@ type writer struct {
 	paced     pacedHeap
 	followers map[*track.Track]*follower
 	receivers []*Receiver
-	// now is the last reading of the clock, not much more than a run of packets old; at is the same since the engine's start.
-	now time.Time
-	at  time.Duration
-	// writes counts packets queued, and packets sent, since then.
-	writes int
+	reading
+	outbox outbox
 	burst  burst
-	// unsent are the receivers that have something queued. batch holds what their peers leave to be sent together.
-	// arrived has one entry for each packet that is queued and not sent: when it came, or was intended to leave if
-	// that is later, in nanoseconds since the engine's start.
-	unsent  []*Receiver
-	batch   Batch
-	arrived []int64
-	// lost is the scratch of frameGap.completes.
+	// lost is the scratch of track.Gap.Completes.
 	lost []int
 	// housekeeping is when the next round is due.
 	housekeeping time.Time
@@ -70,20 +61,17 @@ type writer struct {
 	orders  orders
 	nacked  []rtcp.NackPair
 	reports []rtcp.Packet
-	// disguised is the payload being disguised, repair and repairHeader are the retransmission being written.
-	disguised    [packetlog.MaxPayload + disguiseSize]byte
-	repair       [packetlog.MaxPayload + disguiseSize + 2]byte
-	repairHeader rtp.Header
+	wire    wire
 }
 
 func newWriter(s *Set, batch Batch) *writer {
 	w := &writer{
 		set:       s,
-		batch:     batch,
 		followers: make(map[*track.Track]*follower),
-		now:       s.clock.Now(),
+		reading:   reading{clock: s.clock, now: s.clock.Now()},
 		stepDue:   never,
 	}
+	w.outbox = outbox{time: &w.reading, batch: batch, residence: &w.stats.residence}
 	w.turn = turn.New(w, s.clock, turn.NewTimer())
 	return w
 }
@@ -116,23 +104,23 @@ func (w *writer) Idle() (at, idle time.Duration) {
 func (w *writer) letGo() {
 	for _, f := range w.followers {
 		for _, a := range f.attachments {
-			w.clear(a)
+			a.clear()
 		}
 		f.drop()
 		f.track.Part(f)
 	}
 }
 
-// Work implements turn.Work. It forwards until there is nothing to read and no tick due, and does what is asked and due, or
-// until the end, with the burst at hand if there is more to do. Nothing stays queued. Audio goes first. What has waited for
-// its tick goes before what has just come.
+// Work implements turn.Work. It forwards until there is nothing to read and no tick due, and does what is asked and
+// due, or until the end, with the burst at hand if there is more to do. Nothing stays queued. Audio goes first. What
+// has waited for its tick goes before what has just come.
 func (w *writer) Work(end time.Duration) (packets int, done bool) {
 	w.gathered = 0
-	w.readClock()
+	w.read()
 	for served := false; ; served = true {
 		if w.inbox.pending.Load() {
 			w.obey()
-			w.flushAll()
+			w.outbox.flushAll()
 		}
 		w.collect()
 		speaks := len(w.ready) > 0 && w.ready[0].track.Audio()
@@ -147,7 +135,7 @@ func (w *writer) Work(end time.Duration) (packets int, done bool) {
 			w.gather()
 			w.spread()
 		}
-		if w.writes >= groupWrites {
+		if w.outbox.writes >= groupWrites {
 			w.rest()
 		}
 	}
@@ -169,7 +157,7 @@ func (w *writer) collect() {
 
 // resume makes a follower ready if it has a packet to read. Otherwise it rests until its reader signals again.
 func (w *writer) resume(f *follower) {
-	for !w.hold(f) {
+	for !f.hold() {
 		f.signalled.Store(false)
 		// A packet that came between looking and clearing the flag was not signalled.
 		if f.position == f.track.Log().Head() || !f.signalled.CompareAndSwap(false, true) {
@@ -179,16 +167,10 @@ func (w *writer) resume(f *follower) {
 	heap.Push(&w.ready, f)
 }
 
-// readClock takes the time for what follows.
-func (w *writer) readClock() {
-	w.now = w.set.clock.Now()
-	w.at = w.now.Sub(w.set.clock.Started())
-}
-
 // rest is made after each group of packets: it sends them, takes the time, publishes counts, and does what is due.
 func (w *writer) rest() {
-	w.dispatch()
-	w.readClock()
+	w.outbox.dispatch()
+	w.read()
 	if len(w.reporting) > 0 {
 		w.sendUrgentReports()
 	}
@@ -204,7 +186,7 @@ func (w *writer) rest() {
 
 // publish hands the counts since the last time to those who read them.
 func (w *writer) publish() {
-	w.writes = 0
+	w.outbox.writes = 0
 	w.stats.publish()
 }
 
@@ -212,26 +194,26 @@ func (w *writer) publish() {
 func (w *writer) obey() {
 	w.orders = w.inbox.take(w.orders)
 	for i, f := range w.orders.ended {
-		w.detachAll(f)
+		f.close()
 		w.orders.ended[i] = nil
 	}
 	for i, f := range w.orders.gapped {
-		w.endIncomplete(f)
+		f.endIncomplete()
 		w.orders.gapped[i] = nil
 	}
 	for i, s := range w.orders.slots {
 		m := w.inbox.open(s, w.nacked)
 		w.nacked = m.nacked
 		if !s.receiver.closed.Load() {
-			w.read(s, m)
+			s.handle(m)
 		}
-		if w.writes >= groupWrites {
+		if w.outbox.writes >= groupWrites {
 			w.rest()
 		}
 		w.orders.slots[i] = nil
 	}
 	for i, r := range w.orders.heard {
-		w.readReports(r)
+		r.readReports()
 		w.orders.heard[i] = nil
 	}
 	for i, r := range w.orders.closing {
@@ -240,25 +222,26 @@ func (w *writer) obey() {
 	}
 }
 
-// read does what the mail of a slot asks.
-func (w *writer) read(s *Slot, m mail) {
+// handle does what the mail of a slot asks.
+func (s *Slot) handle(m mail) {
 	if m.selected {
-		w.selectSource(s, m.selection)
+		s.apply(m.selection)
 	}
 	if !m.reportedAt.IsZero() {
 		s.reportBlock(&m.block, m.reportedAt)
 	}
 	if m.keyFrames > 0 {
-		w.keyFrameAsked(s, m.keyFrames)
+		s.keyFrameAsked(m.keyFrames)
 	}
 	if len(m.nacked) > 0 {
-		w.retransmit(s, m.nacked)
+		s.retransmit(m.nacked)
 	}
 }
 
-// keyFrameAsked passes a receiver's wish for a key frame on to the publisher, if the slot carries a codec that has such. Every frame of the others
-// decodes by itself; browsers ask all the same.
-func (w *writer) keyFrameAsked(s *Slot, times int) {
+// keyFrameAsked passes a receiver's wish for a key frame on to the publisher, if the slot carries a codec that has
+// such. Every frame of the others decodes by itself; browsers ask all the same.
+func (s *Slot) keyFrameAsked(times int) {
+	w := s.receiver.writer
 	w.stats.counts[counters.KeyFramesAsked] += uint64(times)
 	active := s.switcher.Active()
 	track := w.set.tracks.Find(active.Track)
@@ -267,4 +250,51 @@ func (w *writer) keyFrameAsked(s *Slot, times int) {
 		return
 	}
 	track.WantKeyFrame()
+}
+
+// keepHouse publishes what slots have sent, reviews slots that are changing, and sends the reports that are due.
+func (w *writer) keepHouse() {
+	for i, s := range w.touched {
+		s.publish()
+		w.touched[i] = nil
+	}
+	w.touched = w.touched[:0]
+	w.unsettled, w.reviewed = w.reviewed[:0], w.unsettled
+	for i, s := range w.reviewed {
+		s.unsettled = false
+		s.review()
+		w.reviewed[i] = nil
+	}
+	w.countSlots()
+	for _, r := range w.receivers {
+		r.path.departed.mark(w.at)
+		r.protect()
+		r.handTimes()
+		if r.path.estimation != nil {
+			r.consult()
+		} else {
+			r.path.publish(w.at)
+		}
+		if !w.now.Before(r.reportDue) {
+			r.reportDue = w.now.Add(w.set.cfg.ReportInterval)
+			r.sendReports(everySlot)
+		}
+	}
+}
+
+// countSlots publishes how many slots carry something, or wait for it.
+func (w *writer) countSlots() {
+	var active, waiting int64
+	for _, r := range w.receivers {
+		for _, s := range r.slots.all() {
+			switch {
+			case s.waiting:
+				waiting++
+			case s.selection.track != nil && s.switcher.Active().Track != 0:
+				active++
+			}
+		}
+	}
+	w.stats.active.Store(active)
+	w.stats.waiting.Store(waiting)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
-// pageParts is how many parts of a frame are taken room for at a time: 73 kB of a frame. A frame that claims the 14,665 fragments of 16 MiB begins with a table of 230 pages, 1.8 kB,
-// and a page of 2.5 kB for what has come of it.
+// pageParts is how many parts of a frame are taken room for at a time: 73 kB of a frame. A frame that claims the 14,665
+// fragments of 16 MiB begins with a table of 230 pages, 1.8 kB, and a page of 2.5 kB for what has come of it.
 const pageParts = 64
 
 // chunkFrame is a frame that is put together from its packets. It takes as much as has come of it, whatever it claims.
@@ -35,7 +35,7 @@ type chunkPart struct {
 	sequence uint16
 }
 
-// The memory of frames, pages and parts that nobody needs.
+// The memory of frames, pages and parts for reuse.
 var (
 	spareFrames = sync.Pool{New: func() any { return new(chunkFrame) }}
 	sparePages  = sync.Pool{New: func() any { return new(partPage) }}
@@ -62,8 +62,9 @@ func newChunkFrame(d *payload.Descriptor, timestamp uint32) *chunkFrame {
 // part is a part of a frame that is whole.
 func (f *chunkFrame) part(index int) *chunkPart { return &f.pages[index/pageParts][index%pageParts] }
 
-// take takes a fragment, if there is room for it, and tells whether the frame is complete with it.
-func (f *chunkFrame) take(room *packetlog.Allotment, d *payload.Descriptor, data []byte, sequence uint16, now time.Time) (whole, ok bool) {
+// take takes a fragment, if there is room for it, and reports whether the frame is complete with it.
+func (f *chunkFrame) take(room *packetlog.Allotment, d *payload.Descriptor, data []byte, sequence uint16,
+	now time.Time) (whole, ok bool) {
 	page := &f.pages[d.Index/pageParts]
 	switch {
 	case *page == nil:

@@ -14,12 +14,14 @@ import (
 func claim(t *testing.T, o *Outlet, frame uint32) {
 	t.Helper()
 	const source = 14_600
-	d := payload.Descriptor{Source: source, Index: source - 1, Frame: frame, Length: (source-1)*payload.FragmentSize + 1}
+	d := payload.Descriptor{Source: source, Index: source - 1, Frame: frame,
+		Length: (source-1)*payload.FragmentSize + 1}
 	body := make([]byte, payload.DescriptorSize+d.DataSize())
 	if _, err := d.MarshalTo(body); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Queue(&rtp.Header{SSRC: o.SSRC(), SequenceNumber: uint16(frame), Timestamp: 3000 * frame}, body); err != nil {
+	if err := o.Queue(&rtp.Header{SSRC: o.SSRC(), SequenceNumber: uint16(frame), Timestamp: 3000 * frame},
+		body); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -78,8 +80,9 @@ func TestFramesInChunksWithoutAllocations(t *testing.T) {
 	}
 }
 
-// TestFramesInChunksKeepToABudget has a receiver acknowledge nothing on many slots: what is held stays within what one may hold, what finds no room is dropped whole, and another receiver
-// has room all the same. Once it goes on, so do its frames, and closing gives everything back.
+// TestFramesInChunksKeepToABudget has a receiver acknowledge nothing on many slots: what is held stays within what one
+// may hold, what finds no room is dropped whole, and another receiver has room all the same. Once it goes on, so do its
+// frames, and closing gives everything back.
 func TestFramesInChunksKeepToABudget(t *testing.T) {
 	const limit, length = 4 << 20, 100 * payload.FragmentSize
 	// A quarter of the cache may go to frames in pieces.

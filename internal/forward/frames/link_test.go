@@ -10,7 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// sctpLink plays the link below the data channels of one receiver: what is sent waits its turn, and is acknowledged a round trip later, held up for up to 20 ms.
+// sctpLink plays the link below the data channels of one receiver: what is sent waits its turn, and is acknowledged a
+// round trip later, held up for up to 20 ms.
 type sctpLink struct {
 	now    *time.Time
 	rate   float64 // bit/s
@@ -72,7 +73,8 @@ func (l *sctpLink) step() bool {
 	return n > 0
 }
 
-// TestChunksOnALink sends four tiles at what the estimate allows over a link that becomes narrow, through pacer, outlets, reports and estimator.
+// TestChunksOnALink sends four tiles at what the estimate allows over a link that becomes narrow, through pacer,
+// outlets, reports and estimator.
 func TestChunksOnALink(t *testing.T) {
 	const (
 		wide, narrow        = 20e6, 5e6
@@ -117,7 +119,8 @@ func TestChunksOnALink(t *testing.T) {
 		switch {
 		case at == settled, at == fall+2*time.Second:
 			used(1, time.Second)
-		case at > settled && at < fall && estimate < wide/2, at > fall+2*time.Second && (estimate < narrow/2 || estimate > 1.2*narrow):
+		case at > settled && at < fall && estimate < wide/2, at > fall+2*time.Second &&
+			(estimate < narrow/2 || estimate > 1.2*narrow):
 			t.Fatalf("the estimate is %.3g at %v", estimate, at)
 		case at == fall:
 			if share := used(wide, fall-settled); share < 0.75 {

@@ -18,19 +18,20 @@ import (
 // ErrNotChunked says that a packet cannot be sent in chunks.
 var ErrNotChunked = errors.New("nothing that goes in chunks")
 
-// The payload types that switchers and repetitions are told; nobody sees them.
+// The payload types that switchers and repetitions are told. No peer sees them.
 const (
 	chunkPayloadType  = 96
 	chunkRepeatedType = 97
 )
 
-// keptBuilding is how many frames of a slot may be under way to being complete: one, and the one before, of which its publisher owes a packet.
+// keptBuilding is how many frames of a slot may be under way to being complete: one, and the one before, of which its
+// publisher owes a packet.
 const keptBuilding = 2
 
 var _ egress.FrameOutlet = (*Outlet)(nil)
 
-// Outlet sends what a slot carries over a data channel, under the slot's label. It takes payload v1 only: frames of other codecs are for decoders, which
-// take media lines.
+// Outlet sends what a slot carries over a data channel, under the slot's label. It takes payload v1 only: frames of
+// other codecs are for decoders, which take media lines.
 type Outlet struct {
 	sender *Sender
 	stream chunkStream
@@ -111,13 +112,14 @@ func (o *Outlet) Queue(h *rtp.Header, body []byte) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrNotChunked, err)
 	case d.Index >= d.Source || int64(d.Length) > int64(s.limit):
-		return fmt.Errorf("%w: fragment %d of %d, frame of %d bytes, expected at most %d", ErrNotChunked, d.Index, d.Source, d.Length, s.limit)
+		return fmt.Errorf("%w: fragment %d of %d, frame of %d bytes, expected at most %d", ErrNotChunked, d.Index,
+			d.Source, d.Length, s.limit)
 	}
 	f := o.frame(h.Timestamp, &d)
 	if f == nil || f.spoilt {
 		return nil
 	}
-	now := s.receiver.Clock().Now()
+	now := s.receiver.EngineTime()
 	switch whole, ok := f.take(o.memory(), &d, data, h.SequenceNumber, now); {
 	case !ok:
 		f.spoil(o.memory())
@@ -185,7 +187,8 @@ func (o *Outlet) serve(now time.Time) {
 	}
 	o.waiting, o.newest, o.sent = nil, f.timestamp, true
 	chunk := payload.Chunk{
-		Prefixed: f.descriptor.Prefixed, Quality: f.descriptor.Quality, Frame: f.descriptor.Frame, Length: f.descriptor.Length, Timestamp: f.timestamp,
+		Prefixed: f.descriptor.Prefixed, Quality: f.descriptor.Quality, Frame: f.descriptor.Frame,
+		Length: f.descriptor.Length, Timestamp: f.timestamp,
 	}
 	part := 0
 	for i := range payload.Chunks(int(f.descriptor.Length)) {
@@ -202,7 +205,8 @@ func (o *Outlet) serve(now time.Time) {
 			if last > end {
 				break
 			}
-			o.stream.expect(sentPart{end: o.stream.written - (end - last), held: now.Sub(p.came), ssrc: o.ssrc, sequence: p.sequence, size: p.size})
+			o.stream.expect(sentPart{end: o.stream.written - (end - last), held: now.Sub(p.came), ssrc: o.ssrc,
+				sequence: p.sequence, size: p.size})
 		}
 	}
 	f.release(o.memory())

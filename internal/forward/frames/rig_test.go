@@ -102,7 +102,8 @@ func (r *rig) publish(i *ingress.Ingress, ssrc uint32, mime string) *publisher {
 	}
 	track := r.tracks.New(track.Config{Codec: volumetric.Codec{MIMEType: mime, ClockRate: clockRate}})
 	i.Bind(ssrc, ssrc+1, track)
-	return &publisher{t: r.t, ingress: i, track: track, ssrc: ssrc, rtx: ssrc + 1, sequence: uint16(ssrc) * 1000, timestamp: 5000}
+	return &publisher{t: r.t, ingress: i, track: track, ssrc: ssrc, rtx: ssrc + 1, sequence: uint16(ssrc) * 1000,
+		timestamp: 5000}
 }
 
 // next begins a frame: all tracks of a publication are to begin it together.
@@ -136,7 +137,8 @@ func (p *publisher) packets(size int) [][]byte {
 func (p *publisher) packet(body []byte, marker bool) []byte {
 	p.t.Helper()
 	packet := rtp.Packet{
-		Header:  rtp.Header{Version: 2, Marker: marker, PayloadType: 96, SequenceNumber: p.sequence, Timestamp: p.timestamp, SSRC: p.ssrc},
+		Header: rtp.Header{Version: 2, Marker: marker, PayloadType: 96, SequenceNumber: p.sequence,
+			Timestamp: p.timestamp, SSRC: p.ssrc},
 		Payload: body,
 	}
 	p.sequence++

@@ -4,8 +4,8 @@
 // data channels: one for each slot, reliable and unordered, in chunks (payload.Chunk). Switchers, pacer and allocator
 // decide as for all receivers. An Outlet assembles the packets of its slot to frames. The Sender of the receiver turns
 // what the remote peer acknowledges into reports of arrivals (RFC 8888), from which an estimator for acknowledgements
-// (congestion.Reliable) makes the receiver's estimate and window. The window bounds how much may be under way: what waits
-// in SCTP cannot be left out any more.
+// (congestion.Reliable) makes the receiver's estimate and window. The window bounds how much may be under way: what
+// waits in SCTP cannot be left out any more.
 //
 // Outlets are called by the receiver's writer, and by the goroutine that learns of acknowledgements. The mutex of the
 // Sender guards the state of both.
@@ -21,7 +21,8 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 )
 
-// Channel is a data channel that a peer sends on: reliable, and unordered. Its methods are safe for any goroutine, and do not wait for the remote peer.
+// Channel is a data channel that a peer sends on: reliable, and unordered. Its methods are safe for any goroutine, and
+// do not wait for the remote peer.
 type Channel interface {
 	// Send queues a message, which it does not keep. It fails while the channel is not open.
 	Send(message []byte) error
@@ -31,25 +32,28 @@ type Channel interface {
 
 // Receiver is a receiver whose frames a Sender sends. Its methods are safe for any goroutine.
 type Receiver interface {
-	// SendReliably makes the receiver one that reports what its transport acknowledges. It is called before slots are added.
+	// SendReliably makes the receiver one that reports what its transport acknowledges. It is called before slots are
+	// added.
 	SendReliably()
 	// Window is how many bytes may be under way to the receiver at once.
 	Window() int64
 	// Memory is what may be held of the receiver's frames.
 	Memory() *packetlog.Allotment
-	// Clock is the clock of the receiver's engine.
-	Clock() *packetlog.Clock
+	// EngineTime is the time by the clock of the receiver's engine.
+	EngineTime() time.Time
 }
 
 const (
-	// acknowledgementInterval is how far apart reports are while more acknowledgements are to come, as those of other receivers at 20 Mbit/s.
+	// acknowledgementInterval is how far apart reports are while more acknowledgements are to come, as those of other
+	// receivers at 20 Mbit/s.
 	acknowledgementInterval = 10 * time.Millisecond
 	// reportSSRC is whose reports they are; who reads them asks for no name.
 	reportSSRC = 1
 )
 
-// Sender sends what the slots of one receiver carry in chunks over data channels. A frame is sent whole or not at all: one that is complete waits until no more is under way
-// than the receiver's window has room for, and gives way to a newer one of its slot meanwhile. Its methods are safe for any goroutine.
+// Sender sends what the slots of one receiver carry in chunks over data channels. A frame is sent whole or not at all:
+// one that is complete waits until no more is under way than the receiver's window has room for, and gives way to a
+// newer one of its slot meanwhile. Its methods are safe for any goroutine.
 type Sender struct {
 	receiver Receiver
 	limit    int
@@ -69,16 +73,19 @@ type Sender struct {
 	reports [][]byte
 }
 
-// NewSender makes the sender of a receiver whose frames are at most limit bytes long. Probes are sent on a channel of their own, whose messages mean nothing.
+// NewSender makes the sender of a receiver whose frames are at most limit bytes long. Probes are sent on a channel of
+// their own, whose messages mean nothing.
 func NewSender(r Receiver, limit int, padding Channel) *Sender {
 	// Reports are made when acknowledgements come, so that no interval of the recorder's is waited for.
 	cfg := feedback.TransportFeedbackConfig{MaxBytes: feedback.DefaultConfig().Transport.MaxBytes}
 	r.SendReliably()
-	return &Sender{receiver: r, limit: limit, padding: chunkStream{channel: padding}, recorder: feedback.NewCongestionRecorder(cfg, reportSSRC)}
+	return &Sender{receiver: r, limit: limit, padding: chunkStream{channel: padding},
+		recorder: feedback.NewCongestionRecorder(cfg, reportSSRC)}
 }
 
-// Acknowledged takes note of what the remote peer has acknowledged, sends frames that have waited for that, and gives reports for Receiver.RTCP, which are valid until the next
-// call. It is to be called whenever something may have been acknowledged.
+// Acknowledged takes note of what the remote peer has acknowledged, sends frames that have waited for that, and gives
+// reports for Receiver.RTCP, which are valid until the next call. It is to be called whenever something may have been
+// acknowledged.
 func (s *Sender) Acknowledged(now time.Time) [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +122,7 @@ func (s *Sender) report(now time.Time) [][]byte {
 	}
 }
 
-// room tells whether more may be sent.
+// room reports whether more may be sent.
 func (s *Sender) room() bool { return int64(s.outstanding) <= s.receiver.Window() }
 
 // send sends a message of a channel. What cannot be sent is lost with its connection.
@@ -135,8 +142,9 @@ func (s *Sender) pad(ssrc uint32, sequence uint16, body []byte) {
 	}
 }
 
-// sentPart is a packet of a slot, or of a probe, by where it ends in what was written to its channel. held is for how long it had waited here, for the rest of its frame and for
-// room: the estimator takes it for sent when it came, and what it waited here is no queue of the path's.
+// sentPart is a packet of a slot, or of a probe, by where it ends in what was written to its channel. held is for how
+// long it had waited here, for the rest of its frame and for room: the estimator takes it for sent when it came, and
+// what it waited here is no queue of the path's.
 type sentPart struct {
 	end      uint64
 	held     time.Duration
@@ -148,7 +156,8 @@ type sentPart struct {
 // chunkStream is one channel with what is under way on it.
 type chunkStream struct {
 	channel Channel
-	// written and acknowledged count bytes since the channel was made; parts are under way, those from next on not acknowledged.
+	// written and acknowledged count bytes since the channel was made; parts are under way, those from next on not
+	// acknowledged.
 	written, acked uint64
 	parts          []sentPart
 	next           int
@@ -162,7 +171,7 @@ func (c *chunkStream) expect(p sentPart) {
 	c.parts = append(c.parts, p)
 }
 
-// acknowledge has the packets recorded that have arrived, and tells how many bytes are not acknowledged.
+// acknowledge has the packets recorded that have arrived, and returns how many bytes are not acknowledged.
 func (c *chunkStream) acknowledge(recorder *feedback.CongestionRecorder, now time.Time) (outstanding int) {
 	if c.acked == c.written {
 		return 0

@@ -99,7 +99,8 @@ func TestChunks(t *testing.T) {
 	c.run()
 	channel.frames(t)
 	var last uint32
-	for i, size := range []int{0, 1, payload.FragmentSize, payload.ChunkSize - 1, payload.ChunkSize, payload.ChunkSize + 1, 150_000} {
+	for i, size := range []int{0, 1, payload.FragmentSize, payload.ChunkSize - 1, payload.ChunkSize,
+		payload.ChunkSize + 1, 150_000} {
 		p.next()
 		packets := p.packets(size)
 		var want []byte
@@ -161,7 +162,8 @@ func TestChunksOfWholeFramesOnly(t *testing.T) {
 // fragment is a packet of a frame that has so many of them, as a switcher passes it on.
 func fragment(o *Outlet, t *testing.T, frame uint32, timestamp uint32, length, index int) {
 	t.Helper()
-	d := payload.Descriptor{Source: uint16(payload.SourceFragments(length)), Index: uint16(index), Frame: frame, Length: uint32(length)}
+	d := payload.Descriptor{Source: uint16(payload.SourceFragments(length)), Index: uint16(index), Frame: frame,
+		Length: uint32(length)}
 	body := make([]byte, payload.DescriptorSize+d.DataSize())
 	if _, err := d.MarshalTo(body); err != nil {
 		t.Fatal(err)
@@ -179,7 +181,8 @@ func whole(o *Outlet, t *testing.T, frame uint32, length int) {
 	}
 }
 
-// TestTheNewestFrameIsServed has a receiver that acknowledges nothing: frames are dropped whole, and it gets the newest of each slot when it goes on.
+// TestTheNewestFrameIsServed has a receiver that acknowledges nothing: frames are dropped whole, and it gets the newest
+// of each slot when it goes on.
 func TestTheNewestFrameIsServed(t *testing.T) {
 	c := newChunked(t)
 	slot, first, channel := c.line()
@@ -220,7 +223,8 @@ func TestTheNewestFrameIsServed(t *testing.T) {
 	}
 }
 
-// TestAcknowledgementsAreReports: what the remote peer has acknowledged is reported as arrived, in the order of its sending, and what was left out as lost.
+// TestAcknowledgementsAreReports: what the remote peer has acknowledged is reported as arrived, in the order of its
+// sending, and what was left out as lost.
 func TestAcknowledgementsAreReports(t *testing.T) {
 	c := newChunked(t)
 	_, o, channel := c.line()
@@ -278,7 +282,8 @@ func TestProbesArePadded(t *testing.T) {
 	c.padding.unread = 0
 	var report feedback.CongestionReport
 	reports := c.sender.Acknowledged(c.now)
-	if len(reports) != 1 || report.Unmarshal(reports[0]) != nil || len(report.Streams) != 1 || report.Streams[0].SSRC != h.SSRC {
+	if len(reports) != 1 || report.Unmarshal(reports[0]) != nil || len(report.Streams) != 1 ||
+		report.Streams[0].SSRC != h.SSRC {
 		t.Errorf("%d reports, %+v", len(reports), report)
 	}
 }
@@ -309,7 +314,8 @@ func TestNonsenseInChunks(t *testing.T) {
 	}
 }
 
-// TestWhatIsUnderWayIsBounded by the receiver's window: frames and padding beyond it are left out, and what waits goes on when there is room.
+// TestWhatIsUnderWayIsBounded by the receiver's window: frames and padding beyond it are left out, and what waits goes
+// on when there is room.
 func TestWhatIsUnderWayIsBounded(t *testing.T) {
 	c := newChunked(t)
 	_, o, channel := c.line()
@@ -325,11 +331,13 @@ func TestWhatIsUnderWayIsBounded(t *testing.T) {
 		return len(channel.sent)
 	}
 	if n := fill(); n != 2 {
-		t.Errorf("%d frames of %d bytes were sent at once, expected two: with them more than %d are under way", n, length, window)
+		t.Errorf("%d frames of %d bytes were sent at once, expected two: with them more than %d are under way", n,
+			length, window)
 	}
 	pad := func() int {
 		c.padding.sent = nil
-		if err := o.Queue(&rtp.Header{SSRC: o.RetransmissionSSRC(), SequenceNumber: uint16(frame)}, make([]byte, 900)); err != nil {
+		if err := o.Queue(&rtp.Header{SSRC: o.RetransmissionSSRC(), SequenceNumber: uint16(frame)},
+			make([]byte, 900)); err != nil {
 			t.Fatal(err)
 		}
 		return len(c.padding.sent)
@@ -354,7 +362,8 @@ func TestWhatIsUnderWayIsBounded(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsIsNoQueue holds that what a packet waits for the rest of its frame, and for room, does not count as a delay of the path.
+// TestWhatWaitsIsNoQueue holds that what a packet waits for the rest of its frame, and for room, does not count as a
+// delay of the path.
 func TestWhatWaitsIsNoQueue(t *testing.T) {
 	c := newChunked(t)
 	_, o, channel := c.line()

@@ -17,14 +17,16 @@ import (
 var ErrNotVR2Gather = errors.New("nothing that VR2Gather peers read")
 
 const (
-	// vr2GatherHeader is the length of the RTP header that VR2Gather peers take for granted: 12 bytes, and 8 for the extension with the number.
+	// vr2GatherHeader is the length of the RTP header that VR2Gather peers take for granted: 12 bytes, and 8 for the
+	// extension with the number.
 	vr2GatherHeader = 20
-	// reordering is how far back the number of a frame may lie whose packets come late. What is further back is numbered anew.
+	// reordering is how far back the number of a frame may lie whose packets come late. What is further back is
+	// numbered like a new frame.
 	reordering = 64
 )
 
-// VR2GatherOutlet sends what a slot carries to a VR2Gather peer: in packets of VR2Gather's own, never twice, and with frame numbers that go on where those of
-// the publication before ended.
+// VR2GatherOutlet sends what a slot carries to a VR2Gather peer: in packets of VR2Gather's own, never twice, and with
+// frame numbers that go on where those of the publication before ended.
 type VR2GatherOutlet struct {
 	egress.Outlet
 	track       vr2gather.Track
@@ -35,15 +37,18 @@ type VR2GatherOutlet struct {
 	packet    [vr2gather.MaxPacketSize]byte
 }
 
-// NewVR2GatherOutlet sends on an outlet, under the payload type given, what the track names: a client's tile, or its sound.
+// NewVR2GatherOutlet sends on an outlet, under the payload type given, what the track names: a client's tile, or its
+// sound.
 func NewVR2GatherOutlet(o egress.Outlet, track vr2gather.Track, payloadType uint8) *VR2GatherOutlet {
 	return &VR2GatherOutlet{Outlet: o, track: track, payloadType: payloadType}
 }
 
-// Restart says that another publication follows, whose frame numbers have nothing to do with those of the one before. It is safe for any goroutine.
+// Restart says that another publication follows, whose frame numbers have nothing to do with those of the one before.
+// It is safe for any goroutine.
 func (o *VR2GatherOutlet) Restart() { o.restarted.Store(true) }
 
-// RetransmissionSSRC implements egress.Outlet: such peers take no retransmissions, nor padding, which travels the same way.
+// RetransmissionSSRC implements egress.Outlet: such peers take no retransmissions, nor padding, which travels the same
+// way.
 func (o *VR2GatherOutlet) RetransmissionSSRC() uint32 { return 0 }
 
 // PayloadType implements egress.Outlet.
@@ -84,7 +89,8 @@ func (o *VR2GatherOutlet) read(body []byte) (vr2gather.Packet, error) {
 	case err != nil:
 		return vr2gather.Packet{}, fmt.Errorf("%w: %w", ErrNotVR2Gather, err)
 	case d.Prefixed || d.Index >= d.Source:
-		return vr2gather.Packet{}, fmt.Errorf("%w: fragment %d of %d, prefix %t", ErrNotVR2Gather, d.Index, d.Source, d.Prefixed)
+		return vr2gather.Packet{}, fmt.Errorf("%w: fragment %d of %d, prefix %t", ErrNotVR2Gather, d.Index, d.Source,
+			d.Prefixed)
 	}
 	return vr2gather.Packet{
 		Kind: volumetric.KindVideo, Frame: d.Frame, Length: d.Length, Offset: uint32(d.Index) * payload.FragmentSize,

@@ -35,7 +35,8 @@ func numberedHeader() *rtp.Header {
 	return h
 }
 
-// TestOutletRefuses checks what is never sent to a peer: what has another header than it skips, parity, v1's prefix, and what is no packet.
+// TestOutletRefuses checks what is never sent to a peer: what has another header than it skips, parity, v1's prefix,
+// and what is no packet.
 func TestOutletRefuses(t *testing.T) {
 	packet := func(d payload.Descriptor, size int) []byte {
 		body := make([]byte, payload.DescriptorSize+size)
@@ -51,7 +52,8 @@ func TestOutletRefuses(t *testing.T) {
 		body   []byte
 	}{
 		{"a header without a number", &rtp.Header{Version: 2}, packet(good, 20)},
-		{"parity", numberedHeader(), packet(payload.Descriptor{Source: 1, Parity: 1, Index: 1, Length: 20}, payload.FragmentSize)},
+		{"parity", numberedHeader(), packet(payload.Descriptor{Source: 1, Parity: 1, Index: 1, Length: 20},
+			payload.FragmentSize)},
 		{"a prefix", numberedHeader(), packet(payload.Descriptor{Source: 1, Length: 20, Prefixed: true}, 20)},
 		{"a length that is wrong", numberedHeader(), packet(good, 19)},
 		{"nothing", numberedHeader(), nil},
@@ -67,7 +69,8 @@ func TestOutletRefuses(t *testing.T) {
 	}
 }
 
-// TestFrameNumbering holds the numbers that go out against a transcript: frame, or "restart" and a frame; then what goes out.
+// TestFrameNumbering holds the numbers that go out against a transcript: frame, or "restart" and a frame; then what
+// goes out.
 func TestFrameNumbering(t *testing.T) {
 	for _, transcript := range []string{
 		"5=5 6=6 6=6 8=8 7=7 9=9",

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/counters"
 )
 
-// arrivals are the packets that a publisher numbers over its whole connection, of which it is told when they came (transport-wide congestion control). The
-// ingress's mutex guards them.
+// arrivals are the packets that a publisher numbers over its whole connection, of which it is told when they came
+// (transport-wide congestion control). The ingress's mutex guards them.
 type arrivals struct {
 	recorder *feedback.TransportRecorder
 	// ssrc is that of the last packet: senders look for one of theirs in reports.
@@ -27,8 +27,9 @@ func newArrivals() arrivals {
 	return arrivals{recorder: feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)}
 }
 
-// arrived records a packet of any stream, if it has a number. A report falls due earlier at most three times until it is made: when the first packet has
-// come, and when the bytes received pay for a shorter interval. So often the goroutine is woken.
+// arrived records a packet of any stream, if it has a number. A report falls due earlier at most three times until it
+// is made: when the first packet has come, and when the bytes received pay for a shorter interval. So often the
+// goroutine is woken.
 func (i *Ingress) arrived(ssrc uint32, packet []byte, now time.Time) {
 	extension := i.peer.TransportSequenceID()
 	if extension == 0 {
@@ -47,8 +48,8 @@ func (i *Ingress) arrived(ssrc uint32, packet []byte, now time.Time) {
 	}
 }
 
-// arrivalReports makes the reports that are due, each of which goes as a compound of its own, and tells when the next one is. They are valid until the next
-// call.
+// arrivalReports makes the reports that are due, each of which goes as a compound of its own, and tells when the next
+// one is. They are valid until the next call.
 func (i *Ingress) arrivalReports(now time.Time) (compounds []rtcp.Packet, next time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

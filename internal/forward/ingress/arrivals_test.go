@@ -14,7 +14,8 @@ import (
 // testExtension is the identifier of the transport-wide number.
 const testExtension = 7
 
-// TestReportsToPublishers has a publisher number its packets, repairs included, and reads what the server reports of them.
+// TestReportsToPublishers has a publisher number its packets, repairs included, and reads what the server reports of
+// them.
 func TestReportsToPublishers(t *testing.T) {
 	r := newRig(t, nil)
 	peer := &fakePeer{}
@@ -96,7 +97,8 @@ func TestReportsToPublishers(t *testing.T) {
 		}
 	}
 	if len(results) != sent || received != sent-lost || reports < 10 {
-		t.Errorf("%d reports say of %d packets that %d were received, expected at least 10, %d and %d", reports, len(results), received, sent, sent-lost)
+		t.Errorf("%d reports say of %d packets that %d were received, expected at least 10, %d and %d", reports,
+			len(results), received, sent, sent-lost)
 	}
 	if stats := r.stats(); stats.TransportReportsSent != uint64(reports) {
 		t.Errorf("%d reports were counted, expected %d", stats.TransportReportsSent, reports)

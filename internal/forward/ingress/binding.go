@@ -2,9 +2,9 @@ package ingress
 
 import "github.com/volsfu/volsfu/internal/forward/track"
 
-// Bind makes what comes with an SSRC the packets of a track, and what comes with the other one, if that is not 0, its retransmissions (RFC 4588).
-// A track has one binding. With another SSRC or connection its numbers begin anew, and its slots go on without a gap. Binding again what is bound changes
-// nothing.
+// Bind makes what comes with an SSRC the packets of a track, and what comes with the other one, if that is not 0, its
+// retransmissions (RFC 4588). A track has one binding. With another SSRC or connection its numbers begin again, and its
+// slots go on without a gap. Binding again what is bound changes nothing.
 func (i *Ingress) Bind(ssrc, retransmissionSSRC uint32, t *track.Track) {
 	s := streamOf(t)
 	if s != nil {
@@ -74,13 +74,12 @@ func (i *Ingress) remove(s *stream) {
 	}
 }
 
-// dropGroup forgets the frame numbers of a group when its last track is gone.
+// dropGroup forgets a group when its last track is gone.
 func (i *Ingress) dropGroup(group uint64) {
 	for _, s := range i.streams {
 		if s.track.Group() == group {
 			return
 		}
 	}
-	delete(i.groups, group)
-	delete(i.instants, group)
+	i.groups.drop(group)
 }

@@ -12,10 +12,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// A track of a VR2Gather peer comes in packets of VR2Gather's own. Its reader turns those of video into payload v1 as they arrive, one into one and in place: both
-// cut frames after every 1,144 bytes, so that all behind the reader knows nothing of the difference. What it has to make up is what the peer does not tell: frame
-// numbers and timestamps that all tracks of the publication share. Both follow from the capture time that the frame's own header names. Packets of sound stay as
-// they are.
+// A track of a VR2Gather peer comes in packets of VR2Gather's own. Its reader turns those of video into payload v1 as
+// they arrive, one into one and in place: both cut frames after every 1,144 bytes, so that all behind the reader knows
+// nothing of the difference. What it has to make up is what the peer does not tell: frame numbers and timestamps that
+// all tracks of the publication share. Both follow from the capture time that the frame's own header names. Packets of
+// sound stay as they are.
 
 // videoTicks and audioTicks are how many ticks of their clocks, of 90 kHz and of 48 kHz, a millisecond has.
 const (
@@ -24,7 +25,8 @@ const (
 )
 
 const (
-	// keptInstants is how many capture instants are remembered for tiles and qualities that are encoded later than others: a second at 60 frames per second.
+	// keptInstants is how many capture instants are remembered for tiles and qualities that are encoded later than
+	// others: a second at 60 frames per second.
 	keptInstants = 64
 	// keptFrames is how many frames of a track are remembered for packets that come late.
 	keptFrames = 8
@@ -50,8 +52,9 @@ type instant struct {
 	timestamp uint32
 }
 
-// of gives the instant of a frame that was captured at that time, of a track whose latest frame has the number before newer. Numbers of one track rise: a time that
-// the track had before, or that lies before those of others, is a new instant or the nearest that the track has not had yet.
+// of gives the instant of a frame that was captured at that time, of a track whose latest frame has the number before
+// newer. Numbers of one track rise: a time that the track had before, or that lies before those of others, is a new
+// instant or the nearest that the track has not had yet.
 func (n *instants) of(captured uint64, newer uint32, now time.Time) instant {
 	oldest := n.next - min(n.next, keptInstants)
 	for number := max(oldest, newer); number < n.next; number++ {
@@ -69,12 +72,14 @@ func (n *instants) of(captured uint64, newer uint32, now time.Time) instant {
 	return at
 }
 
-// converter makes of the packets of a VR2Gather peer's track what the server forwards. The mutex of the ingress guards it.
+// converter makes of the packets of a VR2Gather peer's track what the server forwards. The mutex of the ingress guards
+// it.
 type converter struct {
 	track    *track.Track
 	kind     volumetric.Kind
 	instants *instants
-	// frames are the latest of the track, in a ring whose next place is next; newer is one more than the number of the newest.
+	// frames are the latest of the track, in a ring whose next place is next; newer is one more than the number of the
+	// newest.
 	frames [keptFrames]convertedFrame
 	next   int
 	newer  uint32
@@ -98,10 +103,11 @@ func newConverter(t *track.Track, shared *instants) *converter {
 	return c
 }
 
-// restart forgets the frames before: the peer has begun anew.
+// restart forgets the frames before: the peer has begun again.
 func (c *converter) restart() { clear(c.frames[:]) }
 
-// convert gives the payload to forward, in place of the one that came, and gives the header its timestamp. Errors wrap vr2gather.ErrPacket.
+// convert gives the payload to forward, in place of the one that came, and gives the header its timestamp. Errors wrap
+// vr2gather.ErrPacket.
 func (c *converter) convert(h *rtp.Header, body []byte, now time.Time) ([]byte, error) {
 	p, err := vr2gather.ParsePacket(c.kind, body)
 	if err != nil {
@@ -121,14 +127,16 @@ func (c *converter) convert(h *rtp.Header, body []byte, now time.Time) ([]byte, 
 		return body[:vr2gather.AudioHeaderSize+len(p.Data)], nil
 	}
 	if p.Offset%payload.FragmentSize != 0 {
-		return nil, fmt.Errorf("%w: data at %d, expected a multiple of %d", vr2gather.ErrPacket, p.Offset, payload.FragmentSize)
+		return nil, fmt.Errorf("%w: data at %d, expected a multiple of %d", vr2gather.ErrPacket, p.Offset,
+			payload.FragmentSize)
 	}
 	at := c.frame(p.Frame, begin.TimestampMS, now)
 	h.Timestamp = at.timestamp
 	c.mapTime(begin, h.Timestamp, now)
 	d := payload.Descriptor{
-		Quality: uint8(c.track.Quality()), Index: uint16(p.Offset / payload.FragmentSize), Source: uint16(payload.SourceFragments(int(p.Length))),
-		Frame: at.number, Length: p.Length,
+		Quality: uint8(c.track.Quality()), Index: uint16(p.Offset / payload.FragmentSize),
+		Source: uint16(payload.SourceFragments(int(p.Length))),
+		Frame:  at.number, Length: p.Length,
 	}
 	const skipped = vr2gather.VideoHeaderSize - payload.DescriptorSize
 	if _, err := d.MarshalTo(body[skipped:]); err != nil {
@@ -146,7 +154,8 @@ func headerOf(p *vr2gather.Packet) vr2gather.FrameHeader {
 	return h
 }
 
-// frame gives the instant of a frame by the peer's number. Where the first packet to arrive does not name a time, it is one by itself.
+// frame gives the instant of a frame by the peer's number. Where the first packet to arrive does not name a time, it is
+// one by itself.
 func (c *converter) frame(theirs uint32, captured uint64, now time.Time) instant {
 	for i := range c.frames {
 		if f := &c.frames[i]; f.known && f.theirs == theirs {

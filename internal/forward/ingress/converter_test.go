@@ -33,7 +33,8 @@ func newVR2GatherRig(t *testing.T, tracks ...string) *vr2GatherRig {
 	shared := &instants{}
 	for i, name := range tracks {
 		track := e.tracks.New(track.Config{
-			Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000}, Quality: volumetric.Quality(i), Group: 1, VR2Gather: true,
+			Codec:   volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+			Quality: volumetric.Quality(i), Group: 1, VR2Gather: true,
 		})
 		r.converters[name] = newConverter(track, shared)
 	}
@@ -43,12 +44,14 @@ func newVR2GatherRig(t *testing.T, tracks ...string) *vr2GatherRig {
 // packets makes the packets of a frame as a peer cuts it.
 func (r *vr2GatherRig) packets(theirs uint32, size int, captured uint64) [][]byte {
 	r.t.Helper()
-	data := vr2gather.FrameHeader{FourCC: vr2gather.CodecOctree, Length: uint32(size), TimestampMS: captured}.Append(nil)
+	data := vr2gather.FrameHeader{FourCC: vr2gather.CodecOctree, Length: uint32(size),
+		TimestampMS: captured}.Append(nil)
 	for i := range size {
 		data = append(data, byte(i))
 	}
 	var packets [][]byte
-	for p := range vr2gather.Cut(vr2gather.Packet{Kind: volumetric.KindVideo, Client: 9, Frame: theirs, Tile: 4, Quality: 1}, data) {
+	for p := range vr2gather.Cut(vr2gather.Packet{Kind: volumetric.KindVideo, Client: 9, Frame: theirs, Tile: 4,
+		Quality: 1}, data) {
 		packet, err := p.Append(nil)
 		if err != nil {
 			r.t.Fatal(err)
@@ -72,8 +75,8 @@ func (r *vr2GatherRig) convert(track string, packet []byte) (d payload.Descripto
 	return d, data, h.Timestamp
 }
 
-// TestConverterTranscript holds frame numbers and timestamps against a transcript: track, the peer's number and capture time in ms; then the server's number
-// and the timestamp in ms.
+// TestConverterTranscript holds frame numbers and timestamps against a transcript: track, the peer's number and capture
+// time in ms; then the server's number and the timestamp in ms.
 func TestConverterTranscript(t *testing.T) {
 	for _, transcript := range []struct{ name, lines string }{
 		{"tracks that drift apart share numbers", `
@@ -119,7 +122,8 @@ func TestConverterTranscript(t *testing.T) {
 				var track string
 				var theirs, number, ms uint32
 				var captured uint64
-				if _, err := fmt.Sscanf(line, "%s %d %d = %d %d", &track, &theirs, &captured, &number, &ms); err != nil {
+				if _, err := fmt.Sscanf(line, "%s %d %d = %d %d", &track, &theirs, &captured, &number,
+					&ms); err != nil {
 					t.Fatal(err)
 				}
 				d, _, timestamp := r.convert(track, r.packets(theirs, 100, captured)[0])
@@ -131,7 +135,8 @@ func TestConverterTranscript(t *testing.T) {
 	}
 }
 
-// TestConverterKeepsFrames puts frames together again from what is made of a peer's packets, in whatever order they come.
+// TestConverterKeepsFrames puts frames together again from what is made of a peer's packets, in whatever order they
+// come.
 func TestConverterKeepsFrames(t *testing.T) {
 	r := newVR2GatherRig(t, "low", "high")
 	for theirs, size := range []int{1, 1144 - 16, 1144 - 15, 5000} {
@@ -146,7 +151,8 @@ func TestConverterKeepsFrames(t *testing.T) {
 		for i := range packets {
 			// The first comes last: the frame is an instant of its own then.
 			d, data, _ := r.convert("high", packets[(i+1)%len(packets)])
-			if d.Frame != uint32(theirs) || d.Quality != 1 || int(d.Source) != len(packets) || d.Parity != 0 || d.Prefixed {
+			if d.Frame != uint32(theirs) || d.Quality != 1 || int(d.Source) != len(packets) || d.Parity != 0 ||
+				d.Prefixed {
 				t.Fatalf("frame %d: %+v", theirs, d)
 			}
 			copy(got[int(d.Index)*payload.FragmentSize:], data)
@@ -183,7 +189,8 @@ func numberedHeader() *rtp.Header {
 	return h
 }
 
-// TestOutletRestoresPackets has packets of a peer arrive at another: but for who sends them and the frame number they are the same.
+// TestOutletRestoresPackets has packets of a peer arrive at another: but for who sends them and the frame number they
+// are the same.
 func TestOutletRestoresPackets(t *testing.T) {
 	r := newVR2GatherRig(t, "low", "high")
 	kept := &keepingOutlet{}
@@ -207,12 +214,14 @@ func TestOutletRestoresPackets(t *testing.T) {
 			t.Errorf("packet %d has %d bytes", i, len(got))
 		}
 	}
-	sound, err := (&vr2gather.Packet{Kind: volumetric.KindAudio, Client: 33, Frame: 6, Length: 3, Data: []byte("abc")}).Append(nil)
+	sound, err := (&vr2gather.Packet{Kind: volumetric.KindAudio, Client: 33, Frame: 6, Length: 3,
+		Data: []byte("abc")}).Append(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	heard := &keepingOutlet{}
-	if err := frames.NewVR2GatherOutlet(heard, vr2gather.Track{Kind: volumetric.KindAudio, Client: 9}, 6).Queue(numberedHeader(), sound); err != nil {
+	if err := frames.NewVR2GatherOutlet(heard, vr2gather.Track{Kind: volumetric.KindAudio, Client: 9},
+		6).Queue(numberedHeader(), sound); err != nil {
 		t.Fatal(err)
 	}
 	p, err := vr2gather.ParsePacket(volumetric.KindAudio, heard.payloads[0])
@@ -223,7 +232,8 @@ func TestOutletRestoresPackets(t *testing.T) {
 
 // FuzzConverter checks that whatever comes on a track is refused, or turned into packets that a peer gets as they came.
 func FuzzConverter(f *testing.F) {
-	seed, err := (&vr2gather.Packet{Kind: volumetric.KindVideo, Client: 1, Length: 20, Data: make([]byte, 20)}).Append(nil)
+	seed, err := (&vr2gather.Packet{Kind: volumetric.KindVideo, Client: 1, Length: 20,
+		Data: make([]byte, 20)}).Append(nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -246,7 +256,8 @@ func FuzzConverter(f *testing.F) {
 			t.Fatalf("got %v, expected ErrPacket for %v", err, parseErr)
 		}
 		kept := &keepingOutlet{}
-		if err != nil || frames.NewVR2GatherOutlet(kept, vr2gather.Track{Kind: kind, Client: want.Client}, 5).Queue(h, converted) != nil {
+		if err != nil || frames.NewVR2GatherOutlet(kept, vr2gather.Track{Kind: kind, Client: want.Client}, 5).Queue(h,
+			converted) != nil {
 			return
 		}
 		got, err := vr2gather.ParsePacket(kind, kept.payloads[0])

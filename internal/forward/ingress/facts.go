@@ -23,7 +23,8 @@ type classifier struct {
 	// maxBytes is the length of the longest frame of payload v1.
 	maxBytes int
 
-	// started is set with the first packet, whose number is first. highest, timestamp and marker are those of the packet with the highest number.
+	// started is set with the first packet, whose number is first. highest, timestamp and marker are those of the
+	// packet with the highest number.
 	started   bool
 	first     int64
 	highest   int64
@@ -35,13 +36,15 @@ type classifier struct {
 	opened int64
 }
 
-// frameNumbers extends the 32-bit frame numbers of a publication to 64 bits, by serial arithmetic against the newest one.
+// frameNumbers extends the 32-bit frame numbers of a publication to 64 bits, by serial arithmetic against the newest
+// one.
 type frameNumbers struct {
 	started bool
 	newest  int64
 }
 
-// extend gives the number in the cycle where it is nearest to the newest. The first one counts as of the second cycle, so that all are above 0.
+// extend gives the number in the cycle where it is nearest to the newest. The first one counts as of the second cycle,
+// so that all are above 0.
 func (n *frameNumbers) extend(frame uint32) int64 {
 	if !n.started {
 		n.started = true
@@ -103,7 +106,8 @@ func (c *classifier) classifyFramed(f *switching.Packet, body []byte) (parity bo
 	}
 	packets := d.Packets()
 	if limit := c.maxBytes; int64(d.Length) > int64(limit) || packets > maxFramePackets {
-		return false, fmt.Errorf("%w: frame of %d bytes in %d packets, expected at most %d in %d", payload.ErrDescriptor, d.Length, packets, limit, maxFramePackets)
+		return false, fmt.Errorf("%w: frame of %d bytes in %d packets, expected at most %d in %d",
+			payload.ErrDescriptor, d.Length, packets, limit, maxFramePackets)
 	}
 	f.Framed, f.Key = true, true
 	f.Frame = c.frames.extend(d.Frame)
@@ -118,8 +122,8 @@ func (c *classifier) classifyFramed(f *switching.Packet, body []byte) (parity bo
 	return d.Index >= d.Source, nil
 }
 
-// classifyForeign tells frames apart by timestamp and marker. A frame opens only where its head cannot be missing: right behind the packet before, or
-// where the packet itself shows that it is the first of a key frame.
+// classifyForeign tells frames apart by timestamp and marker. A frame opens only where its head cannot be missing:
+// right behind the packet before, or where the packet itself shows that it is the first of a key frame.
 func (c *classifier) classifyForeign(f *switching.Packet, body []byte, newer bool) {
 	f.Key = !c.track.NeedsKey()
 	if !newer {

@@ -8,7 +8,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// lose takes note of packets that will not come any more, by their numbers, ascending, and tells whether frames are hurt of which something has come. Of the others nothing can be sent.
+// lose takes note of packets that will not come any more, by their numbers, ascending, and reports whether frames are
+// hurt of which something has come. Of the others nothing can be sent.
 func (s *stream) lose(numbers []int64) (hurt bool) {
 	log := s.track.Log()
 	var frame *switching.Packet
@@ -17,7 +18,7 @@ func (s *stream) lose(numbers []int64) (hurt bool) {
 	empty := int64(math.MinInt64)
 	for _, n := range numbers {
 		if frame != nil && !track.Covers(frame, n) {
-			s.track.Lose(frame, lost)
+			s.track.Losses().Lose(frame, lost)
 			frame, lost = nil, nil
 		}
 		if frame == nil {
@@ -32,13 +33,14 @@ func (s *stream) lose(numbers []int64) (hurt bool) {
 		lost = append(lost, int(n-frame.FrameStart))
 	}
 	if frame != nil {
-		s.track.Lose(frame, lost)
+		s.track.Losses().Lose(frame, lost)
 	}
 	return hurt
 }
 
-// around finds a packet in the log whose frame a number belongs to that is not in the log, among those up to the highest. Where there is none, no number below the returned one belongs
-// to the frame of a packet in the log. Only who appends may call it. A frame is at most maxFramePackets long, so that a call takes half a millisecond at most, and
+// around finds a packet in the log whose frame a number belongs to that is not in the log, among those up to the
+// highest. Where there is none, no number below the returned one belongs to the frame of a packet in the log. Only who
+// appends may call it. A frame is at most maxFramePackets long, so that a call takes half a millisecond at most, and
 // only where thousands of packets have not come in a row.
 func around(log *packetlog.Log, n, highest int64) (frame *switching.Packet, empty int64) {
 	for below := n - 1; below > n-maxFramePackets; below-- {

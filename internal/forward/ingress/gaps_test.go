@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestGaps loses packets of frames of all lengths at random, whole frames among them, and has some come after all: what a track knows is what was lost of those of its frames of which something
-// has come.
+// TestGaps loses packets of frames of all lengths at random, whole frames among them, and has some come after all: what
+// a track knows is what was lost of those of its frames of which something has come.
 func TestGaps(t *testing.T) {
 	type numbered struct {
 		frame, index int
@@ -69,7 +69,7 @@ func checkGaps(t *testing.T, track *track.Track, want map[int][]int) {
 	t.Helper()
 	known := 0
 	for frame, missing := range want {
-		gap := track.Gaps().Find(1<<32 + 1 + int64(frame))
+		gap := track.Losses().Gaps().Find(1<<32 + 1 + int64(frame))
 		if gap == nil && len(missing) > 0 || gap != nil && !slices.Equal(gap.Lost(nil, maxFramePackets), missing) {
 			t.Errorf("the gap of frame %d is %+v, expected that %v are lost", frame, gap, missing)
 		}
@@ -77,7 +77,7 @@ func checkGaps(t *testing.T, track *track.Track, want map[int][]int) {
 			known++
 		}
 	}
-	if gaps := track.Gaps(); len(gaps.Frames) != known {
+	if gaps := track.Losses().Gaps(); len(gaps.Frames) != known {
 		t.Errorf("there are %d gaps, expected %d", len(gaps.Frames), known)
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/forward/track"
-	"github.com/volsfu/volsfu/internal/forward/turn"
 	"github.com/volsfu/volsfu/internal/transport"
 )
 
-// Ingress is what one publisher's peer connection brings in. The goroutine that reads the connection calls RTP for each packet of a batch, and Flush after the
-// last one; a goroutine of its own asks the publisher for what is missing, once for all receivers, and sends reports.
+// Ingress is what one publisher's peer connection brings in. The goroutine that reads the connection calls RTP for each
+// packet of a batch, and Flush after the last one; a goroutine of its own asks the publisher for what is missing, once
+// for all receivers, and sends reports.
 type Ingress struct {
 	set  *Set
 	peer Peer
@@ -30,26 +30,21 @@ type Ingress struct {
 
 	mu     sync.Mutex
 	closed bool
-	// changing is set while the state below is being changed. If a change panics, changing stays set, and the ingress does
-	// nothing any more.
+	// changing is set while the state below is being changed. If a change panics, changing stays set, and the ingress
+	// does nothing any more.
 	changing bool
 	streams  map[uint32]*stream
 	// repairs are the same streams by the SSRC of their retransmissions.
 	repairs map[uint32]*stream
-	groups  map[uint64]*frameNumbers
-	// instants are those of the groups of converted tracks.
-	instants map[uint64]*instants
-	packet   rtp.Packet
+	groups  groups
+	packet  rtp.Packet
 	// original is a retransmitted packet as it was first sent.
 	original [maxOriginal]byte
 	// order is that of the last packet.
-	order int64
-	// unsignalled are the tracks of the packets that those who follow them have not been told of, at most signalAfter.
-	unsignalled []*track.Track
-	// roused are the writers that are to be woken, for so many packets.
-	roused  []*turn.Turn
-	rousing int
-	// budget bounds what the publisher is asked for, noticed what is noticed as missing, and chunks what is held of frames that come in chunks.
+	order   int64
+	signals signals
+	// budget bounds what the publisher is asked for, noticed what is noticed as missing, and chunks what is held of
+	// frames that come in chunks.
 	budget  requestBudget
 	noticed *feedback.MissingBudget
 	chunks  *packetlog.Allotment
@@ -82,15 +77,14 @@ func (i *Ingress) unbindAll() bool {
 		return false
 	}
 	i.closed = true
-	i.wakeWriters()
+	i.signals.wake()
 	for _, s := range i.streams {
 		s.ingress.Store(nil)
 		s.end()
 	}
 	clear(i.streams)
 	clear(i.repairs)
-	clear(i.groups)
-	clear(i.instants)
+	i.groups.clear()
 	return true
 }
 
@@ -175,7 +169,8 @@ func (i *Ingress) repair(s *stream, packet []byte, info *transport.PacketInfo) {
 // receive takes a packet of a stream, as it was first sent.
 func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, repaired bool) {
 	p, now := &i.packet, info.At
-	if err := p.Unmarshal(packet); err != nil || p.Version != 2 || p.SSRC != s.ssrc || len(p.Payload) > packetlog.MaxPayload {
+	if err := p.Unmarshal(packet); err != nil || p.Version != 2 || p.SSRC != s.ssrc ||
+		len(p.Payload) > packetlog.MaxPayload {
 		i.stats.Add(counters.MalformedRTP, 1)
 		return
 	}
@@ -191,7 +186,8 @@ func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, 
 	stored := i.set.packets.Get(p.Payload)
 	i.order = max(i.order+1, i.set.clock.Since(now))
 	stored.Class, stored.Facts, stored.Order, stored.Ordinal = kind, facts, i.order, s.facts.opened
-	stored.Edge = facts.Framed && (facts.Opens || sequence != s.facts.highest || facts.Sequence-facts.FrameStart+1 >= int64(facts.SourcePackets))
+	stored.Edge = facts.Framed && (facts.Opens || sequence != s.facts.highest ||
+		facts.Sequence-facts.FrameStart+1 >= int64(facts.SourcePackets))
 	stored.Kernel, stored.Hardware = i.set.clock.Stamp(info.Kernel, now), i.set.clock.Stamp(info.Hardware, now)
 	stored.Due = s.due(stored)
 	i.count(s, stored)
@@ -202,10 +198,10 @@ func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, 
 		i.schedule(s.missing.Next())
 	}
 	s.track.Publish(stored)
-	i.noteArrival(s.track)
+	i.signals.note(s.track)
 }
 
-// admit gives the packet at hand its extended number, and tells whether it is news.
+// admit gives the packet at hand its extended number, and reports whether it is news.
 func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64, ok bool) {
 	h := &i.packet.Header
 	sequence, continuity := s.numbers.Unwrap(h.SequenceNumber)
@@ -237,7 +233,7 @@ func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64
 				i.stats.Add(counters.DelayedPackets, 1)
 			}
 		case feedback.Old:
-			s.track.Came(sequence)
+			s.track.Losses().Came(sequence)
 		}
 		i.overlook()
 	}

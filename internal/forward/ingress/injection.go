@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
-// Injector feeds a track with whole frames that came by another way than RTP, as if its publisher had sent them in packets: everything behind it is the same. It is for
-// one goroutine at a time.
+// Injector feeds a track with whole frames that came by another way than RTP, as if its publisher had sent them in
+// packets: everything behind it is the same. It is for one goroutine at a time.
 type Injector struct {
 	ingress    *Ingress
 	header     rtp.Header
@@ -23,7 +23,8 @@ type Injector struct {
 
 	// mu guards what follows. It may be taken by who has the ingress's mutex, and not the other way round.
 	mu sync.Mutex
-	// assembler puts frames together that come in chunks. ended says that the track is bound to something else, or to nothing.
+	// assembler puts frames together that come in chunks. ended says that the track is bound to something else, or to
+	// nothing.
 	assembler *payload.ChunkAssembler
 	ended     bool
 }
@@ -31,10 +32,12 @@ type Injector struct {
 // rtpHeader is the size in bytes of an RTP header without extensions (RFC 3550 section 5.1).
 const rtpHeader = 12
 
-// NewInjector binds a track to frames that are injected, in place of what it was bound to. Those that come in chunks are at most limit bytes long.
+// NewInjector binds a track to frames that are injected, in place of what it was bound to. Those that come in chunks
+// are at most limit bytes long.
 func (i *Ingress) NewInjector(t *track.Track, limit int) *Injector {
 	j := &Injector{
-		ingress: i, header: rtp.Header{Version: 2, SSRC: rand.Uint32(), SequenceNumber: uint16(rand.Uint32())}, assembler: payload.NewChunkAssembler(limit),
+		ingress: i, header: rtp.Header{Version: 2, SSRC: rand.Uint32(), SequenceNumber: uint16(rand.Uint32())},
+		assembler: payload.NewChunkAssembler(limit),
 	}
 	j.assembler.Charge(i.chunks)
 	i.Bind(j.header.SSRC, 0, t)
@@ -48,14 +51,16 @@ func (i *Ingress) NewInjector(t *track.Track, limit int) *Injector {
 	return j
 }
 
-// Chunk takes a chunk of a frame, and sends the frame once it is whole. What comes of other frames meanwhile is kept, until nothing has come of one for a second or two, as far
-// as all publishers together leave room for it. Errors say what is wrong with the chunk or the frame.
+// Chunk takes a chunk of a frame, and sends the frame once it is whole. What comes of other frames meanwhile is kept,
+// until nothing has come of one for a second or two, as far as all publishers together leave room for it. Errors say
+// what is wrong with the chunk or the frame.
 func (j *Injector) Chunk(c *payload.Chunk, now time.Time) error {
 	frame, whole, err := j.assemble(c)
 	if err != nil || !whole {
 		return err
 	}
-	err = j.Frame(payload.Descriptor{Prefixed: frame.Prefixed, Quality: frame.Quality, Frame: frame.Frame}, frame.Data, frame.Timestamp, now)
+	err = j.Frame(payload.Descriptor{Prefixed: frame.Prefixed, Quality: frame.Quality, Frame: frame.Frame}, frame.Data,
+		frame.Timestamp, now)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.assembler.Done()
@@ -87,7 +92,8 @@ func (j *Injector) end() {
 	j.assembler.Clear()
 }
 
-// Frame sends a frame whose descriptor names its quality, its number, and whether its data begins with a prefix. Errors say what is wrong with the frame.
+// Frame sends a frame whose descriptor names its quality, its number, and whether its data begins with a prefix. Errors
+// say what is wrong with the frame.
 func (j *Injector) Frame(d payload.Descriptor, data []byte, timestamp uint32, now time.Time) error {
 	if err := j.fragmenter.Begin(d, data); err != nil {
 		return err

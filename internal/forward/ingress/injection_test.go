@@ -14,7 +14,8 @@ func chunksOf(frame uint32, data []byte) []payload.Chunk {
 	var chunks []payload.Chunk
 	for i := range payload.Chunks(len(data)) {
 		part := data[i*payload.ChunkSize : min((i+1)*payload.ChunkSize, len(data))]
-		chunks = append(chunks, payload.Chunk{Quality: 1, Frame: frame, Length: uint32(len(data)), Index: uint16(i), Timestamp: 3000 * frame, Data: part})
+		chunks = append(chunks, payload.Chunk{Quality: 1, Frame: frame, Length: uint32(len(data)), Index: uint16(i),
+			Timestamp: 3000 * frame, Data: part})
 	}
 	return chunks
 }
@@ -22,14 +23,16 @@ func chunksOf(frame uint32, data []byte) []payload.Chunk {
 // injectors adds tracks that frames are injected into.
 func (r *rig) injectors(n int, i *Ingress) (all []*Injector, tracks []*track.Track) {
 	for range n {
-		track := r.tracks.New(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000}, Quality: 1})
+		track := r.tracks.New(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric,
+			ClockRate: 90000}, Quality: 1})
 		tracks = append(tracks, track)
 		all = append(all, i.NewInjector(track, 16<<20))
 	}
 	return all, tracks
 }
 
-// TestFramesInPiecesAreBounded has publishers begin frames without end: they leave room for others, and what they leave unfinished is let go of.
+// TestFramesInPiecesAreBounded has publishers begin frames without end: they leave room for others, and what they leave
+// unfinished is let go of.
 func TestFramesInPiecesAreBounded(t *testing.T) {
 	const limit = 8 << 20
 	r := newRig(t, func(c *rigConfig) { c.CacheBytes = 4 * limit })
@@ -49,12 +52,14 @@ func TestFramesInPiecesAreBounded(t *testing.T) {
 	first := r.ingress(&fakePeer{})
 	injectors, tracks := r.injectors(64, first)
 	if refused := begin(injectors); refused == 0 || first.chunks.Used() > limit/2 {
-		t.Errorf("one publisher holds %d bytes, %d chunks refused, expected at most half of %d", first.chunks.Used(), refused, limit)
+		t.Errorf("one publisher holds %d bytes, %d chunks refused, expected at most half of %d", first.chunks.Used(),
+			refused, limit)
 	}
 	second := r.ingress(&fakePeer{})
 	others, _ := r.injectors(64, second)
 	if refused := begin(others); refused == 0 || r.pieces.Used() > limit {
-		t.Errorf("two publishers hold %d bytes, %d chunks refused, expected at most %d", r.pieces.Used(), refused, limit)
+		t.Errorf("two publishers hold %d bytes, %d chunks refused, expected at most %d", r.pieces.Used(), refused,
+			limit)
 	}
 	if got := r.budget.Used(); got != r.pieces.Used() {
 		t.Errorf("%d bytes count in the budget of the caches, expected %d", got, r.pieces.Used())
@@ -73,7 +78,8 @@ func TestFramesInPiecesAreBounded(t *testing.T) {
 	// A track that ends gives back what it holds, a publisher that leaves all, and who stays what comes to nothing.
 	held := first.chunks.Used()
 	tracks[0].Close()
-	if now := first.chunks.Used(); now >= held || injectors[0].Chunk(&chunks[0], r.now) != nil || first.chunks.Used() != now {
+	if now := first.chunks.Used(); now >= held || injectors[0].Chunk(&chunks[0], r.now) != nil ||
+		first.chunks.Used() != now {
 		t.Errorf("%d bytes were held, and %d after a track had ended", held, now)
 	}
 	second.Close()

@@ -133,8 +133,8 @@ func TestWorkOnALogIsNotGuarded(t *testing.T) {
 			(&packetlog.Log{}).Trim(r.clock.Since(r.now))
 		}},
 		{"signal", func(_ *rig, p *publisher) {
-			p.ingress.unsignalled = []*track.Track{{}}
-			p.ingress.signal()
+			p.ingress.signals.tracks = []*track.Track{{}}
+			p.ingress.signals.send()
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -39,7 +39,8 @@ func TestRequestBudget(t *testing.T) {
 	}
 }
 
-// TestJumpingNumbersAskForLittle is a publisher whose sequence numbers jump at random: each jump looks like the loss of thousands of packets.
+// TestJumpingNumbersAskForLittle is a publisher whose sequence numbers jump at random: each jump looks like the loss of
+// thousands of packets.
 func TestJumpingNumbersAskForLittle(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	r := newRig(t, nil)
@@ -57,7 +58,8 @@ func TestJumpingNumbersAskForLittle(t *testing.T) {
 		t.Errorf("asked for %d packets, expected at most %d", numbers, most)
 	}
 	if stats := r.stats(); stats.RequestsLimited < 10_000 || stats.Requested != uint64(numbers) {
-		t.Errorf("counted %d requests, %d left out, expected %d and more than 10,000", stats.Requested, stats.RequestsLimited, numbers)
+		t.Errorf("counted %d requests, %d left out, expected %d and more than 10,000", stats.Requested,
+			stats.RequestsLimited, numbers)
 	}
 }
 
@@ -102,7 +104,8 @@ func TestHonestLossIsNotLimited(t *testing.T) {
 	}
 }
 
-// TestJumpsAreNotNoticed has numbers jump by more than is asked for: in media, in retransmissions, and in what frames claim to have.
+// TestJumpsAreNotNoticed has numbers jump by more than is asked for: in media, in retransmissions, and in what frames
+// claim to have.
 func TestJumpsAreNotNoticed(t *testing.T) {
 	const packets = 200
 	jump := func(by uint16) func(p *publisher) [][]byte {
@@ -120,7 +123,8 @@ func TestJumpsAreNotNoticed(t *testing.T) {
 		"far jumps":      {16_000, 4 * time.Millisecond, false, jump(16_000)},
 		"near jumps":     {3000, 4 * time.Millisecond, false, jump(3000)},
 		"retransmission": {16_000, 4 * time.Millisecond, true, jump(16_000)},
-		// Every other frame claims to be long, and the next one takes its numbers back, after a silence that is no measure of how long frames take.
+		// Every other frame claims to be long, and the next one takes its numbers back, after a silence that is no
+		// measure of how long frames take.
 		"ends of frames": {14_000, 300 * time.Millisecond, false, func(p *publisher) [][]byte {
 			if p.frame%2 == 0 {
 				return p.packets(10)

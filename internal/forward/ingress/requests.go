@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/counters"
 )
 
-// minStep is the shortest time between two searches for missing packets, so that one NACK requests the losses of a burst.
-// It is short against the 10 ms after which requests are repeated.
+// minStep is the shortest time between two searches for missing packets, so that one NACK requests the losses of a
+// burst. It is short against the 10 ms after which requests are repeated.
 const minStep = 2 * time.Millisecond
 
 // wake wakes the ingress's goroutine. It is safe for any goroutine.
@@ -79,8 +79,8 @@ func (i *Ingress) write(compound []rtcp.Packet) {
 	}
 }
 
-// step steps all streams. It returns the RTCP packets to send and the time of the next step, zero if there is none before
-// the goroutine is woken.
+// step steps all streams. It returns the RTCP packets to send and the time of the next step, zero if there is none
+// before the goroutine is woken.
 func (i *Ingress) step(now time.Time) (packets []rtcp.Packet, next time.Time) {
 	rtt := i.peer.RTT()
 	i.mu.Lock()
@@ -125,8 +125,8 @@ func (i *Ingress) requests(packets []rtcp.Packet, now time.Time, rtt time.Durati
 		if s.track.Framed() && len(lost) > 0 && s.lose(lost) {
 			s.track.TellGaps()
 		}
-		// The budget leaves out the newest packets. They count as requested, and are requested again a round trip later, like
-		// packets whose request was lost.
+		// The budget leaves out the newest packets. They count as requested, and are requested again a round trip
+		// later, like packets whose request was lost.
 		granted := i.budget.take(len(ask))
 		i.stats.Add(counters.RequestsLimited, uint64(len(ask)-granted))
 		if ask = ask[:granted]; len(ask) > 0 {
@@ -180,8 +180,9 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// protect makes the share of parity that the publisher's path calls for follow what was lost between the last two reports on it, given its round-trip time. The
-// deadline is the short one, by which receivers on short paths give a frame up: to those a repair over a long uplink comes too late, whatever the ingress waits for.
+// protect makes the share of parity that the publisher's path calls for follow what was lost between the last two
+// reports on it, given its round-trip time. The deadline is the short one, by which receivers on short paths give a
+// frame up: to those a repair over a long uplink comes too late, whatever the ingress waits for.
 func (i *Ingress) protect(rtt time.Duration) {
 	var expected, lost int64
 	for _, s := range i.streams {

@@ -57,10 +57,12 @@ func TestRequestedPacketsAreCountedOnce(t *testing.T) {
 			requests = append(requests, asked(r.stepped(i, 300*time.Millisecond), 10)...)
 			stats := r.stats()
 			if stats.Requested != uint64(len(requests)) || stats.Requested < 12 {
-				t.Errorf("%d requests are counted, %d were sent, expected two at least of each packet", stats.Requested, len(requests))
+				t.Errorf("%d requests are counted, %d were sent, expected two at least of each packet", stats.Requested,
+					len(requests))
 			}
 			if stats.Recovered != test.recovered || stats.Delayed != test.delayed || stats.Lost != test.lost {
-				t.Errorf("%d packets are recovered, %d delayed and %d lost, expected %d, %d and %d", stats.Recovered, stats.Delayed,
+				t.Errorf("%d packets are recovered, %d delayed and %d lost, expected %d, %d and %d", stats.Recovered,
+					stats.Delayed,
 					stats.Lost, test.recovered, test.delayed, test.lost)
 			}
 		})

@@ -1,10 +1,10 @@
 // Package ingress takes the packets of publishers: it puts each packet once, with its facts, into the log of its track,
 // asks publishers for what is missing, and reports to them.
 //
-// The goroutine that reads a publisher's connection calls Ingress.RTP for each packet and Ingress.Flush after the packets
-// that have arrived together; with Flush it also does the work of the writers that sleep (package turn). A goroutine of
-// the ingress asks the publisher for what is missing and sends reports. A mutex of the ingress guards what both share. A
-// track's log is appended to with that mutex held.
+// The goroutine that reads a publisher's connection calls Ingress.RTP for each packet and Ingress.Flush after the
+// packets that have arrived together; with Flush it also does the work of the writers that sleep (package turn). A
+// goroutine of the ingress asks the publisher for what is missing and sends reports. A mutex of the ingress guards what
+// both share. A track's log is appended to with that mutex held.
 //
 // The packets of VR2Gather's peers become payload v1 here (converter). Nothing behind the ingress knows the difference.
 package ingress
@@ -23,8 +23,8 @@ import (
 	"github.com/volsfu/volsfu/internal/panics"
 )
 
-// Place is the place that this package names to Config.Guard: the goroutine that asks one publisher for what is missing,
-// and reports to it.
+// Place is the place that this package names to Config.Guard: the goroutine that asks one publisher for what is
+// missing, and reports to it.
 const Place = "ingress"
 
 // Peer is one publisher's peer connection. Its methods are safe for any goroutine.
@@ -33,8 +33,9 @@ type Peer interface {
 	WriteRTCP([]rtcp.Packet) error
 	// RTT is the round-trip time, 0 while it is unknown.
 	RTT() time.Duration
-	// TransportSequenceID is the identifier of the header extension by which all packets of the connection are numbered,
-	// in both directions (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 while there is none. It takes no lock.
+	// TransportSequenceID is the identifier of the header extension by which all packets of the connection are
+	// numbered, in both directions (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 while there is none. It
+	// takes no lock.
 	TransportSequenceID() uint8
 	// Fail says that the connection cannot go on. Its owner closes it.
 	Fail()
@@ -130,8 +131,7 @@ func (s *Set) newIngress(p Peer) *Ingress {
 		stopped:  make(chan struct{}),
 		streams:  make(map[uint32]*stream),
 		repairs:  make(map[uint32]*stream),
-		groups:   make(map[uint64]*frameNumbers),
-		instants: make(map[uint64]*instants),
+		groups:   newGroups(),
 		budget:   newRequestBudget(),
 		arrivals: newArrivals(),
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// stream is a track that is or was bound to an SSRC, with what its reader knows of the track from one binding to the next.
-// The mutex of the ingress that the track is bound to, or was bound to last, guards the stream.
+// stream is a track that is or was bound to an SSRC, with what its reader knows of the track from one binding to the
+// next. The mutex of the ingress that the track is bound to, or was bound to last, guards the stream.
 type stream struct {
 	track *track.Track
 	// ingress is nil while the track is not bound.
@@ -26,8 +26,8 @@ type stream struct {
 	numbers   feedback.Unwrapper
 	base      int64
 	reception *feedback.Reception
-	// missing decides what to ask for. It is nil for audio, which is worth nothing by the time a repair comes, and for which no NACK is negotiated, and for
-	// VR2Gather's peers, which answer none.
+	// missing decides what to ask for. It is nil for audio, which is worth nothing by the time a repair comes, and for
+	// which no NACK is negotiated, and for VR2Gather's peers, which answer none.
 	missing *feedback.NACKGenerator
 	// converter is nil but for tracks of VR2Gather's peers.
 	converter *converter
@@ -57,13 +57,14 @@ func (s *stream) begin(i *Ingress) {
 	s.schedule = pacing.NewSchedule(i.set.cfg.Plan, rate)
 	switch {
 	case t.Converted():
-		s.converter = newConverter(t, i.captures(t.Group()))
+		s.converter = newConverter(t, i.groups.captures(t.Group()))
 	case !t.Audio():
 		s.missing = feedback.NewNACKGenerator(i.set.cfg.NACK)
 		s.missing.Share(i.noticed)
 	}
 	s.paced = !t.Audio() && !i.set.cfg.Plan.Off()
-	s.facts = classifier{track: t, frames: i.frameNumbers(t.Group()), clock: s.clock, maxBytes: i.set.cfg.MaxFrameBytes}
+	s.facts = classifier{track: t, frames: i.groups.frameNumbers(t.Group()), clock: s.clock,
+		maxBytes: i.set.cfg.MaxFrameBytes}
 }
 
 // Unbind implements track.Source.
@@ -96,19 +97,8 @@ func (s *stream) ParityShare() float64 {
 	return 0
 }
 
-// frameNumbers gives what tracks of a group extend their frame numbers with. A track without a group has its own.
-func (i *Ingress) frameNumbers(group uint64) *frameNumbers {
-	frames := i.groups[group]
-	if frames == nil {
-		frames = &frameNumbers{}
-		if group != 0 {
-			i.groups[group] = frames
-		}
-	}
-	return frames
-}
-
-// establish gives the facts of a packet with an extended number. What VR2Gather's peers send has become what is to be forwarded then.
+// establish gives the facts of a packet with an extended number. What VR2Gather's peers send has become what is to be
+// forwarded then.
 func (s *stream) establish(p *rtp.Packet, sequence int64, now time.Time) (switching.Packet, packetlog.Class, error) {
 	if s.converter != nil {
 		body, err := s.converter.convert(&p.Header, p.Payload, now)
@@ -120,28 +110,17 @@ func (s *stream) establish(p *rtp.Packet, sequence int64, now time.Time) (switch
 	return s.facts.classify(&p.Header, p.Payload, sequence)
 }
 
-// captures gives what converted tracks of a group number capture instants with.
-func (i *Ingress) captures(group uint64) *instants {
-	captures := i.instants[group]
-	if captures == nil {
-		captures = &instants{}
-		if group != 0 {
-			i.instants[group] = captures
-		}
-	}
-	return captures
-}
-
-// move prepares the stream for another SSRC or connection. Numbers go on two cycles later, for two reasons: they must stay above all that the cache and
-// slots know, and so far above that slots do not take the distance for loss. Their low 16 bits must stay what the publisher calls them.
+// move prepares the stream for another SSRC or connection. Numbers go on two cycles later, for two reasons: they must
+// stay above all that the cache and slots know, and so far above that slots do not take the distance for loss. Their
+// low 16 bits must stay what the publisher calls them.
 func (s *stream) move(to *Ingress) {
 	const cycle = 1 << 16
 	s.base += s.numbers.Highest()&^(cycle-1) + cycle
 	s.numbers = feedback.Unwrapper{}
 	s.restart()
-	s.facts.frames, s.facts.newest = to.frameNumbers(s.track.Group()), 0
+	s.facts.frames, s.facts.newest = to.groups.frameNumbers(s.track.Group()), 0
 	if s.track.Converted() {
-		s.converter = newConverter(s.track, to.captures(s.track.Group()))
+		s.converter = newConverter(s.track, to.groups.captures(s.track.Group()))
 	}
 	if s.missing != nil {
 		s.missing.Share(to.noticed)
@@ -156,7 +135,8 @@ func (s *stream) end() {
 	}
 }
 
-// restart forgets what numbers before told: the publisher has begun anew, at numbers that have nothing to do with them.
+// restart forgets what numbers before told: the publisher has begun again, at numbers that have nothing to do with
+// them.
 func (s *stream) restart() {
 	s.reception.Reset()
 	s.clock.Reset()
@@ -165,7 +145,7 @@ func (s *stream) restart() {
 	if s.converter != nil {
 		s.converter.restart()
 	}
-	s.track.ForgetGaps()
+	s.track.Losses().Forget()
 	if s.missing != nil {
 		s.missing.Forget()
 	}
@@ -179,7 +159,8 @@ func (s *stream) due(p *packetlog.Packet) time.Duration {
 	}
 	f := &p.Facts
 	due := s.schedule.Due(pacing.Packet{
-		Framed: f.Framed, Frame: f.Frame, Index: int(f.Sequence - f.FrameStart), Packets: f.FramePackets, Timestamp: f.Timestamp,
+		Framed: f.Framed, Frame: f.Frame, Index: int(f.Sequence - f.FrameStart), Packets: f.FramePackets,
+		Timestamp: f.Timestamp,
 	}, arrived)
 	if f.Opens {
 		s.track.SetInterval(s.schedule.Interval())
@@ -196,7 +177,7 @@ func (s *stream) reported(report *rtcp.SenderReport, now time.Time) {
 	}
 }
 
-// keyFrameDue tells whether to ask the publisher for a key frame now, or else when, zero if none is wanted.
+// keyFrameDue reports whether to ask the publisher for a key frame now, or else when, zero if none is wanted.
 func (s *stream) keyFrameDue(now time.Time, interval time.Duration) (ask bool, at time.Time) {
 	if !s.track.KeyFrameWanted() {
 		return false, time.Time{}

@@ -2,8 +2,8 @@ package packetlog
 
 import "time"
 
-// Clock is the time base of one engine. Packets, and all that is scheduled for them, count nanoseconds from the engine's
-// start. It is safe for any goroutine.
+// Clock is the time base of one engine. Packets, and all that is scheduled for them, count nanoseconds from the
+// engine's start. It is safe for any goroutine.
 type Clock struct {
 	now     func() time.Time
 	started time.Time

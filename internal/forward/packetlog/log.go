@@ -12,17 +12,17 @@ import (
 const (
 	// minEntries is the number of entries that a log starts with: more than one second of audio at 20 ms.
 	minEntries = 64
-	// maxEntries is the number of entries that a log grows to. RTP sequence numbers repeat after 65,536 packets, so that
-	// older packets cannot be asked for.
+	// maxEntries is the number of entries that a log grows to. RTP sequence numbers repeat after 65,536 packets, so
+	// that older packets cannot be asked for.
 	maxEntries = 1 << 16
-	// indexFactor is the size of the index in relation to the ring. Lost packets take numbers but no entries: at a factor
-	// of 2, a full log finds every packet up to a loss of one half.
+	// indexFactor is the size of the index in relation to the ring. Lost packets take numbers but no entries: at a
+	// factor of 2, a full log finds every packet up to a loss of one half.
 	indexFactor = 2
 )
 
-// Log holds the packets of one track in order of arrival. One goroutine at a time appends and removes, the one that holds
-// the ingress's mutex. Any number of goroutines read the log without locks. A writer follows the log with a position of
-// its own.
+// Log holds the packets of one track in order of arrival. One goroutine at a time appends and removes, the one that
+// holds the ingress's mutex. Any number of goroutines read the log without locks. A writer follows the log with a
+// position of its own.
 type Log struct {
 	// head is the position of the next packet.
 	head atomic.Int64
@@ -50,7 +50,8 @@ type ring struct {
 }
 
 func newRing(entries int) *ring {
-	return &ring{entries: make([]atomic.Pointer[Packet], entries), index: make([]atomic.Pointer[Packet], entries*indexFactor)}
+	return &ring{entries: make([]atomic.Pointer[Packet], entries), index: make([]atomic.Pointer[Packet],
+		entries*indexFactor)}
 }
 
 func (r *ring) entry(position int64) *atomic.Pointer[Packet] {

@@ -73,8 +73,10 @@ func TestLogGrowsAndForgetsByAge(t *testing.T) {
 		t.Errorf("the ring has %d entries, expected 2048", n)
 	}
 	r.log.Trim(10 * int64(time.Second))
-	if n := len(r.log.ring.Load().entries); n != minEntries || r.log.bytes.Load() != 0 || r.log.budget.used.Load() != 0 {
-		t.Errorf("a silent log keeps %d entries, %d bytes and %d reserved", n, r.log.bytes.Load(), r.log.budget.used.Load())
+	if n := len(r.log.ring.Load().entries); n != minEntries || r.log.bytes.Load() != 0 ||
+		r.log.budget.used.Load() != 0 {
+		t.Errorf("a silent log keeps %d entries, %d bytes and %d reserved", n, r.log.bytes.Load(),
+			r.log.budget.used.Load())
 	}
 	r.append(packets, 11*int64(time.Second), 100)
 	r.check(t, packets)
@@ -139,7 +141,8 @@ func TestLogBounds(t *testing.T) {
 			held += r.log.bytes.Load()
 		}
 		if used := shared.used.Load(); used > 30*BudgetChunk || held > used {
-			t.Errorf("%d bytes are held, %d reserved, expected at most the limit and a chunk per track, %d", held, used, 30*BudgetChunk)
+			t.Errorf("%d bytes are held, %d reserved, expected at most the limit and a chunk per track, %d", held, used,
+				30*BudgetChunk)
 		}
 		for _, r := range rigs {
 			r.log.Clear()
@@ -159,7 +162,8 @@ func TestLogBounds(t *testing.T) {
 	})
 }
 
-// TestLogSeesThroughStalePointers leaves pointers in a log to packets that have gone back to the pool, and from there to another log.
+// TestLogSeesThroughStalePointers leaves pointers in a log to packets that have gone back to the pool, and from there
+// to another log.
 func TestLogSeesThroughStalePointers(t *testing.T) {
 	a := newLogRig(Limits{Age: time.Hour, Bytes: 1 << 30}, 1<<30)
 	b := &logRig{pool: a.pool, log: New(a.log.limits, a.log.budget)}
@@ -182,14 +186,15 @@ func TestLogSeesThroughStalePointers(t *testing.T) {
 	}
 }
 
-// TestLogConcurrently reads a log by position and by number while it is appended to, grows, forgets and shrinks, with a pool shared by two logs so that
-// packets wander between them. Whatever is read must be what was asked for.
+// TestLogConcurrently reads a log by position and by number while it is appended to, grows, forgets and shrinks, with a
+// pool shared by two logs so that packets wander between them. Whatever is read must be what was asked for.
 func TestLogConcurrently(t *testing.T) {
 	const packets = 30_000
 	pool := NewPool()
 	var rigs []*logRig
 	for range 2 {
-		rigs = append(rigs, &logRig{pool: pool, log: New(Limits{Age: 300 * time.Microsecond, Bytes: 1 << 20}, &Budget{limit: 1 << 30})})
+		rigs = append(rigs, &logRig{pool: pool, log: New(Limits{Age: 300 * time.Microsecond, Bytes: 1 << 20},
+			&Budget{limit: 1 << 30})})
 	}
 	var writing, reading sync.WaitGroup
 	stop := make(chan struct{})
@@ -220,7 +225,8 @@ func TestLogConcurrently(t *testing.T) {
 							continue
 						}
 						read++
-						if got := int64(binary.BigEndian.Uint64(p.Payload)); got != offset+position || p.Facts.Sequence != got {
+						if got := int64(binary.BigEndian.Uint64(p.Payload)); got != offset+position ||
+							p.Facts.Sequence != got {
 							t.Errorf("position %d holds packet %d with payload %d", position, p.Facts.Sequence, got)
 						}
 						p.Release()

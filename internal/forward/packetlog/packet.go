@@ -14,8 +14,8 @@ import (
 const (
 	// smallPayload holds 20 ms of Opus at 100 kbit/s.
 	smallPayload = 256
-	// MaxPayload is above what fits an Ethernet frame (1,500 bytes less IP, UDP and RTP headers), and a size class of the
-	// allocator.
+	// MaxPayload is above what fits an Ethernet frame (1,500 bytes less IP, UDP and RTP headers), and a size class of
+	// the allocator.
 	MaxPayload = 1536
 )
 
@@ -35,10 +35,10 @@ const (
 	Classes
 )
 
-// Packet is one RTP packet of one track, without its header. The track's reader fills the packet while no other goroutine
-// can reach the packet. From then on the packet does not change until its last reference is released. Then the pool may
-// give the packet to another track: a goroutine that has a pointer without a reference must acquire one, and then check
-// that the packet is still the one it looked for.
+// Packet is one RTP packet of one track, without its header. The track's reader fills the packet while no other
+// goroutine can reach the packet. From then on the packet does not change until its last reference is released. Then
+// the pool may give the packet to another track: a goroutine that has a pointer without a reference must acquire one,
+// and then check that the packet is still the one it looked for.
 type Packet struct {
 	references atomic.Int32
 	Class      Class
@@ -49,12 +49,13 @@ type Packet struct {
 	log  *Log
 	// Position is the packet's position in its log.
 	Position int64
-	// Order is the time of arrival in nanoseconds since the engine's start, made strictly increasing within one ingress.
+	// Order is the time of arrival in nanoseconds since the engine's start, made strictly increasing within one
+	// ingress.
 	Order int64
 	// Ordinal counts the frames that the track has opened, up to and with this packet's arrival.
 	Ordinal int64
-	// Kernel and Hardware are when kernel and network card received the packet, in nanoseconds since the engine's start,
-	// 0 if unknown.
+	// Kernel and Hardware are when kernel and network card received the packet, in nanoseconds since the engine's
+	// start, 0 if unknown.
 	Kernel, Hardware int64
 	// Due is when the packet leaves by the pace of its frame, since the engine's start.
 	Due     time.Duration

@@ -1,5 +1,5 @@
-// Package trace measures how long frames take through the server: from the first packet that is read to the last one that
-// is sent. It is pure, except that one goroutine records what another takes.
+// Package trace measures how long frames take through the server: from the first packet that is read to the last one
+// that is sent. It is pure, except that one goroutine records what another takes.
 package trace
 
 import (
@@ -22,29 +22,30 @@ const (
 	keptTimes = 2048
 	// timesAge is after how long nothing is added to the times of a frame whose last packet has left, so that the last
 	// frame before a pause is reported, too. unendedAge is the same for other frames: a frame that is spread over its
-	// interval takes that long at one frame per second. Programs that combine the times of all hosts wait for two seconds.
+	// interval takes that long at one frame per second. Programs that combine the times of all hosts wait for two
+	// seconds.
 	timesAge   = 100 * time.Millisecond
 	unendedAge = time.Second
 	// maxSentStamps bounds the kernel's stamps that wait for their frames.
 	maxSentStamps = 256
 	// stampInterval is the least time between two packets of one receiver whose stamps the kernel is asked for when
-	// sending, and stampShare that between two of any receivers, as the mean: each costs some 3 µs, in a system call that
-	// reads it.
+	// sending, and stampShare that between two of any receivers, as the mean: each costs some 3 µs, in a system call
+	// that reads it.
 	stampInterval = 20 * time.Millisecond
 	stampShare    = 10 * time.Millisecond
 )
 
-// Times are the stamps of one frame of payload v1 on its way through the server to one slot, in nanoseconds since 1970, 0
-// if they were not taken. S identifies slots, and T tracks.
+// Times are the stamps of one frame of payload v1 on its way through the server to one slot, in nanoseconds since 1970,
+// 0 if they were not taken. S identifies slots, and T tracks.
 type Times[S, T comparable] struct {
 	Slot  S
 	Track T
 	// Frame is the frame number, and Bytes the frame's length.
 	Frame uint32
 	Bytes uint32
-	// FirstIn and LastIn are when the first and the last of the frame's packets that went to the slot were read, FirstOut
-	// and LastOut when the first and the last were about to be sealed and handed to the socket. Kernel and Hardware are
-	// the first packet's, if the system reports them.
+	// FirstIn and LastIn are when the first and the last of the frame's packets that went to the slot were read,
+	// FirstOut and LastOut when the first and the last were about to be sealed and handed to the socket. Kernel and
+	// Hardware are the first packet's, if the system reports them.
 	FirstInHardware, FirstInKernel, FirstIn, LastIn     int64
 	FirstOut, FirstOutKernel, FirstOutHardware, LastOut int64
 }
@@ -58,8 +59,8 @@ type frame[S, T comparable] struct {
 	slot   S
 	track  T
 	number int64
-	// firstIn is in nanoseconds since the engine's start. kernelIn and hardwareIn are how long before that, 0 if unknown,
-	// the others how long after.
+	// firstIn is in nanoseconds since the engine's start. kernelIn and hardwareIn are how long before that, 0 if
+	// unknown, the others how long after.
 	firstIn                   int64
 	kernelIn, hardwareIn      int32
 	lastIn, firstOut, lastOut int32
@@ -110,8 +111,8 @@ type Recorder[S, T comparable] struct {
 	wanted atomic.Bool
 	notify chan struct{}
 
-	// What follows is the writer's. stamper is nil if the peer cannot stamp. stampDue is when the next packet's stamp may
-	// be asked for.
+	// What follows is the writer's. stamper is nil if the peer cannot stamp. stampDue is when the next packet's stamp
+	// may be asked for.
 	stamper  Stamper
 	stampDue time.Duration
 	// done are the frames to which nothing is added any more, handed is when they were last handed over.
@@ -130,9 +131,9 @@ type sentStamp struct {
 	kernel, hardware int64
 }
 
-// NewRecorder returns the recorder of a receiver whose peer stamps packets, or does not if the stamper is nil.
-func NewRecorder[S, T comparable](stamper Stamper) *Recorder[S, T] {
-	return &Recorder[S, T]{notify: make(chan struct{}, 1), stamper: stamper}
+// MakeRecorder returns the recorder of a receiver whose peer stamps packets, or does not if the stamper is nil.
+func MakeRecorder[S, T comparable](stamper Stamper) Recorder[S, T] {
+	return Recorder[S, T]{notify: make(chan struct{}, 1), stamper: stamper}
 }
 
 // Want sets whether the times of frames are wanted. It is safe for any goroutine, as are all methods up to Sent.
@@ -195,8 +196,8 @@ func (r *Recorder[S, T]) stampOf(f *frame[S, T]) (sentStamp, bool) {
 	return sentStamp{}, false
 }
 
-// Sent takes the kernel's stamps of a packet that it was asked for, in nanoseconds since the engine's start. hardware is
-// 0 if the network card does not report it.
+// Sent takes the kernel's stamps of a packet that it was asked for, in nanoseconds since the engine's start. hardware
+// is 0 if the network card does not report it.
 func (r *Recorder[S, T]) Sent(ssrc uint32, sequence uint16, kernel, hardware int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -318,9 +319,11 @@ func (l *Line[S, T]) another(r *Recorder[S, T], totals *Totals, p *Passage[S, T]
 	}
 	l.end(r, totals, other)
 	*other = frame[S, T]{
-		slot: p.Slot, track: p.Track, number: number, bytes: frameBytes(packet.Payload), ssrc: p.SSRC, sequence: p.Sequence,
-		firstIn: packet.Order, kernelIn: before(packet.Kernel, packet.Order), hardwareIn: before(packet.Hardware, packet.Order),
-		firstOut: span(int64(p.At) - packet.Order), lastOut: span(int64(p.At) - packet.Order),
+		slot: p.Slot, track: p.Track, number: number, bytes: frameBytes(packet.Payload), ssrc: p.SSRC,
+		sequence: p.Sequence,
+		firstIn:  packet.Order, kernelIn: before(packet.Kernel, packet.Order),
+		hardwareIn: before(packet.Hardware, packet.Order),
+		firstOut:   span(int64(p.At) - packet.Order), lastOut: span(int64(p.At) - packet.Order),
 	}
 	l.present = 1 - l.present
 	return other

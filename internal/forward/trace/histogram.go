@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Histogram counts durations: Counts[i] those of at most Bounds()[i] that exceed the bound before, the last one those beyond every bound.
+// Histogram counts durations: Counts[i] those of at most Bounds()[i] that exceed the bound before, the last one those
+// beyond every bound.
 type Histogram struct {
 	Counts [histogramBuckets]uint64
 	Sum    time.Duration
@@ -30,7 +31,8 @@ func (h *Histogram) Count() uint64 {
 	return n
 }
 
-// Quantile is the upper bound of the bucket that the given share (0 to 1) of the durations does not exceed: 0 where there are none, the highest bound beyond it.
+// Quantile is the upper bound of the bucket that the given share (0 to 1) of the durations does not exceed: 0 where
+// there are none, the highest bound beyond it.
 func (h *Histogram) Quantile(share float64) time.Duration {
 	rank, below := share*float64(h.Count()), 0.0
 	for i, count := range h.Counts {
@@ -41,18 +43,21 @@ func (h *Histogram) Quantile(share float64) time.Duration {
 	return 0
 }
 
-// histogramBounds are the upper bounds of the buckets of a histogram but the last, in microseconds. They are close together where it matters whether half of the
-// packets stay for at most 200 µs, and 99 or 999 of 1,000 for at most 1 or 3 ms; what the pacer holds, and switches, take 2 to 100 ms.
+// histogramBounds are the upper bounds of the buckets of a histogram but the last, in microseconds. They are close
+// together where it matters whether half of the packets stay for at most 200 µs, and 99 or 999 of 1,000 for at most 1
+// or 3 ms; what the pacer holds, and switches, take 2 to 100 ms.
 var histogramBounds = [...]uint64{
 	1, 2, 5, 10, 20, 30, 40, 50, 60, 80, 100, 120, 140, 160, 180, 200, 220, 250, 300, 350, 400, 500, 600, 700, 800, 900,
 	1000, 1100, 1250, 1500, 1750, 2000, 2250, 2500, 2750, 3000, 3250, 3500, 4000, 5000, 6000, 8000,
-	10_000, 12_000, 14_000, 17_000, 20_000, 25_000, 30_000, 40_000, 50_000, 70_000, 100_000, 150_000, 200_000, 300_000, 500_000,
+	10_000, 12_000, 14_000, 17_000, 20_000, 25_000, 30_000, 40_000, 50_000, 70_000, 100_000, 150_000, 200_000, 300_000,
+	500_000,
 	1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000,
 }
 
 const histogramBuckets = len(histogramBounds) + 1
 
-// histogramStart gives the first bucket that durations of so many bits of microseconds can belong to. Beyond 25 bits there is only the last one.
+// histogramStart gives the first bucket that durations of so many bits of microseconds can belong to. Beyond 25 bits
+// there is only the last one.
 var histogramStart = func() (start [26]uint8) {
 	for n := range start {
 		i := 0
@@ -64,12 +69,13 @@ var histogramStart = func() (start [26]uint8) {
 	return start
 }()
 
-// Durations counts durations in the buckets of a Histogram. One goroutine observes; what it has observed becomes visible
-// to all goroutines with Publish.
+// Durations counts durations in the buckets of a Histogram. One goroutine observes; what it has observed becomes
+// visible to all goroutines with Publish.
 type Durations struct {
 	pending [histogramBuckets]uint32
 	sum     time.Duration
-	// last is the bucket of the last observation: the next one is often alike. least and most are those with something pending, while sum is above 0.
+	// last is the bucket of the last observation: the next one is often alike. least and most are those with something
+	// pending, while sum is above 0.
 	last, least, most int
 
 	buckets [histogramBuckets]atomic.Uint64
@@ -78,7 +84,7 @@ type Durations struct {
 
 // Observe counts a duration n times.
 func (h *Durations) Observe(d time.Duration, n uint32) {
-	// At least one nanosecond, so that a sum above 0 tells that there is something to publish.
+	// At least one nanosecond, so that a sum above 0 means that there is something to publish.
 	d = max(d, 1)
 	us := uint64((d + time.Microsecond - 1) / time.Microsecond)
 	i := h.last

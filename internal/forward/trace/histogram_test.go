@@ -8,7 +8,8 @@ import (
 
 func TestHistogram(t *testing.T) {
 	var h Durations
-	for _, d := range []time.Duration{-time.Second, 0, time.Microsecond, 1001 * time.Nanosecond, 2 * time.Microsecond, 3 * time.Microsecond, time.Millisecond,
+	for _, d := range []time.Duration{-time.Second, 0, time.Microsecond, 1001 * time.Nanosecond, 2 * time.Microsecond,
+		3 * time.Microsecond, time.Millisecond,
 		33 * time.Millisecond, time.Second, time.Hour} {
 		h.Observe(d, 1)
 	}
@@ -19,13 +20,15 @@ func TestHistogram(t *testing.T) {
 	for _, bucket := range []struct {
 		bound time.Duration
 		count uint64
-	}{{time.Microsecond, 3}, {2 * time.Microsecond, 2}, {5 * time.Microsecond, 1}, {time.Millisecond, 1}, {40 * time.Millisecond, 1}, {time.Second, 1}} {
+	}{{time.Microsecond, 3}, {2 * time.Microsecond, 2}, {5 * time.Microsecond, 1}, {time.Millisecond, 1},
+		{40 * time.Millisecond, 1}, {time.Second, 1}} {
 		i := slices.Index(sum.Bounds(), bucket.bound)
 		if i < 0 {
 			t.Fatalf("no bucket ends at %v", bucket.bound)
 		}
 		if sum.Counts[i] != bucket.count {
-			t.Errorf("%d durations in the bucket up to %v, number %d, expected %d", sum.Counts[i], bucket.bound, i, bucket.count)
+			t.Errorf("%d durations in the bucket up to %v, number %d, expected %d", sum.Counts[i], bucket.bound, i,
+				bucket.count)
 		}
 	}
 	if sum.Count() != 10 || sum.Sum < time.Hour {

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// keptGaps is how many frames of a track with packets that will not come are remembered, of which a slot may still begin one: those of a third of a second at 90 frames
-// per second.
+// keptGaps is how many frames of a track with packets that will not come are remembered, of which a slot may still
+// begin one: those of a third of a second at 90 frames per second.
 const keptGaps = 32
 
 // Gap is a frame of payload v1 of which packets will not come any more: the server has given them up, and asks for
@@ -90,7 +90,8 @@ func (g *Gaps) with(gap *Gap, change uint64) *Gaps {
 	next := &Gaps{newest: gap.Facts.Frame, Change: change}
 	if g != nil {
 		next.newest = max(next.newest, g.newest)
-		next.Frames = slices.DeleteFunc(slices.Clone(g.Frames), func(other *Gap) bool { return other.Facts.Frame == gap.Facts.Frame })
+		next.Frames = slices.DeleteFunc(slices.Clone(g.Frames),
+			func(other *Gap) bool { return other.Facts.Frame == gap.Facts.Frame })
 	}
 	if len(next.Frames) == keptGaps {
 		next.Frames = slices.Delete(next.Frames, 0, 1)
@@ -100,13 +101,20 @@ func (g *Gaps) with(gap *Gap, change uint64) *Gaps {
 	return next
 }
 
-// Gaps are the latest frames with packets that will not come, nil before the first.
-func (t *Track) Gaps() *Gaps { return t.gaps.Load() }
+// Losses are the packets of a track that will not come. The reader changes them. Gaps is safe for any goroutine.
+type Losses struct {
+	gaps atomic.Pointer[Gaps]
+	// changes counts the changes of the gaps.
+	changes uint64
+}
 
-// Lose adds lost packets to a frame's gap, by their places in the frame. frame is a packet that has come of the frame. Lose
-// is for the reader.
-func (t *Track) Lose(frame *switching.Packet, lost []int) {
-	gaps, gap := t.gaps.Load(), newGap(frame)
+// Gaps are the latest frames with packets that will not come, nil before the first.
+func (l *Losses) Gaps() *Gaps { return l.gaps.Load() }
+
+// Lose adds lost packets to a frame's gap, by their places in the frame. frame is a packet that has come of the frame.
+// Lose is for the reader.
+func (l *Losses) Lose(frame *switching.Packet, lost []int) {
+	gaps, gap := l.gaps.Load(), newGap(frame)
 	if before := gaps.Find(frame.Frame); before != nil {
 		if before.Facts.FrameStart == frame.FrameStart && len(before.lost) >= len(gap.lost) {
 			gap.lost = before.lost
@@ -115,13 +123,13 @@ func (t *Track) Lose(frame *switching.Packet, lost []int) {
 		}
 	}
 	gap.lose(lost)
-	t.gapChanges++
-	t.gaps.Store(gaps.with(gap, t.gapChanges))
+	l.changes++
+	l.gaps.Store(gaps.with(gap, l.changes))
 }
 
 // Came notes a packet that has come after all, though it may have been given up. It is for the reader.
-func (t *Track) Came(sequence int64) {
-	gaps := t.gaps.Load()
+func (l *Losses) Came(sequence int64) {
+	gaps := l.gaps.Load()
 	if gaps == nil {
 		return
 	}
@@ -133,8 +141,11 @@ func (t *Track) Came(sequence int64) {
 	}
 }
 
-// ForgetGaps forgets all gaps. It is for the reader.
-func (t *Track) ForgetGaps() { t.gaps.Store(nil) }
+// Forget forgets all gaps. It is for the reader.
+func (l *Losses) Forget() { l.gaps.Store(nil) }
+
+// Losses are the packets of the track that will not come.
+func (t *Track) Losses() *Losses { return &t.losses }
 
 // TellGaps has the followers look at the gaps.
 func (t *Track) TellGaps() {

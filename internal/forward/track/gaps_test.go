@@ -10,13 +10,13 @@ import (
 const maxFramePackets = 1<<15 - 1
 
 // longFrame is a frame of the most packets, all of which a publisher of ill will has had given up.
-func longFrame() (*Track, *switching.Packet, []int) {
+func longFrame() (*Losses, *switching.Packet, []int) {
 	facts := &switching.Packet{Frame: 7, FrameStart: 100, FramePackets: maxFramePackets, SourcePackets: maxFramePackets}
 	places := make([]int, maxFramePackets)
 	for i := range places {
 		places[i] = i
 	}
-	s := &Track{}
+	s := &Losses{}
 	s.Lose(facts, places)
 	return s, facts, places
 }
@@ -36,7 +36,7 @@ func TestLatePacketsAllocateNothing(t *testing.T) {
 
 // TestGapsOfInconsistentPackets has packets of one frame name other beginnings and lengths of it.
 func TestGapsOfInconsistentPackets(t *testing.T) {
-	s := &Track{}
+	s := &Losses{}
 	for _, facts := range []switching.Packet{
 		{Frame: 7, FrameStart: 100, FramePackets: 10}, {Frame: 7, FrameStart: 100, FramePackets: 200},
 		{Frame: 7, FrameStart: 90, FramePackets: 5}, {Frame: 7, FrameStart: 90, FramePackets: maxFramePackets},

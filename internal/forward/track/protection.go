@@ -14,8 +14,8 @@ const (
 	parityRTTStep  = 5 * time.Millisecond
 )
 
-// Protection is the share of parity that a path calls for, and what the share follows from. One goroutine at a time calls
-// Follow. Share is safe for any goroutine.
+// Protection is the share of parity that a path calls for, and what the share follows from. One goroutine at a time
+// calls Follow. Share is safe for any goroutine.
 type Protection struct {
 	loss float64
 	rtt  time.Duration
@@ -23,8 +23,8 @@ type Protection struct {
 	bits atomic.Uint64
 }
 
-// Follow takes the loss of the path and its round-trip time, 0 if that is unknown. The deadline of frames, given the round
-// trip, is asked for if they may call for another share.
+// Follow takes the loss of the path and its round-trip time, 0 if that is unknown. The deadline of frames, given the
+// round trip, is asked for if they may call for another share.
 func (p *Protection) Follow(loss float64, rtt time.Duration, deadline func(rtt time.Duration) time.Duration) {
 	loss = math.Round(loss/parityLossStep) * parityLossStep
 	rtt = rtt.Round(parityRTTStep)

@@ -11,15 +11,17 @@ import (
 const (
 	// rateWindow is the time over which the rate of a track is measured: 30 frames, whose sizes vary.
 	rateWindow = time.Second
-	// rateStep is the least time between the frames that are remembered, so that rateMarks cover the window at any number of frames per second.
+	// rateStep is the least time between the frames that are remembered, so that rateMarks cover the window at any
+	// number of frames per second.
 	rateStep  = rateWindow / (rateMarks - 2)
 	rateMarks = 16
 	// silentAfter is how long after the last frame has begun a track has no rate any more.
 	silentAfter = time.Second
 )
 
-// frameRate measures the bit rate of a track over whole frames, from the first packet of one to that of another: what lies between came within bursts, whose rate
-// would be that of the publisher's line. The reader owns it, but for rate and begun, which anyone may read.
+// frameRate measures the bit rate of a track over whole frames, from the first packet of one to that of another: what
+// lies between came within bursts, whose rate would be that of the publisher's line. The reader owns it, but for rate
+// and begun, which anyone may read.
 type frameRate struct {
 	// bytes counts payloads, without parity.
 	bytes uint64
@@ -80,8 +82,8 @@ func (f *frameRate) value(now time.Duration) (volumetric.Bitrate, bool) {
 	return volumetric.Bitrate(rate), true
 }
 
-// Rate is the rate of RTP payload on the track in bit/s, without parity, over the frames of about the last second. It is not ok before two frames have come, and
-// once none has begun for a second. It is safe for any goroutine.
+// Rate is the rate of RTP payload on the track in bit/s, without parity, over the frames of about the last second. It
+// is not ok before two frames have come, and once none has begun for a second. It is safe for any goroutine.
 func (t *Track) Rate() (volumetric.Bitrate, bool) {
 	return t.rate.value(time.Duration(t.tracks.clock.Since(t.tracks.clock.Now())))
 }

@@ -1,6 +1,6 @@
-// Package track has an incoming RTP stream as the two sides of the forwarding path share it: one reader, which holds the
-// stream's packets, facts and rate current, and any number of followers, which read the log. The reader is an ingress,
-// the followers belong to the writers of receivers.
+// Package track has an incoming RTP stream as the two sides of the forwarding path share it: one reader, which holds
+// the stream's packets, facts and rate current, and any number of followers, which read the log. The reader is an
+// ingress, the followers belong to the writers of receivers.
 package track
 
 import (
@@ -22,11 +22,11 @@ import (
 type Config struct {
 	Codec   volumetric.Codec
 	Quality volumetric.Quality
-	// Group names the tracks of one publication, which share frame numbers, so that all extend the same numbers alike when
-	// they wrap around. It is the group that slots select with. 0 is a track of its own.
+	// Group names the tracks of one publication, which share frame numbers, so that all extend the same numbers alike
+	// when they wrap around. It is the group that slots select with. 0 is a track of its own.
 	Group uint64
-	// VR2Gather is set if the track comes in VR2Gather's own packets: of video, if the codec is that of payload v1, else of
-	// sound.
+	// VR2Gather is set if the track comes in VR2Gather's own packets: of video, if the codec is that of payload v1,
+	// else of sound.
 	VR2Gather bool
 }
 
@@ -45,8 +45,8 @@ type Source interface {
 
 // Follower is a writer that reads the log of a track. Its methods are safe for any goroutine.
 type Follower interface {
-	// Signal is called after the reader has moved the log's head. It returns the turn to be lent or woken for it, nil if the
-	// follower has been signalled already.
+	// Signal is called after the reader has moved the log's head. It returns the turn to be lent or woken for it, nil
+	// if the follower has been signalled already.
 	Signal() *turn.Turn
 	// Gapped is called after packets of the track have been given up.
 	Gapped()
@@ -54,8 +54,8 @@ type Follower interface {
 	Ended()
 }
 
-// Mapping is what a publisher's latest sender report says: a timestamp, the capture time that it stands for, and when the
-// report arrived.
+// Mapping is what a publisher's latest sender report says: a timestamp, the capture time that it stands for, and when
+// the report arrived.
 type Mapping struct {
 	Timestamp        uint32
 	Capture, Arrived time.Time
@@ -73,24 +73,21 @@ type Track struct {
 
 	log *packetlog.Log
 
-	// Writers read what stands above for every packet, the reader changes some of what follows for every packet. The gap
-	// is two lines of 64 bytes, because processors fetch pairs of them.
+	// Writers read what stands above for every packet, the reader changes some of what follows for every packet. The
+	// gap is two lines of 64 bytes, because processors fetch pairs of them.
 	_ [128]byte
 
 	// opened is the position of the newest packet that opened a frame.
 	opened atomic.Int64
-	// paused is when the publisher was last told to pause the track, expected from when on what comes of the track has been
-	// sent since the publisher was told to resume it. Both are in nanoseconds since the engine's start, 0 before the first
-	// time.
+	// paused is when the publisher was last told to pause the track, expected from when on what comes of the track has
+	// been sent since the publisher was told to resume it. Both are in nanoseconds since the engine's start, 0 before
+	// the first time.
 	paused, expected atomic.Int64
 	// mapping is nil before the publisher's first sender report.
 	mapping atomic.Pointer[Mapping]
 	// named is the codec of the newest frame of a converted track, nil before the first.
-	named atomic.Pointer[volumetric.FourCC]
-	// gaps are the latest frames with packets that will not come, nil before the first. gapChanges counts their changes and
-	// belongs to the reader.
-	gaps       atomic.Pointer[Gaps]
-	gapChanges uint64
+	named  atomic.Pointer[volumetric.FourCC]
+	losses Losses
 	// keyFrameWanted is set from when a key frame is wanted until the publisher has been asked, or one has come.
 	keyFrameWanted atomic.Bool
 	// followers is the list of those that read the log. The list is replaced, never changed.
@@ -245,29 +242,31 @@ func (t *Track) NameCodec(codec volumetric.FourCC) {
 	}
 }
 
-// Pause says that the publisher is told not to send the track. Frames that are under way come for as long as a round trip.
+// Pause says that the publisher is told not to send the track. Frames that are under way come for as long as a round
+// trip.
 func (t *Track) Pause() { t.paused.Store(t.tracks.clock.Since(t.tracks.clock.Now())) }
 
-// Expect says that the track was paused and that its publisher is told to resume it: slots that select the track wait for
-// a frame from after the pause. A slot that began with a frame from before it would miss those between.
+// Expect says that the track was paused and that its publisher is told to resume it: slots that select the track wait
+// for a frame from after the pause. A slot that began with a frame from before it would miss those between.
 func (t *Track) Expect() {
 	var rtt time.Duration
 	if s := t.Source(); s != nil {
 		rtt = s.RTT()
 	}
 	now, interval := t.tracks.clock.Since(t.tracks.clock.Now()), t.interval.Load()
-	// The last frame before the pause comes less than a round trip after it, and 0.4 of the interval more, as publishers
-	// spread their packets. It is followed by others if what the publisher is told now gets to it before the next capture.
+	// The last frame before the pause comes less than a round trip after it, and 0.4 of the interval more, as
+	// publishers spread their packets. It is followed by others if what the publisher is told now gets to it before the
+	// next capture.
 	last := min(t.paused.Load(), now-interval) + int64(rtt) + interval/2
 	t.expected.Store(max(now, last))
 }
 
-// Expected is from when on what comes of the track has been sent after its last pause, in nanoseconds since the engine's
-// start.
+// Expected is from when on what comes of the track has been sent after its last pause, in nanoseconds since the
+// engine's start.
 func (t *Track) Expected() int64 { return t.expected.Load() }
 
-// Close ends the track: it is unbound, what it holds is given back, and slots that it feeds fall silent until they select
-// another track.
+// Close ends the track: it is unbound, what it holds is given back, and slots that it feeds fall silent until they
+// select another track.
 func (t *Track) Close() {
 	t.mu.Lock()
 	followers := *t.followers.Load()
@@ -306,8 +305,8 @@ func (t *Track) Enter(s Source) bool {
 	return !t.closed
 }
 
-// Join lets a follower be signalled, from the newest packet on, whose position in the log Join returns. It returns false
-// if the track is closed.
+// Join lets a follower be signalled, from the newest packet on, whose position in the log Join returns. It returns
+// false if the track is closed.
 func (t *Track) Join(f Follower) (position int64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -330,8 +329,8 @@ func (t *Track) Part(f Follower) {
 // Followers is the number of followers.
 func (t *Track) Followers() int { return len(*t.followers.Load()) }
 
-// Publish appends a packet whose facts are established to the log. Only the reader calls Publish, and Signal after it. A
-// panic ends the process, since the writers of all clients read the log.
+// Publish appends a packet whose facts are established to the log. Only the reader calls Publish, and Signal after it.
+// A panic ends the process, since the writers of all clients read the log.
 func (t *Track) Publish(p *packetlog.Packet) {
 	defer panics.Shared()
 	opens := p.Facts.Opens

@@ -16,9 +16,10 @@ type Alarm interface {
 	Stop()
 }
 
-// timerAlarm is a timer that is on time if the system allows for it, and else up to 1.1 ms late. Ticks of a pacer are
-// 2 ms apart, or 16 packets. What became due while the writer overslept leaves with them, as one longer run, and counts
-// as residence. The delay does not add up, since every packet is due by its frame's schedule and not by the tick before.
+// timerAlarm is a timer that is on time if the system allows for it, and else up to 1.1 ms late. Ticks of a pacer are 2
+// ms apart, or 16 packets. What became due while the writer overslept leaves with them, as one longer run, and counts
+// as residence. The delay does not add up, since every packet is due by its frame's schedule and not by the tick
+// before.
 type timerAlarm struct{ timer *alarm.Timer }
 
 // NewTimer returns an alarm by the system's clock.

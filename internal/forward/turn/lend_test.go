@@ -45,8 +45,8 @@ func lendTo(turns []*Turn, packets int) (woken []bool) {
 	return woken
 }
 
-// TestAReaderChoosesWriters: a reader does the first writer's work whatever it is taken to cost, and that of others as long as the sum is what a reader
-// may lend itself for.
+// TestAReaderChoosesWriters: a reader does the first writer's work whatever it is taken to cost, and that of others as
+// long as the sum is what a reader may lend itself for.
 func TestAReaderChoosesWriters(t *testing.T) {
 	const packets = 50
 	for _, test := range []struct {
@@ -70,8 +70,8 @@ func TestAReaderChoosesWriters(t *testing.T) {
 	}
 }
 
-// TestADearWriterIsTriedAgain: a writer that is taken for dear, perhaps because a processor was taken away for a moment, is served again some bursts
-// later.
+// TestADearWriterIsTriedAgain: a writer that is taken for dear, perhaps because a processor was taken away for a
+// moment, is served again some bursts later.
 func TestADearWriterIsTriedAgain(t *testing.T) {
 	const packets = 50
 	turns := workers(2)

@@ -1,12 +1,12 @@
 // Package turn lets a goroutine that brings work to a sleeping worker do the work itself.
 //
 // A burst of packets is often all that a worker gets for some milliseconds. To wake a goroutine for it takes a thread
-// that sleeps, on a processor that sleeps: about 50 µs of processor time for each burst in a virtual machine, as much as
-// forwarding the burst to three receivers. So the goroutine that brings the burst does the work, unless the work is so
-// much that processors should share it.
+// that sleeps, on a processor that sleeps: about 50 µs of processor time for each burst in a virtual machine, as much
+// as forwarding the burst to three receivers. So the goroutine that brings the burst does the work, unless the work is
+// so much that processors should share it.
 //
-// The turn is the right to do the worker's work. One goroutine has the turn at a time. While the worker sleeps the turn is
-// free: a goroutine takes it to wake the worker's goroutine, to which it hands the turn over, or to do the work.
+// The turn is the right to do the worker's work. One goroutine has the turn at a time. While the worker sleeps the turn
+// is free: a goroutine takes it to wake the worker's goroutine, to which it hands the turn over, or to do the work.
 package turn
 
 import (
@@ -21,8 +21,8 @@ import (
 type Work interface {
 	// Pending reports whether other goroutines have left something to do. It is safe for any goroutine.
 	Pending() bool
-	// Work works until nothing is left to do, or until the end, since the engine's start. It reports whether all was done,
-	// and returns the number of incoming packets that it has taken.
+	// Work works until nothing is left to do, or until the end, since the engine's start. It reports whether all was
+	// done, and returns the number of incoming packets that it has taken.
 	Work(end time.Duration) (packets int, done bool)
 	// Idle returns the time of the last reading of the clock, since the engine's start, and for how long from then on
 	// nothing is due.
@@ -40,7 +40,8 @@ type Turn struct {
 	stopping atomic.Bool
 	// cost is what an incoming packet has lately cost, in nanoseconds.
 	cost atomic.Int64
-	// armed is when the alarm wakes the goroutine, since the engine's start. It belongs to the goroutine that has the turn.
+	// armed is when the alarm wakes the goroutine, since the engine's start. It belongs to the goroutine that has the
+	// turn.
 	armed time.Duration
 }
 
@@ -82,8 +83,8 @@ func (t *Turn) Release() { t.free.Store(true) }
 // Free reports whether nobody has the turn.
 func (t *Turn) Free() bool { return t.free.Load() }
 
-// Receive takes the turn for a worker that is not run, if the turn has been handed to the worker's goroutine. It reports
-// whether it was.
+// Receive takes the turn for a worker that is not run, if the turn has been handed to the worker's goroutine. It
+// reports whether it was.
 func (t *Turn) Receive() bool {
 	select {
 	case <-t.handed:
@@ -102,8 +103,8 @@ func (t *Turn) hand() {
 	t.handed <- struct{}{}
 }
 
-// yield gives the turn up. It returns false if something is pending of which nobody has been told. Then the caller still
-// has the turn.
+// yield gives the turn up. It returns false if something is pending of which nobody has been told. Then the caller
+// still has the turn.
 func (t *Turn) yield() bool {
 	t.free.Store(true)
 	if !t.work.Pending() && !t.stopping.Load() {
