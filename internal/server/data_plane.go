@@ -2,6 +2,9 @@ package server
 
 import (
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/forward/trace"
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/transport"
 )
@@ -68,8 +71,8 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 	}
 }
 
-func traffic(t forward.TrafficByKind) metrics.Traffic {
-	count := func(t forward.Traffic) metrics.Count { return metrics.Count{Packets: t.Packets, Bytes: t.Bytes} }
+func traffic(t counters.TrafficByKind) metrics.Traffic {
+	count := func(t counters.Traffic) metrics.Count { return metrics.Count{Packets: t.Packets, Bytes: t.Bytes} }
 	return metrics.Traffic{
 		Media: count(t.Media), Retransmission: count(t.Retransmission), Parity: count(t.Parity), Probe: count(t.Probe),
 		Audio: count(t.Audio),
@@ -77,7 +80,7 @@ func traffic(t forward.TrafficByKind) metrics.Traffic {
 }
 
 // receivers returns the paths of receivers that report packet arrivals.
-func receivers(paths []forward.Path) []metrics.ReceiverPath {
+func receivers(paths []egress.Path) []metrics.ReceiverPath {
 	known := make([]metrics.ReceiverPath, 0, len(paths))
 	for _, p := range paths {
 		if p.Known {
@@ -90,6 +93,6 @@ func receivers(paths []forward.Path) []metrics.ReceiverPath {
 	return known
 }
 
-func histogram(h forward.Histogram) metrics.Histogram {
+func histogram(h trace.Histogram) metrics.Histogram {
 	return metrics.Histogram{Bounds: h.Bounds(), Counts: h.Counts[:], Sum: h.Sum}
 }

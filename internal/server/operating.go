@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/admin"
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/counters"
 )
 
 // operating is the server from the view of operators. It implements admin.Host.
@@ -34,7 +34,7 @@ func (o operating) State() admin.ServerState {
 	}
 }
 
-func adminTraffic(t forward.TrafficByKind) admin.Traffic {
+func adminTraffic(t counters.TrafficByKind) admin.Traffic {
 	return admin.Traffic{
 		Packets: t.Media.Packets + t.Parity.Packets + t.Retransmission.Packets + t.Audio.Packets + t.Probe.Packets,
 		Media:   t.Media.Bytes, Parity: t.Parity.Bytes, Retransmission: t.Retransmission.Bytes, Audio: t.Audio.Bytes,

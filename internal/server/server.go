@@ -21,6 +21,7 @@ import (
 	"github.com/volsfu/volsfu/internal/dialect/vr2gather"
 	"github.com/volsfu/volsfu/internal/fault"
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
@@ -243,7 +244,7 @@ func (s *Server) AdminAddress() string {
 }
 
 // Stats returns the counters of the data plane.
-func (s *Server) Stats() forward.Stats { return s.engine.Stats() }
+func (s *Server) Stats() counters.Stats { return s.engine.Stats() }
 
 // watch reports failed media sockets until the endpoint is closed.
 func (s *Server) watch(failed <-chan error) {

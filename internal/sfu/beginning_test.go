@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -15,10 +15,10 @@ import (
 // TestALinkBeginsWithTheStartRate until there are reports, or it is clear that none will come.
 func TestALinkBeginsWithTheStartRate(t *testing.T) {
 	for name, c := range map[string]struct {
-		path forward.Path
+		path egress.Path
 		want string
 	}{
-		"reports": {known(100e6), "2 2"}, "a slow link": {known(4.5e6), "1 1"}, "no reports": {forward.Path{}, "2 2"},
+		"reports": {known(100e6), "2 2"}, "a slow link": {known(4.5e6), "1 1"}, "no reports": {egress.Path{}, "2 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, nil)

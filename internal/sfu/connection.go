@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
@@ -79,10 +79,10 @@ func (c *connection) ConnectionFailed(err error) { c.room.post(connectionFailed{
 func (c *connection) PeerEvent(event transport.Event) { c.room.post(peerEvent{c, event}) }
 
 // SlotEvents implements peer.Owner.
-func (c *connection) SlotEvents(events []forward.Event) { c.room.post(slotEvents{c, events}) }
+func (c *connection) SlotEvents(events []egress.Event) { c.room.post(slotEvents{c, events}) }
 
 // FrameTimes implements peer.Owner.
-func (c *connection) FrameTimes(frames []forward.FrameTimes) { c.room.post(frameTimes{c, frames}) }
+func (c *connection) FrameTimes(frames []egress.FrameTimes) { c.room.post(frameTimes{c, frames}) }
 
 // The requests that a connection makes of its room. Each brings what the method of peer.Owner says.
 type (
@@ -115,7 +115,7 @@ type (
 	}
 	slotEvents struct {
 		*connection
-		events []forward.Event
+		events []egress.Event
 	}
 	// answerOverdue comes some time after an offer.
 	answerOverdue struct {

@@ -3,7 +3,7 @@ package sfu
 import (
 	"testing"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -23,9 +23,9 @@ func TestOffFramesAreTold(t *testing.T) {
 	begins := func(publication *subscriber.Publication, q volumetric.Quality, first, count uint32) {
 		s.ask(func(r *Room) {
 			track, _ := publication.Track(0, q)
-			real := &forward.Slot{}
+			real := &egress.Slot{}
 			slot.Output = real
-			slotEvents{bob.connection, []forward.Event{{Slot: real, Track: track, Switched: true, OffFrames: forward.FrameRange{First: first, Count: count}}}}.apply(r)
+			slotEvents{bob.connection, []egress.Event{{Slot: real, Track: track, Switched: true, OffFrames: egress.FrameRange{First: first, Count: count}}}}.apply(r)
 			slot.Output = played
 		})
 	}

@@ -3,7 +3,7 @@ package sfu
 import (
 	"slices"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -31,7 +31,7 @@ type Profile struct {
 	Converted bool
 	// Named returns what sends the packets of a line, if lines have names by which the client knows what they carry: no
 	// line is spare, and none changes its publication. If Named is nil, lines have no names.
-	Named func(forward.Outlet, subscriber.Name) NamedOutlet
+	Named func(egress.Outlet, subscriber.Name) NamedOutlet
 	// Withheld returns why a client cannot be sent a publication, empty if it can. If Withheld is nil, a client can be
 	// sent all publications.
 	Withheld func(*volumetric.Publication) string
@@ -41,7 +41,7 @@ type Profile struct {
 
 // NamedOutlet sends the packets of a line that has a name.
 type NamedOutlet interface {
-	forward.Outlet
+	egress.Outlet
 	subscriber.NamedOutput
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -15,7 +15,7 @@ import (
 // namedProfile is that of clients that know publishers by numbers, and take one publication of each kind from each.
 var namedProfile = Profile{
 	Name: "named", OnePerKind: true,
-	Named: func(o forward.Outlet, _ subscriber.Name) NamedOutlet { return nil },
+	Named: func(o egress.Outlet, _ subscriber.Name) NamedOutlet { return nil },
 	Withheld: func(d *volumetric.Publication) string {
 		if d.VR2Gather {
 			return ""

@@ -2,6 +2,7 @@ package sfu
 
 import (
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -30,7 +31,7 @@ func newPublication(
 			if !framed {
 				group = nextGroup()
 			}
-			p.AddTrack(engine.NewTrack(forward.TrackConfig{
+			p.AddTrack(engine.NewTrack(track.Config{
 				Codec: description.Codec, Quality: volumetric.Quality(q), Group: group, VR2Gather: converted,
 			}), group)
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -54,7 +56,7 @@ type player struct {
 
 // playedLink is a receiver's link as the test says.
 type playedLink struct {
-	path  forward.Path
+	path  egress.Path
 	share float64
 	// uplink is what every publisher's way calls for.
 	uplink float64
@@ -63,7 +65,7 @@ type playedLink struct {
 }
 
 // Path implements subscriber.Link.
-func (l *playedLink) Path() forward.Path { return l.path }
+func (l *playedLink) Path() egress.Path { return l.path }
 
 // Want implements subscriber.Link.
 func (l *playedLink) Want(rate volumetric.Bitrate) { l.wanted = rate }
@@ -75,17 +77,17 @@ func (l *playedLink) SetLimits(limits congestion.Limits) { l.limits = limits }
 func (l *playedLink) ParityShare() float64 { return l.share }
 
 // ParityOf implements subscriber.Link.
-func (l *playedLink) ParityOf(*forward.Track) float64 { return l.share + l.uplink }
+func (l *playedLink) ParityOf(*track.Track) float64 { return l.share + l.uplink }
 
 // playedSlot is the data plane's part of a slot.
 type playedSlot struct {
-	track     *forward.Track
+	track     *track.Track
 	requested time.Time
 	changes   int
 }
 
 // Select implements subscriber.Output.
-func (s *playedSlot) Select(track *forward.Track, _ uint64, requested time.Time) {
+func (s *playedSlot) Select(track *track.Track, _ uint64, requested time.Time) {
 	s.track, s.requested = track, requested
 	s.changes++
 }
@@ -240,9 +242,9 @@ func (p *player) begin() {
 				continue
 			}
 			track, _ := slot.Target.Publication.Track(slot.Target.Tile.Tile, slot.Quality)
-			played, began := slot.Output, &forward.Slot{}
+			played, began := slot.Output, &egress.Slot{}
 			slot.Output = began
-			p.subscriber.TakeEvents([]forward.Event{{Slot: began, Track: track, Switched: true}}, true)
+			p.subscriber.TakeEvents([]egress.Event{{Slot: began, Track: track, Switched: true}}, true)
 			slot.Output = played
 		}
 	})
@@ -266,13 +268,13 @@ func (s *stage) watches(identity string, estimate volumetric.Bitrate) *player {
 }
 
 // known is a link that carries so much.
-func known(estimate volumetric.Bitrate) forward.Path {
-	return forward.Path{Known: true, Estimate: estimate, RTT: 20 * time.Millisecond}
+func known(estimate volumetric.Bitrate) egress.Path {
+	return egress.Path{Known: true, Estimate: estimate, RTT: 20 * time.Millisecond}
 }
 
 // awaited is a link of which the first report is awaited.
-func awaited(startRate volumetric.Bitrate) forward.Path {
-	return forward.Path{Awaited: true, Estimate: startRate}
+func awaited(startRate volumetric.Bitrate) egress.Path {
+	return egress.Path{Awaited: true, Estimate: startRate}
 }
 
 // ladder is a body whose tiles cost 1, 2, 4 … Mbit/s, side by side along x.

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -111,7 +111,7 @@ func (r *Room) timesReported(p *participant, m *signal.FrameTimes) {
 // frameTimes bring the times of the frames that a connection's receiver was sent.
 type frameTimes struct {
 	*connection
-	frames []forward.FrameTimes
+	frames []egress.FrameTimes
 }
 
 // apply implements request.
@@ -128,7 +128,7 @@ func (q frameTimes) apply(*Room) {
 }
 
 // timesMessage makes a message of the times of frames. Those of slots that carry something else by now are left out.
-func (p *participant) timesMessage(frames []forward.FrameTimes) *signal.FrameTimes {
+func (p *participant) timesMessage(frames []egress.FrameTimes) *signal.FrameTimes {
 	const width = signal.FrameTimesHead + signal.ServerStamps
 	source := signal.ClockSource(p.room.node.config.ClockSource)
 	m := &signal.FrameTimes{Host: signal.FrameHostServer, Clock: signal.HostClock{Source: source}}
@@ -157,7 +157,7 @@ func (p *participant) timesMessage(frames []forward.FrameTimes) *signal.FrameTim
 }
 
 // carried returns the track of a frame, false if its slot carries something else by now.
-func (p *participant) carried(f *forward.FrameTimes) (volumetric.TrackRef, bool) {
+func (p *participant) carried(f *egress.FrameTimes) (volumetric.TrackRef, bool) {
 	s := p.subscriber.Slots.ByOutput(f.Slot)
 	if s == nil || s.Target == nil {
 		return volumetric.TrackRef{}, false
@@ -168,7 +168,7 @@ func (p *participant) carried(f *forward.FrameTimes) (volumetric.TrackRef, bool)
 
 // fillTimes writes a frame's numbers: what stands before the stamps, and the stamps after the first of them, by a
 // clock that clients see ahead by so much.
-func fillTimes(row []int64, f *forward.FrameTimes, ahead time.Duration) {
+func fillTimes(row []int64, f *egress.FrameTimes, ahead time.Duration) {
 	stamps := [signal.ServerStamps]int64{
 		f.FirstInHardware, f.FirstInKernel, f.FirstIn, f.LastIn,
 		f.FirstOut, f.FirstOutKernel, f.FirstOutHardware, f.LastOut,

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pion/rtcp"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -17,7 +17,7 @@ import (
 type nowhere struct{}
 
 func (nowhere) Blocked(time.Time) bool        { return false }
-func (nowhere) Post(forward.Batch)            {}
+func (nowhere) Post(egress.Batch)             {}
 func (nowhere) WriteRTCP([]rtcp.Packet) error { return nil }
 func (nowhere) RTT() time.Duration            { return 0 }
 func (nowhere) TransportSequenceID() uint8    { return 0 }
@@ -149,24 +149,24 @@ func TestServerTimes(t *testing.T) {
 	bob.attach()
 	bob.say(&signal.Trace{FrameTimes: true})
 	publication := alice.publication("body")
-	slots := []*forward.Slot{{}, {}}
+	slots := []*egress.Slot{{}, {}}
 	s.ask(func(*Room) {
 		for i, slot := range bob.subscriber.Slots.All()[:2] {
 			slot.Output = slots[i]
 		}
 	})
 	at := start.UnixNano()
-	frame := func(slot *forward.Slot, tile, number int) forward.FrameTimes {
+	frame := func(slot *egress.Slot, tile, number int) egress.FrameTimes {
 		track, _ := publication.Track(tile, 1)
-		return forward.FrameTimes{
+		return egress.FrameTimes{
 			Slot: slot, Track: track, Frame: uint32(number), Bytes: 100,
 			FirstInKernel: at + 1500, FirstIn: at + 20_000, LastIn: at + 3e6, FirstOut: at + 90_000, LastOut: at + 4e6,
 		}
 	}
 	tile := bob.subscriber.Slots.All()[0].Target.Tile.Tile
 	other := bob.subscriber.Slots.All()[1].Target.Tile.Tile
-	s.room.do(s.now, frameTimes{bob.connection, []forward.FrameTimes{
-		frame(slots[0], tile, 7), frame(slots[0], tile, 8), frame(slots[1], other, 7), frame(&forward.Slot{}, 0, 7),
+	s.room.do(s.now, frameTimes{bob.connection, []egress.FrameTimes{
+		frame(slots[0], tile, 7), frame(slots[0], tile, 8), frame(slots[1], other, 7), frame(&egress.Slot{}, 0, 7),
 	}})
 	m, n := latest[*signal.FrameTimes](bob.shelf)
 	if n != 1 || m.Host != signal.FrameHostServer || m.Clock.Source != signal.ClockPTP || len(m.Tracks) != 2 || len(m.Tracks[0].Frames) != 2 {
@@ -180,7 +180,7 @@ func TestServerTimes(t *testing.T) {
 		t.Errorf("the first track is %+v", track)
 	}
 	bob.say(&signal.Trace{FrameTimes: false})
-	s.room.do(s.now, frameTimes{bob.connection, []forward.FrameTimes{frame(slots[0], tile, 9)}})
+	s.room.do(s.now, frameTimes{bob.connection, []egress.FrameTimes{frame(slots[0], tile, 9)}})
 	if _, n := latest[*signal.FrameTimes](bob.shelf); n != 1 {
 		t.Error("who asked for no more is told")
 	}

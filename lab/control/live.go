@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion"
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/test/testbed"
@@ -191,7 +191,7 @@ func (l *Live) watch(ctx context.Context) error {
 type reading struct {
 	delays netem.DelayCounts
 	link   netem.Stats
-	server forward.Stats
+	server counters.Stats
 }
 
 func (l *Live) reading() reading {
@@ -224,9 +224,9 @@ func lossOf(s netem.Stats) float64 {
 }
 
 // onWire is what the packets of all kinds take, in bytes.
-func onWire(t forward.TrafficByKind) uint64 {
+func onWire(t counters.TrafficByKind) uint64 {
 	sum := uint64(0)
-	for _, kind := range []forward.Traffic{t.Media, t.Parity, t.Retransmission, t.Probe} {
+	for _, kind := range []counters.Traffic{t.Media, t.Parity, t.Retransmission, t.Probe} {
 		sum += kind.Bytes + congestion.PacketOverhead*kind.Packets
 	}
 	return sum

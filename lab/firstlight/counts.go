@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -108,7 +108,7 @@ func latencies(arrivals []testbed.Arrival) lab.Distribution {
 }
 
 // serverDifference is what a server counted since an earlier reading, as far as the checks ask.
-func serverDifference(now, before forward.Stats) forward.Stats {
+func serverDifference(now, before counters.Stats) counters.Stats {
 	now.Requested -= before.Requested
 	now.Recovered -= before.Recovered
 	now.Lost -= before.Lost

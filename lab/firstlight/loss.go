@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/pkg/client"
@@ -68,7 +68,7 @@ type lossOutcome struct {
 	arrived   []testbed.Arrival
 	// client and server are what these two counted themselves.
 	client client.TileStats
-	server forward.Stats
+	server counters.Stats
 }
 
 // measure counts frames at one loss rate.

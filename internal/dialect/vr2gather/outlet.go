@@ -5,7 +5,8 @@ import (
 
 	"github.com/pion/rtp"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/forward/frames"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -13,12 +14,12 @@ import (
 // namedOutlet is what a line towards a VR2Gather peer is sent on, under the name that it has. Its methods are safe
 // for the data plane while it is renamed.
 type namedOutlet struct {
-	forward.Outlet
+	egress.Outlet
 	payloadType uint8
-	present     atomic.Pointer[forward.VR2GatherOutlet]
+	present     atomic.Pointer[frames.VR2GatherOutlet]
 }
 
-func newNamedOutlet(o forward.Outlet, name subscriber.Name) *namedOutlet {
+func newNamedOutlet(o egress.Outlet, name subscriber.Name) *namedOutlet {
 	n := &namedOutlet{Outlet: o, payloadType: payloadTypeVideo}
 	if name.Kind == volumetric.KindAudio {
 		n.payloadType = payloadTypeAudio
@@ -29,19 +30,19 @@ func newNamedOutlet(o forward.Outlet, name subscriber.Name) *namedOutlet {
 
 // Rename implements subscriber.NamedOutput. Frames under another name are numbered from their beginning.
 func (n *namedOutlet) Rename(name subscriber.Name) {
-	n.present.Store(forward.NewVR2GatherOutlet(n.Outlet, trackOf(name), n.payloadType))
+	n.present.Store(frames.NewVR2GatherOutlet(n.Outlet, trackOf(name), n.payloadType))
 }
 
 // Restart implements subscriber.NamedOutput.
 func (n *namedOutlet) Restart() { n.present.Load().Restart() }
 
-// Queue implements forward.Outlet.
+// Queue implements egress.Outlet.
 func (n *namedOutlet) Queue(h *rtp.Header, body []byte) error { return n.present.Load().Queue(h, body) }
 
-// RetransmissionSSRC implements forward.Outlet.
+// RetransmissionSSRC implements egress.Outlet.
 func (n *namedOutlet) RetransmissionSSRC() uint32 { return n.present.Load().RetransmissionSSRC() }
 
-// PayloadType implements forward.Outlet.
+// PayloadType implements egress.Outlet.
 func (n *namedOutlet) PayloadType(mime string) (media, retransmission uint8, ok bool) {
 	return n.present.Load().PayloadType(mime)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pion/rtp"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -15,25 +15,25 @@ import (
 // keptOutlet keeps what is sent on a line.
 type keptOutlet struct{ sent [][]byte }
 
-// Queue implements forward.Outlet.
+// Queue implements egress.Outlet.
 func (o *keptOutlet) Queue(_ *rtp.Header, body []byte) error {
 	o.sent = append(o.sent, append([]byte(nil), body...))
 	return nil
 }
 
-// SSRC implements forward.Outlet.
+// SSRC implements egress.Outlet.
 func (o *keptOutlet) SSRC() uint32 { return 1 }
 
-// RetransmissionSSRC implements forward.Outlet.
+// RetransmissionSSRC implements egress.Outlet.
 func (o *keptOutlet) RetransmissionSSRC() uint32 { return 2 }
 
-// PayloadType implements forward.Outlet.
+// PayloadType implements egress.Outlet.
 func (o *keptOutlet) PayloadType(string) (media, retransmission uint8, ok bool) { return 96, 97, true }
 
 // TestPacketsNameWhatTheirLineIsCalled sends a frame under one name and the next under another.
 func TestPacketsNameWhatTheirLineIsCalled(t *testing.T) {
 	kept := &keptOutlet{}
-	var outlet forward.Outlet = newNamedOutlet(kept, subscriber.Name{Kind: volumetric.KindVideo, Publisher: 7, Tile: 2})
+	var outlet egress.Outlet = newNamedOutlet(kept, subscriber.Name{Kind: volumetric.KindVideo, Publisher: 7, Tile: 2})
 	header := &rtp.Header{Version: 2}
 	if err := header.SetExtension(1, []byte{0, 1}); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,7 @@ package vr2gather
 import (
 	"strconv"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -19,7 +19,7 @@ const (
 // profile is how peers take part in a room.
 var profile = sfu.Profile{
 	Name: "VR2Gather", Converted: true, Withheld: withheld, OnePerKind: true,
-	Named: func(o forward.Outlet, name subscriber.Name) sfu.NamedOutlet { return newNamedOutlet(o, name) },
+	Named: func(o egress.Outlet, name subscriber.Name) sfu.NamedOutlet { return newNamedOutlet(o, name) },
 }
 
 // identityOf returns the identity of a peer.

@@ -9,7 +9,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/forward/frames"
+	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
@@ -36,9 +38,9 @@ type Owner interface {
 	// PeerEvent brings a state or a candidate.
 	PeerEvent(transport.Event)
 	// SlotEvents bring what happened on slots in the data plane.
-	SlotEvents([]forward.Event)
+	SlotEvents([]egress.Event)
 	// FrameTimes bring the times of the frames that the receiver was sent.
-	FrameTimes([]forward.FrameTimes)
+	FrameTimes([]egress.FrameTimes)
 	// Done is closed when the owner has ended.
 	Done() <-chan struct{}
 }
@@ -64,8 +66,8 @@ type Config struct {
 // Connection is one participant's peer connection. Its goroutine owns the negotiation and the table of lines.
 type Connection struct {
 	// Ingress and Receiver are the connection's parts in the data plane. Their methods are safe for the owner.
-	Ingress  *forward.Ingress
-	Receiver *forward.Receiver
+	Ingress  *ingress.Ingress
+	Receiver *egress.Receiver
 
 	owner  Owner
 	config Config
@@ -73,7 +75,7 @@ type Connection struct {
 	// data is what the client publishes over data channels, nil if it publishes over media lines. chunks is what the
 	// client is sent over data channels, nil if it takes media lines.
 	data     *dataLines
-	chunks   *forward.ChunkSender
+	chunks   *frames.Sender
 	commands commandList
 
 	lines  lineTable
@@ -127,7 +129,7 @@ func (c *Connection) run() {
 	defer c.config.Running.Done()
 	defer c.config.Guard.Recover(PanicPlace, func() { c.owner.ConnectionFailed(ErrPanicked) })
 	defer c.close()
-	var events []forward.Event
+	var events []egress.Event
 	for {
 		select {
 		case <-c.owner.Done():
@@ -150,7 +152,7 @@ func (c *Connection) run() {
 		case <-c.Receiver.Notify():
 			events = c.Receiver.TakeEvents(events[:0])
 			if len(events) > 0 {
-				c.owner.SlotEvents(append([]forward.Event(nil), events...))
+				c.owner.SlotEvents(append([]egress.Event(nil), events...))
 			}
 		case <-c.Receiver.FrameTimesReady():
 			if times := c.Receiver.TakeFrameTimes(nil); len(times) > 0 {

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
@@ -34,8 +35,8 @@ func (l *listener) ChannelsMade([]subscriber.Line)             {}
 func (l *listener) RequestFailed(string, signal.Code, string)  {}
 func (l *listener) ConnectionFailed(err error)                 { l.failed <- err }
 func (l *listener) PeerEvent(event transport.Event)            { l.events <- event }
-func (l *listener) SlotEvents([]forward.Event)                 {}
-func (l *listener) FrameTimes([]forward.FrameTimes)            {}
+func (l *listener) SlotEvents([]egress.Event)                  {}
+func (l *listener) FrameTimes([]egress.FrameTimes)             {}
 func (l *listener) Done() <-chan struct{}                      { return l.done }
 
 // rig is an endpoint and an engine that end with the test.

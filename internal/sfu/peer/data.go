@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -33,7 +33,7 @@ type dataPublication struct {
 
 	mu sync.Mutex
 	// tracks are tiles at qualities: of the first tile all qualities, and so on.
-	tracks   []*forward.Injector
+	tracks   []*ingress.Injector
 	reported bool
 }
 
@@ -55,7 +55,7 @@ func (c *Connection) AttachData(p *subscriber.Publication) { c.data.add(p, c.Ing
 func (c *Connection) DetachData(p *subscriber.Publication) { c.data.remove(p) }
 
 // add has the frames of a publication go to its tracks.
-func (l *dataLines) add(p *subscriber.Publication, ingress *forward.Ingress) {
+func (l *dataLines) add(p *subscriber.Publication, ingress *ingress.Ingress) {
 	made := &dataPublication{description: p.Description}
 	for _, track := range p.Tracks {
 		made.tracks = append(made.tracks, ingress.NewInjector(track, l.limit))

@@ -3,18 +3,20 @@ package peer
 import (
 	"time"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/forward/frames"
+	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/transport"
 )
 
 // NewBatch returns an empty batch for the engine of a node: peers of the node leave their packets to such batches.
-func NewBatch() forward.Batch { return new(transport.Batch) }
+func NewBatch() egress.Batch { return new(transport.Batch) }
 
 // mediaPeer is a peer connection as the data plane sees it. It implements forward.Peer.
 type mediaPeer struct{ *transport.Peer }
 
 // Post implements forward.Peer. If the batch is not from NewBatch, the packets leave at once.
-func (p mediaPeer) Post(batch forward.Batch) {
+func (p mediaPeer) Post(batch egress.Batch) {
 	b, _ := batch.(*transport.Batch)
 	p.Peer.Post(b)
 }
@@ -22,10 +24,10 @@ func (p mediaPeer) Post(batch forward.Batch) {
 // mediaSink hands what arrives to the data plane: what a publisher sends or says to the ingress, what a receiver says
 // to the receiver.
 type mediaSink struct {
-	ingress  *forward.Ingress
-	receiver *forward.Receiver
+	ingress  *ingress.Ingress
+	receiver *egress.Receiver
 	data     *dataLines
-	chunks   *forward.ChunkSender
+	chunks   *frames.Sender
 }
 
 // Data implements transport.Sink.

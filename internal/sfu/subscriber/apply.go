@@ -3,7 +3,7 @@ package subscriber
 import (
 	"time"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -56,7 +56,7 @@ func (a *applier) apply(d decision) {
 // TakeEvents applies what happened on slots in the data plane, and returns what the client is to be told. present says
 // that the client is there to be told.
 func (s *Subscriber) TakeEvents(
-	events []forward.Event, present bool,
+	events []egress.Event, present bool,
 ) (sending []signal.SlotQuality, dropped []signal.SlotDrops) {
 	for _, event := range events {
 		slot := s.Slots.ByOutput(event.Slot)
@@ -81,7 +81,7 @@ func (s *Subscriber) TakeEvents(
 			}
 			sending = append(sending, carried)
 		}
-		if event.Dropped != forward.DroppedIncomplete {
+		if event.Dropped != egress.DroppedIncomplete {
 			// The frames that a publisher's link loses say nothing of the receiver's link.
 			s.dropped += event.DroppedFrames + event.EndedFrames
 		}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -125,7 +125,7 @@ func (s *Subscriber) due(
 
 // decideVideo has the allocator decide about video.
 func (s *Subscriber) decideVideo(
-	a *applier, now time.Time, room *Scheduler, granted volumetric.Bitrate, path forward.Path,
+	a *applier, now time.Time, room *Scheduler, granted volumetric.Bitrate, path egress.Path,
 ) {
 	if s.layout.stale {
 		s.layout.lay(s.Slots.all, &s.scene)

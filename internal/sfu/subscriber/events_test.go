@@ -3,7 +3,7 @@ package subscriber
 import (
 	"testing"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -11,22 +11,22 @@ import (
 // too long count against its budget, and those that its publisher's link lost do not.
 func TestWhoHearsOfDrops(t *testing.T) {
 	for _, test := range []struct {
-		event             forward.Event
+		event             egress.Event
 		told, accountable int
 	}{
-		{forward.Event{DroppedFrames: 2, Dropped: forward.DroppedBudget}, 2, 2},
-		{forward.Event{EndedFrames: 1, Dropped: forward.DroppedExpired}, 0, 1},
-		{forward.Event{EndedFrames: 1, Dropped: forward.DroppedIncomplete}, 0, 0},
-		{forward.Event{DroppedFrames: 3, Dropped: forward.DroppedIncomplete}, 3, 0},
+		{egress.Event{DroppedFrames: 2, Dropped: egress.DroppedBudget}, 2, 2},
+		{egress.Event{EndedFrames: 1, Dropped: egress.DroppedExpired}, 0, 1},
+		{egress.Event{EndedFrames: 1, Dropped: egress.DroppedIncomplete}, 0, 0},
+		{egress.Event{DroppedFrames: 3, Dropped: egress.DroppedIncomplete}, 3, 0},
 	} {
 		s := New(NewSlots(), NewChoices(1))
 		s.Slots.Want(published("body", 1, volumetric.KindVideo))
 		s.Slots.Add(idleLines(volumetric.KindVideo, "1"))
 		s.Slots.Assign()
-		slot := &forward.Slot{}
+		slot := &egress.Slot{}
 		s.Slots.ByMID("1").Output = slot
 		test.event.Slot = slot
-		_, dropped := s.TakeEvents([]forward.Event{test.event, {Slot: &forward.Slot{}, DroppedFrames: 7}}, true)
+		_, dropped := s.TakeEvents([]egress.Event{test.event, {Slot: &egress.Slot{}, DroppedFrames: 7}}, true)
 		frames := 0
 		for _, drops := range dropped {
 			frames += drops.Frames

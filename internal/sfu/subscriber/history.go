@@ -3,7 +3,7 @@ package subscriber
 import (
 	"time"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -36,7 +36,7 @@ type history struct {
 func (h *history) due(now time.Time) bool { return now.Sub(h.taken) >= sampleInterval }
 
 // note takes a sample if one is due and the path is known.
-func (h *history) note(now time.Time, path forward.Path, target volumetric.Bitrate) {
+func (h *history) note(now time.Time, path egress.Path, target volumetric.Bitrate) {
 	if !path.Known || !h.due(now) {
 		return
 	}

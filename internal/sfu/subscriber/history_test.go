@@ -4,21 +4,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 func TestHistory(t *testing.T) {
 	var h history
 	now := time.Unix(1000, 0)
-	h.note(now, forward.Path{}, 5)
+	h.note(now, egress.Path{}, 5)
 	if n := len(h.all()); n != 0 {
 		t.Errorf("%d samples of a way that nothing is known of", n)
 	}
 	for i := range 3*keptSamples + 7 {
-		h.note(now, forward.Path{Known: true, Estimate: volumetric.Bitrate(i), Sent: 3, QueueDelay: 1500 * time.Microsecond}, 7)
+		h.note(now, egress.Path{Known: true, Estimate: volumetric.Bitrate(i), Sent: 3, QueueDelay: 1500 * time.Microsecond}, 7)
 		// Too soon for another one.
-		h.note(now.Add(sampleInterval/2), forward.Path{Known: true, Estimate: 1e9}, 7)
+		h.note(now.Add(sampleInterval/2), egress.Path{Known: true, Estimate: 1e9}, 7)
 		now = now.Add(sampleInterval)
 	}
 	got := h.all()

@@ -3,7 +3,7 @@ package subscriber
 import (
 	"time"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -15,7 +15,7 @@ type Publication struct {
 	// Number is the publisher's number, for clients that know publishers by numbers; 0 if the publisher has none.
 	Number uint32
 	// Tracks are indexed by tile × qualities + quality.
-	Tracks []*forward.Track
+	Tracks []*track.Track
 	// Groups are by track the number of what shares frame numbers and RTP timestamps with it: the whole publication if
 	// it is framed by payload v1, else the track alone.
 	Groups []uint64
@@ -37,7 +37,7 @@ func NewPublication(owner string, description volumetric.Publication) *Publicati
 }
 
 // AddTrack adds the next track, in the order of tiles and then of qualities.
-func (p *Publication) AddTrack(track *forward.Track, group uint64) {
+func (p *Publication) AddTrack(track *track.Track, group uint64) {
 	p.Tracks = append(p.Tracks, track)
 	p.Groups = append(p.Groups, group)
 	p.Levels.SetMeter(len(p.Tracks)-1, track)
@@ -51,7 +51,7 @@ func (p *Publication) Measure(now time.Time) bool {
 }
 
 // Track returns the track of a tile at a quality and its group; nil for volumetric.QualityOff.
-func (p *Publication) Track(tile int, quality volumetric.Quality) (*forward.Track, uint64) {
+func (p *Publication) Track(tile int, quality volumetric.Quality) (*track.Track, uint64) {
 	if quality < 0 {
 		return nil, 0
 	}
@@ -65,7 +65,7 @@ func (p *Publication) index(tile int, quality volumetric.Quality) int {
 }
 
 // QualityOf returns the quality of one of the publication's tracks, false if the track is not one of them.
-func (p *Publication) QualityOf(t *forward.Track) (volumetric.Quality, bool) {
+func (p *Publication) QualityOf(t *track.Track) (volumetric.Quality, bool) {
 	for i, track := range p.Tracks {
 		if track == t {
 			return volumetric.Quality(i % len(p.Description.Qualities)), true

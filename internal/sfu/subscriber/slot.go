@@ -4,7 +4,8 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/fault"
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -14,13 +15,13 @@ import (
 type Line struct {
 	MID    string
 	Kind   volumetric.Kind
-	Outlet forward.Outlet
+	Outlet egress.Outlet
 }
 
 // Output is the forwarding end of a slot.
 type Output interface {
 	// Select says which track the slot forwards from the next frame boundary on, none if the track is nil.
-	Select(track *forward.Track, group uint64, requested time.Time)
+	Select(track *track.Track, group uint64, requested time.Time)
 }
 
 // Slot is one outgoing stream of one receiver.
@@ -144,7 +145,7 @@ func (s *Slot) begun(q volumetric.Quality) bool {
 
 // wasOff notes frames that the slot did not carry because it was off. Frames that the client has not been told of yet
 // form one range with them.
-func (s *Slot) wasOff(frames forward.FrameRange) {
+func (s *Slot) wasOff(frames egress.FrameRange) {
 	if frames.Count == 0 {
 		return
 	}

@@ -3,7 +3,7 @@ package subscriber
 import (
 	"time"
 
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -71,7 +71,7 @@ func (s *Slot) state() SlotState {
 		MID: s.MID, Participant: tile.Participant, Publication: tile.Publication, Tile: tile.Tile, Quality: s.Showing,
 		Reason: s.Reason,
 	}
-	if f, ok := s.Output.(*forward.Slot); ok {
+	if f, ok := s.Output.(*egress.Slot); ok {
 		stats := f.Stats()
 		state.Packets, state.Frames, state.Octets = stats.Packets, stats.Frames, stats.Octets
 		state.Retransmissions, state.FractionLost = stats.Retransmissions, stats.FractionLost

@@ -5,7 +5,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/congestion"
-	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -135,7 +135,7 @@ func seenAt(now time.Time, rtt time.Duration) time.Time { return now.Add(rtt/2 +
 
 // step takes what is known of the path and returns the rate that media may take. It is not ok if there is no estimate.
 func (s *Subscriber) step(
-	now time.Time, path forward.Path, audio volumetric.Bitrate,
+	now time.Time, path egress.Path, audio volumetric.Bitrate,
 ) (granted volumetric.Bitrate, ok bool) {
 	if estimated := path.Known || path.Awaited; estimated != s.known {
 		s.known, s.stale = estimated, true
@@ -155,7 +155,7 @@ func (s *Subscriber) step(
 }
 
 // Overhead returns what headers, retransmissions and parity add to media, as a share of it.
-func (s *Subscriber) Overhead(path forward.Path) float64 {
+func (s *Subscriber) Overhead(path egress.Path) float64 {
 	return headerShare + path.Loss + s.link.ParityShare() + s.uplinkParity
 }
 
