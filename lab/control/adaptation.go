@@ -9,10 +9,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// headerShare is what headers take as a share of the payload of full packets.
+// headerShare is the size of the headers as a share of the payload of a full packet.
 const headerShare = float64(congestion.PacketOverhead) / fragmentSize
 
-// adaptation decides what a receiver is sent, before each frame: the tiles are of one object that is seen from nowhere, so that all are worth the same.
+// adaptation selects the qualities for one receiver before each frame. All tiles belong to one object and no viewpoint
+// is set, so all tiles have the same weight.
 type adaptation struct {
 	publisher *publisher
 	server    *server
@@ -41,11 +42,12 @@ func newAdaptation(o *Options, p *publisher, s *server, l *ledger) (*adaptation,
 		object.Tiles[t].Levels = make([]allocate.Level, levels)
 	}
 	return &adaptation{
-		publisher: p, server: s, ledger: l, rtt: o.RTT, allocator: allocator, budget: budget, scene: allocate.Scene{Objects: []allocate.Object{object}},
+		publisher: p, server: s, ledger: l, rtt: o.RTT, allocator: allocator, budget: budget,
+		scene: allocate.Scene{Objects: []allocate.Object{object}},
 	}, nil
 }
 
-// decide sets the qualities of the next frame. dropped counts frames of tiles that were dropped since the last one.
+// decide sets the qualities of the next frame. dropped is the number of tile frames dropped since the last call.
 func (a *adaptation) decide(dropped int, now time.Duration) {
 	stats := a.server.Stats()
 	_, deadline := nack.Repair(a.rtt, 0)

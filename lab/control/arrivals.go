@@ -7,16 +7,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// Feedback is a form in which receivers report what has arrived.
+// Feedback is the RTCP format in which receivers report arrivals.
 type Feedback string
 
-// The forms: transport-wide feedback, by a number that packets carry, and congestion control feedback (RFC 8888), by SSRC and sequence number.
+// The formats: transport-wide feedback, by the transport-wide sequence number in each packet, and congestion control
+// feedback (RFC 8888), by SSRC and sequence number.
 const (
 	FeedbackTransport Feedback = "transport"
 	FeedbackCCFB      Feedback = "ccfb"
 )
 
-// client is what the SDK calls the form.
+// client returns the SDK's value of the format.
 func (f Feedback) client() client.Feedback {
 	if f == FeedbackCCFB {
 		return client.FeedbackCCFB
@@ -24,12 +25,12 @@ func (f Feedback) client() client.Feedback {
 	return client.FeedbackTransportCC
 }
 
-// isReport tells whether a packet is a report of arrivals, in either form.
+// isReport reports whether packet is an arrival report of either format.
 func isReport(packet []byte) bool {
 	return feedback.IsTransportFeedback(packet) || feedback.IsCongestionReport(packet)
 }
 
-// arrivals are what a receiver reports. One of both is nil.
+// arrivals records arrivals and builds the receiver's reports. Exactly one of the two recorders is set.
 type arrivals struct {
 	transport *feedback.TransportRecorder
 	streams   *feedback.CongestionRecorder
@@ -43,10 +44,10 @@ func newArrivals(form Feedback) arrivals {
 	return arrivals{transport: feedback.NewTransportRecorder(cfg)}
 }
 
-// The SSRCs of who reports and, where reports name one, of what they are about. Nothing goes by them.
+// SSRCs of the reporting receiver and of the reported media. The simulated server does not read either.
 const reporter, reported = 1, 2
 
-// received takes a packet that has arrived.
+// received records a packet that has arrived.
 func (a *arrivals) received(h *header, size int, now time.Duration) {
 	if a.streams != nil {
 		a.streams.Received(h.ssrc(), h.number, size, feedback.NotECT, at(now))
@@ -55,7 +56,7 @@ func (a *arrivals) received(h *header, size int, now time.Duration) {
 	a.transport.Received(h.number, size, at(now))
 }
 
-// next is when a report is due, never while there is nothing to report.
+// next returns the time when a report is due, or never if there is nothing to report.
 func (a *arrivals) next() time.Duration {
 	if a.streams != nil {
 		return due(a.streams.Next())
@@ -63,7 +64,7 @@ func (a *arrivals) next() time.Duration {
 	return due(a.transport.Next())
 }
 
-// report makes one report if one is due. It is to be called until it makes none.
+// report returns one report if a report is due. The caller repeats the call until the result is empty.
 func (a *arrivals) report(now time.Duration) []byte {
 	if a.streams != nil {
 		return a.streams.AppendReports(nil, at(now))

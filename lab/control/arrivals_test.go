@@ -8,7 +8,8 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// TestFeedback: with either form of reports a link is used, with a short queue, and the sender knows what became of its packets: of all but the last ones, which the receiver has nothing behind to tell by.
+// TestFeedback: with either feedback format the sender uses the link with a short queue, and knows the result of all
+// packets except the last ones, which no later packet has confirmed as lost.
 func TestFeedback(t *testing.T) {
 	for _, form := range []Feedback{FeedbackTransport, FeedbackCCFB} {
 		for _, text := range []string{"steady:20", "loss:2"} {
@@ -18,13 +19,14 @@ func TestFeedback(t *testing.T) {
 				s := run(t, text, o)
 				r := s.Record().Result()
 				if r.Utilisation < 0.85 || r.EstimateShare < 0.85 || r.EstimateShare > 1.15 || r.Queue.P95 > 30 {
-					t.Errorf("utilisation %.3f, an estimate of %.3f of the link, queues %+v", r.Utilisation, r.EstimateShare, r.Queue)
+					t.Errorf("utilisation %.3f, an estimate of %.3f of the link, queues %+v", r.Utilisation,
+						r.EstimateShare, r.Queue)
 				}
 				if r.PaddingOverhead <= 0 || r.PaddingOverhead > 0.02 {
 					t.Errorf("padding takes %.4f of media", r.PaddingOverhead)
 				}
 				stats, link := s.flows[0].server.history.Stats(), s.bottleneck.Stats()
-				// Reports get lost, too, on the way back: two in a hundred.
+				// Reports are lost on the way back as well: 2 %.
 				if unknown := stats.Sent - stats.Received - stats.Lost + stats.Late; unknown > 100+stats.Sent/33 {
 					t.Errorf("nothing is known of %d packets of %d: %+v", unknown, stats.Sent, stats)
 				}
@@ -36,21 +38,24 @@ func TestFeedback(t *testing.T) {
 	}
 }
 
-// TestWithoutRTX: a receiver that takes no retransmissions is sent none, nor padding, and is probed by the media that waits: the rate rises later, but it does.
+// TestWithoutRTX: a receiver without RTX is sent neither retransmissions nor padding. Queued media serves as the probe,
+// so the rate still rises, but later.
 func TestWithoutRTX(t *testing.T) {
 	o := short(4)
 	with := run(t, "ramp", o).Record().Result()
 	o.NoRTX = true
 	s := run(t, "ramp", o)
 	r, l := s.Record().Result(), s.flows[0].ledger
-	if l.sentBytes[feedback.Retransmission] > 0 || l.sentBytes[feedback.Probe] > 0 || s.flows[0].server.Stats().Probes == 0 {
+	if l.sentBytes[feedback.Retransmission] > 0 || l.sentBytes[feedback.Probe] > 0 ||
+		s.flows[0].server.Stats().Probes == 0 {
 		t.Errorf("sent %v bytes by kind, with %d probes", l.sentBytes, s.flows[0].server.Stats().Probes)
 	}
 	if *r.SecondsToTarget < *with.SecondsToTarget || *r.SecondsToTarget > 3 {
 		t.Errorf("%g s to the target, with retransmissions %g", *r.SecondsToTarget, *with.SecondsToTarget)
 	}
 	o.LinkBPS = 20e6
-	if s := run(t, "loss:2", o); s.flows[0].ledger.sentBytes[feedback.Retransmission] > 0 || s.Record().Result().FramesUndecodable == 0 {
+	if s := run(t, "loss:2", o); s.flows[0].ledger.sentBytes[feedback.Retransmission] > 0 ||
+		s.Record().Result().FramesUndecodable == 0 {
 		t.Error("expected that what is lost stays lost")
 	}
 	if _, err := RunLive(context.Background(), "ramp", o); !errors.Is(err, ErrCase) {

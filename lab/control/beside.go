@@ -9,14 +9,16 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-var errEarly = errors.New("the run was over before others were looked at")
+var errEarly = errors.New("the run ended before the competitors could be measured")
 
-// besideOthers measures what is taken from others, and what is left by them, ramps included: their means over rampRuns runs.
+// besideOthers measures the receiver's share beside competitors and the effect on the competitors, ramps included.
+// Figures are means over rampRuns runs.
 func besideOthers(ctx context.Context, b *bench) ([]claim.Line, error) {
 	return b.beside(ctx, rampRuns)
 }
 
-// besideOthersOnce does the same with one run for each mean: in real time twelve means of eight runs of 22 s would take 35 minutes.
+// besideOthersOnce does the same with one run for each mean: in real time twelve means of eight runs of 22 s would take
+// 35 minutes.
 func besideOthersOnce(ctx context.Context, b *bench) ([]claim.Line, error) {
 	return b.beside(ctx, 1)
 }
@@ -24,7 +26,8 @@ func besideOthersOnce(ctx context.Context, b *bench) ([]claim.Line, error) {
 func (b *bench) beside(ctx context.Context, runs int) ([]claim.Line, error) {
 	var lines []claim.Line
 	// A bandwidth-delay product of 200 Mbit/s and 20 ms is 20 ms of the link's rate.
-	for _, queue := range []struct{ option, name string }{{"fq", "FQ"}, {"fifo:20", "FIFO of 1 BDP"}, {"fifo:40", "FIFO of 2 BDP"}} {
+	for _, queue := range []struct{ option, name string }{{"fq", "FQ"}, {"fifo:20", "FIFO of 1 BDP"},
+		{"fifo:40", "FIFO of 2 BDP"}} {
 		for _, flows := range []int{1, 3} {
 			name := fmt.Sprintf("%d Cubic, %s: ", flows, queue.name)
 			o := DefaultOptions()
@@ -60,16 +63,16 @@ func (b *bench) beside(ctx context.Context, runs int) ([]claim.Line, error) {
 	), nil
 }
 
-// shares describe several runs beside Cubic.
+// shares summarises several runs beside Cubic.
 type shares struct {
-	// ofFair and undecodable are means: of the share of fair, and of the share of frames that were undecodable.
+	// ofFair is the mean share of the fair rate; undecodable is the mean share of undecodable frames.
 	ofFair, undecodable float64
 	// worst is the largest share of undecodable frames of one run.
 	worst float64
 }
 
-// shares makes several runs beside Cubic. The phase of Cubic's losses decides how many frames meet a full queue: a single
-// run has none, or a dozen.
+// shares makes several runs beside Cubic. The phase of Cubic's losses decides how many frames meet a full queue: a
+// single run has none, or a dozen.
 func (b *bench) shares(ctx context.Context, flows int, o Options, runs int) (s shares, err error) {
 	for seed := range uint64(runs) {
 		o.Seed = 1 + seed
@@ -84,7 +87,7 @@ func (b *bench) shares(ctx context.Context, flows int, o Options, runs int) (s s
 	return s, nil
 }
 
-// meanOf says of how many runs a figure is the mean, nothing if it is of one.
+// meanOf returns the suffix that names the number of runs behind a mean; empty for a single run.
 func meanOf(runs int) string {
 	if runs == 1 {
 		return ""
@@ -93,21 +96,24 @@ func meanOf(runs int) string {
 }
 
 const (
-	// rampRuns is how many times others are looked at while a receiver joins them: Cubic's losses come seconds apart, at times of their own.
+	// rampRuns is the number of runs in which a receiver joins the competitors. Cubic's losses are seconds apart and
+	// not aligned with the join, so a single run is not representative.
 	rampRuns = 8
-	// rampTime is how long such a run takes: until the last of the receivers has been there for 3 s.
+	// rampTime is the length of such a run: the last receiver has been connected for 3 s at the end.
 	rampTime = 22 * time.Second
-	// ofSlow is how much worse the others may fare than beside a slow ramp.
+	// ofSlow is the factor by which the competitors' figures may be worse than beside a slow ramp.
 	ofSlow = 1.5
 )
 
-// ramps are the means of what others met while a receiver joined them, as it does and slowly, over so many runs each.
+// ramps holds the means of the competitors' figures while a receiver joins, with a fast and with a slow ramp, over the
+// same number of runs each.
 type ramps struct {
 	fast, slow OtherFigures
 	runs       int
 }
 
-// ramps lets a receiver join competitors with probes, and without: its estimate grows by 8 % per second then.
+// ramps makes a receiver join competitors with probes and without probes. Without probes the estimate grows by 8 % per
+// second.
 func (b *bench) ramps(ctx context.Context, flows int, o Options, runs int) (*ramps, error) {
 	means := ramps{runs: runs}
 	o.Duration = rampTime
@@ -133,16 +139,19 @@ func (b *bench) ramps(ctx context.Context, flows int, o Options, runs int) (*ram
 	return &means, nil
 }
 
-// lines hold what the others met beside a receiver against what they met beside a slow ramp. Names say where they are of one run each: in the 3 s that are looked at some
-// 50,000 packets of 1,500 bytes pass at 200 Mbit/s, of which 0.01 % are five.
+// lines compares the competitors' figures beside a receiver with those beside a slow ramp. If each figure comes from a
+// single run, the line names say so: about 50,000 packets of 1,500 bytes pass in the measured 3 s at 200 Mbit/s, so
+// 0.01 % is five packets.
 func (m *ramps) lines(name string) []claim.Line {
 	if m.runs == 1 {
 		name += "one run each, "
 	}
 	return []claim.Line{
-		claim.AtMost(name+"the others' loss while ramping"+meanOf(m.runs), percent(m.fast.Loss), "%", ofSlow*percent(m.slow.Loss)),
+		claim.AtMost(name+"the others' loss while ramping"+meanOf(m.runs), percent(m.fast.Loss), "%",
+			ofSlow*percent(m.slow.Loss)),
 		claim.Information(name+"the same beside a slow ramp", percent(m.slow.Loss), "%"),
-		claim.AtMost(name+"the others' queue p95 while ramping"+meanOf(m.runs), m.fast.QueueP95, "ms", ofSlow*m.slow.QueueP95),
+		claim.AtMost(name+"the others' queue p95 while ramping"+meanOf(m.runs), m.fast.QueueP95, "ms",
+			ofSlow*m.slow.QueueP95),
 		claim.Information(name+"the same queue beside a slow ramp", m.slow.QueueP95, "ms"),
 	}
 }

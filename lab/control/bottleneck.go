@@ -6,23 +6,24 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// epoch is when virtual time begins.
+// epoch is the start of virtual time.
 var epoch = time.Unix(1_795_188_600, 0)
 
 func at(now time.Duration) time.Time { return epoch.Add(now) }
 
-// watchedQueue tells what each packet has waited in a queue, and what becomes of each flow's. The packets of one flow leave the queue in their order.
+// watchedQueue measures the waiting time of each packet in a queue and counts each flow's packets. The packets of one
+// flow leave the queue in order.
 type watchedQueue struct {
 	netem.Queue
 	flows map[uint64]*watchedFlow
 }
 
-// watchedFlow are the packets of a flow at a queue.
+// watchedFlow holds the packets of one flow at a queue.
 type watchedFlow struct {
-	waiting              []waitingPacket // and those discarded since the last one left
+	waiting              []waitingPacket // includes packets discarded since the last departure
 	offered, transmitted uint64
-	discarded            uint64                    // counted when one behind them leaves
-	waited               func(delay time.Duration) // is told what each packet has waited
+	discarded            uint64                    // counted when a later packet leaves
+	waited               func(delay time.Duration) // called with the waiting time of each packet
 }
 
 type waitingPacket struct {
@@ -34,14 +35,13 @@ func newWatchedQueue(q netem.Queue) *watchedQueue {
 	return &watchedQueue{Queue: q, flows: make(map[uint64]*watchedFlow)}
 }
 
-// watch begins to watch a flow.
+// watch starts watching a flow.
 func (q *watchedQueue) watch(flow uint64, waited func(delay time.Duration)) *watchedFlow {
 	f := &watchedFlow{waited: waited}
 	q.flows[flow] = f
 	return f
 }
 
-// Enqueue implements netem.Queue.
 func (q *watchedQueue) Enqueue(p *netem.Packet, now time.Time) int {
 	f := q.flows[p.Flow]
 	f.offered++
@@ -49,7 +49,6 @@ func (q *watchedQueue) Enqueue(p *netem.Packet, now time.Time) int {
 	return q.Queue.Enqueue(p, now)
 }
 
-// Dequeue implements netem.Queue.
 func (q *watchedQueue) Dequeue(now time.Time) (*netem.Packet, int) {
 	p, dropped := q.Queue.Dequeue(now)
 	if p == nil {

@@ -10,13 +10,14 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Checks are the checks of congestion control that need no network, in the order of their numbers.
+// Checks returns the checks of congestion control that need no network, in the order of their numbers.
 func Checks(lab.Progress) []lab.Check {
 	b := newBench(results(RunVirtual))
-	return append(virtual(b), &check{b, "what real viewers see of a quarter of the rate, and what allocating takes", seeing})
+	return append(virtual(b),
+		&check{b, "quality seen by real viewers at a quarter of the rate, and the cost of allocating", seeing})
 }
 
-// LiveChecks are those that need a server and clients, in real time.
+// LiveChecks returns the checks that need a server and clients, in real time.
 func LiveChecks(progress lab.Progress) []lab.Check {
 	return endToEnd(newBench(func(ctx context.Context, text string, o Options) (*Result, error) {
 		progress.Say("%s end to end", filepath.Base(text))
@@ -24,8 +25,9 @@ func LiveChecks(progress lab.Progress) []lab.Check {
 	}))
 }
 
-// results has the figures of what a function runs.
-func results(run func(context.Context, string, Options) (*Record, error)) func(context.Context, string, Options) (*Result, error) {
+// results adapts a function that returns a Record to one that returns the Result.
+func results(run func(context.Context, string, Options) (*Record, error)) func(context.Context, string,
+	Options) (*Result, error) {
 	return func(ctx context.Context, text string, o Options) (*Result, error) {
 		record, err := run(ctx, text, o)
 		if err != nil {
@@ -35,7 +37,7 @@ func results(run func(context.Context, string, Options) (*Record, error)) func(c
 	}
 }
 
-// endToEnd are the same cases with a server and clients, in real time.
+// endToEnd returns the cases of virtual with a server and clients, in real time.
 func endToEnd(b bench) []lab.Check {
 	return []lab.Check{
 		&check{b, "links of 2 to 300 Mbit/s, media that can use them (end to end)", steadyLinks},
@@ -47,7 +49,7 @@ func endToEnd(b bench) []lab.Check {
 	}
 }
 
-// virtual are the checks that run in virtual time.
+// virtual returns the checks that run in virtual time.
 func virtual(b bench) []lab.Check {
 	return []lab.Check{
 		&check{b, "links of 2 to 300 Mbit/s, media that can use them (virtual time)", steadyLinks},
@@ -59,18 +61,20 @@ func virtual(b bench) []lab.Check {
 	}
 }
 
-// bench is what checks measure with: a way to run a case, the folder of traces of links, and the file of recorded viewers.
+// bench is the environment of a check: a function that runs a case, the folder of link traces, and the file of recorded
+// viewers.
 type bench struct {
 	run             func(ctx context.Context, text string, o Options) (*Result, error)
 	traces, viewers string
 }
 
-// newBench has the recordings where they are.
+// newBench returns a bench with the recordings of the test data folder.
 func newBench(run func(ctx context.Context, text string, o Options) (*Result, error)) bench {
-	return bench{run, filepath.Join(lab.TestData(), "network-traces"), filepath.Join(lab.TestData(), "viewports", "loot.csv")}
+	return bench{run, filepath.Join(lab.TestData(), "network-traces"),
+		filepath.Join(lab.TestData(), "viewports", "loot.csv")}
 }
 
-// check is one claim.
+// check is one claim and the function that measures it.
 type check struct {
 	bench   bench
 	name    string
@@ -85,7 +89,7 @@ func (c *check) Run(ctx context.Context) ([]claim.Line, error) { return c.measur
 
 func percent(share float64) float64 { return 100 * share }
 
-// undecodable is the share of the frames sent that could not be decoded.
+// undecodable returns the share of sent frames that were not decodable.
 func (r *Result) undecodable() float64 {
 	return float64(r.FramesUndecodable) / max(float64(r.FramesSent), 1)
 }
@@ -144,7 +148,8 @@ func recordedLinks(ctx context.Context, b *bench) ([]claim.Line, error) {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return []claim.Line{claim.Skip("recorded links", fmt.Sprintf("no traces in %s; set %s", b.traces, lab.TestDataVariable))}, nil
+		return []claim.Line{claim.Skip("recorded links", fmt.Sprintf("no traces in %s; set %s", b.traces,
+			lab.TestDataVariable))}, nil
 	}
 	var lines []claim.Line
 	mean := 0.0

@@ -14,12 +14,14 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// good is a run that meets every target.
+// good returns a result that meets every target.
 func good() *Result {
 	return &Result{
-		Utilisation: 0.95, ShareOfCapacity: 0.85, EstimateShare: 0.98, Queue: QueueFigures{5, 20, 30, 40}, Latency: LatencyFigures{30, 50, 60},
-		FramesSent: 10_000, SecondsToTarget: figure(1), RecoverySeconds: figure(2), QueueSeconds: figure(0.5), QualitySeconds: figure(0.1),
-		ShareOfFair: figure(0.9), JainIndex: figure(0.99), Others: &OtherFigures{Loss: 0.001, QueueP95: 20},
+		Utilisation: 0.95, ShareOfCapacity: 0.85, EstimateShare: 0.98, Queue: QueueFigures{5, 20, 30, 40},
+		Latency:    LatencyFigures{30, 50, 60},
+		FramesSent: 10_000, SecondsToTarget: figure(1), RecoverySeconds: figure(2), QueueSeconds: figure(0.5),
+		QualitySeconds: figure(0.1),
+		ShareOfFair:    figure(0.9), JainIndex: figure(0.99), Others: &OtherFigures{Loss: 0.001, QueueP95: 20},
 	}
 }
 
@@ -35,10 +37,13 @@ func traceFolderWith(t *testing.T) string {
 	return dir
 }
 
-// missed runs all checks on results that run gives, and returns the numbers of those that miss a target.
+// missed runs all checks on the results returned by run, and returns the numbers of the checks that miss a target.
 func missed(t *testing.T, run func(text string, o Options) *Result) []int {
 	t.Helper()
-	b := bench{traces: traceFolderWith(t), run: func(_ context.Context, text string, o Options) (*Result, error) { return run(text, o), nil }}
+	b := bench{traces: traceFolderWith(t), run: func(_ context.Context, text string, o Options) (*Result,
+		error) {
+		return run(text, o), nil
+	}}
 	var numbers []int
 	for i, c := range virtual(b) {
 		lines, err := c.Run(context.Background())
@@ -52,7 +57,7 @@ func missed(t *testing.T, run func(text string, o Options) *Result) []int {
 	return numbers
 }
 
-// TestTargets: what is worse than a claim makes its check fail, and no other.
+// TestTargets: a figure worse than its claim fails the check of the claim and no other check.
 func TestTargets(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -74,7 +79,8 @@ func TestTargets(t *testing.T) {
 		{"slow", func(_ string, _ Options, r *Result) { r.SecondsToTarget = figure(4) }, []int{2}},
 		{"packets are lost", func(_ string, _ Options, r *Result) { r.PacketsDiscarded = 1 }, []int{2}},
 		{"slow to recover", func(_ string, _ Options, r *Result) { r.RecoverySeconds = figure(6) }, []int{3, 4}},
-		{"slow to recover from an outage", func(_ string, _ Options, r *Result) { r.RecoverySeconds = figure(3.1) }, []int{4}},
+		{"slow to recover from an outage", func(_ string, _ Options, r *Result) { r.RecoverySeconds = figure(3.1) },
+			[]int{4}},
 		{"the queue stays long", func(_ string, _ Options, r *Result) { r.QueueSeconds = figure(1.6) }, []int{3}},
 		{"quality falls late", func(_ string, _ Options, r *Result) { r.QualitySeconds = figure(0.6) }, []int{3}},
 		{"late", func(_ string, _ Options, r *Result) { r.Latency.P95 = 151 }, []int{4}},
@@ -134,7 +140,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestRampsEndToEnd: in real time others are looked at in one run beside a fast and one beside a slow ramp, for as long, and judged by the same bound. The lines say of how many runs they are.
+// TestRampsEndToEnd: in real time the competitors are measured in one run beside a fast ramp and one beside a slow
+// ramp, of the same length and under the same bound. The line names state the number of runs.
 func TestRampsEndToEnd(t *testing.T) {
 	for _, test := range []struct {
 		name           string
@@ -183,7 +190,8 @@ func TestRampsEndToEnd(t *testing.T) {
 				}
 			}
 			if missed != test.missed || single != test.single {
-				t.Errorf("%d lines miss a target and %d are of one run, expected %d and %d", missed, single, test.missed, test.single)
+				t.Errorf("%d lines miss a target and %d are of one run, expected %d and %d", missed, single,
+					test.missed, test.single)
 			}
 			// Three queues, one and three flows, fast and slow.
 			if len(seeds) != 12 {
@@ -198,7 +206,7 @@ func TestRampsEndToEnd(t *testing.T) {
 	}
 }
 
-// TestRampOverEarly: a run that tells nothing of others, as it was over when its receiver had come, ends the check.
+// TestRampOverEarly: the check fails with an error if the run ended before the competitors could be measured.
 func TestRampOverEarly(t *testing.T) {
 	b := bench{run: func(context.Context, string, Options) (*Result, error) {
 		r := good()
@@ -210,10 +218,13 @@ func TestRampOverEarly(t *testing.T) {
 	}
 }
 
-// TestBrokenChecks: a run that fails ends its check, and traces that are not there are said to be missing.
+// TestBrokenChecks: a run that fails ends its check with the error, and missing traces are reported as a skip.
 func TestBrokenChecks(t *testing.T) {
 	broken := errors.New("broken")
-	b := bench{traces: traceFolderWith(t), run: func(context.Context, string, Options) (*Result, error) { return nil, broken }}
+	b := bench{traces: traceFolderWith(t), run: func(context.Context, string, Options) (*Result, error) {
+		return nil,
+			broken
+	}}
 	for i, c := range virtual(b) {
 		if _, err := c.Run(context.Background()); !errors.Is(err, broken) {
 			t.Errorf("check %d: got %v, want the run's error", i+1, err)
@@ -226,7 +237,7 @@ func TestBrokenChecks(t *testing.T) {
 	}
 }
 
-// TestRunVirtual: what the checks run is a simulation.
+// TestRunVirtual: the checks run a simulation.
 func TestRunVirtual(t *testing.T) {
 	r, err := results(RunVirtual)(context.Background(), "steady:5", short(3))
 	if err != nil || r.FramesSent == 0 {

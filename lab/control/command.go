@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/lab"
 )
 
-// Command is vollab control.
+// Command returns the command vollab control.
 func Command() *cobra.Command {
 	o := DefaultOptions()
 	var asJSON, live bool
@@ -26,7 +26,7 @@ func Command() *cobra.Command {
 CASE is one of
   steady:MBPS    a link of a constant rate
   ramp           from 12.5 to 90 Mbit/s on an idle link of 100 Mbit/s
-  drop           100 Mbit/s that become 25 at 15 s and 100 again at 25 s
+  drop           100 Mbit/s, falling to 25 at 15 s and back to 100 at 25 s
   trace:FILE     a link whose rate follows a CSV file with the columns t_s (seconds) and mbps (Mbit/s)
   cubic:N        beside N flows of TCP Cubic on 200 Mbit/s, joined after some seconds
   fair:N         N receivers on 50 Mbit/s
@@ -54,22 +54,27 @@ CASE is one of
 		},
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&o.RTT, "rtt", 0, "round-trip time of the empty path; 0 is the case's own, 20 ms")
-	flags.Float64Var(&seconds, "seconds", 0, "how long the case takes; 0 is its own time")
-	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of frame sizes and losses: the same gives the same run")
-	flags.StringVar(&o.Queue, "queue", "", "queue of the bottleneck: fifo:MS, codel or fq; by default fifo:50, beside Cubic fq. MS is at the mean rate")
-	flags.StringVar((*string)(&o.Pacing), "pacing", string(o.Pacing), "how frames are spread: spread:PART, spread:DURATION, burst5ms or off")
-	flags.StringVar(&o.Estimator.Profile, "profile", "", "limits of the estimate: default or paper000; by default the case's own")
-	flags.StringVar((*string)(&o.Feedback), "feedback", string(o.Feedback), "how receivers report what has arrived: transport (transport-wide feedback) or ccfb (RFC 8888)")
-	flags.BoolVar(&o.NoRTX, "no-rtx", false, "receivers take no retransmissions, nor the padding of probes that is made of them; not with --live")
-	flags.Float64Var(&mbps, "mbps", 0, "rate of the link in the cases that do not tell one; 0 is the case's own")
+	flags.DurationVar(&o.RTT, "rtt", 0, "round-trip time of the empty path; 0 selects the case's default, 20 ms")
+	flags.Float64Var(&seconds, "seconds", 0, "duration of the case in seconds; 0 selects the case's default")
+	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of frame sizes and losses; the same seed reproduces the run")
+	flags.StringVar(&o.Queue, "queue", "",
+		"queue of the bottleneck: fifo:MS, codel or fq; by default fifo:50, beside Cubic fq. MS is at the mean rate")
+	flags.StringVar((*string)(&o.Pacing), "pacing", string(o.Pacing),
+		"pacing mode: spread:PART, spread:DURATION, burst5ms or off")
+	flags.StringVar(&o.Estimator.Profile, "profile", "",
+		"limits of the estimate: default or paper000; empty selects the case's default")
+	flags.StringVar((*string)(&o.Feedback), "feedback", string(o.Feedback),
+		"format of the receivers' arrival reports: transport (transport-wide feedback) or ccfb (RFC 8888)")
+	flags.BoolVar(&o.NoRTX, "no-rtx", false,
+		"receivers accept neither retransmissions nor probe padding, which is sent as retransmissions; not with --live")
+	flags.Float64Var(&mbps, "mbps", 0, "link rate for cases without a rate of their own; 0 selects the case's default")
 	flags.StringVar(&plot, "plot", "", "write a diagram of rates, queue and losses over time to this SVG file")
-	flags.BoolVar(&live, "live", false, "run a server and its clients end to end over an emulated network in real time, instead")
+	flags.BoolVar(&live, "live", false,
+		"run a server and its clients end to end over an emulated network in real time, instead")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of a table")
 	return cmd
 }
 
-// writePlot writes a run's diagram to a file.
 func writePlot(record *Record, name string) (err error) {
 	file, err := os.Create(name)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 )
 
-// command runs vollab control and returns what it prints.
+// command runs vollab control and returns its output.
 func command(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
 	cmd := Command()
@@ -27,7 +27,8 @@ func command(t *testing.T, arguments ...string) (string, error) {
 
 func TestControlCommand(t *testing.T) {
 	plot := filepath.Join(t.TempDir(), "run.svg")
-	arguments := []string{"loss:2", "--seconds", "3", "--rtt", "30ms", "--mbps", "5", "--queue", "codel", "--pacing", "burst5ms", "--feedback", "ccfb"}
+	arguments := []string{"loss:2", "--seconds", "3", "--rtt", "30ms", "--mbps", "5", "--queue", "codel", "--pacing",
+		"burst5ms", "--feedback", "ccfb"}
 	out, err := command(t, append(arguments, "--json", "--plot", plot)...)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +37,8 @@ func TestControlCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &figures); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"utilisation", "queue_ms", "frame_latency_ms", "frames_sent", "frames_undecodable", "frames_dropped_whole", "repair_overhead", "padding_overhead"} {
+	for _, key := range []string{"utilisation", "queue_ms", "frame_latency_ms", "frames_sent", "frames_undecodable",
+		"frames_dropped_whole", "repair_overhead", "padding_overhead"} {
 		if figures[key] == nil {
 			t.Errorf("there is no %s in %s", key, out)
 		}
@@ -48,7 +50,8 @@ func TestControlCommand(t *testing.T) {
 	if err != nil || again != out {
 		t.Errorf("the same seed gives %s (%v), want %s", again, err, out)
 	}
-	if text, err := command(t, append(arguments, "--seed", "2")...); err != nil || !strings.Contains(text, "frames sent") {
+	if text, err := command(t, append(arguments, "--seed", "2")...); err != nil ||
+		!strings.Contains(text, "frames sent") {
 		t.Errorf("got %v and %q, want a table", err, text)
 	}
 }

@@ -1,20 +1,22 @@
 // Package control runs the server's congestion control in virtual time. The server steps the same sender.Sender as the
-// real one, which TestStories of both packages shows. The budget, the allocator, feedback, requests for lost packets and
-// parity are the server's and the client's own pure parts, too. Simulated are the publisher's frames, the link and what
-// competes for it.
+// real server, as TestStories of both packages proves. Budget, allocator, feedback, NACK and parity are also the pure
+// parts that the server and the client use. The publisher's frames, the link and the competing traffic are simulated.
 //
-// A Simulation is one run of a Case. It belongs to the goroutine that runs it; there are no clocks, and a seed gives the same run bit by bit.
+// A Simulation is one run of a case. A Simulation belongs to the goroutine that runs it; there are no clocks, and the
+// same seed reproduces the run bit by bit.
 //
-//	publisher   frames of 4 tiles at the qualities that the server asks for, 30 per second, sizes varying by ±20 %
+//	publisher   frames of 4 tiles at the qualities that the server requests, 30 per second, sizes varying by ±20 %
 //	server      the server towards one receiver: allocation before each frame, pacing, retransmissions, probes, parity
-//	bottleneck  netem's Link with a queue that is watched; every flow of the run passes it
-//	receiver    reports of arrivals, requests for what is missing, frames completed within their deadline
-//	ledger      what became of each frame, and rates over time
+//	bottleneck  netem's Link with a watched queue, shared by every flow of the run
+//	receiver    arrival reports, NACKs, frames completed within their deadline
+//	ledger      the result of each frame, and rates over time
 //
-// Requests for lost packets are answered by the round trip as the estimator measures it, queues included, and retransmissions leave as fast as frames do and no faster. Each
-// of both keeps a full queue from being filled with what it has dropped.
+// NACKs are answered according to the round trip that the estimator measures, queues included, and retransmissions are
+// paced like frames. Both rules prevent a full queue from being filled with the packets it has dropped.
 //
-// The publisher's uplink is not part of it: frames are at the server at once when they are captured. Neither is audio.
+// The publisher's uplink is not simulated: frames are at the server as soon as they are captured. Audio is not
+// simulated either.
 //
-// RunLive has the same cases happen to a server and its clients in this process, over an emulated network in real time. Both leave a Record.
+// RunLive runs the same cases with a server and its clients in this process, over an emulated network in real time.
+// Both kinds of run produce a Record.
 package control

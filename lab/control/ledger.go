@@ -9,22 +9,23 @@ import (
 	"github.com/volsfu/volsfu/lab"
 )
 
-// frameKey names a frame of a tile.
+// frameKey identifies a frame of a tile.
 type frameKey struct{ tile, number int64 }
 
-// frameRecord is what became of a frame that has begun to leave.
+// frameRecord is the result of a frame that began to leave.
 type frameRecord struct {
 	captured time.Duration
 	bytes    int
 	complete time.Duration // 0 if it was not in time
-	// unsent counts the fragments with payload that were not sent, and unsentBytes what they would have carried, where the frame was ended before.
+	// unsent counts the fragments with payload that were not sent because the frame was ended early; unsentBytes is
+	// the payload of these fragments.
 	unsent, unsentBytes int
 }
 
-// ledger keeps what happened to one receiver's frames and packets.
+// ledger records the frames and packets of one receiver.
 type ledger struct {
 	frames       map[frameKey]*frameRecord
-	order        []frameKey // as they began to leave
+	order        []frameKey // in the order in which they began to leave
 	droppedWhole int
 	goodput      int64 // payload bytes of frames that were completed in time
 	sentBytes    [feedback.Probe + 1]int64
@@ -35,34 +36,34 @@ type ledger struct {
 	longest time.Duration // delay in the queue since the last sample
 }
 
-// totals are counters at one time.
+// totals are cumulative counters at one time.
 type totals struct {
 	sent, goodput      int64
 	offered, discarded uint64
 }
 
-// sample is what happened in one sampleInterval.
+// sample covers one sampleInterval.
 type sample struct {
 	at                 time.Duration // its end
 	capacity           float64       // bit/s, mean
 	estimate           float64       // bit/s, at its end
-	allocated          float64       // payload bit/s of what was decided, at its end
-	sent, goodput      float64       // bit/s: on the wire, and of payload that was completed
+	allocated          float64       // payload bit/s of the allocation, at the end of the interval
+	sent, goodput      float64       // bit/s: on the wire, and payload of completed frames
 	queue              time.Duration // the largest delay
 	offered, discarded uint64        // packets at the bottleneck's queue
-	loss               float64       // share of packets lost in all: over the last seconds, or end to end since the beginning
+	loss               float64       // share of packets lost: over the last seconds, or end to end since the beginning
 }
 
 func newLedger() *ledger { return &ledger{frames: make(map[frameKey]*frameRecord)} }
 
-// begin notes that a frame begins to leave.
+// begin records that a frame begins to leave.
 func (l *ledger) begin(f *outgoing) {
 	key := frameKey{f.tile, f.number}
 	l.frames[key] = &frameRecord{captured: f.captured, bytes: f.bytes}
 	l.order = append(l.order, key)
 }
 
-// end notes that a frame is not sent further from a fragment on.
+// end records that a frame is not sent from fragment index on.
 func (l *ledger) end(f *outgoing, index int) {
 	record := l.frames[frameKey{f.tile, f.number}]
 	for ; index < f.source; index++ {
@@ -71,21 +72,25 @@ func (l *ledger) end(f *outgoing, index int) {
 	}
 }
 
-// complete notes that a frame can be decoded.
+// complete records that a frame can be decoded.
 func (l *ledger) complete(tile, number int64, now time.Duration) {
 	record := l.frames[frameKey{tile, number}]
 	record.complete = now
 	l.goodput += int64(record.bytes)
 }
 
-// fresh is how many bits of payload were completed in each sample of frames captured at a time or later: what a queue held before that does not count.
+// fresh returns, for each sample, the completed payload bits of frames captured at from or later. Frames that were
+// queued before from do not count.
 func (l *ledger) fresh(from time.Duration) []float64 {
 	bits := make([]float64, len(l.samples))
 	for _, record := range l.frames {
 		if record.complete == 0 || record.captured < from {
 			continue
 		}
-		i, _ := slices.BinarySearchFunc(l.samples, record.complete, func(s sample, at time.Duration) int { return cmp.Compare(s.at, at) })
+		i, _ := slices.BinarySearchFunc(l.samples, record.complete, func(s sample,
+			at time.Duration) int {
+			return cmp.Compare(s.at, at)
+		})
 		if i < len(bits) {
 			bits[i] += float64(8 * record.bytes)
 		}
@@ -95,7 +100,7 @@ func (l *ledger) fresh(from time.Duration) []float64 {
 
 func (l *ledger) sent(kind feedback.PacketKind, size int) { l.sentBytes[kind] += int64(size) }
 
-// waited takes what a packet has waited at the bottleneck.
+// waited adds the waiting time of a packet at the bottleneck.
 func (l *ledger) waited(delay time.Duration) {
 	l.queue.Add(delay)
 	l.longest = max(l.longest, delay)

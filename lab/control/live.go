@@ -15,45 +15,49 @@ import (
 
 const (
 	liveRoom, livePublisher, livePublication = "room", "publisher", "body"
-	// connecting is how long participants may take to join and to connect.
+	// connecting is the time limit for a participant to join and to connect.
 	connecting = 20 * time.Second
-	// stalling is what a host may take to get to its work: the publisher shares one with everything else that runs here, and its link is not what is measured.
+	// stalling is the time that the publisher's host may stall: the publisher shares the machine with everything else
+	// in this process, and its link is not measured.
 	stalling = time.Second
 )
 
-// Live is a run of a case end to end: a server and its clients in this process, over an emulated network in real time. The publisher's link has no limits.
+// Live is an end-to-end run of a case: a server and its clients in this process, over an emulated network in real time.
+// The publisher's link has no limits.
 type Live struct {
 	scenario   *scenario
 	conference *testbed.Emulation
-	// The receivers share a host, and with it the bottleneck.
+	// The receivers share a host and therefore the bottleneck.
 	publisherHost, receiverHost netip.Addr
 
 	publisher *testbed.Peer
 	receivers []*testbed.Peer
-	// begun is when the case's time began, and end when the last frame was sent.
+	// begun is the start of the case's time; end is when the last frame was sent.
 	begun time.Time
 	end   time.Duration
-	// samples are of the bottleneck and of all that the server sends; joining is what packets had waited before the case's time began.
+	// samples cover the bottleneck and everything that the server sends. joining holds the waiting times of packets
+	// before the case's time began.
 	samples []sample
 	joining netem.DelayCounts
-	// before and after are the books of competitors when the first receiver joined them, and a while later.
+	// before and after are the competitors' counters when the first receiver joined, and a while later.
 	before, after competition
 }
 
-// competition is what competitors have met so far.
+// competition holds the competitors' counters at one time.
 type competition struct {
 	stats  []netem.CubicStats
 	delays netem.DelayCounts
 }
 
-// RunLive runs a case end to end. The error wraps ErrCase, or tells what went wrong.
+// RunLive runs a case end to end. An invalid case or option is an error that wraps ErrCase.
 func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
 	sc, err := newScenario(text, o)
 	if err != nil {
 		return nil, err
 	}
 	if sc.options.NoRTX {
-		return nil, fmt.Errorf("%w: the clients of a live run take retransmissions", ErrCase)
+		return nil, fmt.Errorf("%w: --no-rtx is not possible with --live, whose clients always accept retransmissions",
+			ErrCase)
 	}
 	l := &Live{scenario: sc}
 	c := testbed.ConferenceConfig()
@@ -86,15 +90,16 @@ func (l *Live) connect() error {
 	return err
 }
 
-// load is what the publisher sends.
+// load returns the traffic of the publisher.
 func (s *scenario) load() testbed.Load {
 	highest := ladderFor(congestion.Bitrate(s.trace.Max()))[levels-1]
 	return testbed.Load{
-		Name: livePublication, Tiles: tiles, Qualities: levels, FrameBytes: int(highest / described / 8 / frameRate), Step: step, Variation: variation, Rate: frameRate,
+		Name: livePublication, Tiles: tiles, Qualities: levels, FrameBytes: int(highest / described / 8 / frameRate),
+		Step: step, Variation: variation, Rate: frameRate,
 	}
 }
 
-// join brings a participant in, and waits until it is connected.
+// join adds a participant and waits until the participant is connected.
 func (l *Live) join(ctx context.Context, host netip.Addr, part testbed.Part) (*testbed.Peer, error) {
 	ctx, cancel := context.WithTimeout(ctx, connecting)
 	defer cancel()
@@ -111,12 +116,13 @@ func (l *Live) join(ctx context.Context, host netip.Addr, part testbed.Part) (*t
 	}
 }
 
-// run lets the case happen. Its time begins when the first of those that share the bottleneck does.
+// run runs the case. The case's time begins when the first flow of the bottleneck begins.
 func (l *Live) run(ctx context.Context) error {
 	sc := l.scenario
 	var err error
 	l.publisher, err = l.join(ctx, l.publisherHost, testbed.Part{
-		Identity: livePublisher, Loads: []testbed.Load{sc.load()}, Seed: sc.options.Seed, MinUplink: testbed.Everything, QueueBudget: stalling,
+		Identity: livePublisher, Loads: []testbed.Load{sc.load()}, Seed: sc.options.Seed, MinUplink: testbed.Everything,
+		QueueBudget: stalling,
 	})
 	if err != nil {
 		return err
@@ -151,11 +157,12 @@ func (l *Live) run(ctx context.Context) error {
 	return lab.Pause(ctx, settling)
 }
 
-// receive brings the receivers in.
+// receive adds the receivers.
 func (l *Live) receive(ctx context.Context) error {
 	for i := range l.scenario.receivers {
 		peer, err := l.join(ctx, l.receiverHost, testbed.Part{
-			Identity: fmt.Sprintf("receiver %d", i), Receive: true, Record: true, Feedback: l.scenario.options.Feedback.client(),
+			Identity: fmt.Sprintf("receiver %d", i), Receive: true, Record: true,
+			Feedback: l.scenario.options.Feedback.client(),
 		})
 		if err != nil {
 			return err
@@ -170,7 +177,7 @@ func (l *Live) competition() competition {
 	return competition{l.conference.Network.CubicStats(l.receiverHost, netem.Down), delays}
 }
 
-// watch takes samples until the case is over.
+// watch takes samples until the case ends.
 func (l *Live) watch(ctx context.Context) error {
 	before, at := l.reading(), time.Since(l.begun)
 	for next := at + sampleInterval; next < l.scenario.options.Duration; next += sampleInterval {
@@ -187,7 +194,7 @@ func (l *Live) watch(ctx context.Context) error {
 	return nil
 }
 
-// reading is what counters say at one time.
+// reading holds all counters at one time.
 type reading struct {
 	delays netem.DelayCounts
 	link   netem.Stats
@@ -200,7 +207,7 @@ func (l *Live) reading() reading {
 	return reading{delays, link, l.conference.Server.Stats()}
 }
 
-// sample is what happened between two readings.
+// sample returns the sample between two readings.
 func (l *Live) sample(before, after reading, from, until time.Duration) sample {
 	longest := after.delays.Since(&before.delays)
 	bandwidth := l.receivers[0].Bandwidth()
@@ -218,12 +225,12 @@ func (l *Live) sample(before, after reading, from, until time.Duration) sample {
 	}
 }
 
-// lossOf is the share of packets that a link has lost so far.
+// lossOf returns the share of packets that a link has lost so far.
 func lossOf(s netem.Stats) float64 {
 	return float64(s.DroppedQueue+s.LostRandom+s.LostBurst) / max(float64(s.Sent), 1)
 }
 
-// onWire is what the packets of all kinds take, in bytes.
+// onWire returns the size of all packets on the wire, in bytes.
 func onWire(t counters.TrafficByKind) uint64 {
 	sum := uint64(0)
 	for _, kind := range []counters.Traffic{t.Media, t.Parity, t.Retransmission, t.Probe} {

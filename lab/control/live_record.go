@@ -13,12 +13,13 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// described is what frames become by the descriptors of their packets: the rates of the ladder are those of RTP payload.
+// described is the factor by which packet descriptors enlarge frames. The rates of the ladder are rates of RTP payload,
+// which includes the descriptors.
 const described = float64(fragmentSize) / payload.FragmentSize
 
 var errNothing = errors.New("no frame was received")
 
-// record gives what is left of the run.
+// record builds the record of the run.
 func (l *Live) record() (*Record, error) {
 	r := &Record{scenario: l.scenario, ladder: ladderFor(congestion.Bitrate(l.scenario.trace.Max()))}
 	for i, peer := range l.receivers {
@@ -53,7 +54,7 @@ func (l *Live) record() (*Record, error) {
 	return r, nil
 }
 
-// lostBy and sentBy sum the segments that competitors have lost and sent.
+// lostBy returns the number of segments that competitors have lost.
 func lostBy(flows []netem.CubicStats) (sum uint64) {
 	for _, f := range flows {
 		sum += f.Lost
@@ -68,7 +69,7 @@ func sentBy(flows []netem.CubicStats) (sum uint64) {
 	return sum
 }
 
-// book makes a receiver's books from what it has received, and from what it says of the rest.
+// book builds a receiver's ledger from the frames it has received and from its own statistics on the others.
 func (l *Live) book(peer *testbed.Peer) (*ledger, error) {
 	b := newLedger()
 	b.samples = append(b.samples, l.samples...)
@@ -82,7 +83,7 @@ func (l *Live) book(peer *testbed.Peer) (*ledger, error) {
 		key := frameKey{int64(a.Track.Tile), a.Number}
 		b.frames[key] = &frameRecord{captured: a.Capture.Sub(l.begun), bytes: a.Bytes, complete: max(complete, 1)}
 		b.order = append(b.order, key)
-		// They come as they were complete, but for what passes between goroutines.
+		// Arrivals are in order of completion, except for small races between goroutines.
 		for i < len(b.samples) && b.samples[i].at < complete {
 			i++
 		}

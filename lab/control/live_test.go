@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestLive: an end-to-end run leaves the same books as a simulated one. How well it does is for the check to say, on a quiet machine.
+// TestLive: an end-to-end run produces the same kind of ledger as a simulated run. The check judges the figures, on a
+// quiet machine.
 func TestLive(t *testing.T) {
 	o := short(3)
 	o.LinkBPS = 5e6
@@ -36,7 +37,7 @@ func TestLive(t *testing.T) {
 					t.Errorf("%s: a capacity of %g", text, x.capacity)
 				}
 			}
-			// What waits between two goroutines at the end of a sample may be counted in the next.
+			// Frames that wait between two goroutines at the end of a sample may be counted in the next sample.
 			if arrived == 0 || counted < 0.9*arrived || counted > 1.1*arrived {
 				t.Errorf("%s: receiver %d got %.0f bytes of frames, samples say %.0f", text, i, arrived, counted)
 			}
@@ -51,10 +52,10 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestLiveBesideCubic has a transfer through the same queue, and ends at once where it is told to.
+// TestLiveBesideCubic: a Cubic flow shares the queue, and the run ends at once when its context is cancelled.
 func TestLiveBesideCubic(t *testing.T) {
 	o := short(14)
-	o.Seed, o.LinkBPS = 8, 10e6 // The receiver comes after 10 s.
+	o.Seed, o.LinkBPS = 8, 10e6 // The receiver joins after 10 s.
 	r, err := RunLive(context.Background(), "cubic:1", o)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// short are options for runs of a few virtual seconds.
+// short returns options for runs of a few virtual seconds.
 func short(seconds float64) Options {
 	o := DefaultOptions()
 	o.Duration = time.Duration(seconds * float64(time.Second))

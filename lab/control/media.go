@@ -14,26 +14,28 @@ const (
 	levels        = 8
 	frameRate     = 30
 	frameInterval = time.Second / frameRate
-	// step is the factor between two qualities, and top what the highest of all tiles take together, as a multiple of the link's rate.
+	// step is the factor between two qualities. top is the rate of the highest quality of all tiles together, as a
+	// multiple of the link's rate.
 	step = 1.5
 	top  = 1.2
-	// variation is how much frames are larger or smaller than the mean.
+	// variation is the largest relative deviation of a frame's size from the mean.
 	variation = 0.2
-	// captureJitter is how much later than planned a frame is captured at most: cameras keep their clock, hosts that encode do not.
+	// captureJitter bounds the delay of a capture after its planned time: cameras keep their clock, encoding hosts do
+	// not.
 	captureJitter = 4 * time.Millisecond
-	// measuredFrames is how many frames the rate of a track is measured over: one second's.
+	// measuredFrames is the window of the track rate, in frames: one second.
 	measuredFrames = frameRate
-	// clockRate is that of RTP timestamps, in Hz.
+	// clockRate is the rate of RTP timestamps, in Hz.
 	clockRate = 90_000
 )
 
-// timestamp is the RTP timestamp of what is captured at a time.
+// timestamp returns the RTP timestamp of a capture time.
 func timestamp(captured time.Duration) uint32 { return uint32(captured * clockRate / time.Second) }
 
-// ladder is the nominal rate of each quality of a tile, in payload bits per second, ascending.
+// ladder holds the nominal rate of each quality of a tile, in payload bits per second, ascending.
 type ladder [levels]float64
 
-// ladderFor returns the ladder whose highest qualities take 1.2 times a rate, all tiles together.
+// ladderFor returns the ladder whose highest qualities add up to 1.2 times the rate link over all tiles.
 func ladderFor(link congestion.Bitrate) ladder {
 	var l ladder
 	for q := range l {
@@ -42,7 +44,8 @@ func ladderFor(link congestion.Bitrate) ladder {
 	return l
 }
 
-// best is the most that fits into a rate on the wire, in payload bits per second, where tiles differ by one step at most, or are off. The allocator may set them further apart, and fit a little more.
+// best returns the highest total rate that fits into the rate wire, in payload bits per second, if tiles differ by at
+// most one step or are off. The allocator may set tiles further apart and fit a little more.
 func (l *ladder) best(wire float64) float64 {
 	budget := wire * fragmentSize / (fragmentSize + congestion.PacketOverhead)
 	best := 0.0
@@ -60,7 +63,7 @@ func (l *ladder) best(wire float64) float64 {
 	return best
 }
 
-// publisher makes frames. What a tile shows makes its frames larger or smaller at all qualities alike.
+// publisher makes frames. The content of a tile scales its frames equally at all qualities.
 type publisher struct {
 	ladder  ladder
 	random  *rand.Rand
@@ -80,7 +83,7 @@ func newPublisher(l ladder, random *rand.Rand) *publisher {
 	return p
 }
 
-// capture makes a frame of all tiles. size tells what they take then.
+// capture makes a frame of all tiles and returns the frame's number; size then returns the sizes of that frame.
 func (p *publisher) capture() (number int64) {
 	number = p.number
 	for t := range p.factors {
@@ -92,12 +95,12 @@ func (p *publisher) capture() (number int64) {
 	return number
 }
 
-// size is what the newest frame of a tile takes at a quality, in bytes of payload.
+// size returns the payload of the newest frame of a tile at a quality, in bytes.
 func (p *publisher) size(tile, quality int) int {
 	return max(1, int(p.ladder[quality]*p.factors[tile][(p.number-1)%measuredFrames]/8/frameRate))
 }
 
-// rate is what the track of a tile and quality has had over the last second, as the server measures it, in bit/s.
+// rate returns the rate of the track of a tile and quality over the last second, as the server measures it, in bit/s.
 func (p *publisher) rate(tile, quality int) float64 {
 	sum := 0.0
 	for _, f := range p.factors[tile] {

@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/lab/plot"
 )
 
-// curve is one line of a panel. Steps are drawn where a value holds until the next.
+// curve is one line of a panel. If steps is set, each value holds until the next.
 type curve struct {
 	name  string
 	steps bool
@@ -22,7 +22,7 @@ type panel struct {
 	curves []curve
 }
 
-// panels are the areas, one below the other.
+// panels lists the areas from top to bottom.
 var panels = []panel{
 	{"Mbit/s", []curve{
 		{"capacity", true, func(x *sample) float64 { return x.capacity / 1e6 }},
@@ -30,7 +30,9 @@ var panels = []panel{
 		{"sent", false, func(x *sample) float64 { return x.sent / 1e6 }},
 		{"decodable media", false, func(x *sample) float64 { return x.goodput / 1e6 }},
 	}},
-	{"queue, ms", []curve{{"largest delay", false, func(x *sample) float64 { return float64(x.queue) / float64(time.Millisecond) }}}},
+	{"queue, ms",
+		[]curve{{"largest delay", false,
+			func(x *sample) float64 { return float64(x.queue) / float64(time.Millisecond) }}}},
 	{"loss, %", []curve{
 		{"at the queue", false, func(x *sample) float64 {
 			return 100 * float64(x.discarded) / max(float64(x.offered), float64(x.discarded), 1)
@@ -39,12 +41,14 @@ var panels = []panel{
 	}},
 }
 
-// Plot writes a diagram of rates, queue and losses over time as SVG. Of several receivers it shows the first.
+// Plot writes a diagram of rates, queue and losses over time as SVG. If there are several receivers, the diagram shows
+// the first.
 func (r *Record) Plot(w io.Writer) error {
 	o := &r.scenario.options
 	d := plot.Diagram{
-		Title: fmt.Sprintf("%s: %v round trip, queue %s, pacing %s, seed %d", filepath.Base(r.scenario.name), o.RTT, o.Queue, string(o.Pacing), o.Seed),
-		X:     plot.Axis{Label: "time, s", FromZero: true},
+		Title: fmt.Sprintf("%s: %v round trip, queue %s, pacing %s, seed %d", filepath.Base(r.scenario.name), o.RTT,
+			o.Queue, string(o.Pacing), o.Seed),
+		X: plot.Axis{Label: "time, s", FromZero: true},
 	}
 	samples := r.receivers[0].samples
 	for i := range panels {
@@ -57,7 +61,7 @@ func (r *Record) Plot(w io.Writer) error {
 	return d.WriteSVG(w)
 }
 
-// over is the curve of some samples, each of the interval that ends with it.
+// over returns the curve over samples; each sample covers the interval that ends at its time.
 func (c *curve) over(samples []sample) plot.Curve {
 	drawn := plot.Curve{Name: c.name}
 	if c.steps {

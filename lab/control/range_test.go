@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// TestRange runs the ends of the range of rates. A path of 1 Mbit/s is slower than the first estimate, so that the first frames overflow its queue; of those that are captured later none is lost. One of
-// 1000 Mbit/s has some 25,000 packets under way by a round trip of 250 ms, all of which are known until they are reported.
+// TestRange runs the two ends of the range of rates. A path of 1 Mbit/s is slower than the first estimate, so the first
+// frames overflow its queue; no later frame is lost. A path of 1000 Mbit/s with a round trip of 250 ms has some 25,000
+// packets in flight, and the history holds all of them until they are reported.
 func TestRange(t *testing.T) {
 	for _, c := range []struct {
 		text    string
 		seconds float64
 		rtt     time.Duration
-		settled time.Duration // from when on no frame is lost
+		settled time.Duration // no frame captured later is lost
 	}{
 		{"steady:1", 14, 20 * time.Millisecond, 2 * time.Second},
 		{"steady:1000", 6, 250 * time.Millisecond, 0},

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// rates fills in the figures about rates from samples.
+// rates sets the figures about rates from samples.
 func (r *Record) rates(result *Result) {
 	var goodput, best, capacity, estimate, squares float64
 	for i, l := range r.receivers {
@@ -42,15 +42,15 @@ func (r *Record) rates(result *Result) {
 func figure(v float64) *float64 { return &v }
 
 const (
-	// held is for how long a rate has to be kept that counts as reached.
+	// held is the time for which a rate must be kept to count as reached.
 	held = time.Second
-	// ofTarget and ofRisen are the shares of a target, and of a link that has its rate again, that count as reached.
+	// ofTarget and ofRisen are the shares that count as reached, of a target and of the restored rate of a link.
 	ofTarget, ofRisen = 0.9, 0.8
-	// longQueue is what is too long for a queue.
+	// longQueue is the queue delay that counts as too long.
 	longQueue = 50 * time.Millisecond
 )
 
-// changes fills in how long changes took.
+// changes sets the figures about the duration of changes.
 func (r *Record) changes(result *Result) {
 	sc := r.scenario
 	samples := r.receivers[0].samples
@@ -70,8 +70,9 @@ func (r *Record) changes(result *Result) {
 	}
 }
 
-// meanSent is what was sent in the last second, 30 frames. In a sample are three, whose sizes alone vary the rate by 3 %, and one more or less by a third: it would leave
-// a target again and again that the rate keeps.
+// meanSent returns the mean rate sent in the last second, 30 frames. A sample covers three frames. Their sizes alone
+// vary the rate by 3 %, and one frame more or less varies the rate by a third, so single samples would fall below a
+// target that the rate keeps.
 func meanSent(samples []sample) float64 {
 	const window = int(time.Second / sampleInterval)
 	sum := 0.0
@@ -82,7 +83,8 @@ func meanSent(samples []sample) float64 {
 	return sum / float64(len(latest))
 }
 
-// lowered is how long after the link's rate fell what was allocated fitted into it. That it was less than before would say nothing: frames vary in size.
+// lowered returns the time from the fall of the link's rate until the allocated rate fitted into the new rate. A
+// comparison with the earlier allocation would be meaningless because frames vary in size.
 func (r *Record) lowered(fall time.Duration) time.Duration {
 	left := float64(r.scenario.trace.RateAt(fall))
 	for _, x := range r.receivers[0].samples {
@@ -93,12 +95,12 @@ func (r *Record) lowered(fall time.Duration) time.Duration {
 	return r.scenario.options.Duration - fall
 }
 
-// ofBest is the share of what a link would carry at best that counts as recovered. Right after an outage the rates of wireless links change by half from one second to
-// the next.
+// ofBest is the share of a link's best possible rate that counts as recovered. Right after an outage the rates of
+// wireless links change by half from one second to the next.
 const ofBest = 0.5
 
-// recovery is the longest that it took after an outage until what came in a second was half of what the link would have carried at best, in seconds. Where the next
-// outage comes first, it is the time until then.
+// recovery returns the longest time from the end of an outage until the rate received in a second was half of the
+// link's best possible rate, in seconds. If the next outage comes first, the time until that outage counts.
 func (r *Record) recovery(outages []netem.Interval) float64 {
 	longest := time.Duration(0)
 	for i, o := range outages {
@@ -111,7 +113,8 @@ func (r *Record) recovery(outages []netem.Interval) float64 {
 	return longest.Seconds()
 }
 
-// recovered is when the first second of those between two times has come that recovery asks for, counted from the first time to its beginning.
+// recovered returns the time from from to the beginning of the first second, before until, that satisfies the condition
+// of recovery.
 func (r *Record) recovered(from, until time.Duration) time.Duration {
 	const window = int(held / sampleInterval)
 	samples, fresh := r.receivers[0].samples, r.receivers[0].fresh(from)
@@ -134,7 +137,8 @@ func (r *Record) recovered(from, until time.Duration) time.Duration {
 	return until - from
 }
 
-// reached is how long after a time a rate came to a bound to stay there for a second, in seconds; the time until the last sample if it did not.
+// reached returns the time, in seconds, from from until a rate reached bound and stayed there for a second; if this
+// never happened, the time until the last sample.
 func reached(samples []sample, from time.Duration, bound float64, rate func(int) float64) float64 {
 	since := time.Duration(-1)
 	for i := range samples {

@@ -11,25 +11,25 @@ import (
 
 // incoming is a frame that is being received.
 type incoming struct {
-	first    time.Duration // when its first packet came
+	first    time.Duration // arrival of its first packet
 	captured time.Duration
-	seen     []uint64 // fragments, a bit each
-	missing  []int    // by block: fragments until it can be decoded
-	blocks   int      // that cannot yet
+	seen     []uint64 // fragments, one bit each
+	missing  []int    // by block: number of fragments missing for decoding
+	blocks   int      // that cannot be decoded yet
 }
 
-// nack is how losses are repaired, as everywhere.
+// nack is the default NACK configuration.
 var nack = feedback.DefaultConfig().NACK
 
-// track is what the receiver keeps of one tile.
+// track is the receiver's state of one tile.
 type track struct {
 	nacks    *feedback.NACKGenerator
 	lateness *feedback.Lateness
 	frames   map[int64]*incoming
-	oldest   int64 // frames below are forgotten
+	oldest   int64 // lower frame numbers are forgotten
 }
 
-// receiver takes what comes, asks for what does not, and reports.
+// receiver accepts packets, sends NACKs for missing packets, and reports arrivals.
 type receiver struct {
 	id       uint64
 	rtt      time.Duration
@@ -44,12 +44,13 @@ type receiver struct {
 func newReceiver(id uint64, o *Options, back *netem.Link, l *ledger) *receiver {
 	r := &receiver{id: id, rtt: o.RTT, arrivals: newArrivals(o.Feedback), back: back, ledger: l}
 	for t := range r.tracks {
-		r.tracks[t] = &track{nacks: feedback.NewNACKGenerator(nack), lateness: feedback.NewLateness(clockRate), frames: make(map[int64]*incoming)}
+		r.tracks[t] = &track{nacks: feedback.NewNACKGenerator(nack), lateness: feedback.NewLateness(clockRate),
+			frames: make(map[int64]*incoming)}
 	}
 	return r
 }
 
-// take takes a packet that has arrived.
+// take handles a packet that has arrived.
 func (r *receiver) take(p *netem.Packet, now time.Duration) {
 	h := unmarshalHeader(p.Payload)
 	r.arrivals.received(&h, p.Size, now)
@@ -62,7 +63,7 @@ func (r *receiver) take(p *netem.Packet, now time.Duration) {
 		t.lateness.Received(h.sequence, timestamp(h.captured), at(now))
 	}
 	if h.index < h.source {
-		// How many parity packets were planned only their sender knows.
+		// The number of planned parity packets is known to the sender only.
 		t.nacks.Expect(h.sequence+int64(h.source)-1-int64(h.index), at(now))
 	}
 	t.assemble(r, &h, p.Size, now)
@@ -98,7 +99,7 @@ func (t *track) assemble(r *receiver, h *header, size int, now time.Duration) {
 	}
 }
 
-// late is how much later than before packets come.
+// late returns the largest recent delay of packets in addition to the path's usual delay.
 func (r *receiver) late() time.Duration {
 	late := time.Duration(0)
 	for _, t := range r.tracks {
@@ -109,14 +110,15 @@ func (r *receiver) late() time.Duration {
 
 func newIncoming(h *header, now time.Duration) *incoming {
 	blocks := (int(h.source) + blockSize - 1) / blockSize
-	f := &incoming{first: now, captured: h.captured, seen: make([]uint64, (int(h.source)+int(h.parity)+63)/64), missing: make([]int, blocks), blocks: blocks}
+	f := &incoming{first: now, captured: h.captured, seen: make([]uint64, (int(h.source)+int(h.parity)+63)/64),
+		missing: make([]int, blocks), blocks: blocks}
 	for i := range int(h.source) {
 		f.missing[i%blocks]++
 	}
 	return f
 }
 
-// next is when run has something to do.
+// next returns the time when run is due.
 func (r *receiver) next() time.Duration {
 	next := r.arrivals.next()
 	for _, t := range r.tracks {
@@ -127,7 +129,7 @@ func (r *receiver) next() time.Duration {
 	return next
 }
 
-// run asks for what is missing, and reports what has arrived.
+// run sends the NACKs and the arrival reports that are due.
 func (r *receiver) run(now time.Duration) {
 	for number, t := range r.tracks {
 		if due := t.nacks.Next(); due.IsZero() || due.After(at(now)) {
@@ -157,7 +159,7 @@ func (r *receiver) send(compound []byte, now time.Duration) {
 	r.back.Send(&netem.Packet{Payload: compound, Size: len(compound) + reportOverhead, Flow: r.id}, at(now))
 }
 
-// forget leaves out frames whose first packet came before a time.
+// forget removes frames whose first packet arrived before a time.
 func (t *track) forget(before time.Duration) {
 	for number, f := range t.frames {
 		if f.first < before {

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/lab"
 )
 
-// RunVirtual runs a case in virtual time. The error wraps ErrCase, or tells what went wrong.
+// RunVirtual runs a case in virtual time. An invalid case or option is an error that wraps ErrCase.
 func RunVirtual(ctx context.Context, text string, o Options) (*Record, error) {
 	s, err := NewSimulation(text, o)
 	if err != nil {
@@ -19,7 +19,7 @@ func RunVirtual(ctx context.Context, text string, o Options) (*Record, error) {
 	return s.Record(), nil
 }
 
-// Record gives what is left of a run that has come to its end.
+// Record returns the record of a finished run.
 func (s *Simulation) Record() *Record {
 	r := &Record{scenario: s.scenario, ladder: s.flows[0].publisher.ladder}
 	var queue lab.Distribution
@@ -36,10 +36,10 @@ func (s *Simulation) Record() *Record {
 	return r
 }
 
-// besides is how long competitors are looked at after a receiver has joined them.
+// besides is the time for which competitors are measured after a receiver has joined.
 const besides = 3 * time.Second
 
-// others are the figures of the competitors.
+// others returns the competitors' figures.
 func (s *Simulation) others() *OtherFigures {
 	begin := s.scenario.begin
 	var delays lab.Distribution

@@ -10,19 +10,19 @@ import (
 const (
 	// minRepeat is the least time between two retransmissions of one packet.
 	minRepeat = 5 * time.Millisecond
-	// kept is how long packets are kept to be sent again, as the server does by default.
+	// kept is the time for which packets are kept for retransmission, the server's default.
 	kept = time.Second
-	// paddingSize is a packet of padding on the wire: a retransmission of a recent full packet.
+	// paddingSize is the size of a padding packet on the wire: a retransmission of a recent full packet.
 	paddingSize = fragmentSize + originalSize + congestion.PacketOverhead
 )
 
-// repair is a packet to be sent again.
+// repair identifies a packet to be retransmitted.
 type repair struct {
 	tile     int
 	sequence int64
 }
 
-// repeat answers a request for a packet, now or when the pacer lets it leave.
+// repeat answers a NACK for a packet, at once or when the pacer admits the retransmission.
 func (s *server) repeat(tile int, number uint16, now time.Duration) {
 	if s.refuses {
 		return
@@ -33,7 +33,8 @@ func (s *server) repeat(tile int, number uint16, now time.Duration) {
 		return
 	}
 	sent, rtt := &st.sent[sequence%maxSent], s.rtt()
-	if sent.frame.dropped || now-sent.repeated < max(rtt, minRepeat) || !feedback.Answerable(at(sent.at), at(now), rtt) {
+	if sent.frame.dropped || now-sent.repeated < max(rtt, minRepeat) ||
+		!feedback.Answerable(at(sent.at), at(now), rtt) {
 		return
 	}
 	switch r := (repair{tile, sequence}); {
@@ -44,21 +45,22 @@ func (s *server) repeat(tile int, number uint16, now time.Duration) {
 	}
 }
 
-// rtt is the round trip, queues included.
+// rtt returns the round-trip time, queues included.
 func (s *server) rtt() time.Duration { return max(s.path, s.Stats().RTT) }
 
-// worth is how long after it was sent a packet is sent again: what was asked for in time arrives a round trip after the deadline at most. Both are those of packets
-// that a queue held up, as long as there are some.
+// worth returns how long after its first transmission a packet is still retransmitted: a packet requested in time
+// arrives at most one round trip after the deadline. If packets are delayed by a queue, both times include the delay.
 func (s *server) worth() time.Duration { return s.patience() + s.path }
 
-// patience is how long after the first packet of a frame the others leave in time: until the deadline, and for as much longer as the first may have been late.
+// patience returns how long after the first packet of a frame the other packets still leave in time: until the
+// deadline, extended by the possible delay of the first packet.
 func (s *server) patience() time.Duration {
 	late := max(s.rtt(), s.LongestTrip()) - s.path
 	_, deadline := nack.Repair(s.path, late)
 	return deadline + late
 }
 
-// resend sends a packet again, unless it is too late for that.
+// resend retransmits a packet unless the packet has expired.
 func (s *server) resend(r repair, now time.Duration) {
 	sent := &s.streams[r.tile].sent[r.sequence%maxSent]
 	if sent.frame.dropped || now-sent.at > s.worth() {
@@ -70,7 +72,8 @@ func (s *server) resend(r repair, now time.Duration) {
 	s.transmit(sent.fragment, r.sequence, feedback.Retransmission, size, now)
 }
 
-// pad sends padding as far as the probe under way asks for it in this tick. It is made of retransmissions, which a receiver without RTX does not take.
+// pad sends the padding that the probe under way requests in this tick. Padding consists of retransmissions, which a
+// receiver without RTX does not accept.
 func (s *server) pad(now time.Duration) {
 	s.Pad(func() bool {
 		if s.refuses || now-s.latest > kept {

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// WriteJSON writes the result as one object.
+// WriteJSON writes the result as one JSON object.
 func (r *Result) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -28,7 +28,8 @@ func (r *Result) WriteText(w io.Writer) error {
 	row("case", "%s", r.Case)
 	row("utilisation", "%.1f %% (%.1f %% of the link's rate)", 100*r.Utilisation, 100*r.ShareOfCapacity)
 	row("mean estimate", "%.1f %% of the link's rate", 100*r.EstimateShare)
-	row("queue p50 / p95 / p99 / max", "%.1f / %.1f / %.1f / %.1f ms", r.Queue.P50, r.Queue.P95, r.Queue.P99, r.Queue.Max)
+	row("queue p50 / p95 / p99 / max", "%.1f / %.1f / %.1f / %.1f ms", r.Queue.P50, r.Queue.P95, r.Queue.P99,
+		r.Queue.Max)
 	row("frame latency p50 / p95 / p99", "%.1f / %.1f / %.1f ms", r.Latency.P50, r.Latency.P95, r.Latency.P99)
 	row("frames sent", "%d", r.FramesSent)
 	row("frames undecodable", "%d", r.FramesUndecodable)

@@ -14,62 +14,64 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// ErrCase says that a case, or an option of it, is none. It is wrapped with what was expected.
+// ErrCase reports an invalid case or an invalid option of a case. The wrapping error names the expected value.
 var ErrCase = errors.New("invalid case")
 
-// Options say how a case is run.
+// Options configure the run of a case.
 type Options struct {
-	// RTT is the round trip of the empty path, 0 for the case's own.
+	// RTT is the round trip of the empty path; 0 selects the case's default.
 	RTT time.Duration
-	// Duration is how long it runs, 0 for the case's own.
+	// Duration is the length of the run; 0 selects the case's default.
 	Duration time.Duration
-	// Seed makes a run different from others.
+	// Seed seeds frame sizes and losses.
 	Seed uint64
-	// Queue is that of the bottleneck: fifo:MS, codel or fq; empty for the case's own.
+	// Queue is the queue of the bottleneck: fifo:MS, codel or fq. Empty selects the case's default.
 	Queue string
 	// Pacing is the pacer's mode.
 	Pacing pacing.Mode
-	// Estimator tunes the estimator; its profile is the case's own where it is empty.
+	// Estimator configures the estimator. An empty profile selects the case's default.
 	Estimator congestion.Config
-	// Feedback is the form in which receivers report what has arrived, empty for FeedbackTransport.
+	// Feedback is the format of the receivers' arrival reports. Empty selects FeedbackTransport.
 	Feedback Feedback
-	// NoRTX says that receivers take no retransmissions, and with them no padding.
+	// NoRTX is set if receivers do not accept RTX, and therefore neither retransmissions nor padding.
 	NoRTX bool
-	// LinkBPS is the rate of the bottleneck in the cases that do not name one, in bit/s; 0 for the case's own.
+	// LinkBPS is the rate of the bottleneck in cases without a rate of their own, in bit/s; 0 selects the case's
+	// default.
 	LinkBPS int64
 }
 
-// DefaultOptions are those of the command.
+// DefaultOptions returns the defaults of the command.
 func DefaultOptions() Options {
 	cfg := congestion.DefaultConfig()
 	cfg.Profile = ""
 	return Options{Seed: 1, Pacing: pacing.Default, Estimator: cfg, Feedback: FeedbackTransport}
 }
 
-// scenario is a case as it is run.
+// scenario is a case with all options resolved.
 type scenario struct {
 	name      string
 	options   Options
 	trace     netem.RateTrace
-	loss      float64 // each way
+	loss      float64 // in each direction
 	receivers int
-	begin     time.Duration // of the receivers
+	begin     time.Duration // when the receivers begin
 	least     time.Duration // that the case takes
 	cubics    int           // competitors, from the beginning
-	target    float64       // that the sent rate is to come to, 0 for none
-	measured  time.Duration // from when on utilisation counts
-	fall      time.Duration // when the link loses three quarters of its rate, 0 for never, and
-	rise      time.Duration // when it has it again
+	target    float64       // minimum length of the case
+	measured  time.Duration // competitors, from the beginning
+	fall      time.Duration // when the link loses three quarters of its rate, 0 for never
+	rise      time.Duration // when the link's rate is restored
 }
 
-// warmUp is what is left out of utilisation.
+// warmUp is the time left out of utilisation.
 const warmUp = 10 * time.Second
 
-// newScenario reads a case, NAME or NAME:PARAMETER.
+// newScenario parses a case, NAME or NAME:PARAMETER.
 func newScenario(text string, o Options) (*scenario, error) {
 	s := &scenario{name: text, options: o, receivers: 1, measured: warmUp}
 	name, parameter, _ := strings.Cut(text, ":")
-	d := defaults{rtt: 20 * time.Millisecond, queue: "fifo:50", profile: "default", link: 100e6, duration: 30 * time.Second}
+	d := defaults{rtt: 20 * time.Millisecond, queue: "fifo:50", profile: "default", link: 100e6,
+		duration: 30 * time.Second}
 	var err error
 	switch name {
 	case "steady":
@@ -87,7 +89,7 @@ func newScenario(text string, o Options) (*scenario, error) {
 	case "cubic":
 		s.cubics, err = count(text, parameter, 1, 100)
 		d.link, d.queue, d.duration = 200e6, "fq", 50*time.Second
-		// A cycle of Cubic takes ten seconds: which part of it is met depends on the seed.
+		// A cycle of Cubic is ten seconds long; the seed selects the phase at which the receiver joins.
 		s.begin = 10*time.Second + time.Duration(o.Seed%rampRuns)*10*time.Second/rampRuns
 		s.measured += s.begin
 	case "fair":
@@ -97,7 +99,8 @@ func newScenario(text string, o Options) (*scenario, error) {
 		s.loss, err = number(text, parameter, 0, 50)
 		s.loss /= 100
 	default:
-		return nil, fmt.Errorf("%w: %q, expected steady:MBPS, ramp, drop, trace:FILE, cubic:N, fair:N or loss:PERCENT", ErrCase, text)
+		return nil, fmt.Errorf("%w: %q, expected steady:MBPS, ramp, drop, trace:FILE, cubic:N, fair:N or loss:PERCENT",
+			ErrCase, text)
 	}
 	if err != nil {
 		return nil, err
@@ -105,14 +108,14 @@ func newScenario(text string, o Options) (*scenario, error) {
 	return s, s.complete(d)
 }
 
-// defaults are what a case sets where the options do not.
+// defaults are the settings of a case for options that are not set.
 type defaults struct {
 	rtt, duration  time.Duration
 	queue, profile string
 	link           float64
 }
 
-// complete fills in what the options leave to the case.
+// complete applies the case's defaults and validates the options.
 func (s *scenario) complete(d defaults) error {
 	o := &s.options
 	if o.RTT == 0 {
@@ -133,7 +136,8 @@ func (s *scenario) complete(d defaults) error {
 	if len(s.trace.Steps) == 0 {
 		s.trace = netem.RateTrace{Steps: []netem.RateStep{{RateBPS: int(d.link)}}, Duration: o.Duration}
 		if s.fall > 0 {
-			s.trace.Steps = append(s.trace.Steps, netem.RateStep{At: s.fall, RateBPS: int(d.link / 4)}, netem.RateStep{At: s.rise, RateBPS: int(d.link)})
+			s.trace.Steps = append(s.trace.Steps, netem.RateStep{At: s.fall, RateBPS: int(d.link / 4)},
+				netem.RateStep{At: s.rise, RateBPS: int(d.link)})
 			s.trace.Duration = max(o.Duration, s.rise+time.Second)
 		}
 	}
@@ -145,7 +149,7 @@ func (s *scenario) complete(d defaults) error {
 	case o.Duration < max(s.least, s.begin+time.Second) || o.Duration > time.Hour:
 		return fmt.Errorf("%w: %v long, expected %v to 1 h", ErrCase, o.Duration, max(s.least, s.begin+time.Second))
 	}
-	// Of a short run the second half counts.
+	// If the run is short, the second half counts.
 	s.measured = min(s.measured, s.begin+(o.Duration-s.begin)/2)
 	if d.link < 1e5 || d.link > 1e10 {
 		return fmt.Errorf("%w: a link of %g bit/s, expected 100 kbit/s to 10 Gbit/s", ErrCase, d.link)
@@ -156,25 +160,26 @@ func (s *scenario) complete(d defaults) error {
 	return o.Estimator.Validate()
 }
 
-// number reads a parameter within bounds.
+// number parses a numeric parameter and checks its bounds.
 func number(text, parameter string, least, most float64) (float64, error) {
 	v, err := strconv.ParseFloat(parameter, 64)
 	if err != nil || !(v >= least && v <= most) {
-		return 0, fmt.Errorf("%w: %q, expected a number from %g to %g behind the colon", ErrCase, text, least, most)
+		return 0, fmt.Errorf("%w: %q, expected a number from %g to %g after the colon", ErrCase, text, least, most)
 	}
 	return v, nil
 }
 
-// count reads a parameter that counts something, within bounds.
+// count parses a whole-number parameter and checks its bounds.
 func count(text, parameter string, least, most int) (int, error) {
 	n, err := strconv.Atoi(parameter)
 	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("%w: %q, expected a whole number from %d to %d behind the colon", ErrCase, text, least, most)
+		return 0, fmt.Errorf("%w: %q, expected a whole number from %d to %d after the colon", ErrCase, text, least,
+			most)
 	}
 	return n, nil
 }
 
-// readTrace reads the rates of a link from a file.
+// readTrace reads a link's rates from a file.
 func readTrace(name string) (netem.RateTrace, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -185,17 +190,17 @@ func readTrace(name string) (netem.RateTrace, error) {
 	if err != nil {
 		return netem.RateTrace{}, fmt.Errorf("%s: %w", name, err)
 	}
-	// What is on its way at the end is to arrive.
+	// Packets in flight at the end must still arrive, so a trace that ends with an outage is repeated.
 	if last := len(trace.Steps) - 1; trace.Steps[last].RateBPS == 0 {
 		trace.Loop = true
 	}
 	return trace, nil
 }
 
-// queueLimit is what CoDel and FQ hold at most, in ms at the mean rate.
+// queueLimit is the capacity of CoDel and FQ queues, in ms at the mean rate.
 const queueLimit = 100
 
-// discipline is that of the bottleneck's queue, and how many bytes it holds.
+// discipline returns the discipline of the bottleneck's queue and its capacity in bytes.
 func (s *scenario) discipline() (name string, bytes int, err error) {
 	name, parameter, limited := strings.Cut(s.options.Queue, ":")
 	ms := float64(queueLimit)
@@ -210,7 +215,7 @@ func (s *scenario) discipline() (name string, bytes int, err error) {
 	return "", 0, fmt.Errorf("%w: queue %q, expected fifo:MS, codel or fq", ErrCase, s.options.Queue)
 }
 
-// queue makes the bottleneck's queue.
+// queue returns a new queue for the bottleneck.
 func (s *scenario) queue() (netem.Queue, error) {
 	name, bytes, err := s.discipline()
 	if err != nil {
@@ -225,7 +230,7 @@ func (s *scenario) queue() (netem.Queue, error) {
 	return netem.NewDropTail(bytes), nil
 }
 
-// access is the bottleneck as the access link of a host.
+// access returns the bottleneck as the access link of a host.
 func (s *scenario) access() (netem.Config, error) {
 	c := netem.DefaultConfig()
 	var err error

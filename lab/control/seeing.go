@@ -17,23 +17,26 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// What the allocator is measured with.
+// Parameters of the allocator's measurement.
 const (
-	// bitsPerPoint at 30 frames per second, at Draco's 20 bits each.
+	// bitsPerPoint is the rate of a point: 30 frames per second of Draco's 20 bits.
 	bitsPerPoint = 20 * frameRate
-	// budgetPart of the full rate is what there is.
+	// budgetPart is the divisor of the full rate that yields the budget.
 	budgetPart = 4
-	// viewerTiles is the number of tiles of a publication, and publications how many of them make the largest scene.
+	// viewerTiles is the number of tiles of a publication; publications is the number of publications in the largest
+	// scene.
 	viewerTiles, publications = 15, 20
-	// The server allocates five times a second, by viewpoints that are a tenth of a second old: a round trip and two frames.
+	// The server allocates five times a second, from viewpoints that are a tenth of a second old: a round trip and two
+	// frames.
 	rowsPerAllocation, rowsAhead = viewerRate / 5, viewerRate / 10
-	// viewerAngle is the vertical angle of view, a headset's, in degrees.
+	// viewerAngle is the vertical angle of view of a headset, in degrees.
 	viewerAngle = 90
-	// allocations is how many are timed.
+	// allocations is the number of timed allocations.
 	allocations = 500
 )
 
-// seeing measures what the allocator makes of a budget, by what real viewers see, and how long it takes.
+// seeing measures the visible quality that the allocator achieves within a budget for real viewers, and the allocator's
+// run time.
 func seeing(ctx context.Context, b *bench) ([]claim.Line, error) {
 	object, err := person(viewerTiles)
 	if err != nil {
@@ -51,7 +54,8 @@ func seeing(ctx context.Context, b *bench) ([]claim.Line, error) {
 	}
 	traces, err := readViewers(b.viewers, viewerAngle*math.Pi/180, 1)
 	if errors.Is(err, fs.ErrNotExist) {
-		return append(lines, claim.Skip("visible quality", fmt.Sprintf("no traces at %s; set %s", b.viewers, lab.TestDataVariable))), nil
+		return append(lines, claim.Skip("visible quality", fmt.Sprintf("no traces at %s; set %s", b.viewers,
+			lab.TestDataVariable))), nil
 	}
 	if err != nil {
 		return lines, err
@@ -70,7 +74,8 @@ func seeing(ctx context.Context, b *bench) ([]claim.Line, error) {
 	), nil
 }
 
-// person is the synthetic figure at the origin in so many tiles, with levels of a quarter, half and all of its points.
+// person returns the synthetic figure at the origin, split into count tiles, with levels of a quarter, half and all of
+// its points.
 func person(count int) (allocate.Object, error) {
 	object := allocate.Object{Mode: volumetric.ModeAlternatives}
 	source, err := synthetic.New(synthetic.DefaultConfig())
@@ -88,14 +93,15 @@ func person(count int) (allocate.Object, error) {
 	for i := range parts {
 		full := volumetric.Bitrate(parts[i].Len()) * bitsPerPoint
 		object.Tiles = append(object.Tiles, allocate.Tile{
-			Box:    parts[i].Bounds(),
-			Levels: []allocate.Level{{Rate: full / 4, Detail: 0.25}, {Rate: full / 2, Detail: 0.5}, {Rate: full, Detail: 1}},
+			Box: parts[i].Bounds(),
+			Levels: []allocate.Level{{Rate: full / 4, Detail: 0.25}, {Rate: full / 2, Detail: 0.5},
+				{Rate: full, Detail: 1}},
 		})
 	}
 	return object, nil
 }
 
-// quarter is the budget for an object.
+// quarter returns the budget for an object.
 func quarter(object allocate.Object) (rate volumetric.Bitrate) {
 	for _, tile := range object.Tiles {
 		rate += tile.Levels[len(tile.Levels)-1].Rate
@@ -103,8 +109,9 @@ func quarter(object allocate.Object) (rate volumetric.Bitrate) {
 	return rate / budgetPart
 }
 
-// visible adds up the visible quality that viewers have with a strategy.
-func visible(ctx context.Context, strategy string, object allocate.Object, traces [][]allocate.Viewpoint) (sum float64, err error) {
+// visible returns the sum of the visible quality over all viewers with a strategy.
+func visible(ctx context.Context, strategy string, object allocate.Object, traces [][]allocate.Viewpoint) (sum float64,
+	err error) {
 	cfg := allocate.DefaultConfig()
 	cfg.Strategy = strategy
 	allocator, err := allocate.New(cfg)
@@ -136,7 +143,7 @@ func visible(ctx context.Context, strategy string, object allocate.Object, trace
 	return sum, nil
 }
 
-// allocationTimes are how long allocations take in a room where publications stand in a circle around a viewer who turns.
+// allocationTimes measures allocations in a room in which publications stand in a circle around a turning viewer.
 func allocationTimes(object allocate.Object) (*lab.Distribution, error) {
 	allocator, err := allocate.New(allocate.DefaultConfig())
 	if err != nil {
@@ -153,7 +160,8 @@ func allocationTimes(object allocate.Object) (*lab.Distribution, error) {
 	var took lab.Distribution
 	for i := range allocations {
 		scene.Viewpoint = &allocate.Viewpoint{
-			Position: [3]float64{0, 1.6, 0}, Orientation: turned(0, float64(3*i), 0), FOV: viewerAngle * math.Pi / 180, Aspect: 1,
+			Position: [3]float64{0, 1.6, 0}, Orientation: turned(0, float64(3*i), 0), FOV: viewerAngle * math.Pi / 180,
+			Aspect: 1,
 		}
 		began := time.Now()
 		result := allocator.Allocate(&scene)

@@ -15,14 +15,15 @@ import (
 func viewersWith(t *testing.T, rows ...string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "viewers.csv")
-	text := "FrameNumber,HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ,Participant,Dataset,ViewFrame\n" + strings.Join(rows, "\n") + "\n"
+	text := "FrameNumber,HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ,Participant,Dataset,ViewFrame\n" + strings.Join(rows,
+		"\n") + "\n"
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return name
 }
 
-// looking is the direction that an orientation takes -z to.
+// looking returns the image of -z under an orientation.
 func looking(q [4]float64) [3]float64 {
 	x, y, z, w := q[0], q[1], q[2], q[3]
 	return [3]float64{-2 * (x*z + w*y), -2 * (y*z - w*x), -(1 - 2*(x*x+y*y))}
@@ -50,7 +51,8 @@ func TestReadViewers(t *testing.T) {
 		got := looking(v.Orientation)
 		for axis := range got {
 			if math.Abs(got[axis]-want.direction[axis]) > 1e-9 || v.Position[axis] != want.position[axis] {
-				t.Errorf("row %d is at %v looking along %v, expected %v and %v", i+1, v.Position, got, want.position, want.direction)
+				t.Errorf("row %d is at %v looking along %v, expected %v and %v", i+1, v.Position, got, want.position,
+					want.direction)
 				break
 			}
 		}
@@ -65,7 +67,8 @@ func TestReadViewers(t *testing.T) {
 	}
 }
 
-// TestSeeing: who looks at the upper half of a person from a metre away sees more of it than uniform allocation shows.
+// TestSeeing: a viewer who looks at the upper half of a person from a metre away sees more quality than with uniform
+// allocation.
 func TestSeeing(t *testing.T) {
 	var rows []string
 	for i := range 60 {
@@ -75,9 +78,10 @@ func TestSeeing(t *testing.T) {
 	if err != nil || len(lines) != 5 {
 		t.Fatalf("got %v, %v, want five lines", lines, err)
 	}
-	// How long allocating takes is judged by the check, not here.
+	// The check judges the allocation time, not this test.
 	p99, median, largest := lines[0], lines[1], lines[2]
-	if median.Figure <= 0 || p99.Figure < median.Figure || largest.Figure < p99.Figure || p99.Target == "" || median.Target != "" || largest.Target != "" {
+	if median.Figure <= 0 || p99.Figure < median.Figure || largest.Figure < p99.Figure || p99.Target == "" ||
+		median.Target != "" || largest.Target != "" {
 		t.Errorf("got %v, %v and %v, want the 99th percentile judged, beside median and maximum", p99, median, largest)
 	}
 	if !lines[3].Met || lines[4].Figure != 1 {

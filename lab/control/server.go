@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// maxSent packets of each tile are kept for retransmission: a second at 320 Mbit/s.
+	// maxSent is the number of packets of each tile that are kept for retransmission: a second at 320 Mbit/s.
 	maxSent = 1 << 15
-	// never is after every time.
+	// never is later than every time.
 	never = sender.Never
 )
 
@@ -26,12 +26,12 @@ type outgoing struct {
 	captured       time.Duration
 	bytes          int // of payload, without parity
 	source, parity int // fragments
-	planned        int // fragments that are sent unless the frame is dropped
+	planned        int // fragments to send unless the frame is dropped
 	begun, dropped bool
-	left           time.Duration // when the first fragment left, once it has begun
+	left           time.Duration // departure of the first fragment, if begun
 }
 
-// size is that of a fragment's payload.
+// size returns the payload of a fragment, in bytes.
 func (f *outgoing) size(index int) int {
 	if index == f.source-1 {
 		return f.bytes - (f.source-1)*fragmentSize
@@ -52,7 +52,7 @@ type sentFragment struct {
 	repeated time.Duration
 }
 
-// stream is what the sender keeps of one tile.
+// stream is the sender's state of one tile.
 type stream struct {
 	schedule pacing.Schedule
 	held     pacing.Flow[fragment]
@@ -61,12 +61,12 @@ type stream struct {
 	repeated uint16 // sequence number of the next packet of its RTX stream
 }
 
-// server is the server towards one receiver: it sends by the same sender.Sender.
+// server is the server towards one receiver. It uses the same sender.Sender as the real server.
 type server struct {
 	*sender.Sender[fragment, repair]
 	id      uint64
 	path    time.Duration // round trip of the empty path
-	byRFC   bool          // reports are those of RFC 8888
+	byRFC   bool          // reports are in the format of RFC 8888
 	history *sender.History
 	results []feedback.PacketResult
 	plan    pacing.Plan
@@ -74,15 +74,16 @@ type server struct {
 	link    *netem.Link
 	ledger  *ledger
 
-	refuses bool          // retransmissions: the receiver takes no RTX
-	latest  time.Duration // when a packet of a frame left last
-	dropped int           // frames, since the allocator was told
-	// housekeeping is when the server looks next at what time has changed.
+	refuses bool          // the receiver does not accept RTX
+	latest  time.Duration // departure of the latest packet of a frame
+	dropped int           // frames dropped since the last allocation
+	// housekeeping is the time of the next check for changes over time.
 	housekeeping time.Duration
 }
 
 func newServer(
-	id uint64, o *Options, estimator congestion.Estimator, plan pacing.Plan, link *netem.Link, l *ledger, begins time.Duration,
+	id uint64, o *Options, estimator congestion.Estimator, plan pacing.Plan, link *netem.Link, l *ledger,
+	begins time.Duration,
 ) *server {
 	s := &server{
 		Sender: sender.New[fragment, repair](sender.Options{Plan: plan}, epoch), history: sender.NewNumbered(1),
@@ -98,7 +99,7 @@ func newServer(
 	return s
 }
 
-// frame takes a frame of a tile that has just arrived whole.
+// frame accepts a complete frame of a tile.
 func (s *server) frame(f *outgoing, now time.Duration) {
 	st := s.streams[f.tile]
 	for index := range f.planned {
@@ -114,7 +115,7 @@ func (s *server) frame(f *outgoing, now time.Duration) {
 	}
 }
 
-// release sends a packet whose time has come, unless its frame has waited for too long.
+// release sends a packet that is due, unless its frame has waited too long.
 func (s *server) release(p fragment, now time.Duration) {
 	f := p.frame
 	if !f.begun && !f.dropped {
@@ -146,7 +147,7 @@ func (s *server) release(p fragment, now time.Duration) {
 	s.transmit(p, sequence, kind, f.size(p.index)+congestion.PacketOverhead, now)
 }
 
-// end drops a packet and what waits of its frame, which cannot be complete in time any more.
+// end drops a packet and the queued packets of its frame, which can no longer be complete in time.
 func (s *server) end(p fragment) {
 	f := p.frame
 	f.dropped = true
@@ -177,7 +178,7 @@ func (s *server) transmit(p fragment, sequence int64, kind feedback.PacketKind, 
 	s.link.Send(&netem.Packet{Payload: h.marshal(), Size: size, Flow: s.id}, at(now))
 }
 
-// rtcp takes a compound from the receiver.
+// rtcp handles an RTCP compound from the receiver.
 func (s *server) rtcp(compound []byte, now time.Duration) {
 	for len(compound) >= 4 {
 		size := 4 * (int(binary.BigEndian.Uint16(compound[2:])) + 1)
@@ -199,13 +200,13 @@ func (s *server) rtcp(compound []byte, now time.Duration) {
 	}
 }
 
-// report takes a report of arrivals.
+// report handles an arrival report.
 func (s *server) report(packet []byte, now time.Duration) {
 	s.results = s.Report(packet, at(now), at(now), s.results[:0])
 	s.Consult(at(now))
 }
 
-// next is when run has something to do.
+// next returns the time when run is due.
 func (s *server) next() time.Duration {
 	next := min(s.StepDue(), s.housekeeping)
 	if due, ok := s.Next(); ok {
@@ -214,7 +215,7 @@ func (s *server) next() time.Duration {
 	return next
 }
 
-// run does what is due: as at the server, what leaves goes before the step of the estimator.
+// run performs the work that is due. As in the real server, packets leave before the step of the estimator.
 func (s *server) run(now time.Duration) {
 	if due, ok := s.Next(); ok && due <= now {
 		s.tick(now)
@@ -228,7 +229,7 @@ func (s *server) run(now time.Duration) {
 	}
 }
 
-// tick lets packets leave whose time has come, retransmissions first.
+// tick sends the packets that are due, retransmissions first.
 func (s *server) tick(now time.Duration) {
 	s.Tick(now)
 	for r, ok := s.PopRepair(); ok; r, ok = s.PopRepair() {

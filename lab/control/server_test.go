@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// TestRepairsUnpaced: where nothing is paced, retransmissions leave when they are asked for, as the server's do, however many there are. Else they wait: a frame of 200 packets takes 0.4 s at 2.5 times
-// the first estimate.
+// TestRepairsUnpaced: without pacing, all retransmissions leave as soon as they are requested, as in the real server.
+// With pacing they wait: a frame of 200 packets takes 0.4 s at 2.5 times the first estimate.
 func TestRepairsUnpaced(t *testing.T) {
 	for mode, everything := range map[pacing.Mode]bool{pacing.Off: true, pacing.Burst5ms: false} {
 		plan, err := mode.Plan()
@@ -27,7 +27,7 @@ func TestRepairsUnpaced(t *testing.T) {
 		l := newLedger()
 		s := newServer(1, &o, congestion.New(congestion.GCC, congestion.DefaultConfig(), epoch), plan, link, l, 0)
 		if !plan.Off() {
-			// Without a report the server does not limit what it sends.
+			// Without a report the server does not limit its rate.
 			s.SetPath(s.Stats().Path(), 0)
 		}
 		const packets = 200

@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// sampleInterval is three frames, so that what is sent in it varies by 3 % only.
+	// sampleInterval is the length of three frames, so the rate sent in a sample varies by 3 % only.
 	sampleInterval = 100 * time.Millisecond
-	// settling is how long a run goes on without new frames, so that what is on its way arrives or is given up: the packets
+	// settling is the time that a run continues without new frames, so packets in flight arrive or expire: the packets
 	// that probes repeat for kept, and then the queues that delay them.
 	settling = kept + 500*time.Millisecond
-	// beginShift is how much later each further receiver begins, a third of a frame and a bit: frames of several publishers are not captured at one time.
+	// beginShift is the delay of each further receiver's beginning, a little over a third of a frame: frames of several
+	// publishers are not captured at the same time.
 	beginShift = 11 * time.Millisecond
 )
 
-// flow is one receiver of the server with what it is sent.
+// flow is one receiver and the traffic that the server sends to it.
 type flow struct {
 	id         uint64
 	begins     time.Duration
@@ -34,7 +35,7 @@ type flow struct {
 	watched    *watchedFlow
 }
 
-// competitor is a transfer by Cubic through the bottleneck.
+// competitor is a Cubic flow through the bottleneck.
 type competitor struct {
 	*netem.CubicFlow
 	watched *watchedFlow
@@ -49,10 +50,10 @@ type competitorSample struct {
 	offered, discarded uint64
 }
 
-// delaySample is what a packet waited.
+// delaySample is the waiting time of one packet.
 type delaySample struct{ at, delay time.Duration }
 
-// Simulation is one run.
+// Simulation is one run of a case in virtual time.
 type Simulation struct {
 	scenario    *scenario
 	now         time.Duration
@@ -63,8 +64,8 @@ type Simulation struct {
 	sampled     time.Duration
 }
 
-// NewSimulation prepares a run of a case: steady:MBPS, ramp, drop, trace:FILE, cubic:N, fair:N or loss:PERCENT. The error wraps ErrCase, or tells what is
-// wrong with a file or a setting.
+// NewSimulation prepares a run of a case: steady:MBPS, ramp, drop, trace:FILE, cubic:N, fair:N or loss:PERCENT. The
+// error wraps ErrCase or reports an invalid file or setting.
 func NewSimulation(text string, o Options) (*Simulation, error) {
 	sc, err := newScenario(text, o)
 	if err != nil {
@@ -106,7 +107,8 @@ func (s *Simulation) addFlow(id uint64, begins time.Duration) error {
 	f := &flow{id: id, begins: begins, back: back, ledger: newLedger()}
 	f.publisher = newPublisher(ladderFor(congestion.Bitrate(s.scenario.trace.Max())), rand.New(rand.NewPCG(o.Seed, id)))
 	f.publisher.next, f.publisher.planned = begins, begins
-	f.server = newServer(id, o, congestion.New(congestion.GCC, o.Estimator, at(begins)), plan, s.bottleneck, f.ledger, begins)
+	f.server = newServer(id, o, congestion.New(congestion.GCC, o.Estimator, at(begins)), plan, s.bottleneck, f.ledger,
+		begins)
 	if f.adaptation, err = newAdaptation(o, f.publisher, f.server, f.ledger); err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func (s *Simulation) Run(ctx context.Context) error {
 	return nil
 }
 
-// next is when something happens.
+// next returns the time of the next event.
 func (s *Simulation) next() time.Duration {
 	next := min(s.sampled+sampleInterval, due(s.bottleneck.Next()))
 	for _, f := range s.flows {
@@ -156,7 +158,7 @@ func (s *Simulation) next() time.Duration {
 	return next
 }
 
-// due turns a time at which a part wants to be stepped into one since the epoch.
+// due converts the time of a part's next step to virtual time; the zero time means never.
 func due(t time.Time) time.Duration {
 	if t.IsZero() {
 		return never
@@ -166,7 +168,7 @@ func due(t time.Time) time.Duration {
 
 func (s *Simulation) capturing(next time.Duration) bool { return next < s.scenario.options.Duration }
 
-// step does what is due.
+// step performs everything that is due.
 func (s *Simulation) step() {
 	now := at(s.now)
 	for _, p := range s.bottleneck.Deliver(now) {
@@ -198,7 +200,7 @@ func (s *Simulation) step() {
 	}
 }
 
-// capture makes a frame of all tiles, at the qualities that are decided now.
+// capture makes a frame of all tiles, at the qualities of the current allocation.
 func (f *flow) capture(now time.Duration) {
 	number := f.publisher.capture()
 	f.adaptation.decide(f.server.dropped, now)
@@ -211,23 +213,26 @@ func (f *flow) capture(now time.Duration) {
 		source := (bytes + fragmentSize - 1) / fragmentSize
 		parity := int(math.Ceil(f.adaptation.parity * float64(source)))
 		f.server.frame(&outgoing{
-			tile: int64(tile), number: number, captured: now, bytes: bytes, source: source, parity: parity, planned: source + parity,
+			tile: int64(tile), number: number, captured: now, bytes: bytes, source: source, parity: parity,
+			planned: source + parity,
 		}, now)
 	}
 }
 
-// sample ends an interval in the books.
+// sample ends an interval in every ledger.
 func (s *Simulation) sample() {
 	capacity := s.scenario.trace.Bits(s.now-sampleInterval, s.now) / sampleInterval.Seconds()
 	for _, f := range s.flows {
 		stats := f.server.Stats()
 		f.ledger.sample(sample{
-			at: s.now, capacity: capacity, estimate: float64(stats.Estimate), loss: stats.Loss, allocated: f.adaptation.allocated,
+			at: s.now, capacity: capacity, estimate: float64(stats.Estimate), loss: stats.Loss,
+			allocated: f.adaptation.allocated,
 		}, f.watched, sampleInterval)
 	}
 	for _, c := range s.competitors {
 		now := totals{offered: c.watched.offered, discarded: c.watched.discarded}
-		c.samples = append(c.samples, competitorSample{s.now, now.offered - c.last.offered, now.discarded - c.last.discarded})
+		c.samples = append(c.samples, competitorSample{s.now, now.offered - c.last.offered,
+			now.discarded - c.last.discarded})
 		c.last = now
 	}
 }

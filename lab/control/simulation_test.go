@@ -17,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// cases are short runs of all kinds, with every queue and pacing.
+// cases returns short runs of all cases, with every queue and pacing mode.
 func cases(t *testing.T) map[string]Options {
 	t.Helper()
 	trace := filepath.Join(t.TempDir(), "link.csv")
@@ -41,7 +41,7 @@ func cases(t *testing.T) map[string]Options {
 	}
 }
 
-// TestConservation: nothing is lost but by the queue and by the link, and no frame but begins once, whatever the case.
+// TestConservation: in every case only the queue and the link lose packets, and each frame begins once.
 func TestConservation(t *testing.T) {
 	for text, o := range cases(t) {
 		t.Run(strings.SplitN(text, ":", 2)[0], func(t *testing.T) {
@@ -52,12 +52,14 @@ func TestConservation(t *testing.T) {
 				offered += w.offered
 				transmitted += w.transmitted
 				if w.discarded+uint64(len(w.waiting)) != w.offered-w.transmitted {
-					t.Errorf("%d packets were offered, %d transmitted, %d discarded and %d wait", w.offered, w.transmitted, w.discarded, len(w.waiting))
+					t.Errorf("%d packets were offered, %d transmitted, %d discarded and %d wait", w.offered,
+						w.transmitted, w.discarded, len(w.waiting))
 				}
 			}
 			left = stats.Sent - stats.Delivered - stats.DroppedQueue - stats.LostRandom
 			if offered != stats.Sent || transmitted != stats.Sent-stats.DroppedQueue-uint64(s.queue.Len()) {
-				t.Errorf("%d packets were offered and %d transmitted, by the link's books %+v with %d waiting", offered, transmitted, stats, s.queue.Len())
+				t.Errorf("%d packets were offered and %d transmitted, by the link's books %+v with %d waiting", offered,
+					transmitted, stats, s.queue.Len())
 			}
 			if len(s.competitors) == 0 && left != 0 {
 				t.Errorf("%d packets are still on the way after the end: %+v", left, stats)
@@ -69,7 +71,7 @@ func TestConservation(t *testing.T) {
 	}
 }
 
-// checkFlow holds the books of a receiver against each other.
+// checkFlow checks a receiver's counters against each other.
 func checkFlow(t *testing.T, f *flow) {
 	t.Helper()
 	l := f.ledger
@@ -83,7 +85,8 @@ func checkFlow(t *testing.T, f *flow) {
 		bytes += int64(record.bytes - record.unsentBytes)
 		fragments += uint64((record.bytes+fragmentSize-1)/fragmentSize - record.unsent)
 		if record.unsent > 0 && record.complete > 0 {
-			t.Errorf("a frame was ended with %d fragments unsent, and was complete %v after its capture", record.unsent, record.complete-record.captured)
+			t.Errorf("a frame was ended with %d fragments unsent, and was complete %v after its capture", record.unsent,
+				record.complete-record.captured)
 		}
 		if record.complete == 0 {
 			continue
@@ -97,7 +100,8 @@ func checkFlow(t *testing.T, f *flow) {
 	if goodput != l.goodput || complete == 0 {
 		t.Errorf("%d frames with %d bytes are complete, expected %d bytes", complete, goodput, l.goodput)
 	}
-	// Every frame that began was sent to its end, or until it could not be completed any more, with its headers and nothing else.
+	// Every frame that began was sent to its end or until it could no longer be complete in time, with its headers and
+	// nothing else.
 	if media := l.sentBytes[feedback.Media]; media < bytes || float64(media) > 1.6*float64(bytes) {
 		t.Errorf("media took %d bytes on the wire for %d of payload", media, bytes)
 	}
@@ -109,14 +113,15 @@ func checkFlow(t *testing.T, f *flow) {
 		t.Errorf("%d packets of media were sent of frames that have %d", sent, fragments)
 	}
 	if history := f.server.history.Stats(); history.Sent < sent || history.Sent != f.watched.offered {
-		t.Errorf("%d packets of media were sent, %d numbered and %d offered to the link", sent, history.Sent, f.watched.offered)
+		t.Errorf("%d packets of media were sent, %d numbered and %d offered to the link", sent, history.Sent,
+			f.watched.offered)
 	}
 	if f.server.Held() != 0 {
 		t.Errorf("%d packets wait for the pacer after the end", f.server.Held())
 	}
 }
 
-// TestSeed: a run follows from case, options and seed alone, bit by bit, and another seed gives another one.
+// TestSeed: case, options and seed determine a run bit by bit, and a different seed changes the run.
 func TestSeed(t *testing.T) {
 	for text, o := range cases(t) {
 		t.Run(strings.SplitN(text, ":", 2)[0], func(t *testing.T) {
@@ -140,11 +145,13 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestFigures: a run of each case has its figures, by the names that others read them by.
+// TestFigures: a run of each case has its figures, under the documented names.
 func TestFigures(t *testing.T) {
-	always := []string{"utilisation", "share_of_capacity", "queue_ms", "frame_latency_ms", "frames_sent", "frames_undecodable", "frames_dropped_whole", "repair_overhead", "padding_overhead"}
+	always := []string{"utilisation", "share_of_capacity", "queue_ms", "frame_latency_ms", "frames_sent",
+		"frames_undecodable", "frames_dropped_whole", "repair_overhead", "padding_overhead"}
 	own := map[string][]string{
-		"ramp": {"seconds_to_target"}, "drop": {"recovery_seconds", "queue_seconds", "quality_seconds"}, "trace": {"recovery_seconds"},
+		"ramp": {"seconds_to_target"}, "drop": {"recovery_seconds", "queue_seconds", "quality_seconds"},
+		"trace": {"recovery_seconds"},
 		"cubic": {"share_of_fair", "others"}, "fair": {"jain_index"},
 	}
 	optional := []string{"seconds_to_target", "recovery_seconds", "share_of_fair", "jain_index"}
@@ -178,7 +185,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestSteady: on a link with room for them all frames arrive, and most of the link is used.
+// TestSteady: on a link with enough capacity all frames arrive, and most of the link is used.
 func TestSteady(t *testing.T) {
 	r := run(t, "steady:20", short(14)).Record().Result()
 	if r.Utilisation < 0.8 || r.Utilisation > 1.1 || r.ShareOfCapacity >= r.Utilisation {
@@ -192,7 +199,8 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// TestShortQueue: frames that leave in bursts need a queue of 20 ms. Where it is half as long they overflow it once, and leave evenly from then on.
+// TestShortQueue: frames that leave in bursts need a queue of 20 ms. They overflow a queue half as long once, and the
+// frames after that are spread evenly.
 func TestShortQueue(t *testing.T) {
 	for _, queue := range []string{"fifo:10", "fifo:15"} {
 		t.Run(queue, func(t *testing.T) {
@@ -200,7 +208,8 @@ func TestShortQueue(t *testing.T) {
 			o.Queue = queue
 			r := run(t, "steady:100", o).Record().Result()
 			if r.FramesUndecodable > 0 || r.PacketsDiscarded > 1000 {
-				t.Errorf("%d frames undecodable, %d packets dropped by the queue", r.FramesUndecodable, r.PacketsDiscarded)
+				t.Errorf("%d frames undecodable, %d packets dropped by the queue", r.FramesUndecodable,
+					r.PacketsDiscarded)
 			}
 			if r.Utilisation < 0.8 {
 				t.Errorf("utilisation %.3f", r.Utilisation)
@@ -209,11 +218,11 @@ func TestShortQueue(t *testing.T) {
 	}
 }
 
-// TestDropsWhole: what has waited too long for a receiver is dropped before anything of it is sent.
+// TestDropsWhole: a frame that has waited too long is dropped before any of its packets is sent.
 func TestDropsWhole(t *testing.T) {
 	o := short(3)
 	o.Estimator.Probe.Enabled = false
-	// One tile goes on at its lowest quality, 5.3 Mbit/s, of which the estimate has room for a third.
+	// One tile stays on at its lowest quality, 5.3 Mbit/s; the estimate has room for a third of this rate.
 	o.Estimator.Max, o.LinkBPS = 2e6, 300e6
 	r := run(t, "loss:0", o).Record().Result()
 	if r.FramesDroppedWhole == 0 || r.FramesUndecodable > 0 {
@@ -221,8 +230,9 @@ func TestDropsWhole(t *testing.T) {
 	}
 }
 
-// TestEndsWhatExpires: of a frame that has begun when the link collapses under it, what waits beyond the deadline is not
-// sent, and nothing again. Whether one has begun when the estimate falls depends on when in its interval that is.
+// TestEndsWhatExpires: if the link collapses under a frame that has begun, packets that wait beyond the deadline are
+// neither sent nor retransmitted. Whether a frame has begun when the estimate falls depends on the phase of the fall in
+// the frame interval.
 func TestEndsWhatExpires(t *testing.T) {
 	ended, undecodable := 0, int64(0)
 	for phase := range 8 {
@@ -247,7 +257,7 @@ func TestEndsWhatExpires(t *testing.T) {
 	}
 }
 
-// TestParity: where nothing else helps in time, parity does, and where requests do, there is none.
+// TestParity: parity is sent if retransmissions would be too late, and is not sent otherwise.
 func TestParity(t *testing.T) {
 	share := func(rtt time.Duration) (*Simulation, float64) {
 		o := short(8)
@@ -277,7 +287,8 @@ func TestPlot(t *testing.T) {
 	if err := xml.Unmarshal(plot.Bytes(), new(struct{ XMLName xml.Name })); err != nil {
 		t.Fatal(err)
 	}
-	for _, curve := range []string{"capacity", "estimate", "sent", "decodable media", "largest delay", "at the queue", "in all"} {
+	for _, curve := range []string{"capacity", "estimate", "sent", "decodable media", "largest delay", "at the queue",
+		"in all"} {
 		if !strings.Contains(text, ">"+curve+"<") {
 			t.Errorf("expected a curve named %s", curve)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/test/transcript"
 )
 
-// storyPlayer is the server of a simulation as a story's player.
+// storyPlayer plays a story on the server of a simulation.
 type storyPlayer struct {
 	*server
 	frames int64
@@ -43,7 +43,7 @@ func (p *storyPlayer) Departed() (packets []sendertest.Packet) {
 	return packets
 }
 
-// TestStories: the simulated server steps the same sender as the real one, which plays the same stories.
+// TestStories: the simulated server steps the same sender as the real server, which plays the same stories.
 func TestStories(t *testing.T) {
 	transcript.Play(t, "../../internal/congestion/sender/testdata/*.txt", func(t *testing.T, text string) string {
 		story, line, err := sendertest.Read(text)

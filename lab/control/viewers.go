@@ -12,17 +12,18 @@ import (
 	"github.com/volsfu/volsfu/internal/allocate"
 )
 
-// ErrViewers says that a file of recorded viewers cannot be used. It is wrapped with what is wrong.
+// ErrViewers reports an invalid file of recorded viewers. The wrapping error describes the fault.
 var ErrViewers = errors.New("invalid viewport traces")
 
-// The columns of a file of recorded viewers, and how many rows each has per second.
+// The columns of a file of recorded viewers, and the number of rows per second.
 const (
 	columnPosition, columnAngles, columnViewer = 1, 4, 7
 	viewerRate                                 = 30
 )
 
-// readViewers reads what people looked at, a trace each. The file's axes are Unity's: left-handed, z away from the viewer, angles in degrees about z, then x, then
-// y. Mirroring z makes them ours, and turns the sense of the angles about x and y. The file tells no angle of view: fov is in radians.
+// readViewers reads the viewpoints of recorded viewers, one trace per viewer. The file uses Unity's axes: left-handed,
+// z away from the viewer, angles in degrees about z, then x, then y. Mirroring z converts to our axes and reverses the
+// sense of the angles about x and y. The file has no angle of view: fov is in radians.
 func readViewers(name string, fov, aspect float64) ([][]allocate.Viewpoint, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -37,7 +38,8 @@ func readViewers(name string, fov, aspect float64) ([][]allocate.Viewpoint, erro
 	viewer := ""
 	for i, row := range rows[min(1, len(rows)):] {
 		if len(row) <= columnViewer {
-			return nil, fmt.Errorf("%w: %s: row %d has %d columns, expected more than %d", ErrViewers, name, i+2, len(row), columnViewer)
+			return nil, fmt.Errorf("%w: %s: row %d has %d columns, expected more than %d", ErrViewers, name, i+2,
+				len(row), columnViewer)
 		}
 		var n [6]float64 // position and angles
 		for j := range n {
@@ -51,16 +53,17 @@ func readViewers(name string, fov, aspect float64) ([][]allocate.Viewpoint, erro
 		}
 		trace := &traces[len(traces)-1]
 		*trace = append(*trace, allocate.Viewpoint{
-			At:          epoch.Add(time.Duration(len(*trace)) * time.Second / viewerRate),
-			Position:    [3]float64{n[0], n[1], -n[2]},
-			Orientation: turned(-n[columnAngles-columnPosition], -n[columnAngles-columnPosition+1], n[columnAngles-columnPosition+2]),
-			FOV:         fov, Aspect: aspect,
+			At:       epoch.Add(time.Duration(len(*trace)) * time.Second / viewerRate),
+			Position: [3]float64{n[0], n[1], -n[2]},
+			Orientation: turned(-n[columnAngles-columnPosition], -n[columnAngles-columnPosition+1],
+				n[columnAngles-columnPosition+2]),
+			FOV: fov, Aspect: aspect,
 		})
 	}
 	return traces, nil
 }
 
-// turned is the unit quaternion (x, y, z, w) of a turn about z, then x, then y, by degrees.
+// turned returns the unit quaternion (x, y, z, w) of a rotation about z, then x, then y, in degrees.
 func turned(x, y, z float64) [4]float64 {
 	half := func(degrees float64) (sin, cos float64) { return math.Sincos(degrees * math.Pi / 360) }
 	sx, cx := half(x)

@@ -10,21 +10,22 @@ import (
 
 // Sizes of packets, in bytes.
 const (
-	// fragmentSize is the payload of a full packet: a source fragment of 1,144 behind the descriptor of 16.
+	// fragmentSize is the payload of a full packet: a source fragment of 1,144 after the descriptor of 16.
 	fragmentSize = 1160
-	// originalSize is what a retransmission takes in addition (RFC 4588 section 4).
+	// originalSize is the additional size of a retransmission (RFC 4588 section 4).
 	originalSize = 2
-	// reportOverhead is what RTCP takes beside the compound: IPv4 20, UDP 8, index and tag of SRTCP 20.
+	// reportOverhead is the size of an RTCP packet without the compound: IPv4 20, UDP 8, index and tag of SRTCP 20.
 	reportOverhead = 48
-	// blockSize is the most source fragments of one block of parity.
+	// blockSize is the largest number of source fragments in one parity block.
 	blockSize = 200
 )
 
-// header is what a packet tells its receiver, in place of the headers of RTP and of the payload.
+// header is the simulated header of a packet, in place of the headers of RTP and of the payload.
 type header struct {
-	kind                  feedback.PacketKind
-	tile                  uint8
-	number                uint16 // transport-wide, or where packets carry no such numbers that of its RTP stream
+	kind feedback.PacketKind
+	tile uint8
+	// transport-wide, or that of the RTP stream if packets carry no transport-wide number
+	number                uint16
 	index, source, parity uint16
 	sequence, frame       int64
 	captured              time.Duration
@@ -32,10 +33,10 @@ type header struct {
 
 const headerSize = 34
 
-// repeats tells whether the packet belongs to the RTX stream of its tile.
+// repeats reports whether the packet belongs to the RTX stream of its tile.
 func (h *header) repeats() bool { return h.kind == feedback.Retransmission || h.kind == feedback.Probe }
 
-// ssrc is that of the packet's RTP stream: each tile has one, and one for RTX.
+// ssrc returns the SSRC of the packet's RTP stream: each tile has one for media and one for RTX.
 func (h *header) ssrc() uint32 {
 	if h.repeats() {
 		return tiles + uint32(h.tile)
@@ -55,10 +56,11 @@ func (h *header) marshal() []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(h.captured))
 }
 
-// unmarshalHeader reads what marshal has written.
+// unmarshalHeader parses the result of marshal.
 func unmarshalHeader(b []byte) header {
 	if len(b) != headerSize {
-		panic(fmt.Sprintf("control: a packet of media carries %d bytes, expected the %d that were written", len(b), headerSize))
+		panic(fmt.Sprintf("control: a packet of media carries %d bytes, expected the %d that were written", len(b),
+			headerSize))
 	}
 	return header{
 		kind: feedback.PacketKind(b[0]), tile: b[1],
