@@ -42,6 +42,7 @@ func (q *watchedQueue) watch(flow uint64, waited func(delay time.Duration)) *wat
 	return f
 }
 
+// Enqueue implements netem.Queue.
 func (q *watchedQueue) Enqueue(p *netem.Packet, now time.Time) int {
 	f := q.flows[p.Flow]
 	f.offered++
@@ -49,6 +50,7 @@ func (q *watchedQueue) Enqueue(p *netem.Packet, now time.Time) int {
 	return q.Queue.Enqueue(p, now)
 }
 
+// Dequeue implements netem.Queue.
 func (q *watchedQueue) Dequeue(now time.Time) (*netem.Packet, int) {
 	p, dropped := q.Queue.Dequeue(now)
 	if p == nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// Burst sends frames each at once, and looks for what the server loses of them; and for its warnings where the system limits its sockets' buffers.
+// Burst sends each frame at once and counts the packets that the server loses. Burst also checks the server's warnings
+// if the system limits the socket buffers.
 type Burst struct {
 	bench
 	Load Load
@@ -24,7 +25,8 @@ type Burst struct {
 
 // Name implements lab.Check.
 func (b *Burst) Name() string {
-	return fmt.Sprintf("bursts: %g Mbit/s at %g fps, %.1f MB at once", b.Load.Mbps, b.Load.FrameRate, float64(b.Load.frameBytes())/1e6)
+	return fmt.Sprintf("bursts: %g Mbit/s at %g fps, %.1f MB at once", b.Load.Mbps, b.Load.FrameRate,
+		float64(b.Load.frameBytes())/1e6)
 }
 
 // Run implements lab.Check.
@@ -46,13 +48,15 @@ func (b *Burst) Run(ctx context.Context) ([]claim.Line, error) {
 	return append(lines, warning...), err
 }
 
-// limited are the server's buffers, by its flags, that the system limits, and by what.
-var limited = []struct{ flag, limit string }{{"--media-receive-buffer", "rmem_max"}, {"--media-send-buffer", "wmem_max"}}
+// limited lists the server flags of the socket buffers and the system limits that apply.
+var limited = []struct{ flag, limit string }{{"--media-receive-buffer", "rmem_max"},
+	{"--media-send-buffer", "wmem_max"}}
 
-// warningPatience is how long the warnings may take after the server is ready.
+// warningPatience is the time limit for the warnings after the server is ready.
 const warningPatience = 5 * time.Second
 
-// warning starts a server that may not raise the system's limits of its sockets' buffers, and looks for what it tells people to do.
+// warning starts a server that may not exceed the system's limits of socket buffers, and checks the advice in the
+// server's warnings.
 func (b *Burst) warning(ctx context.Context) ([]claim.Line, error) {
 	const name = "warnings with the sysctl line, where the buffers are limited"
 	path, err := b.copied()
@@ -70,7 +74,7 @@ func (b *Burst) warning(ctx context.Context) ([]claim.Line, error) {
 	}
 	server, err := lab.StartServerUnprivileged(ctx, path, wanted...)
 	if errors.Is(err, errors.ErrUnsupported) {
-		// Who is not root starts servers without the right anyway.
+		// Without root the server lacks the privilege anyway.
 		server, err = lab.StartServer(ctx, path, wanted...)
 	}
 	if err != nil {
@@ -79,7 +83,7 @@ func (b *Burst) warning(ctx context.Context) ([]claim.Line, error) {
 	waiting, cancel := context.WithTimeout(ctx, warningPatience)
 	defer cancel()
 	found := 0
-	_ = testbed.Await(waiting, "the server warns", func() bool { // what is missing then shows in the line
+	_ = testbed.Await(waiting, "the server warns", func() bool { // a missing warning shows in the line below
 		found = advised(server.Said())
 		return found == len(limited)
 	})
@@ -89,7 +93,7 @@ func (b *Burst) warning(ctx context.Context) ([]claim.Line, error) {
 	return []claim.Line{claim.Exactly(name, int64(found), "", int64(len(limited)))}, nil
 }
 
-// advised counts the limits that a server has told how to raise.
+// advised counts the limits for which the server's output names the sysctl line.
 func advised(said string) (n int) {
 	for _, buffer := range limited {
 		if strings.Contains(said, "sysctl -w net.core."+buffer.limit+"=") {
@@ -99,7 +103,7 @@ func advised(said string) (n int) {
 	return n
 }
 
-// copied copies the server's program to where every user may run it.
+// copied copies the server's program to a folder from which every user may run it.
 func (b *Burst) copied() (string, error) {
 	from := b.serverBin
 	if from == "" {
@@ -133,7 +137,7 @@ func copyProgram(from, to string) (err error) {
 	return errors.Join(err, target.Close(), os.Chmod(to, 0o755))
 }
 
-// moreThanAllowed is a size of buffers beyond a limit of the system, which it does not give to everybody.
+// moreThanAllowed returns a buffer size above a system limit, which the system grants to privileged processes only.
 func moreThanAllowed(name string) (int, error) {
 	data, err := os.ReadFile("/proc/sys/net/core/" + name)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// scripted is a bench whose runs have known results, one after the other.
+// scripted is a bench whose runs return given results, one after the other.
 type scripted struct {
 	results []*Result
 	asked   []Options
@@ -34,14 +34,14 @@ func (s *scripted) forward(_ context.Context, o Options) (*Result, error) {
 	return r, nil
 }
 
-// bench measures by the script. The machine's limit is 1.1 µs for 10 receivers.
+// bench returns a bench that follows the script. The machine's limit is 1.1 µs for 10 receivers.
 func (s *scripted) bench() bench {
 	return bench{compare: []string{"pion"}, forward: s.forward, limit: func(context.Context) (*Limit, error) {
 		return &Limit{SealSegmented: 1, Receive: 1, Coalesced: 0.5}, nil
 	}}
 }
 
-// compared is a result with CPU times of both servers.
+// compared returns a result with CPU times of both servers.
 func compared(ours, theirs, busy float64) *Result {
 	quotient := ours / theirs
 	return &Result{Figures: Figures{CPU: ours, MachineBusy: busy}, Compare: &Figures{CPU: theirs}, CPURatio: &quotient}
@@ -57,11 +57,12 @@ func line(t *testing.T, lines []claim.Line, name string) claim.Line {
 	return lines[i]
 }
 
-// TestLossesAreNotMeasuredAgain: a run in which the server lost a packet is judged as it is. One that other work
-// disturbed is repeated and counted.
+// TestLossesAreNotMeasuredAgain: a run in which the server lost a packet is judged as it is. A run disturbed by other
+// work is repeated and counted.
 func TestLossesAreNotMeasuredAgain(t *testing.T) {
 	lossy := &Result{Figures: Figures{PacketsLost: 1, MachineBusy: 0.5}}
-	script := &scripted{results: []*Result{{Figures: Figures{MachineBusy: 0.9}}, lossy, {Figures: Figures{MachineBusy: 0.5}}}}
+	script := &scripted{results: []*Result{{Figures: Figures{MachineBusy: 0.9}}, lossy,
+		{Figures: Figures{MachineBusy: 0.5}}}}
 	b := script.bench()
 	result, err := b.run(context.Background(), Options{Load: DefaultLoad()})
 	if err != nil {
@@ -133,7 +134,8 @@ func TestComparison(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	// 1,000 allocations per second and one in ten packets at 50,000 and 10,000 packets per second.
 	run := func(packets float64) *Result {
-		return &Result{Figures: Figures{PacketsForwarded: uint64(4 * packets), Seconds: 4, Allocations: (1000 + packets/10) / packets}}
+		return &Result{Figures: Figures{PacketsForwarded: uint64(4 * packets), Seconds: 4,
+			Allocations: (1000 + packets/10) / packets}}
 	}
 	script := &scripted{results: []*Result{run(50_000), run(10_000)}}
 	check := &Allocations{bench: script.bench(), Load: DefaultLoad(), Part: 0.2, PerPacket: 0.01}
@@ -165,9 +167,11 @@ func TestResidence(t *testing.T) {
 			stay := func(p50, p99, p999, busy float64) *Result {
 				return &Result{Figures: Figures{Residence: &Quantiles{p50, p99, p999}, MachineBusy: busy}}
 			}
-			// The run on a busy machine is made again. Each quantile has its median in another run.
-			script := &scripted{results: []*Result{trial, stay(150, 900, 9000, 0), stay(50, 1100, 2500, 0), stay(0, 0, 0, 0.9), stay(250, 1200, 2000, 0)}}
-			check := &Residence{bench: script.bench(), Runs: 3, Load: DefaultLoad(), Share: 0.5, P50: 200 * time.Microsecond, P99: time.Millisecond, P999: 3 * time.Millisecond}
+			// The run on a busy machine is repeated. Each quantile has its median in a different run.
+			script := &scripted{results: []*Result{trial, stay(150, 900, 9000, 0), stay(50, 1100, 2500, 0),
+				stay(0, 0, 0, 0.9), stay(250, 1200, 2000, 0)}}
+			check := &Residence{bench: script.bench(), Runs: 3, Load: DefaultLoad(), Share: 0.5,
+				P50: 200 * time.Microsecond, P99: time.Millisecond, P999: 3 * time.Millisecond}
 			lines, err := check.Run(context.Background())
 			if err != nil {
 				t.Fatal(err)
@@ -176,7 +180,8 @@ func TestResidence(t *testing.T) {
 				name   string
 				figure float64
 				met    bool
-			}{{"residence time, p50", 150, true}, {"residence time, p99", 1100, false}, {"residence time, p99.9", 2500, true}, {"valid runs", 3, true}} {
+			}{{"residence time, p50", 150, true}, {"residence time, p99", 1100, false},
+				{"residence time, p99.9", 2500, true}, {"valid runs", 3, true}} {
 				if l := line(t, lines, want.name); l.Figure != want.figure || l.Met != want.met {
 					t.Errorf("%v: want %g, met %v", l, want.figure, want.met)
 				}
@@ -208,7 +213,8 @@ func TestRepair(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			figures := Figures{PacketsMissed: test.missed, PacketsRecovered: test.recovered, Retransmissions: test.sent, PacketsLost: 3}
+			figures := Figures{PacketsMissed: test.missed, PacketsRecovered: test.recovered, Retransmissions: test.sent,
+				PacketsLost: 3}
 			script := &scripted{results: []*Result{{Figures: figures}}}
 			check := &Repair{bench: script.bench(), Recovered: 99.9, PerLoss: 1.1, Load: load}
 			lines, err := check.Run(context.Background())
@@ -230,7 +236,8 @@ func TestUnwatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]float64{
-		"packets forwarded": 0, "CPU per packet received": 1.5, "share of a core per track of 12.5 Mbit/s": 1, "packet cache per track": 2,
+		"packets forwarded": 0, "CPU per packet received": 1.5, "share of a core per track of 12.5 Mbit/s": 1,
+		"packet cache per track": 2,
 	} {
 		if l := line(t, lines, name); l.Figure != want || !l.Met {
 			t.Errorf("%v: want %g", l, want)

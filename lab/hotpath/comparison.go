@@ -9,21 +9,23 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Comparison compares the server's CPU time per forwarded packet with that of the least server on Pion's own media path, and with the machine's limit.
+// Comparison compares the server's CPU time per forwarded packet with that of the minimal server on Pion's own media
+// path, and with the machine's limit.
 type Comparison struct {
 	bench
-	// Runs is how many runs there are of each case, of which medians count.
+	// Runs is the number of runs of each case; medians count.
 	Runs  int
 	Cases []ComparisonCase
 }
 
-// ComparisonCase is one load with its bounds: Ratio of the other server's CPU time, and OfCeiling times the machine's limit; 0 sets none.
+// ComparisonCase is one load with its bounds. Ratio bounds the CPU time relative to the other server, OfCeiling
+// relative to the machine's limit; 0 sets no bound.
 type ComparisonCase struct {
 	Name             string
 	Load             Load
 	Pacing           Pacing
 	Ratio, OfCeiling float64
-	// Batched has the other server send by Pion's batched sockets.
+	// Batched makes the other server send through Pion's batched sockets.
 	Batched bool
 }
 
@@ -65,7 +67,7 @@ func (c *Comparison) measure(ctx context.Context, one ComparisonCase) ([]claim.L
 	return one.lines(runs), nil
 }
 
-// lines are the figures of one case.
+// lines returns the figures of one case.
 func (one *ComparisonCase) lines(runs Runs) []claim.Line {
 	prefix := one.Name + ": "
 	of := prefix + "CPU per forwarded packet, of the other server's"
@@ -75,8 +77,10 @@ func (one *ComparisonCase) lines(runs Runs) []claim.Line {
 	}
 	lines := []claim.Line{
 		share,
-		claim.Information(prefix+"CPU per forwarded packet", runs.Median(func(r *Result) float64 { return r.CPU }), "µs"),
-		claim.Information(prefix+"the same of the other server", runs.Median(func(r *Result) float64 { return r.Compare.CPU }), "µs"),
+		claim.Information(prefix+"CPU per forwarded packet", runs.Median(func(r *Result) float64 { return r.CPU }),
+			"µs"),
+		claim.Information(prefix+"the same of the other server",
+			runs.Median(func(r *Result) float64 { return r.Compare.CPU }), "µs"),
 	}
 	if ceiling := runs.Figure(func(r *Result) *float64 { return r.Ceiling }); ceiling != nil {
 		of := runs.Median(func(r *Result) float64 { return ratio(r.CPU, *r.Ceiling) })

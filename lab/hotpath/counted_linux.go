@@ -8,17 +8,21 @@ import (
 )
 
 const (
-	// udpHeader stands before the payload in what a socket's filter sees.
+	// udpHeader is the size of the UDP header, which precedes the payload in a socket filter's view.
 	udpHeader = 8
-	// surelyMedia is the length of a datagram that only media have once a receiver is connected: fragments have 1,200 bytes, the server's reports of a
-	// few slots some hundred. A filter that looks into a packet costs the sender 0.1 µs on loopback, one that looks at its length nothing that shows.
+	// surelyMedia is a datagram length that only media reach once a receiver is connected: fragments have 1,200 bytes,
+	// the server's reports on a few slots some hundred. A filter that reads a packet costs the sender 0.1 µs on
+	// loopback; a filter that reads the length has no measurable cost.
 	surelyMedia = 1000
 )
 
-// countMedia makes a socket drop all RTP before it is queued, and count it as dropped. A server on the same host pays for queueing each packet, for memory that another core
-// frees, and for waking the reader, which no receiver on a network costs it; and the readers would need the cores that the server is measured on.
+// countMedia makes a socket drop all RTP before it is queued and count the packets as dropped. Without the filter, a
+// server on the same host pays for queueing each packet, for memory that another core frees, and for waking the reader;
+// a receiver across a network causes none of these costs. The readers would also need the cores on which the server is
+// measured.
 func countMedia(conn syscall.Conn) error {
-	// RTP begins with 128 to 191 (RFC 7983), and its second byte is not that of RTCP, 192 to 223 (RFC 5761 section 4).
+	// The first byte of RTP is 128 to 191 (RFC 7983). The second byte of RTCP is 192 to 223, that of RTP is not (RFC
+	// 5761 section 4).
 	program := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_LEN},
 		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: udpHeader + surelyMedia, Jt: 7},
@@ -37,7 +41,8 @@ func countMedia(conn syscall.Conn) error {
 	}
 	var failed error
 	err = raw.Control(func(fd uintptr) {
-		failed = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+		failed = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+			&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
 	})
 	if err == nil {
 		err = failed

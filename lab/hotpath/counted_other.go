@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// countMedia is for Linux, where the figures are taken.
+// countMedia is implemented on Linux only, the system of the published figures.
 func countMedia(syscall.Conn) error { return errors.ErrUnsupported }

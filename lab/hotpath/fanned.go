@@ -17,10 +17,10 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// fanned is the server of package fanout in a process of its own.
+// fanned is the server of package fanout in its own process.
 type fanned struct {
 	program *lab.ServerProgram
-	// batched is set if the server sends by batched sockets.
+	// batched is set if the server sends through batched sockets.
 	batched bool
 }
 
@@ -37,8 +37,8 @@ func (f *fanned) name() string { return "pion" }
 
 func (f *fanned) pid() int { return f.program.PID() }
 
-// figures: each packet leaves by a send of its own, so the count of packets is that of sends. Batched sockets count none,
-// and take a packet before it has been written.
+// figures returns the metric names. Each packet leaves by its own send, so the number of packets is the number of
+// sends. Batched sockets do not count sends, and accept a packet before it is written.
 func (f *fanned) figures() metricNames {
 	names := metricNames{packets: fanout.MetricPackets, datagrams: fanout.MetricPackets}
 	if !f.batched {
@@ -58,7 +58,7 @@ func (f *fanned) begun(ctx context.Context, tracks int) (bool, error) {
 
 func (f *fanned) close() error { return f.program.Stop() }
 
-// attach offers all lines at once. A receiver is given the tracks that have begun.
+// attach offers all lines at once. A receiver is sent the tracks that have begun.
 func (f *fanned) attach(ctx context.Context, part part) (*member, error) {
 	if part.publish && part.receive {
 		return nil, fmt.Errorf("%w: the server to compare with does not know publishers that receive", ErrLoad)
@@ -75,7 +75,8 @@ func (f *fanned) attach(ctx context.Context, part part) (*member, error) {
 	} else {
 		c.receiver = p.reception
 		for range part.load.Publishers * part.load.Tracks {
-			if _, err = p.pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo, webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}); err != nil {
+			if _, err = p.pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo,
+				webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}); err != nil {
 				break
 			}
 		}
@@ -93,7 +94,7 @@ func (f *fanned) attach(ctx context.Context, part part) (*member, error) {
 	return c, nil
 }
 
-// addTracks gives the client a publisher.
+// addTracks adds a publisher to the client.
 func (f *fanned) addTracks(p *peer, c *member, part part) error {
 	var outlets []outlet
 	for i := range part.load.Tracks {
@@ -106,11 +107,12 @@ func (f *fanned) addTracks(p *peer, c *member, part part) error {
 		}
 		outlets = append(outlets, track)
 	}
-	c.publisher = newPublisher(part.load, outlets, make([]uint8, len(outlets)), p.socket.flush, float64(part.number)/float64(part.load.Publishers))
+	c.publisher = newPublisher(part.load, outlets, make([]uint8, len(outlets)), p.socket.flush,
+		float64(part.number)/float64(part.load.Publishers))
 	return nil
 }
 
-// negotiate makes the offer, with all candidates, and takes the answer.
+// negotiate creates the offer with all candidates and applies the answer.
 func (f *fanned) negotiate(ctx context.Context, p *peer, path string) error {
 	offer, err := p.pc.CreateOffer(nil)
 	if err != nil {
@@ -136,7 +138,8 @@ func (f *fanned) negotiate(ctx context.Context, p *peer, path string) error {
 }
 
 // post exchanges descriptions.
-func (f *fanned) post(ctx context.Context, path string, offer fanout.Description) (answer fanout.Description, err error) {
+func (f *fanned) post(ctx context.Context, path string, offer fanout.Description) (answer fanout.Description,
+	err error) {
 	body, err := json.Marshal(offer)
 	if err != nil {
 		return answer, err

@@ -15,49 +15,55 @@ type Quantiles struct {
 	P999 float64 `json:"p999"`
 }
 
-// Figures are what was measured of one server.
+// Figures are the figures of one server.
 type Figures struct {
-	// CPU is user and system time of the server's process per packet that it sent, CPUReceived per packet that it received.
+	// CPU is the user and system time of the server's process per sent packet; CPUReceived is the time per received
+	// packet.
 	CPU         float64 `json:"cpu_us_per_packet"`
 	CPUReceived float64 `json:"cpu_us_per_received_packet"`
-	// CPUShare is the share of one core that the server's process took.
+	// CPUShare is the server process's share of one core.
 	CPUShare         float64 `json:"cpu_share"`
 	PacketsReceived  uint64  `json:"packets_received"`
 	PacketsForwarded uint64  `json:"packets_forwarded"`
-	// PacketsLost are those that publishers sent and receivers did not get, each counted per receiver; FramesLost those that did not come whole.
+	// PacketsLost is the number of packets sent by publishers and not received, counted per receiver. FramesLost is the
+	// number of frames not received completely.
 	PacketsLost uint64 `json:"packets_lost"`
 	FramesLost  uint64 `json:"frames_lost"`
-	// ReceiverDrops are packets that the receivers' own sockets had no room for: the lab's doing, not the server's.
+	// ReceiverDrops is the number of packets dropped by full sockets of the receivers: the lab's fault, not the
+	// server's.
 	ReceiverDrops int `json:"receiver_drops"`
-	// Residence is from reading a packet to having written it, without PacerHold, the time that the pacer holds it on purpose; null where the server
-	// does not tell. Of the server to compare with it is package fanout's MetricResidence, which begins later and ends with the last receiver.
+	// Residence is the time from reading a packet to having written it, without PacerHold, the time in the pacer; null
+	// if the server does not report it. For the server to compare with it is package fanout's MetricResidence, which
+	// begins later and ends with the last receiver.
 	Residence *Quantiles `json:"residence_us"`
 	PacerHold *Quantiles `json:"pacer_hold_us"`
-	// Latency is from sending a packet to its arrival at a receiver's socket, null where receivers are whole clients, which tell of frames only; FrameLatency
-	// from sending the first packet of a frame to the arrival of its last one, whole frames only, null where there were none.
+	// Latency is the time from sending a packet to its arrival at a receiver's socket; null if receivers are whole
+	// clients, which report frames only. FrameLatency is the time from sending the first packet of a frame to the
+	// arrival of the last, complete frames only; null if there were none.
 	Latency      *Quantiles `json:"latency_us"`
 	FrameLatency *Quantiles `json:"frame_latency_us"`
-	// SegmentsPerSend is the mean number of packets in one send; null where the server does not tell.
+	// SegmentsPerSend is the mean number of packets in one send; null if the server does not report it.
 	SegmentsPerSend *float64 `json:"segments_per_send"`
 	RSS             uint64   `json:"rss_bytes"`
 	Goroutines      int      `json:"goroutines"`
 	Allocations     float64  `json:"allocs_per_packet"`
 	CacheBytes      uint64   `json:"cache_bytes,omitempty"`
-	// MachineBusy is the share of all cores' time that was not idle while this server was measured, everything on the machine included.
+	// MachineBusy is the share of all cores' time that was not idle while this server was measured, for everything on
+	// the machine.
 	MachineBusy float64 `json:"machine_busy"`
-	// PacketsMissed did not come when they were due, PacketsRecovered came after all; Retransmissions is what the server sent for that. Only where the
-	// path loses.
+	// PacketsMissed counts packets that did not arrive when due, PacketsRecovered those among them that arrived later,
+	// Retransmissions the packets retransmitted by the server. Set only if the path loses packets.
 	PacketsMissed    uint64 `json:"packets_missed,omitempty"`
 	PacketsRecovered uint64 `json:"packets_recovered,omitempty"`
 	Retransmissions  uint64 `json:"retransmissions,omitempty"`
-	// Seconds is how long was measured.
+	// Seconds is the measured time.
 	Seconds float64 `json:"seconds"`
 }
 
-// maxBusy is the share of the machine's time above which figures say more about waiting than about work.
+// maxBusy is the share of the machine's time above which figures describe waiting more than work.
 const maxBusy = 0.85
 
-// disturbed reports whether the machine was busier than maxBusy, by the servers or by other work.
+// disturbed reports whether the machine was at least as busy as maxBusy, because of the servers or of other work.
 func (f *Figures) disturbed() bool { return f.MachineBusy >= maxBusy }
 
 // valid reports whether the figures may be judged: the machine had time, and nothing was lost unless the load loses
@@ -66,7 +72,7 @@ func (f *Figures) valid(l Load) bool {
 	return !f.disturbed() && (l.impaired() || f.PacketsLost == 0 && f.FramesLost == 0)
 }
 
-// window sums what a server counted over the times in which it was measured.
+// window sums the server's counters over the measured intervals.
 type window struct {
 	counts  exposition.Series
 	last    exposition.Series
@@ -75,7 +81,7 @@ type window struct {
 	elapsed time.Duration
 }
 
-// add adds the time between two snapshots.
+// add adds the interval between two snapshots.
 func (w *window) add(before, after snapshot) {
 	if w.counts == nil {
 		w.counts = make(exposition.Series)
@@ -88,7 +94,7 @@ func (w *window) add(before, after snapshot) {
 	w.elapsed += after.at.Sub(before.at)
 }
 
-// figures are those that the server's side gives.
+// figures returns the figures from the server's side.
 func (w *window) figures(names metricNames) Figures {
 	f := Figures{
 		PacketsReceived:  uint64(w.counts.Sum(names.packets, `direction="in"`)),
@@ -112,7 +118,7 @@ func (w *window) figures(names metricNames) Figures {
 	return f
 }
 
-// quantiles are those of a histogram; nil where the server has none, or nothing was counted.
+// quantiles returns the quantiles of a histogram; nil if the server has no such histogram or nothing was counted.
 func (w *window) quantiles(name string) *Quantiles {
 	buckets := w.counts.Histogram(name)
 	if !slices.ContainsFunc(buckets, func(b exposition.Bucket) bool { return b.Count > 0 }) {
@@ -122,7 +128,7 @@ func (w *window) quantiles(name string) *Quantiles {
 	return &Quantiles{at(0.5), at(0.99), at(0.999)}
 }
 
-// quantilesOf are those of times that were taken; nil where none were.
+// quantilesOf returns the quantiles of d; nil if d is empty.
 func quantilesOf(d *lab.Distribution) *Quantiles {
 	if d.Count() == 0 {
 		return nil
@@ -133,7 +139,7 @@ func quantilesOf(d *lab.Distribution) *Quantiles {
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// ratio is 0 where there is nothing to divide by.
+// ratio returns a/b, or 0 if b is 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0

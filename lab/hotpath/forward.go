@@ -13,27 +13,29 @@ import (
 	"github.com/volsfu/volsfu/lab/awake"
 )
 
-// Options say what is measured, and on which server.
+// Options select the load and the server of a measurement.
 type Options struct {
 	Load Load
-	// ServerBin is the server's program, empty for the one beside this program; Config its configuration, empty for the default; Arguments are more of
-	// its flags.
+	// ServerBin is the server's program; empty selects the one in the folder of this program. Config is the server's
+	// configuration file; empty selects the default. Arguments are additional flags of the server.
 	ServerBin, Config string
 	Arguments         []string
-	// URL and Metrics are those of a server that runs already on this host, as ws://host:port and http://host:port/metrics; nothing is started then.
+	// URL and Metrics are the addresses of a server that already runs on this host, as ws://host:port and
+	// http://host:port/metrics. If they are set, no server is started.
 	URL, Metrics string
 	Pacing       Pacing
-	// Compare is the command of the server to compare with, program and arguments; nil compares with none.
+	// Compare is the command of the server to compare with, program and arguments; nil for no comparison.
 	Compare []string
-	// Duration is how long each server is measured.
+	// Duration is the measured time of each server.
 	Duration time.Duration
-	// Sleep lets idle processors sleep. Where they do, a server pays for waking them, a virtual machine's through the hypervisor: a third of what forwarding to ten receivers at 50 Mbit/s costs there.
+	// Sleep allows idle processors to sleep. The server then pays for waking them, on a virtual machine through the
+	// hypervisor: a third of the cost of forwarding to ten receivers at 50 Mbit/s.
 	Sleep    bool
 	Progress lab.Progress
 }
 
-// FanoutCommand is the command, hidden in this program, of the server to compare with. With BatchedFlag as a further
-// argument that server sends by batched sockets.
+// FanoutCommand returns the command of the server to compare with, a hidden command of this program. With BatchedFlag
+// as a further argument that server sends through batched sockets.
 func FanoutCommand() ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -42,7 +44,7 @@ func FanoutCommand() ([]string, error) {
 	return []string{self, "fanout"}, nil
 }
 
-// BatchedFlag is the flag of the server to compare with that has it send by batched sockets.
+// BatchedFlag is the flag of the server to compare with that selects batched sockets.
 const BatchedFlag = "--batched"
 
 // Result is the outcome of one measurement.
@@ -50,16 +52,18 @@ type Result struct {
 	Server string `json:"server"`
 	Load   Load   `json:"load"`
 	Figures
-	// Valid says that our server lost nothing and that the machine had time, so that the figures may be judged.
+	// Valid reports that our server lost nothing and that the machine had time, so the figures may be judged.
 	Valid bool `json:"valid"`
 	// Repeated is the number of runs before this one that were discarded because the machine was busy.
 	Repeated int `json:"repeated,omitempty"`
-	// ProcessorsAwake says that idle processors did not sleep.
+	// ProcessorsAwake reports that idle processors did not sleep.
 	ProcessorsAwake bool `json:"processors_awake"`
-	// Compare is what was measured of the server to compare with, CPURatio our CPU time per forwarded packet in parts of its.
+	// Compare holds the figures of the server to compare with. CPURatio is our CPU time per forwarded packet relative
+	// to that server's.
 	Compare  *Figures `json:"compare,omitempty"`
 	CPURatio *float64 `json:"cpu_ratio,omitempty"`
-	// Limit is the machine's own limit, Ceiling what it allows a packet of this load to cost at least; absent where it was not measured.
+	// Limit is the machine's own limit. Ceiling is the least cost of a packet of this load under that limit. Both are
+	// absent if not measured.
 	Limit   *Limit   `json:"limit,omitempty"`
 	Ceiling *float64 `json:"ceiling_us_per_packet,omitempty"`
 }
@@ -69,10 +73,11 @@ func (r *Result) disturbed() bool {
 	return r.Figures.disturbed() || r.Compare != nil && r.Compare.disturbed()
 }
 
-// slice is how long one server is measured before it is the other's turn: what else the machine does then concerns both.
+// slice is the time for which one server is measured before the other server's turn, so other work on the machine
+// affects both.
 const slice = 2 * time.Second
 
-// Forward measures a server under a load, and the server to compare with in turns with it.
+// Forward measures a server under a load and, if requested, a second server in alternating slices.
 func Forward(ctx context.Context, o Options) (result *Result, err error) {
 	o.Load.RTTMilliseconds = lab.Milliseconds(o.Load.RTT)
 	if err := o.validate(); err != nil {
@@ -82,7 +87,8 @@ func Forward(ctx context.Context, o Options) (result *Result, err error) {
 	if !o.Sleep {
 		release, err := awake.Demand()
 		if err != nil {
-			o.Progress.Say("idle processors sleep, and waking them counts: %v", err)
+			o.Progress.Say("idle processors may sleep during this run, and the cost of waking them is included: %v",
+				err)
 		} else {
 			awoken = true
 			defer release()
@@ -106,7 +112,8 @@ func Forward(ctx context.Context, o Options) (result *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	result = &Result{Server: ours.name(), Load: o.Load, Figures: figures[0], Valid: figures[0].valid(o.Load), ProcessorsAwake: awoken}
+	result = &Result{Server: ours.name(), Load: o.Load, Figures: figures[0], Valid: figures[0].valid(o.Load),
+		ProcessorsAwake: awoken}
 	if len(figures) > 1 {
 		result.Compare = &figures[1]
 		quotient := ratio(figures[0].CPU, figures[1].CPU)
@@ -116,26 +123,29 @@ func Forward(ctx context.Context, o Options) (result *Result, err error) {
 	return result, nil
 }
 
-// validate reports what cannot be measured.
+// validate returns an error that wraps ErrLoad or ErrPacing if the options cannot be measured.
 func (o *Options) validate() error {
 	switch {
 	case o.Duration <= 0:
-		return fmt.Errorf("%w: a duration of %v", ErrLoad, o.Duration)
-	case o.Compare != nil && (o.Load.impaired() || o.Load.UnwatchedTracks > 0 || o.Load.Qualities > 1 || o.Load.Receivers == 0):
-		return fmt.Errorf("%w: the server to compare with knows no losses, and tracks only that every receiver takes", ErrLoad)
+		return fmt.Errorf("%w: a duration of %v, expected more than 0", ErrLoad, o.Duration)
+	case o.Compare != nil && (o.Load.impaired() || o.Load.UnwatchedTracks > 0 || o.Load.Qualities > 1 ||
+		o.Load.Receivers == 0):
+		return fmt.Errorf("%w: the server to compare with supports neither losses nor "+
+			"tracks that are not forwarded to every receiver", ErrLoad)
 	case (o.URL == "") != (o.Metrics == ""):
-		return fmt.Errorf("%w: a server that runs already needs both its address and that of its metrics", ErrLoad)
+		return fmt.Errorf("%w: a server that runs already needs both its address and the address of its metrics",
+			ErrLoad)
 	case o.Pacing != PacingConfigured && o.Pacing != PacingOn && o.Pacing != PacingOff:
 		return fmt.Errorf("%w: %q, expected on or off", ErrPacing, o.Pacing)
 	}
 	return o.Load.Validate()
 }
 
-// start starts the server, or finds the one that runs.
+// start starts the server, or returns the running one.
 func (o *Options) start(ctx context.Context) (*volsfu, error) {
 	if o.URL != "" {
 		if o.Pacing != PacingConfigured {
-			return nil, fmt.Errorf("%w: a server that runs already is paced as it was configured", ErrPacing)
+			return nil, fmt.Errorf("%w: the pacing of a server that runs already cannot be changed", ErrPacing)
 		}
 		return &volsfu{url: strings.TrimSuffix(o.URL, "/"), metrics: o.Metrics}, nil
 	}
@@ -157,7 +167,7 @@ func (o *Options) start(ctx context.Context) (*volsfu, error) {
 	return startVolsfu(ctx, path, append(slices.Clone(arguments), pacing...)...)
 }
 
-// measureInTurns attaches the load to all servers and measures one slice of each after the other.
+// measureInTurns attaches the load to all servers and measures them in alternating slices.
 func measureInTurns(ctx context.Context, subjects []subject, o Options) (figures []Figures, err error) {
 	var rigs []*rig
 	defer func() {
@@ -187,7 +197,7 @@ func measureInTurns(ctx context.Context, subjects []subject, o Options) (figures
 	return figures, nil
 }
 
-// Beside puts the machine's limit beside the figures; nil leaves them alone.
+// Beside adds the machine's limit to the figures; nil changes nothing.
 func (r *Result) Beside(limit *Limit) {
 	if limit == nil || r.Load.Receivers == 0 {
 		return

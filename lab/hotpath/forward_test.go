@@ -22,7 +22,8 @@ func smallLoad() Load {
 	return Load{Publishers: 1, Receivers: 2, Tracks: 2, Qualities: 1, Mbps: 1, FrameRate: 20, Spread: defaultSpread}
 }
 
-// packets are how many the server received and sent while the rig measured, warming up included, so that no packet is on its way at either end.
+// packets returns the packets that the server received and sent while the rig measured, warming up included, so no
+// packet is in flight at either end.
 func (r *rig) packets() (in, out float64) {
 	count := func(direction string) float64 {
 		name, label := r.subject.figures().packets, `direction="`+direction+`"`
@@ -38,8 +39,8 @@ func needProc(t *testing.T) {
 	}
 }
 
-// TestFanout has the server to compare with forward some frames of one publisher to two receivers, each of which gets every packet, whole frames, and
-// their times.
+// TestFanout makes the server to compare with forward some frames of one publisher to two receivers. Each receiver gets
+// every packet, complete frames, and their times.
 func TestFanout(t *testing.T) {
 	needProc(t)
 	for _, flags := range [][]string{nil, {BatchedFlag}} {
@@ -73,25 +74,28 @@ func fanOut(t *testing.T, flags []string) {
 	}
 	f := r.figures()
 	if in, out := r.packets(); f.PacketsLost != 0 || f.FramesLost != 0 || out == 0 || out != 2*in {
-		t.Errorf("%g packets in, %g out, %d and %d frames lost; want twice as many out, none lost", in, out, f.PacketsLost, f.FramesLost)
+		t.Errorf("%g packets in, %g out, %d and %d frames lost; want twice as many out, none lost", in, out,
+			f.PacketsLost, f.FramesLost)
 	}
-	// The kernel counts the machine's time in ticks of 10 ms: of so small a load there may be none.
-	if f.CPU <= 0 || f.Latency == nil || f.Latency.P50 <= 0 || f.FrameLatency == nil || f.FrameLatency.P99 < f.FrameLatency.P50 || f.RSS == 0 || f.Goroutines == 0 || f.MachineBusy < 0 || f.MachineBusy > 1 {
+	// The kernel counts the machine's time in ticks of 10 ms: a load this small may use none.
+	if f.CPU <= 0 || f.Latency == nil || f.Latency.P50 <= 0 || f.FrameLatency == nil ||
+		f.FrameLatency.P99 < f.FrameLatency.P50 || f.RSS == 0 || f.Goroutines == 0 || f.MachineBusy < 0 ||
+		f.MachineBusy > 1 {
 		t.Errorf("figures are missing: %+v", f)
 	}
 	single := f.SegmentsPerSend != nil && *f.SegmentsPerSend == 1 && f.Residence != nil && f.Residence.P50 > 0
 	batched := f.SegmentsPerSend == nil && f.Residence == nil
 	if single != (len(flags) == 0) || batched == single || f.PacerHold != nil {
-		t.Errorf("residence %v, segments %v, hold %v; want some and sends of one packet, or neither if batched, and no pacer",
+		t.Errorf("residence %v, segments %v, hold %v; want sends of one packet, or neither if batched, and no pacer",
 			f.Residence, f.SegmentsPerSend, f.PacerHold)
 	}
-	// Two publications in one connection are beyond it.
+	// Two publications in one connection are not supported.
 	if _, err := server.attach(ctx, part{load: smallLoad(), publish: true, receive: true}); !errors.Is(err, ErrLoad) {
 		t.Errorf("got %v, want ErrLoad", err)
 	}
 }
 
-// builtServer builds the server, which takes a while.
+// builtServer builds the server, which is slow.
 func builtServer(t *testing.T) string {
 	t.Helper()
 	needProc(t)
@@ -105,7 +109,7 @@ func builtServer(t *testing.T) string {
 	return path
 }
 
-// TestForward measures a built server, and looks at what has to hold however slow the machine is.
+// TestForward measures a built server and checks properties that hold on a machine of any speed.
 func TestForward(t *testing.T) {
 	path := builtServer(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -118,7 +122,8 @@ func TestForward(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if result.PacketsForwarded == 0 || result.CPU <= 0 || result.Residence == nil || result.CPURatio == nil || *result.CPURatio <= 0 {
+		if result.PacketsForwarded == 0 || result.CPU <= 0 || result.Residence == nil || result.CPURatio == nil ||
+			*result.CPURatio <= 0 {
 			t.Errorf("figures are missing: %+v", result)
 		}
 		result.Beside(&Limit{SealSegmented: 1, Receive: 1})
@@ -131,7 +136,8 @@ func TestForward(t *testing.T) {
 			}
 		}
 		var text bytes.Buffer
-		if err := result.WriteText(&text); err != nil || !strings.Contains(text.String(), "server CPU per forwarded packet") {
+		if err := result.WriteText(&text); err != nil || !strings.Contains(text.String(),
+			"server CPU per forwarded packet") {
 			t.Errorf("%v: %s", err, text.String())
 		}
 	})
@@ -147,15 +153,17 @@ func TestForward(t *testing.T) {
 		o := options
 		o.Load.Receivers, o.Load.Mbps, o.Load.Loss, o.Load.RTT = 1, 8, 0.05, 4*time.Millisecond
 		result, err := Forward(ctx, o)
-		if err != nil || result.PacketsMissed == 0 || result.PacketsRecovered == 0 || result.Retransmissions == 0 || result.FrameLatency == nil {
+		if err != nil || result.PacketsMissed == 0 || result.PacketsRecovered == 0 || result.Retransmissions == 0 ||
+			result.FrameLatency == nil {
 			t.Fatalf("got %+v, %v; want losses and repairs", result, err)
 		}
-		// Whole clients tell when frames came, and not when packets did.
+		// Whole clients report the times of frames, not of packets.
 		if object := checkKeys(t, result, "pacer_hold_us", "latency_us"); object["latency_us"] != nil {
 			t.Errorf("a packet latency of %v, which nobody took", object["latency_us"])
 		}
 		var text bytes.Buffer
-		if err := result.WriteText(&text); err != nil || !regexp.MustCompile(`packet latency[^\n]* {2}-\n`).MatchString(text.String()) {
+		if err := result.WriteText(&text); err != nil ||
+			!regexp.MustCompile(`packet latency[^\n]* {2}-\n`).MatchString(text.String()) {
 			t.Errorf("%v: no dash for the packet latency in\n%s", err, text.String())
 		}
 	})
@@ -177,7 +185,7 @@ func TestForward(t *testing.T) {
 	t.Run("traced", func(t *testing.T) { traceBuilt(ctx, t, path) })
 }
 
-// unwatchedTracks has two of four tracks go to two receivers.
+// unwatchedTracks forwards two of four tracks to two receivers.
 func unwatchedTracks(ctx context.Context, t *testing.T, path string) {
 	load := smallLoad()
 	load.UnwatchedTracks = 2
@@ -199,7 +207,7 @@ func unwatchedTracks(ctx context.Context, t *testing.T, path string) {
 	}
 }
 
-// checkBuilt runs those checks on a built server that do more than Forward.
+// checkBuilt runs the checks that do more than Forward on a built server.
 func checkBuilt(ctx context.Context, t *testing.T, path string) {
 	b := bench{serverBin: path, duration: 300 * time.Millisecond, forward: Forward, limit: MeasureLimit}
 	burst := smallLoad()
@@ -212,8 +220,10 @@ func checkBuilt(ctx context.Context, t *testing.T, path string) {
 		t.Error(l)
 	}
 	_ = line(t, lines, "valid runs")
-	room := Load{Publishers: 2, Receivers: 2, Together: true, Tracks: 2, Qualities: 2, Mbps: 1, FrameRate: 20, Spread: defaultSpread}
-	lines, err = (&Memory{bench: b, Load: room, More: 1, CacheBytes: 1 << 20, CacheAge: time.Second, Growth: 1000}).Run(ctx)
+	room := Load{Publishers: 2, Receivers: 2, Together: true, Tracks: 2, Qualities: 2, Mbps: 1, FrameRate: 20,
+		Spread: defaultSpread}
+	lines, err = (&Memory{bench: b, Load: room, More: 1, CacheBytes: 1 << 20, CacheAge: time.Second,
+		Growth: 1000}).Run(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +239,7 @@ func checkBuilt(ctx context.Context, t *testing.T, path string) {
 	}
 }
 
-// checkKeys holds a report against the names that it must have, and returns it. Those of unknown may have no figure.
+// checkKeys checks that a report has all required names and returns the report. Names in unknown may lack a figure.
 func checkKeys(t *testing.T, result *Result, unknown ...string) map[string]any {
 	t.Helper()
 	var text bytes.Buffer
@@ -244,12 +254,14 @@ func checkKeys(t *testing.T, result *Result, unknown ...string) map[string]any {
 	return object
 }
 
-// checkFigures holds the figures of one server against the names that they must have: each is there, and has a figure unless it may be unknown.
+// checkFigures checks that the figures of one server have all required names, each with a figure unless listed in
+// unknown.
 func checkFigures(t *testing.T, name string, object map[string]any, unknown ...string) {
 	t.Helper()
 	quantiles := []string{"residence_us", "latency_us", "pacer_hold_us"}
 	keys := append([]string{
-		"cpu_us_per_packet", "packets_forwarded", "packets_lost", "frames_lost", "segments_per_send", "rss_bytes", "goroutines", "allocs_per_packet", "machine_busy",
+		"cpu_us_per_packet", "packets_forwarded", "packets_lost", "frames_lost", "segments_per_send", "rss_bytes",
+		"goroutines", "allocs_per_packet", "machine_busy",
 	}, quantiles...)
 	for _, key := range keys {
 		if figure, there := object[key]; !there || figure == nil && !slices.Contains(unknown, key) {
@@ -280,7 +292,8 @@ func TestForwardRefuses(t *testing.T) {
 		{"no time", change(func(o *Options) { o.Duration = 0 }), ErrLoad},
 		{"a load that is none", change(func(o *Options) { o.Load.Tracks = 0 }), ErrLoad},
 		{"losses compared", change(func(o *Options) { o.Compare, o.Load.Loss = []string{"x"}, 0.1 }), ErrLoad},
-		{"unwatched tracks compared", change(func(o *Options) { o.Compare, o.Load.UnwatchedTracks = []string{"x"}, 1 }), ErrLoad},
+		{"unwatched tracks compared", change(func(o *Options) { o.Compare, o.Load.UnwatchedTracks = []string{"x"}, 1 }),
+			ErrLoad},
 		{"half of an address", change(func(o *Options) { o.URL = "ws://127.0.0.1:1" }), ErrLoad},
 		{"pacing of a server that runs", change(func(o *Options) {
 			o.URL, o.Metrics, o.Pacing = "ws://127.0.0.1:1", "http://127.0.0.1:1/metrics", PacingOff

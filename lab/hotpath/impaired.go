@@ -11,20 +11,21 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// clientAddress is the client's on its emulated network (RFC 2544 reserves it for measurements).
+// clientAddress is the client's address on its emulated network (RFC 2544 reserves the block for measurements).
 var clientAddress = netip.MustParseAddr("198.18.1.1")
 
-// impairment is a path that loses and delays, between a client on an emulated network and the socket of a real server: what arrives on the network at the
-// server's address goes on from a socket of this host, and what that socket gets comes from the server's address.
+// impairment is a path with loss and delay between a client on an emulated network and the socket of a real server.
+// Packets that arrive at the server's address on the network are sent from a socket of this host, and packets received
+// by that socket appear on the network from the server's address.
 type impairment struct {
 	network *netem.Network
-	// client is the client's socket, server stands for the server's.
+	// client is the client's socket; server represents the server's socket on the network.
 	client, server *netem.Conn
 	conn           *net.UDPConn
 	running        sync.WaitGroup
 }
 
-// impair makes a path to a server.
+// impair creates a path to a server.
 func impair(load Load, seed uint64, server netip.AddrPort) (*impairment, error) {
 	i := &impairment{network: netem.NewNetwork(seed)}
 	access := netem.DefaultConfig()
@@ -50,7 +51,7 @@ func impair(load Load, seed uint64, server netip.AddrPort) (*impairment, error) 
 	return i, nil
 }
 
-// toServer takes packets from the emulated network to the server.
+// toServer relays packets from the emulated network to the server.
 func (i *impairment) toServer() {
 	packet := make([]byte, maxRunBytes)
 	for {
@@ -58,12 +59,12 @@ func (i *impairment) toServer() {
 		if err != nil {
 			return
 		}
-		// A server that is gone refuses; the client will notice.
+		// A server that has ended refuses the packet; the client detects the end itself.
 		_, _ = i.conn.Write(packet[:n])
 	}
 }
 
-// toClient takes packets from the server to the emulated network.
+// toClient relays packets from the server to the emulated network.
 func (i *impairment) toClient() {
 	packet := make([]byte, maxRunBytes)
 	for {

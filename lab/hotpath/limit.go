@@ -13,43 +13,47 @@ import (
 	"github.com/volsfu/volsfu/lab"
 )
 
-// Limit is what the machine needs at least for one packet of 1,200 bytes on one core: user and system time, on loopback, where sending includes the
-// network's work up to the receiving socket. No receiver accepts UDP_GRO but the one of Coalesced.
+// Limit is the machine's least cost for one packet of 1,200 bytes on one core: user and system time on loopback, where
+// the cost of sending includes the network's work up to the receiving socket. Only the receiver of Coalesced accepts
+// UDP_GRO. Times are in microseconds per packet.
 type Limit struct {
-	// SealSegmented is AES-128-GCM and sending in runs of 43 (UDP_SEGMENT), to a socket that counts packets and lets none through.
+	// SealSegmented is AES-128-GCM and sending in runs of 43 (UDP_SEGMENT), to a socket that counts and drops the
+	// packets.
 	SealSegmented float64 `json:"seal_segmented_us_per_packet"`
 	// PlainSend is one call per packet, without encryption.
 	PlainSend float64 `json:"plain_send_us_per_packet"`
 	// Receive is one call per 64 packets (recvmmsg), and decryption.
 	Receive float64 `json:"receive_us_per_packet"`
-	// Coalesced is receiving runs of 43 whole (UDP_GRO), and decryption.
+	// Coalesced is receiving complete runs of 43 (UDP_GRO), and decryption.
 	Coalesced float64 `json:"receive_coalesced_us_per_packet"`
-	// MachineBusy is the share of all cores' time that was not idle meanwhile.
+	// MachineBusy is the share of all cores' time that was not idle during the measurement.
 	MachineBusy float64 `json:"machine_busy"`
 }
 
-// Ceiling is what a packet costs at least that is received once for so many receivers.
+// Ceiling returns the least cost per sent packet if each received packet is sent to this number of receivers.
 func (l *Limit) Ceiling(receivers int) float64 {
 	return l.SealSegmented + ratio(l.Receive, float64(receivers))
 }
 
-// errLimit says that the limit cannot be measured here.
-var errLimit = errors.New("the machine's limit")
+// errLimit reports that the limit cannot be measured on this machine.
+var errLimit = errors.New("measure the machine's limit")
 
 const (
-	// limitPacket is the size of an RTP packet before encryption, tagBytes what AES-GCM adds (RFC 7714 section 5.2).
+	// limitPacket is the size of an RTP packet before encryption; tagBytes is the tag added by AES-GCM (RFC 7714
+	// section 5.2).
 	limitPacket = 1200
 	tagBytes    = 16
 	sealedBytes = limitPacket + tagBytes
-	// limitRounds are taken in turns of all kinds, and the median of each kind counts.
+	// limitRounds is the number of rounds. A round measures all kinds in turn, and the median of each kind counts.
 	limitRounds = 5
-	// sendRound and receiveRound are how many packets each round takes: some 10 ms each. What a round receives must fit the socket's buffer of 16 MB at
-	// some 2,300 bytes per packet.
+	// sendRound and receiveRound are the packets of each round, some 10 ms each. A receive round must fit the socket's
+	// buffer of 16 MB at some 2,300 bytes per packet.
 	sendRound    = 240 * maxRun
 	receiveRound = 100 * maxRun
 )
 
-// MeasureLimit measures the machine's limit; the error wraps errors.ErrUnsupported where the system does not segment.
+// MeasureLimit measures the machine's limit. The error wraps errors.ErrUnsupported if the system does not support
+// segmentation.
 func MeasureLimit(ctx context.Context) (*Limit, error) {
 	bench, err := newLimitBench()
 	if err != nil {
@@ -82,12 +86,13 @@ func MeasureLimit(ctx context.Context) (*Limit, error) {
 		return nil, fmt.Errorf("%w: %w", errLimit, err)
 	}
 	return &Limit{
-		SealSegmented: median(costs[0]), PlainSend: median(costs[1]), Receive: median(costs[2]), Coalesced: median(costs[3]),
+		SealSegmented: median(costs[0]), PlainSend: median(costs[1]), Receive: median(costs[2]),
+		Coalesced:   median(costs[3]),
 		MachineBusy: after.BusySince(before),
 	}, nil
 }
 
-// median is the middle one of some numbers, the mean of the middle two where their count is even; 0 of none.
+// median returns the middle value, or the mean of the middle two if their number is even; 0 for an empty list.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -100,7 +105,7 @@ func median(values []float64) float64 {
 	return sorted[middle]
 }
 
-// sealer encrypts packets as SRTP with AES-128-GCM does (RFC 7714), each with a nonce of its own.
+// sealer encrypts packets like SRTP with AES-128-GCM (RFC 7714), each with its own nonce.
 type sealer struct {
 	aead  cipher.AEAD
 	nonce [12]byte
@@ -131,7 +136,8 @@ func (s *sealer) seal(dst []byte) []byte {
 	return s.aead.Seal(dst, s.nonce[:], s.plain[rtpHeader:], s.plain[:rtpHeader])
 }
 
-// open decrypts a packet in place. The nonce of the index that the packet was sealed with is made from its number, which is right for the first 65,536.
+// open decrypts a packet in place. The nonce is derived from the sequence number, which equals the index used by seal
+// for the first 65,536 packets.
 func (s *sealer) open(packet []byte) error {
 	binary.BigEndian.PutUint32(s.nonce[8:], uint32(binary.BigEndian.Uint16(packet[2:])))
 	_, err := s.aead.Open(packet[rtpHeader:rtpHeader], s.nonce[:], packet[rtpHeader:], packet[:rtpHeader])

@@ -14,8 +14,8 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// limitBench is the sockets that the limit is measured with: one that sends, one that only counts as the measured receivers do, one that is read packet by packet,
-// and one that accepts runs.
+// limitBench holds the sockets of the limit's measurement: the sender, one that only counts like the measured
+// receivers, one that is read packet by packet, and one that accepts runs.
 type limitBench struct {
 	sender                  *net.UDPConn
 	unread, single, whole   *net.UDPConn
@@ -26,7 +26,7 @@ type limitBench struct {
 	control                 []byte
 }
 
-// batchPackets is how many packets one recvmmsg takes.
+// batchPackets is the number of packets per recvmmsg.
 const batchPackets = 64
 
 func newLimitBench() (*limitBench, error) {
@@ -55,7 +55,7 @@ func newLimitBench() (*limitBench, error) {
 	return b, nil
 }
 
-// acceptRuns makes a socket take what was sent in runs, or merged by the network card, as runs.
+// acceptRuns makes a socket return packets sent in runs, or merged by the network card, as runs (UDP_GRO).
 func acceptRuns(conn *net.UDPConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -89,7 +89,8 @@ func onThread(f func() error) (time.Duration, error) {
 	return after - before, err
 }
 
-// threadTime is the thread's user and system time. Its clock counts nanoseconds, where getrusage may count the system's ticks of 4 ms.
+// threadTime returns the thread's user and system time. The clock counts nanoseconds; getrusage may count the system's
+// ticks of 4 ms.
 func threadTime() (time.Duration, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now); err != nil {
@@ -134,7 +135,7 @@ func (b *limitBench) plainSend() (time.Duration, int, error) {
 	return took, sendRound, err
 }
 
-// fill sends a round to a socket and tells how many packets its buffer took.
+// fill sends a round to a socket and returns the number of packets that the socket's buffer accepted.
 func (b *limitBench) fill(conn *net.UDPConn, to netip.AddrPort) (*sealer, int, error) {
 	s, err := newSealer()
 	if err != nil {
@@ -145,7 +146,7 @@ func (b *limitBench) fill(conn *net.UDPConn, to netip.AddrPort) (*sealer, int, e
 	return s, receiveRound - (dropped(conn) - before), err
 }
 
-// receive empties a buffer packet by packet, of which the filling does not count.
+// receive empties a buffer packet by packet. Filling the buffer does not count.
 func (b *limitBench) receive() (time.Duration, int, error) {
 	s, packets, err := b.fill(b.single, b.toOne)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// limitBench needs segmented sends.
+// limitBench is not implemented: the measurement needs segmented sends.
 type limitBench struct{}
 
 func newLimitBench() (*limitBench, error) { return nil, errors.ErrUnsupported }

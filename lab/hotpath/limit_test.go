@@ -16,7 +16,8 @@ func TestLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, cost := range map[string]float64{
-		"seal and segmented send": limit.SealSegmented, "plain send": limit.PlainSend, "receive": limit.Receive, "receive in runs": limit.Coalesced,
+		"seal and segmented send": limit.SealSegmented, "plain send": limit.PlainSend, "receive": limit.Receive,
+		"receive in runs": limit.Coalesced,
 	} {
 		if cost <= 0 {
 			t.Errorf("%s takes %g µs", name, cost)

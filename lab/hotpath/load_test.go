@@ -44,9 +44,10 @@ func TestLoadInPackets(t *testing.T) {
 	// 50 Mbit/s are 208,333 bytes per interval of 30 fps, 52,083 per track: 45.5 fragments.
 	l := DefaultLoad()
 	if l.frameBytes() != 52083 || l.packetsPerFrame() != 46 || l.every() != 1 {
-		t.Errorf("%d bytes in %d packets, every %d; want 52,083 in 46, every one", l.frameBytes(), l.packetsPerFrame(), l.every())
+		t.Errorf("%d bytes in %d packets, every %d; want 52,083 in 46, every one", l.frameBytes(), l.packetsPerFrame(),
+			l.every())
 	}
-	// Whatever the rate, the last fragment has room for a stamp.
+	// At any rate the last fragment has room for a stamp.
 	for mbps := 0.1; mbps < 20; mbps += 0.0137 {
 		l.Mbps = mbps
 		if last := l.frameBytes() - (l.packetsPerFrame()-1)*payload.FragmentSize; last < stampBytes {
@@ -68,7 +69,8 @@ func TestLoadInPackets(t *testing.T) {
 	}
 }
 
-// TestWhoWatchesWhom holds what each receiver takes against how many streams it gets, and how many receivers each publisher has.
+// TestWhoWatchesWhom checks watches against the number of streams per receiver and the number of receivers per
+// publisher.
 func TestWhoWatchesWhom(t *testing.T) {
 	for _, l := range []Load{
 		{Publishers: 10, Receivers: 15, Tracks: 45, Together: true},

@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// processTime is the CPU time of a process, user and system. Where the system accounts by nanoseconds, per thread, that is taken: /proc/PID/stat and
-// the metrics of processes count in hundredths of a second.
+// processTime returns the CPU time of a process, user and system. If the system counts nanoseconds per thread, those
+// counters are used: /proc/PID/stat and the process metrics count hundredths of a second.
 func processTime(pid int, counts exposition.Series) time.Duration {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	var sum time.Duration
@@ -29,7 +29,7 @@ func processTime(pid int, counts exposition.Series) time.Duration {
 	return sum
 }
 
-// parseSchedule reads the time spent on a CPU, the first number of a schedstat file.
+// parseSchedule returns the time spent on a CPU, the first number of a schedstat file.
 func parseSchedule(data []byte) time.Duration {
 	fields := strings.Fields(string(data))
 	if len(fields) == 0 {
@@ -42,7 +42,7 @@ func parseSchedule(data []byte) time.Duration {
 	return time.Duration(ns)
 }
 
-// snapshot is what is known of a server and the machine at one time.
+// snapshot holds the counters of a server and of the machine at one time.
 type snapshot struct {
 	counts  exposition.Series
 	cpu     time.Duration
@@ -50,7 +50,8 @@ type snapshot struct {
 	at      time.Time
 }
 
-// lookBefore takes the snapshot that begins a window: the server's counts are read first, so that reading them burdens the time before.
+// lookBefore takes the snapshot that begins a window. The server's counters are read first, so the cost of reading
+// falls outside the window.
 func lookBefore(ctx context.Context, s subject) (snapshot, error) {
 	counts, err := s.counts(ctx)
 	if err != nil {
@@ -59,7 +60,7 @@ func lookBefore(ctx context.Context, s subject) (snapshot, error) {
 	return timed(s, counts)
 }
 
-// lookAfter takes the snapshot that ends a window: times first, for the same reason.
+// lookAfter takes the snapshot that ends a window. The times are read first, for the same reason.
 func lookAfter(ctx context.Context, s subject) (snapshot, error) {
 	var now snapshot
 	var err error
@@ -79,7 +80,7 @@ func lookAfter(ctx context.Context, s subject) (snapshot, error) {
 	return now, nil
 }
 
-// timed adds times to counts.
+// timed adds times to counters.
 func timed(s subject, counts exposition.Series) (snapshot, error) {
 	machine, err := lab.ReadMachineTime()
 	if err != nil {

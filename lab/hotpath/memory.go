@@ -10,29 +10,32 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Memory measures what a room of many tracks takes, with packet caches that are allowed less than they would hold.
+// Memory measures the memory of a room of many tracks. The packet caches are limited to less than the load would fill.
 type Memory struct {
 	bench
 	Load Load
-	// More is how many receivers a second room has in addition, to tell what one takes.
+	// More is the number of additional receivers of a second room; the difference is the memory per receiver.
 	More int
-	// CacheBytes is the configured bound of all packet caches. With CacheAge, how long packets are kept at most, the load would take more.
+	// CacheBytes is the configured bound of all packet caches. CacheAge is the longest time for which packets are kept;
+	// without the bound, the load would fill more.
 	CacheBytes int
 	CacheAge   time.Duration
-	// Growth is by how many percent resident memory may grow once the caches are full.
+	// Growth is the percentage by which resident memory may grow once the caches are full.
 	Growth float64
 }
 
 // Name implements lab.Check.
 func (m *Memory) Name() string {
 	l := m.Load
-	return fmt.Sprintf("memory: %d tiles × %d qualities × %d publishers in one room of %d", l.Tracks, l.Qualities, l.Publishers, l.Receivers)
+	return fmt.Sprintf("memory: %d tiles × %d qualities × %d publishers in one room of %d", l.Tracks, l.Qualities,
+		l.Publishers, l.Receivers)
 }
 
-// footprint is what a server took.
+// footprint holds the memory figures of a server.
 type footprint struct {
 	load Load
-	// idle, early and late are resident memory before anybody came, after the first window, and after the second.
+	// idle, early and late are the resident memory before any client joined, after the first window, and after the
+	// second.
 	idle, early, late uint64
 	figures           Figures
 	// repeated is the number of runs before this one that were discarded because the machine was busy.
@@ -41,12 +44,12 @@ type footprint struct {
 	packetBytes int
 }
 
-// result tells whether what was measured is valid.
+// result returns a Result with the validity of the run.
 func (f *footprint) result() *Result {
 	return &Result{Load: f.load, Figures: f.figures, Valid: f.figures.valid(f.load)}
 }
 
-// wanted is what packets of an age would take: at least the bytes that were received meanwhile.
+// wanted returns the cache size for packets of an age: at least the bytes received in that time.
 func (f *footprint) wanted(age time.Duration) float64 {
 	return ratio(float64(f.figures.PacketsReceived), f.figures.Seconds) * age.Seconds() * float64(f.packetBytes)
 }
@@ -69,13 +72,16 @@ func (m *Memory) Run(ctx context.Context) ([]claim.Line, error) {
 	return []claim.Line{
 		claim.AtMost("packet caches", float64(one.figures.CacheBytes)/1e6, "MB", float64(m.CacheBytes)/1e6),
 		claim.Information("packet caches without that bound, by the rate received", one.wanted(m.CacheAge)/1e6, "MB"),
-		claim.AtMost("growth of resident memory while frames flow", 100*ratio(float64(one.late)-float64(one.early), float64(one.early)), "%", m.Growth),
+		claim.AtMost("growth of resident memory while frames flow", 100*ratio(float64(one.late)-float64(one.early),
+			float64(one.early)), "%", m.Growth),
 		claim.Information("resident memory", float64(one.late)/1e6, "MB"),
-		claim.Information("resident memory before anybody came", float64(one.idle)/1e6, "MB"),
+		claim.Information("resident memory before any client joined", float64(one.idle)/1e6, "MB"),
 		claim.Information("tracks published", float64(tracks), ""),
 		claim.Stated("resident memory per track, its cache included", perTrack/1e3, "kB"),
-		claim.Stated(fmt.Sprintf("resident memory per receiver of %d slots", m.Load.streams(m.Load.Publishers)), perReceiver/1e3, "kB"),
-		claim.Information("resident memory per participant, all in all", ratio(float64(one.late-one.idle), float64(m.Load.Receivers))/1e6, "MB"),
+		claim.Stated(fmt.Sprintf("resident memory per receiver of %d slots", m.Load.streams(m.Load.Publishers)),
+			perReceiver/1e3, "kB"),
+		claim.Information("resident memory per participant, all in all",
+			ratio(float64(one.late-one.idle), float64(m.Load.Receivers))/1e6, "MB"),
 		claim.Information("goroutines", float64(one.figures.Goroutines), ""),
 		claim.Exactly("valid runs", int64(Runs{one.result(), more.result()}.Valid()), "", 2),
 		claim.Information("runs discarded because the machine was busy", float64(one.repeated+more.repeated), ""),
@@ -84,7 +90,7 @@ func (m *Memory) Run(ctx context.Context) ([]claim.Line, error) {
 	}, nil
 }
 
-// attempt measures, and again if the machine was busy. The last attempt counts.
+// attempt measures, and repeats the run if the machine was busy. The last attempt counts.
 func (m *Memory) attempt(ctx context.Context, load Load) (footprint, error) {
 	for attempt := 1; ; attempt++ {
 		print, err := m.measure(ctx, load)
@@ -96,7 +102,7 @@ func (m *Memory) attempt(ctx context.Context, load Load) (footprint, error) {
 	}
 }
 
-// measure attaches a load to a server of its own and lets frames flow twice.
+// measure attaches a load to its own server and publishes frames in two windows.
 func (m *Memory) measure(ctx context.Context, load Load) (print footprint, err error) {
 	print.load = load
 	bounds := []string{"--forward-cache-bytes", strconv.Itoa(m.CacheBytes), "--forward-cache-age", m.CacheAge.String()}

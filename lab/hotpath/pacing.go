@@ -10,33 +10,33 @@ import (
 	"github.com/volsfu/volsfu/lab"
 )
 
-// ErrPacing says that a server cannot be measured with the pacing that was asked for.
+// ErrPacing reports that a server cannot be measured with the requested pacing.
 var ErrPacing = errors.New("pacing")
 
-// Pacing is whether the server is to spread what it sends.
+// Pacing selects whether the server paces the packets that it sends.
 type Pacing string
 
-// The choices: as the server is configured, and either way.
+// The choices: as the server is configured, on, and off.
 const (
 	PacingConfigured Pacing = ""
 	PacingOn         Pacing = "on"
 	PacingOff        Pacing = "off"
 )
 
-// pacingFlag is the flag by which a server that can pace is told how, and pacingOff what turns it off.
+// pacingFlag is the flag of a server's pacing mode; pacingOff is the value that disables pacing.
 const (
 	pacingFlag = "--forward-pacing"
 	pacingOff  = "off"
 )
 
-// arguments are those by which a server paces, or does not, that would be started with the given ones.
+// arguments returns the additional arguments that select the pacing of a server started with others.
 func (p Pacing) arguments(ctx context.Context, path string, others []string) ([]string, error) {
 	if p == PacingConfigured {
 		return nil, nil
 	}
 	printed, err := exec.CommandContext(ctx, path, append([]string{"config", "print"}, others...)...).Output()
 	if err != nil {
-		return nil, fmt.Errorf("%w: ask %s for its configuration: %w", lab.ErrProgram, path, err)
+		return nil, fmt.Errorf("%w: run %s config print: %w", lab.ErrProgram, path, err)
 	}
 	configured, known := configuredPacing(string(printed))
 	switch {
@@ -50,7 +50,8 @@ func (p Pacing) arguments(ctx context.Context, path string, others []string) ([]
 	return nil, nil
 }
 
-// configuredPacing finds how a server is told to pace in its configuration as it prints it: each key stands below a comment that names its flag.
+// configuredPacing finds the pacing mode in the printed configuration of a server: each key is below a comment that
+// names its flag.
 func configuredPacing(printed string) (string, bool) {
 	_, rest, known := strings.Cut(printed, "# "+pacingFlag+",")
 	if !known {

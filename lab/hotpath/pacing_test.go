@@ -17,7 +17,8 @@ func TestConfiguredPacing(t *testing.T) {
 		known               bool
 	}{
 		{"none", before, "", false},
-		{"some", before + "  # How.\n  # --forward-pacing, VOLSFU_FORWARD_PACING\n  pacing: spread:0.4\n\n  # More.\n", "spread:0.4", true},
+		{"some", before + "  # How.\n  # --forward-pacing, VOLSFU_FORWARD_PACING\n  pacing: spread:0.4\n\n  # More.\n",
+			"spread:0.4", true},
 		{"off, in quotes", before + "  # --forward-pacing, VOLSFU_FORWARD_PACING\n  pacing: \"off\"\n", "off", true},
 		{"cut off", before + "  # --forward-pacing,", "", true},
 	}
@@ -59,7 +60,8 @@ func TestPacingArguments(t *testing.T) {
 	}
 	for _, test := range tests {
 		got, err := test.pacing.arguments(context.Background(), test.server, nil)
-		if !slices.Equal(got, test.want) || (err != nil) != test.fails || err != nil && test.pacing == PacingOn && !errors.Is(err, ErrPacing) {
+		if !slices.Equal(got, test.want) || (err != nil) != test.fails || err != nil && test.pacing == PacingOn &&
+			!errors.Is(err, ErrPacing) {
 			t.Errorf("%s: got %v, %v; want %v", test.name, got, err, test.want)
 		}
 	}

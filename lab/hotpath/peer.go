@@ -19,10 +19,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// errConnection says that a peer connection did not come about.
+// errConnection reports that a peer connection was not established.
 var errConnection = errors.New("peer connection failed")
 
-// peer is a client's peer connection on a socket of its own: two connections between the same two sockets would be taken for one another.
+// peer is a client's peer connection with its own socket: two connections between the same two sockets would be
+// confused.
 type peer struct {
 	api       *webrtc.API
 	pc        *webrtc.PeerConnection
@@ -33,7 +34,7 @@ type peer struct {
 	failed    chan struct{}
 }
 
-// newPeer makes a peer. every is how many packets there are for one whose times are taken, 0 for none.
+// newPeer creates a peer. The times of one in every packets are measured; 0 measures none.
 func newPeer(every int) (*peer, error) {
 	p := &peer{reception: newReception(every), connected: make(chan struct{}), failed: make(chan struct{})}
 	var err error
@@ -45,10 +46,12 @@ func newPeer(every int) (*peer, error) {
 	p.mux = webrtc.NewICEUDPMux(logs.NewLogger("ice"), p.socket)
 	engine := &webrtc.MediaEngine{}
 	err = errors.Join(fanout.RegisterCodecs(engine), engine.RegisterCodec(webrtc.RTPCodecParameters{
-		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2}, PayloadType: 111,
+		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2},
+		PayloadType:        111,
 	}, webrtc.RTPCodecTypeAudio))
 	if err == nil {
-		p.api = webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(&interceptor.Registry{}), webrtc.WithSettingEngine(p.settings(logs)))
+		p.api = webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(&interceptor.Registry{}),
+			webrtc.WithSettingEngine(p.settings(logs)))
 		p.pc, err = p.api.NewPeerConnection(webrtc.Configuration{BundlePolicy: webrtc.BundlePolicyMaxBundle})
 	}
 	if err != nil {
@@ -66,7 +69,8 @@ func newPeer(every int) (*peer, error) {
 	return p, nil
 }
 
-// settings are those of all measured connections: the socket, and the cipher that costs least, so that no server is made to use another.
+// settings returns the settings of all measured connections: the socket, and the cheapest cipher, so no server has to
+// use another.
 func (p *peer) settings(logs logging.LoggerFactory) webrtc.SettingEngine {
 	s := webrtc.SettingEngine{LoggerFactory: logs}
 	s.SetICEUDPMux(p.mux)
@@ -81,7 +85,7 @@ func (p *peer) settings(logs logging.LoggerFactory) webrtc.SettingEngine {
 	return s
 }
 
-// tap is where Pion leaves the decrypted packets of a stream. It keeps none.
+// tap receives the decrypted packets of a stream from Pion and discards them.
 type tap struct {
 	reception *reception
 	media     bool
@@ -97,15 +101,16 @@ func (t tap) Write(packet []byte) (int, error) {
 func (t tap) Read([]byte) (int, error) { return 0, io.EOF }
 func (t tap) Close() error             { return nil }
 
-// track makes a track to publish.
+// track creates a track to publish.
 func (p *peer) track(name string) (*webrtc.TrackLocalStaticRTP, error) {
-	return webrtc.NewTrackLocalStaticRTP(webrtc.RTPCodecCapability{MimeType: volumetric.MIMEVolumetric, ClockRate: 90000}, name, "lab")
+	return webrtc.NewTrackLocalStaticRTP(webrtc.RTPCodecCapability{MimeType: volumetric.MIMEVolumetric,
+		ClockRate: 90000}, name, "lab")
 }
 
-// mapping is the line of a description by which a payload type is video/volumetric (RFC 8866 section 6.6).
+// mapping matches the SDP line that maps a payload type to video/volumetric (RFC 8866 section 6.6).
 var mapping = regexp.MustCompile(`(?i)a=rtpmap:(\d+) volumetric/90000`)
 
-// negotiated notes which payload type the remote description gives media.
+// negotiated records the payload type of media in the remote description.
 func (p *peer) negotiated(description string) error {
 	found := mapping.FindStringSubmatch(description)
 	if found == nil {

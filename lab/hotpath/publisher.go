@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
-// outlet takes the packets of one track.
+// outlet accepts the packets of one track.
 type outlet interface {
 	WriteRTP(packet *rtp.Packet) error
 }
@@ -24,25 +24,25 @@ type publisher struct {
 	tracks  []outlet
 	quality []uint8
 	flush   func() error
-	// phase is by how much of the frame interval its frames come after those of the first publisher.
+	// phase is the offset of its frames after those of the first publisher, as a share of the frame interval.
 	phase float64
 
 	number    uint32
 	sequence  []uint16
 	epoch     time.Time
-	timestamp uint32 // of the present frame: the time since epoch
+	timestamp uint32 // of the current frame: the time since epoch
 	filling   []byte
 	packet    rtp.Packet
 
 	timer *alarm.Timer
 
-	// frames counts the frames of each track that were sent.
+	// frames counts the sent frames of each track.
 	frames atomic.Uint64
 	mu     sync.Mutex
 	err    error
 }
 
-// newPublisher makes a publisher for tracks, each with its quality.
+// newPublisher creates a publisher for tracks, each with its quality.
 func newPublisher(load Load, tracks []outlet, quality []uint8, flush func() error, phase float64) *publisher {
 	p := &publisher{
 		load: load, tracks: tracks, quality: quality, flush: flush, phase: phase,
@@ -56,20 +56,20 @@ func newPublisher(load Load, tracks []outlet, quality []uint8, flush func() erro
 }
 
 const (
-	// Packets that are due while a frame is under way wait for each other for between minTurn and maxTurn, so long that they are turnPackets at most, as in the client library
-	// (pkg/client, pacer.turn, where it knows nothing of the path).
+	// Packets that become due while a frame is being sent are collected for between minTurn and maxTurn, limited to
+	// turnPackets, as in the client library (pkg/client, pacer.turn, without knowledge of the path).
 	minTurn, maxTurn = 250 * time.Microsecond, 4 * time.Millisecond
 	turnPackets      = 16
 )
 
-// run sends frames until the context ends, always whole ones.
+// run sends complete frames until the context ends.
 func (p *publisher) run(ctx context.Context) {
 	interval := time.Duration(float64(time.Second) / p.load.FrameRate)
 	next := time.Now().Add(time.Duration(p.phase * float64(interval)))
 	p.timer = alarm.New(0)
 	defer p.timer.Stop()
 	for ; ; next = next.Add(interval) {
-		// What a stalled machine could not send in time is left out, as a camera would: no burst follows.
+		// Frames that a stalled machine could not send in time are skipped, as by a camera, so no burst follows.
 		if late := time.Since(next); late > interval {
 			next = next.Add(late.Truncate(interval))
 		}
@@ -92,12 +92,12 @@ func (p *publisher) run(ctx context.Context) {
 func (p *publisher) frame(capture time.Time, spread time.Duration) error {
 	count := p.load.packetsPerFrame()
 	begun := time.Now()
-	// Of frames that are left out the time passes, too, or what comes later would count as late.
+	// Skipped frames advance the timestamp as well; otherwise later packets would count as late.
 	p.timestamp = uint32(capture.Sub(p.epoch) * 90 / time.Millisecond)
 	for sent, next := 0, begun; ; {
 		now := time.Now()
 		due := p.load.due(now.Sub(begun), spread)
-		// The last packets of all tracks, which are shorter, end one run so.
+		// The last packets of all tracks, which are shorter, end one run in this order.
 		for index := sent; index < due; index++ {
 			for track := range p.tracks {
 				if err := p.send(track, index, now, begun); err != nil {
@@ -122,7 +122,8 @@ func (p *publisher) frame(capture time.Time, spread time.Duration) error {
 	return nil
 }
 
-// turn is how long the packets of a frame that are due after a time since its begin wait for each other, when so many of each track have been sent.
+// turn returns how long packets of a frame that become due after elapsed are collected, if sent packets of each track
+// have been sent.
 func (p *publisher) turn(elapsed, spread time.Duration, sent int) time.Duration {
 	turn := min(maxTurn, max(minTurn, spread-elapsed))
 	if packets := (p.load.due(elapsed+turn, spread) - sent) * len(p.tracks); packets > turnPackets {
@@ -131,7 +132,7 @@ func (p *publisher) turn(elapsed, spread time.Duration, sent int) time.Duration 
 	return turn
 }
 
-// due is how many packets of a track's frame are to be sent so long after its begin.
+// due returns the number of packets of a track's frame that are due after elapsed.
 func (l Load) due(elapsed, spread time.Duration) int {
 	count := l.packetsPerFrame()
 	if elapsed >= spread {
@@ -140,7 +141,7 @@ func (l Load) due(elapsed, spread time.Duration) int {
 	return min(count, 1+int(float64(count)*float64(elapsed)/float64(spread)))
 }
 
-// send writes one fragment of the present frame.
+// send writes one fragment of the current frame.
 func (p *publisher) send(track, index int, now, begun time.Time) error {
 	length, count := p.load.frameBytes(), p.load.packetsPerFrame()
 	descriptor := payload.Descriptor{
@@ -160,7 +161,7 @@ func (p *publisher) send(track, index int, now, begun time.Time) error {
 	return p.tracks[track].WriteRTP(&p.packet)
 }
 
-// failure is what ended sending, nil if nothing did.
+// failure returns the error that ended sending, or nil.
 func (p *publisher) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

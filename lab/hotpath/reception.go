@@ -11,29 +11,29 @@ import (
 // rtpHeader is the size of an RTP header without extensions (RFC 3550 section 5.1).
 const rtpHeader = 12
 
-// stream is what was counted of one incoming SSRC.
+// stream holds the counters of one incoming SSRC.
 type stream struct {
 	begun bool
 	// next is the sequence number after the highest so far.
 	next uint16
-	// ended says that the packet before next had the marker, whole that nothing is missing of the present frame.
+	// ended is set if the packet before next had the marker. whole is set if no packet of the current frame is missing.
 	ended, whole bool
 
 	packets, frames uint64
-	// missing is how many sequence numbers have not come.
+	// missing is the number of sequence numbers that have not arrived.
 	missing int64
-	// arrivals are the times of the latest packets by their sequence numbers, where times are taken.
+	// arrivals holds the times of the latest packets by sequence number, if times are measured.
 	arrivals []arrival
 }
 
-// arrival is when a packet came; complete says that its frame was then whole.
+// arrival is the arrival time of a packet; complete is set if the packet completed its frame.
 type arrival struct {
 	number   uint16
 	complete bool
 	at       time.Time
 }
 
-// take counts a packet. It tells whether a frame is whole with it.
+// take counts a packet and reports whether the packet completes a frame.
 func (s *stream) take(number uint16, marker bool) bool {
 	s.packets++
 	if !s.begun {
@@ -57,15 +57,17 @@ func (s *stream) take(number uint16, marker bool) bool {
 	return false
 }
 
-// reception counts what a client receives, from headers alone. Its methods are safe for concurrent use.
+// reception counts the packets that a client receives, by their headers only. Its methods are safe for concurrent use.
 type reception struct {
 	mu sync.Mutex
 	// media is the payload type that is counted; retransmissions and RTCP are not.
 	media   uint8
 	streams map[uint32]*stream
-	// every is how many packets there are for one whose times are taken; 0 takes none. timing says that they count now.
+	// every is the interval in packets between packets whose times are measured; 0 measures none. timing is set while
+	// times count.
 	every uint16
-	// counted is the socket that counts media and lets none through, nil where it does not; countedBefore is what it had dropped before.
+	// counted is the socket that counts and drops media, or nil. countedBefore is the number of packets that the socket
+	// had dropped before.
 	counted       *socket
 	countedBefore int
 	timing        bool
@@ -76,20 +78,20 @@ func newReception(every int) *reception {
 	return &reception{streams: make(map[uint32]*stream), every: uint16(every)}
 }
 
-// expect says which payload type media has.
+// expect sets the payload type of media.
 func (r *reception) expect(payloadType uint8) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.media = payloadType
 }
 
-// kept is how many arrivals are remembered per stream: more than are under way between socket and decryption.
+// kept is the number of arrivals remembered per stream, more than the packets between socket and decryption.
 const kept = 4096
 
-// observe counts media as it comes from the socket, and tells whether it is to be decrypted.
+// observe counts media as it arrives at the socket, and reports whether the packet needs decryption.
 func (r *reception) observe(packet []byte, at time.Time) bool {
 	if isControl(packet) {
-		// Reports tell nothing that is measured here, and answers to them are nothing that a server needs.
+		// Reports contain nothing that is measured here, and the server does not need responses to them.
 		return false
 	}
 	number, ssrc := binary.BigEndian.Uint16(packet[2:]), binary.BigEndian.Uint32(packet[8:])
@@ -115,7 +117,7 @@ func (r *reception) observe(packet []byte, at time.Time) bool {
 	return true
 }
 
-// decrypted takes the times from a packet that was decrypted.
+// decrypted reads the times from a decrypted packet.
 func (r *reception) decrypted(packet []byte) {
 	payload, ok := payloadOf(packet)
 	if !ok {
@@ -162,20 +164,22 @@ func payloadOf(packet []byte) ([]byte, bool) {
 	return packet[at:], true
 }
 
-// received is what a client has received.
+// received holds the counters of a client.
 type received struct {
 	streams         int
 	packets, frames uint64
-	// missing is what has not come at all; missed is what had not come when it was due, where the client asks for it, and recovered what of it came then.
+	// missing counts packets that never arrived. missed counts packets that had not arrived when due, if the client
+	// sends NACKs; recovered counts those that arrived later.
 	missing           int64
 	missed, recovered uint64
 }
 
-// since is what came after an earlier time.
+// since returns the difference from an earlier time.
 func (r received) since(before received) received {
 	return received{
-		streams: r.streams, packets: r.packets - before.packets, frames: r.frames - before.frames, missing: r.missing - before.missing,
-		missed: r.missed - before.missed, recovered: r.recovered - before.recovered,
+		streams: r.streams, packets: r.packets - before.packets, frames: r.frames - before.frames,
+		missing: r.missing - before.missing,
+		missed:  r.missed - before.missed, recovered: r.recovered - before.recovered,
 	}
 }
 
@@ -195,8 +199,8 @@ func (r *reception) sum() received {
 	return sum
 }
 
-// countOnly has the socket count media from now on and let none through: of frames nothing is known any more. It returns false where times are taken, or
-// where the system cannot do it.
+// countOnly makes the socket count and drop media from now on; frames are no longer counted. It returns false if times
+// are measured or if the system does not support the filter.
 func (r *reception) countOnly(s *socket) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -209,14 +213,14 @@ func (r *reception) countOnly(s *socket) bool {
 	return true
 }
 
-// time begins or ends to count times.
+// time starts or stops the recording of times.
 func (r *reception) time(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.timing = on
 }
 
-// times are the end-to-end times of packets and of whole frames that were taken.
+// times returns the measured end-to-end times of packets and of complete frames.
 func (r *reception) times() (packet, frame lab.Distribution) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 )
 
 func TestStreamCounts(t *testing.T) {
-	// one is a packet: its number, and whether it ends a frame.
+	// one is a packet: its number, and whether the packet ends a frame.
 	type one struct {
 		number uint16
 		marker bool
@@ -22,7 +22,8 @@ func TestStreamCounts(t *testing.T) {
 		lastIsAWholeOne bool
 	}{
 		{"a frame", []one{{1, false}, {2, false}, {3, true}}, 1, 0, true},
-		{"frames of one packet, around the end of numbers", []one{{65534, true}, {65535, true}, {0, true}, {1, true}}, 4, 0, true},
+		{"frames of one packet, around the end of numbers", []one{{65534, true}, {65535, true}, {0, true}, {1, true}},
+			4, 0, true},
 		{"a gap within a frame", []one{{1, true}, {2, false}, {4, false}, {5, true}, {6, true}}, 2, 1, true},
 		{"the end of a frame is missing", []one{{1, false}, {2, false}, {4, false}, {5, true}}, 0, 1, false},
 		{"a whole frame is missing", []one{{1, true}, {4, false}, {5, true}, {6, false}, {7, true}}, 2, 2, true},
@@ -36,15 +37,17 @@ func TestStreamCounts(t *testing.T) {
 			for _, p := range test.packets {
 				whole = s.take(p.number, p.marker)
 			}
-			if s.packets != uint64(len(test.packets)) || s.frames != test.frames || s.missing != test.missing || whole != test.lastIsAWholeOne {
-				t.Errorf("%d packets, %d frames, %d missing, whole %v; want %d, %d, %d, %v", s.packets, s.frames, s.missing, whole,
+			if s.packets != uint64(len(test.packets)) || s.frames != test.frames || s.missing != test.missing ||
+				whole != test.lastIsAWholeOne {
+				t.Errorf("%d packets, %d frames, %d missing, whole %v; want %d, %d, %d, %v", s.packets, s.frames,
+					s.missing, whole,
 					len(test.packets), test.frames, test.missing, test.lastIsAWholeOne)
 			}
 		})
 	}
 }
 
-// rtpPacket makes an RTP packet of payload type 96 with a stamp.
+// rtpPacket returns an RTP packet of payload type 96 with a stamp.
 func rtpPacket(ssrc uint32, number uint16, marker bool, sent, begun time.Time) []byte {
 	packet := make([]byte, rtpHeader+payload.DescriptorSize+stampBytes)
 	packet[0], packet[1] = 2<<6, 96
@@ -63,7 +66,7 @@ func TestReceptionTakesTimes(t *testing.T) {
 	r := newReception(2)
 	r.expect(96)
 	r.time(true)
-	// Packets of two tracks; those with even numbers have their times taken, those with the marker end a frame.
+	// Packets of two tracks. The times of packets with even numbers are measured; packets with the marker end a frame.
 	for number := range uint16(4) {
 		for _, ssrc := range []uint32{7, 9} {
 			packet := rtpPacket(ssrc, number, number == 3, at(int(number)), at(0))
@@ -74,15 +77,18 @@ func TestReceptionTakesTimes(t *testing.T) {
 			}
 		}
 	}
-	// RTCP, and other payload types, do not count and are not needed.
-	for _, other := range [][]byte{{2 << 6, 200, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0}, {2 << 6, 97, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0}} {
+	// RTCP and other payload types are neither counted nor decrypted.
+	for _, other := range [][]byte{{2 << 6, 200, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0},
+		{2 << 6, 97, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0}} {
 		if r.observe(other, at(0)) {
 			t.Errorf("%v is needed", other)
 		}
 	}
 	packet, frame := r.times()
-	if packet.Count() != 4 || packet.Max() != 10*time.Millisecond || frame.Count() != 2 || frame.Percentile(0.5) != 13*time.Millisecond {
-		t.Errorf("%d packets within %v, %d frames within %v; want 4 of 10 ms, 2 of 13 ms", packet.Count(), packet.Max(), frame.Count(), frame.Max())
+	if packet.Count() != 4 || packet.Max() != 10*time.Millisecond || frame.Count() != 2 ||
+		frame.Percentile(0.5) != 13*time.Millisecond {
+		t.Errorf("%d packets within %v, %d frames within %v; want 4 of 10 ms, 2 of 13 ms", packet.Count(), packet.Max(),
+			frame.Count(), frame.Max())
 	}
 	if got, want := r.sum(), (received{streams: 2, packets: 8, frames: 2}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -105,7 +111,7 @@ func TestObservingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzReception gives arbitrary bytes to what reads packets, before and after decryption.
+// FuzzReception passes arbitrary bytes to the functions that parse packets, before and after decryption.
 func FuzzReception(f *testing.F) {
 	f.Add(rtpPacket(7, 1, true, time.Unix(1, 0), time.Unix(1, 0)))
 	f.Add([]byte{})

@@ -8,10 +8,10 @@ import (
 	"text/tabwriter"
 )
 
-// WriteJSON writes the result as one object.
+// WriteJSON writes the result as one JSON object.
 func (r *Result) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
 
-// WriteJSON writes the limit as one object.
+// WriteJSON writes the limit as one JSON object.
 func (l *Limit) WriteJSON(w io.Writer) error { return writeJSON(w, l) }
 
 func writeJSON(w io.Writer, v any) error {
@@ -20,7 +20,8 @@ func writeJSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
-// row is one line of a table: a name and how it is printed of one server's figures; what a server does not tell is a dash.
+// row is one line of a table: a name, and a function that prints one server's figure; a dash if the server does not
+// report it.
 type row struct {
 	name  string
 	print func(f *Figures) string
@@ -52,7 +53,7 @@ var rows = []row{
 	{"machine busy", func(f *Figures) string { return fmt.Sprintf("%.1f %%", 100*f.MachineBusy) }},
 }
 
-// String prints three quantiles, or a dash.
+// String returns the three quantiles, or a dash.
 func (q *Quantiles) String() string {
 	if q == nil {
 		return "-"
@@ -60,11 +61,12 @@ func (q *Quantiles) String() string {
 	return fmt.Sprintf("%.0f / %.0f / %.0f µs", q.P50, q.P99, q.P999)
 }
 
-// WriteText writes the result for people.
+// WriteText writes the result as a table.
 func (r *Result) WriteText(w io.Writer) error {
 	var text strings.Builder
 	l := r.Load
-	fmt.Fprintf(&text, "%d publishers, %d receivers, %d tracks, %d unwatched, %g Mbit/s at %g fps, %d packets per frame\n\n",
+	fmt.Fprintf(&text,
+		"%d publishers, %d receivers, %d tracks, %d unwatched, %g Mbit/s at %g fps, %d packets per frame\n\n",
 		l.Publishers, l.Receivers, l.Tracks, l.UnwatchedTracks, l.Mbps, l.FrameRate, l.packetsPerFrame())
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	columns := []*Figures{&r.Figures}
@@ -91,21 +93,25 @@ func (r *Result) WriteText(w io.Writer) error {
 		fmt.Fprintf(&text, "\nCPU per forwarded packet: %.3f of the other server's\n", *r.CPURatio)
 	}
 	if r.Ceiling != nil {
-		fmt.Fprintf(&text, "the machine's limit for it: %.3f µs (%.2f times that is what it took)\n", *r.Ceiling, ratio(r.CPU, *r.Ceiling))
+		fmt.Fprintf(&text, "the machine's limit for this load: %.3f µs (the server took %.2f times the limit)\n",
+			*r.Ceiling, ratio(r.CPU, *r.Ceiling))
 	}
 	if f := &r.Figures; f.PacketsMissed > 0 {
-		fmt.Fprintf(&text, "repairs: %d packets missed, %d recovered, %d retransmissions\n", f.PacketsMissed, f.PacketsRecovered, f.Retransmissions)
+		fmt.Fprintf(&text, "repairs: %d packets missed, %d recovered, %d retransmissions\n", f.PacketsMissed,
+			f.PacketsRecovered, f.Retransmissions)
 	}
 	if !r.Valid {
-		fmt.Fprintf(&text, "NOT valid: the server lost something, or the machine was busier than %g %%\n", 100*maxBusy)
+		fmt.Fprintf(&text, "NOT valid: packets or frames were lost, or the machine was busier than %g %%\n",
+			100*maxBusy)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
 }
 
-// WriteText writes the limit for people.
+// WriteText writes the limit as a table.
 func (l *Limit) WriteText(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "seal and segmented send  %.3f µs\nplain send               %.3f µs\nreceive and decrypt      %.3f µs\nthe same in runs         %.3f µs\nmachine busy             %.1f %%\n",
+	_, err := fmt.Fprintf(w, "seal and segmented send  %.3f µs\nplain send               %.3f µs\n"+
+		"receive and decrypt      %.3f µs\nthe same in runs         %.3f µs\nmachine busy             %.1f %%\n",
 		l.SealSegmented, l.PlainSend, l.Receive, l.Coalesced, 100*l.MachineBusy)
 	return err
 }

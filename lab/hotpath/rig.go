@@ -13,19 +13,20 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// rig is a server with a load attached to it.
+// rig is a server with a load attached.
 type rig struct {
 	subject    subject
 	load       Load
 	publishers []*publisher
 	receivers  []receiver
-	// seen says of each receiver that it sees frames; the others count packets.
+	// seen is set for each receiver that observes frames; the others count packets only.
 	seen    []bool
 	sockets []*socket
 	members []*member
 
 	window window
-	// base is what each receiver had received, and each publisher sent, when measuring began; drained is what the server counted after the last window.
+	// base and baseSent are the counters of each receiver and publisher when the measurement began. drained holds the
+	// server's counters after the last window.
 	base       []received
 	baseSent   []uint64
 	baseDrops  int
@@ -33,13 +34,15 @@ type rig struct {
 	drained    exposition.Series
 }
 
-// attachTime bounds how long one client may take to be there, primeTime how long it may take until all receivers get all tracks.
+// attachTime is the time limit for one client to connect. primeTime is the time limit until all receivers get all
+// tracks.
 const (
 	attachTime = 20 * time.Second
 	primeTime  = 30 * time.Second
 )
 
-// newRig attaches a load to a server, and waits until every receiver gets every track. The server is the caller's, in case of errors as well.
+// newRig attaches a load to a server and waits until every receiver gets every track. The caller owns the server, also
+// on errors.
 func newRig(ctx context.Context, s subject, load Load) (*rig, error) {
 	r := &rig{subject: s, load: load}
 	if err := r.assemble(ctx); err != nil {
@@ -63,7 +66,8 @@ func (r *rig) assemble(ctx context.Context) error {
 	defer cancel()
 	stop := r.publish(priming)
 	tracks := r.load.Publishers * r.load.Tracks
-	err := awaitError(priming, "the server has the publishers' tracks", func() (bool, error) { return r.subject.begun(priming, tracks) })
+	err := awaitError(priming, "the server has the publishers' tracks",
+		func() (bool, error) { return r.subject.begun(priming, tracks) })
 	stop()
 	if err != nil {
 		return err
@@ -80,7 +84,7 @@ func (r *rig) assemble(ctx context.Context) error {
 	return r.prime(ctx)
 }
 
-// attach brings one client in.
+// attach adds one client.
 func (r *rig) attach(ctx context.Context, p part) error {
 	ctx, cancel := context.WithTimeout(ctx, attachTime)
 	defer cancel()
@@ -112,7 +116,7 @@ func awaitError(ctx context.Context, what string, condition func() (bool, error)
 	return errors.Join(failed, err)
 }
 
-// publish lets all publishers send until stop is called, which waits for the end of their frames.
+// publish starts all publishers. stop ends them and waits until their current frames are sent.
 func (r *rig) publish(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -125,7 +129,7 @@ func (r *rig) publish(ctx context.Context) (stop func()) {
 	}
 }
 
-// prime publishes until every receiver gets every track, lets that drain, and begins to count.
+// prime publishes until every receiver gets every track, drains, and records the base counters.
 func (r *rig) prime(ctx context.Context) error {
 	priming, cancel := context.WithTimeout(ctx, primeTime)
 	defer cancel()
@@ -154,7 +158,8 @@ func (r *rig) prime(ctx context.Context) error {
 	return err
 }
 
-// countOnly has all receivers but the first leave the media that they get in the kernel: it is enough that one sees frames.
+// countOnly makes all receivers except the first count and drop media in the kernel: one receiver that observes frames
+// is enough.
 func (r *rig) countOnly() {
 	i := 0
 	for _, m := range r.members {
@@ -169,16 +174,17 @@ func (r *rig) countOnly() {
 	r.sockets = slices.DeleteFunc(r.sockets, func(s *socket) bool { return s.counting.Load() })
 }
 
-// settleTime is how long frames flow on impaired paths before anything counts: longer than round-trip times take to be known.
+// settleTime is the time for which frames are sent on impaired paths before anything counts, longer than the
+// measurement of round-trip times takes.
 const settleTime = 3 * time.Second
 
-// Times of draining: nothing has come for as long as quietTime, or drainTime has passed.
+// Draining ends when nothing has arrived for quietTime, or after drainTime.
 const (
 	quietTime = 200 * time.Millisecond
 	drainTime = 3 * time.Second
 )
 
-// drain waits until nothing comes any more.
+// drain waits until no more packets arrive.
 func (r *rig) drain(ctx context.Context) error {
 	total := func() (n uint64) {
 		for _, got := range r.received() {
@@ -214,7 +220,7 @@ func (r *rig) sent() []uint64 {
 	return list
 }
 
-// drops is what the sockets of this process had no room for.
+// drops returns the number of packets dropped by the sockets of this process.
 func (r *rig) drops() int {
 	sum := 0
 	for _, s := range r.sockets {
@@ -223,11 +229,11 @@ func (r *rig) drops() int {
 	return sum
 }
 
-// warmTime is how long frames flow before each window: longer than the second for which a server keeps packets by default, so that what its caches grow by
-// is behind it.
+// warmTime is the time for which frames are sent before each window. It exceeds the second for which a server keeps
+// packets by default, so the caches no longer grow.
 const warmTime = 1200 * time.Millisecond
 
-// measure publishes for a while and measures that, but for its beginning.
+// measure publishes for warmTime and duration, and measures the latter.
 func (r *rig) measure(ctx context.Context, duration time.Duration) error {
 	stop := r.publish(ctx)
 	defer stop()
@@ -267,13 +273,13 @@ func (r *rig) time(on bool) {
 	}
 }
 
-// figures are those of all windows so far, with what was lost since the beginning.
+// figures returns the figures of all windows so far, with the losses since the beginning.
 func (r *rig) figures() Figures {
 	names := r.subject.figures()
 	f := r.window.figures(names)
 	retransmissions := func(s exposition.Series) float64 { return s.Sum(names.retransmissions, `direction="out"`) }
 	f.Retransmissions = uint64(retransmissions(r.drained) - retransmissions(r.baseCounts))
-	// framesSent are those of each publisher's tracks.
+	// framesSent counts the frames of each publisher's tracks.
 	framesSent := make([]int64, len(r.publishers))
 	var expected, expectedSeen int64
 	for i, sent := range r.sent() {
@@ -307,10 +313,10 @@ func (r *rig) figures() Figures {
 	return f
 }
 
-// close takes the load off. The server stays.
+// close detaches the load. The server continues to run.
 func (r *rig) close() error {
 	var err error
-	// Who came last goes first.
+	// In reverse order of joining.
 	for i := len(r.members) - 1; i >= 0; i-- {
 		err = errors.Join(err, r.members[i].end())
 	}

@@ -5,13 +5,14 @@ import "context"
 // Runs are results of the same measurement, of which medians count.
 type Runs []*Result
 
-// Repeat measures so many times, each again, twice at most, while it is not valid. The machine's limit is measured beside each.
+// Repeat makes the given number of runs. A run on a busy machine is repeated, at most twice. The machine's limit is
+// measured beside each run.
 func Repeat(ctx context.Context, what string, runs int, o Options) (Runs, error) {
 	b := bench{progress: o.Progress, serverBin: o.ServerBin, forward: Forward, limit: MeasureLimit}
 	return b.repeat(ctx, what, runs, o)
 }
 
-// repeat makes so many runs of one measurement.
+// repeat makes the given number of runs of one measurement.
 func (b *bench) repeat(ctx context.Context, what string, runs int, o Options) (Runs, error) {
 	var done Runs
 	for run := range runs {
@@ -25,7 +26,7 @@ func (b *bench) repeat(ctx context.Context, what string, runs int, o Options) (R
 	return done, nil
 }
 
-// Valid is how many of the runs were valid.
+// Valid returns the number of valid runs.
 func (r Runs) Valid() (n int) {
 	for _, one := range r {
 		if one.Valid {
@@ -35,7 +36,7 @@ func (r Runs) Valid() (n int) {
 	return n
 }
 
-// Median is the median of one figure.
+// Median returns the median of one figure.
 func (r Runs) Median(figure func(*Result) float64) float64 {
 	values := make([]float64, len(r))
 	for i, one := range r {
@@ -44,7 +45,7 @@ func (r Runs) Median(figure func(*Result) float64) float64 {
 	return median(values)
 }
 
-// Figure is the median of a figure that a server may not tell; nil where it is not told in every run.
+// Figure returns the median of a figure that a server may not report; nil if any run lacks it.
 func (r Runs) Figure(figure func(*Result) *float64) *float64 {
 	for _, one := range r {
 		if figure(one) == nil {
@@ -55,7 +56,7 @@ func (r Runs) Figure(figure func(*Result) *float64) *float64 {
 	return &middle
 }
 
-// Quantiles are the medians of each of three quantiles; nil where they are not told in every run.
+// Quantiles returns the medians of each of three quantiles; nil if any run lacks them.
 func (r Runs) Quantiles(times func(*Result) *Quantiles) *Quantiles {
 	for _, one := range r {
 		if times(one) == nil {

@@ -19,10 +19,11 @@ func TestRuns(t *testing.T) {
 	if got := runs.Median(func(r *Result) float64 { return r.CPU }); got != 2 || runs.Valid() != 3 {
 		t.Errorf("median %g of %d valid runs, want 2 of 3", got, runs.Valid())
 	}
-	if got := runs.Quantiles(func(r *Result) *Quantiles { return r.PacerHold }); got == nil || *got != (Quantiles{2, 20, 200}) {
+	if got := runs.Quantiles(func(r *Result) *Quantiles { return r.PacerHold }); got == nil ||
+		*got != (Quantiles{2, 20, 200}) {
 		t.Errorf("got %v, want the median of each quantile", got)
 	}
-	// The machine's limit is 1.1 µs in all of them; packets per send are told in none, and hold not in all.
+	// The machine's limit is 1.1 µs in all of them. Packets per send are reported in none, and hold only in some.
 	if got := runs.Figure(func(r *Result) *float64 { return r.Ceiling }); got == nil || *got != 1.1 {
 		t.Errorf("got %v, want 1.1", got)
 	}
@@ -33,7 +34,8 @@ func TestRuns(t *testing.T) {
 	if got := runs.Quantiles(func(r *Result) *Quantiles { return r.PacerHold }); got != nil {
 		t.Errorf("got %v, which one run does not tell", got)
 	}
-	if _, err := b.repeat(context.Background(), "paced", 3, Options{Load: DefaultLoad(), Pacing: PacingOn}); !errors.Is(err, ErrPacing) {
+	if _, err := b.repeat(context.Background(), "paced", 3, Options{Load: DefaultLoad(),
+		Pacing: PacingOn}); !errors.Is(err, ErrPacing) {
 		t.Errorf("got %v, want ErrPacing", err)
 	}
 }

@@ -16,20 +16,22 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// The names of what publishers publish: what receivers take, and what they switch off.
+// The names of the publications: the one that receivers subscribe to, and the one that they switch off.
 const (
 	room          = "hot-path"
 	watchedName   = "watched"
 	unwatchedName = "unwatched"
 )
 
-// session is a participant that answers the server's offers and acknowledges its assignments, and asks for nothing else. Its run goroutine owns it.
+// session is a participant that answers the server's offers and acknowledges its assignments, and requests nothing
+// else. Its run goroutine owns it.
 type session struct {
 	*peer
 	part    part
 	conn    *websocket.Conn
 	running sync.WaitGroup
-	// outlets are the tracks to publish by line of offers that named them; attached is closed when there are all.
+	// tracks are the tracks to publish, by the line of the offer that named them; attached is closed when all are
+	// attached.
 	tracks   map[volumetric.TrackRef]*webrtc.TrackLocalStaticRTP
 	attached chan struct{}
 
@@ -38,13 +40,14 @@ type session struct {
 	err     error
 }
 
-// joinRoom joins, and starts to answer.
+// joinRoom joins and starts to answer.
 func joinRoom(ctx context.Context, url string, part part) (*session, error) {
 	p, err := newPeer(part.every)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{peer: p, part: part, tracks: make(map[volumetric.TrackRef]*webrtc.TrackLocalStaticRTP), attached: make(chan struct{})}
+	s := &session{peer: p, part: part, tracks: make(map[volumetric.TrackRef]*webrtc.TrackLocalStaticRTP),
+		attached: make(chan struct{})}
 	var response *http.Response
 	if s.conn, response, err = websocket.DefaultDialer.DialContext(ctx, url+signal.Path, nil); err != nil {
 		if response != nil {
@@ -65,7 +68,7 @@ func joinRoom(ctx context.Context, url string, part part) (*session, error) {
 	return s, nil
 }
 
-// greet joins, with the choice of what not to take: choices may be made before there are publications.
+// greet joins and switches off the unwatched tracks: choices may be made before the publications exist.
 func (s *session) greet() error {
 	join := &signal.Join{Version: signal.Version, Room: room, Identity: s.part.identity(), Receive: s.part.receive}
 	if s.part.publish {
@@ -77,7 +80,8 @@ func (s *session) greet() error {
 	off := &signal.SetQuality{}
 	for i := range s.part.load.Publishers {
 		ref := volumetric.PublicationRef{Participant: publisherName(i), Publication: unwatchedName}
-		off.Choices = append(off.Choices, signal.Choice{PublicationRef: ref, Quality: signal.Only(volumetric.QualityOff)})
+		off.Choices = append(off.Choices, signal.Choice{PublicationRef: ref,
+			Quality: signal.Only(volumetric.QualityOff)})
 	}
 	return s.send(off)
 }
@@ -96,13 +100,14 @@ func (s *session) settle(ctx context.Context) error {
 	return s.connect(ctx)
 }
 
-// publications describe a load.
+// publications returns the publications of a load.
 func (l Load) publications() []volumetric.Publication {
 	describe := func(name string, tiles, qualities int) volumetric.Publication {
 		p := volumetric.Publication{
 			Name: name, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
 			Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
-			FrameRate: l.FrameRate, Tiles: make([]volumetric.Tile, tiles), Qualities: make([]volumetric.QualityLevel, qualities),
+			FrameRate: l.FrameRate, Tiles: make([]volumetric.Tile, tiles),
+			Qualities: make([]volumetric.QualityLevel, qualities),
 		}
 		for q := range p.Qualities {
 			p.Qualities[q].Bitrate = volumetric.Bitrate(float64(8*l.frameBytes()) * l.FrameRate)
@@ -116,7 +121,7 @@ func (l Load) publications() []volumetric.Publication {
 	return list
 }
 
-// run reads messages until the websocket ends, and does what they ask for.
+// run reads messages until the websocket ends, and handles them.
 func (s *session) run() {
 	for {
 		_, data, err := s.conn.ReadMessage()
@@ -139,19 +144,21 @@ func (s *session) run() {
 	}
 }
 
-// take does what one message asks for.
+// take handles one message.
 func (s *session) take(m signal.Message) error {
 	switch m := m.(type) {
 	case *signal.Offer:
 		return s.answer(m)
 	case *signal.Candidate:
 		index := uint16(m.LineIndex)
-		return s.pc.AddICECandidate(webrtc.ICECandidateInit{Candidate: m.Candidate, SDPMid: &m.MID, SDPMLineIndex: &index})
+		return s.pc.AddICECandidate(webrtc.ICECandidateInit{Candidate: m.Candidate, SDPMid: &m.MID,
+			SDPMLineIndex: &index})
 	case *signal.Assignments:
 		acknowledge := &signal.Acknowledge{}
 		for _, a := range m.Assignments {
 			if a.Track != nil {
-				acknowledge.Slots = append(acknowledge.Slots, signal.SlotGeneration{MID: a.MID, Generation: a.Generation})
+				acknowledge.Slots = append(acknowledge.Slots, signal.SlotGeneration{MID: a.MID,
+					Generation: a.Generation})
 			}
 		}
 		if len(acknowledge.Slots) > 0 {
@@ -165,12 +172,13 @@ func (s *session) take(m signal.Message) error {
 	return nil
 }
 
-// answer takes an offer: it attaches tracks by the lines that are for them.
+// answer handles an offer: it attaches tracks to their lines and sends the answer.
 func (s *session) answer(offer *signal.Offer) error {
 	if err := s.negotiated(offer.SDP); err != nil {
 		return err
 	}
-	if err := s.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer.SDP}); err != nil {
+	if err := s.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer,
+		SDP: offer.SDP}); err != nil {
 		return err
 	}
 	lines := make(map[string]*webrtc.RTPTransceiver)
@@ -201,10 +209,10 @@ func (s *session) answer(offer *signal.Offer) error {
 	return s.send(&signal.Answer{Offer: offer.Offer, SDP: answer.SDP})
 }
 
-// tracksPerPublisher is how many tracks one publisher sends.
+// tracksPerPublisher returns the number of tracks that one publisher sends.
 func (l Load) tracksPerPublisher() int { return l.Tracks*l.Qualities + l.UnwatchedTracks }
 
-// attach gives a line the track that it is for, once.
+// attach attaches the track of a line, once.
 func (s *session) attach(line *webrtc.RTPTransceiver, m signal.Media) error {
 	ref := volumetric.TrackRef{Quality: *m.Quality}
 	ref.Publication, ref.Tile = m.Publication, m.Tile
@@ -226,7 +234,7 @@ func (s *session) attach(line *webrtc.RTPTransceiver, m signal.Media) error {
 	return nil
 }
 
-// candidate tells the server of a local candidate, or that there are no more.
+// candidate sends a local candidate to the server, or the end of candidates.
 func (s *session) candidate(c *webrtc.ICECandidate) {
 	m := &signal.Candidate{}
 	if c != nil {
@@ -255,7 +263,7 @@ func (s *session) send(m signal.Message) error {
 	return s.conn.WriteMessage(websocket.TextMessage, data)
 }
 
-// fail notes the first thing that went wrong.
+// fail records the first error.
 func (s *session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,11 +278,12 @@ func (s *session) failure() error {
 	return s.err
 }
 
-// leavePatience bounds how long leaving waits for the server to close the websocket. Closed before, it could take the message with it: TCP resets a
-// connection that is closed with messages unread, and the server would keep the participant for its return.
+// leavePatience bounds the wait for the server to close the websocket. Closing earlier could discard the leave message:
+// TCP resets a connection that is closed with messages unread, and the server would then keep the participant for a
+// resume.
 const leavePatience = 5 * time.Second
 
-// close leaves.
+// close leaves the room and closes the connections.
 func (s *session) close() error {
 	_ = s.conn.SetReadDeadline(time.Now().Add(leavePatience))
 	_ = s.send(&signal.Leave{})

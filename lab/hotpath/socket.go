@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// maxRun is how many packets one segmented send takes: 43 of 1,200 bytes and more stay below the 65,507 bytes of a datagram's payload, with room for
-// longer headers.
+// maxRun is the number of packets in one segmented send: 43 of 1,200 bytes and more stay below the 65,507 bytes of a
+// datagram's payload, with room for longer headers.
 const maxRun = 43
 
 // maxRunBytes is the payload of the longest UDP datagram over IPv4.
@@ -21,18 +21,20 @@ const maxRunBytes = 65507
 // socketBytes holds two frames of 2 MB, whose packets cost the kernel twice their size.
 const socketBytes = 16 << 20
 
-// socket is a client's UDP socket, one per peer connection. RTP that is written waits for flush and goes out in segmented sends; what is read of RTP and
-// RTCP is shown to an observer first. It does not accept UDP_GRO: what a server sends in one run arrives as single packets.
+// socket is a client's UDP socket, one per peer connection. Written RTP is queued until flush and leaves in segmented
+// sends; received RTP and RTCP are passed to an observer first. The socket does not accept UDP_GRO: a run sent by the
+// server arrives as single packets.
 type socket struct {
 	*net.UDPConn
-	// observe takes media that came and tells whether the peer connection needs it. Reading goroutine only.
+	// observe is called with received RTP and RTCP and reports whether the peer connection needs the packet. Reading
+	// goroutine only.
 	observe func(packet []byte, at time.Time) bool
 
-	// counting is set once the socket counts media and lets none through: what it drops is none that it had no room for.
+	// counting is set once the socket counts and drops media: its drops then no longer mean a full buffer.
 	counting atomic.Bool
 
 	mu sync.Mutex
-	// run is packets of one size that wait to be sent to one address; the last may be shorter.
+	// run holds queued packets of one size for one address; the last may be shorter.
 	run     []byte
 	size    int
 	packets int
@@ -50,18 +52,19 @@ func openSocket(observe func(packet []byte, at time.Time) bool) (*socket, error)
 	return &socket{UDPConn: conn, observe: observe, run: make([]byte, 0, maxRunBytes)}, nil
 }
 
-// dropped is what the kernel dropped at a socket so far, as far as it tells.
+// dropped returns the number of packets that the kernel has dropped at a socket, or 0 if the kernel does not report it.
 func dropped(conn *net.UDPConn) int {
 	drops, _ := udp.ReceiveDrops(conn)
 	return int(drops)
 }
 
-// isMedia tells RTP and RTCP from STUN and DTLS (RFC 7983), isControl RTCP from RTP (RFC 5761 section 4).
+// isMedia distinguishes RTP and RTCP from STUN and DTLS (RFC 7983), isControl RTCP from RTP (RFC 5761 section 4).
 func isMedia(packet []byte) bool { return len(packet) >= rtpHeader && packet[0]>>6 == 2 }
 
 func isControl(packet []byte) bool { return packet[1] >= 192 && packet[1] <= 223 }
 
-// ReadFromAddrPort implements ice.AddrPortReaderWriter. It returns what the peer connection needs and keeps the rest from it.
+// ReadFromAddrPort implements ice.AddrPortReaderWriter. It returns packets that the peer connection needs and discards
+// the others.
 func (s *socket) ReadFromAddrPort(buffer []byte) (int, netip.AddrPort, error) {
 	for {
 		n, from, err := s.ReadFromUDPAddrPort(buffer)
@@ -89,7 +92,7 @@ func (s *socket) WriteTo(packet []byte, to net.Addr) (int, error) {
 	return s.WriteToAddrPort(packet, address.AddrPort())
 }
 
-// WriteToAddrPort implements ice.AddrPortReaderWriter. RTP waits for flush.
+// WriteToAddrPort implements ice.AddrPortReaderWriter. RTP is queued until flush.
 func (s *socket) WriteToAddrPort(packet []byte, to netip.AddrPort) (int, error) {
 	if !isMedia(packet) || isControl(packet) {
 		return s.WriteToUDPAddrPort(packet, to)
@@ -114,14 +117,14 @@ func (s *socket) WriteToAddrPort(packet []byte, to netip.AddrPort) (int, error) 
 	return len(packet), nil
 }
 
-// flush sends what waits.
+// flush sends the queued packets.
 func (s *socket) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.send()
 }
 
-// send sends the run, in one call where the system segments it.
+// send sends the run, in one call if the system supports segmentation.
 func (s *socket) send() error {
 	if s.packets == 0 {
 		return nil

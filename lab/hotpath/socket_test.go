@@ -11,7 +11,7 @@ import (
 
 func addressOf(c *socket) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
 
-// TestRunsArriveAsPackets writes RTP of several sizes and to two addresses: what goes out in runs arrives packet by packet, in order.
+// TestRunsArriveAsPackets writes RTP of several sizes to two addresses: runs arrive packet by packet, in order.
 func TestRunsArriveAsPackets(t *testing.T) {
 	pass := func([]byte, time.Time) bool { return true }
 	sender, err := openSocket(pass)
@@ -47,7 +47,7 @@ func TestRunsArriveAsPackets(t *testing.T) {
 	if err := sender.flush(); err != nil {
 		t.Fatal(err)
 	}
-	// What is no RTP does not wait.
+	// Packets other than RTP are not queued.
 	if _, err := sender.WriteTo([]byte{20, 1, 2, 3}, net.UDPAddrFromAddrPort(addressOf(receivers[1]))); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestRunsArriveAsPackets(t *testing.T) {
 	}
 }
 
-// TestMediaIsKeptFromAbove: the peer connection gets what the observer says it needs, and all that is no media.
+// TestMediaIsKeptFromAbove: the peer connection gets the media that the observer requests, and all other packets.
 func TestMediaIsKeptFromAbove(t *testing.T) {
 	var seen int
 	s, err := openSocket(func(packet []byte, _ time.Time) bool {
@@ -96,7 +96,8 @@ func TestMediaIsKeptFromAbove(t *testing.T) {
 	}
 }
 
-// TestCountedMedia: a socket that only counts media drops it, and what is as long as only media are, and lets everything else through.
+// TestCountedMedia: a socket that only counts media drops media and all datagrams of their length, and passes
+// everything else.
 func TestCountedMedia(t *testing.T) {
 	s, err := openSocket(func([]byte, time.Time) bool { return true })
 	if err != nil {

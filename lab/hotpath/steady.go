@@ -9,16 +9,18 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Allocations counts what the server's process allocates per forwarded packet. A process allocates by the second as well: for reports, connectivity checks
-// and reading its metrics. That part is the same at another bit rate, so two rates tell what packets allocate.
+// Allocations counts the allocations of the server's process per forwarded packet. A process also allocates per second:
+// for reports, connectivity checks and reading its metrics. This part is the same at another bit rate, so the
+// difference between two rates is due to packets.
 type Allocations struct {
 	bench
 	Load Load
-	// Part is the bit rate of the second run in parts of the first.
+	// Part is the bit rate of the second run as a share of the first.
 	Part float64
-	// PerPacket is the bound: none, but for what two runs differ by otherwise.
+	// PerPacket is the bound: zero apart from other differences between two runs.
 	PerPacket float64
-	// Time is how long each run takes: connectivity checks come every two seconds and allocate much at once, so that a run has one more or one less of them.
+	// Time is the duration of each run. Connectivity checks happen every two seconds and allocate much at once, so runs
+	// differ by one of them.
 	Time time.Duration
 }
 
@@ -46,7 +48,8 @@ func (a *Allocations) Run(ctx context.Context) ([]claim.Line, error) {
 	moreAllocations, morePackets := perSecond(full)
 	fewerAllocations, fewerPackets := perSecond(less)
 	lines := []claim.Line{
-		claim.AtMost("allocations per further packet", ratio(moreAllocations-fewerAllocations, morePackets-fewerPackets), "", a.PerPacket),
+		claim.AtMost("allocations per further packet", ratio(moreAllocations-fewerAllocations,
+			morePackets-fewerPackets), "", a.PerPacket),
 		claim.Information("allocations per packet, those by the second included", full.Allocations, ""),
 		claim.Information("allocations per second", moreAllocations, "1/s"),
 		claim.Information("packets forwarded per second", morePackets, "1/s"),
@@ -54,10 +57,11 @@ func (a *Allocations) Run(ctx context.Context) ([]claim.Line, error) {
 	return append(lines, validity("", full, less)...), nil
 }
 
-// Residence measures how long packets stay in a server that has half a core's work.
+// Residence measures the time that packets stay in a server that uses half a core.
 type Residence struct {
 	bench
-	// Load is the load to begin with; its bit rate is changed until the server takes Share of a core. There are Runs runs at that rate, of which medians count.
+	// Load is the initial load; its bit rate is changed until the server uses Share of a core. Runs runs are made at
+	// that rate; medians count.
 	Load           Load
 	Runs           int
 	Share          float64
@@ -69,7 +73,8 @@ func (r *Residence) Name() string {
 	return fmt.Sprintf("residence time of packets in a server that takes %.0f %% of a core", 100*r.Share)
 }
 
-// busyTarget is what is aimed at where the lab's own work would take the machine beyond maxBusy before the server has enough.
+// busyTarget is the intended share of the machine's time if the lab's own work would exceed maxBusy before the server
+// reaches its share.
 const busyTarget = 0.75
 
 // Run implements lab.Check.
@@ -85,7 +90,7 @@ func (r *Residence) Run(ctx context.Context) ([]claim.Line, error) {
 	return append(lines, paced...), err
 }
 
-// measure finds the bit rate by a trial, and measures at it.
+// measure finds the bit rate in a trial run and measures at that rate.
 func (r *Residence) measure(ctx context.Context, prefix string, pacing Pacing, bounded bool) ([]claim.Line, error) {
 	trial, err := r.run(ctx, Options{Load: r.Load, Pacing: pacing})
 	if err != nil {
@@ -95,7 +100,8 @@ func (r *Residence) measure(ctx context.Context, prefix string, pacing Pacing, b
 	if factor := min(ratio(r.Share, trial.CPUShare), ratio(busyTarget, trial.MachineBusy)); factor > 0 {
 		load.Mbps *= factor
 	}
-	runs, err := r.repeat(ctx, fmt.Sprintf("%sresidence at %.3g Mbit/s", prefix, load.Mbps), r.Runs, Options{Load: load, Pacing: pacing})
+	runs, err := r.repeat(ctx, fmt.Sprintf("%sresidence at %.3g Mbit/s", prefix, load.Mbps), r.Runs,
+		Options{Load: load, Pacing: pacing})
 	if err != nil {
 		return nil, err
 	}
@@ -105,17 +111,23 @@ func (r *Residence) measure(ctx context.Context, prefix string, pacing Pacing, b
 	} else {
 		lines = append(lines, claim.Skip(prefix+"residence time", "the server's metrics have none"))
 	}
-	lines = append(lines, two(prefix+"hold by the pacer", runs.Quantiles(func(r *Result) *Quantiles { return r.PacerHold }), "µs", 1)...)
 	lines = append(lines,
-		claim.Information(prefix+"server CPU, share of a core", 100*runs.Median(func(r *Result) float64 { return r.CPUShare }), "%"),
+		two(prefix+"hold by the pacer", runs.Quantiles(func(r *Result) *Quantiles { return r.PacerHold }), "µs", 1)...)
+	lines = append(lines,
+		claim.Information(prefix+"server CPU, share of a core",
+			100*runs.Median(func(r *Result) float64 { return r.CPUShare }), "%"),
 		claim.Information(prefix+"total bit rate from the publisher", load.Mbps, "Mbit/s"),
 	)
-	lines = append(lines, two(prefix+"end-to-end packet latency", runs.Quantiles(func(r *Result) *Quantiles { return r.Latency }), "µs", 1)...)
-	lines = append(lines, two(prefix+"end-to-end frame latency", runs.Quantiles(func(r *Result) *Quantiles { return r.FrameLatency }), "µs", 1)...)
+	lines = append(lines,
+		two(prefix+"end-to-end packet latency", runs.Quantiles(func(r *Result) *Quantiles { return r.Latency }), "µs",
+			1)...)
+	lines = append(lines,
+		two(prefix+"end-to-end frame latency", runs.Quantiles(func(r *Result) *Quantiles { return r.FrameLatency }),
+			"µs", 1)...)
 	return append(lines, validity(prefix, runs...)...), nil
 }
 
-// quantiles are the lines with the bounds.
+// quantiles returns the lines, with bounds if bounded.
 func (r *Residence) quantiles(prefix string, q Quantiles, bounded bool) []claim.Line {
 	var lines []claim.Line
 	for _, one := range []struct {
@@ -133,14 +145,13 @@ func (r *Residence) quantiles(prefix string, q Quantiles, bounded bool) []claim.
 	return lines
 }
 
-// Unwatched measures what a track costs that nobody takes.
+// Unwatched measures the cost of a track without subscribers.
 type Unwatched struct {
 	bench
 	Load Load
 }
 
-// Name implements lab.Check.
-func (u *Unwatched) Name() string { return "the cost of a track that nobody takes" }
+func (u *Unwatched) Name() string { return "the cost of a track without subscribers" }
 
 // Run implements lab.Check.
 func (u *Unwatched) Run(ctx context.Context) ([]claim.Line, error) {
@@ -152,7 +163,8 @@ func (u *Unwatched) Run(ctx context.Context) ([]claim.Line, error) {
 	lines := []claim.Line{
 		claim.Exactly("packets forwarded", int64(result.PacketsForwarded), "", 0),
 		claim.Stated("CPU per packet received", result.CPUReceived, "µs"),
-		claim.Stated(fmt.Sprintf("share of a core per track of %.3g Mbit/s", ratio(u.Load.Mbps, tracks)), 100*ratio(result.CPUShare, tracks), "%"),
+		claim.Stated(fmt.Sprintf("share of a core per track of %.3g Mbit/s", ratio(u.Load.Mbps, tracks)),
+			100*ratio(result.CPUShare, tracks), "%"),
 		claim.Stated("packet cache per track", ratio(float64(result.CacheBytes), tracks)/1e6, "MB"),
 	}
 	limit, err := u.limit(ctx)
@@ -163,17 +175,19 @@ func (u *Unwatched) Run(ctx context.Context) ([]claim.Line, error) {
 	return append(lines, validity("", result)...), nil
 }
 
-// Repair measures how retransmission makes up for random loss between the server and a receiver.
+// Repair measures the recovery of random losses between the server and a receiver by retransmission.
 type Repair struct {
 	bench
 	Load Load
-	// Recovered is the percentage of lost packets that has to be recovered, PerLoss how many retransmissions may be sent for one.
+	// Recovered is the least percentage of lost packets to be recovered. PerLoss is the largest number of
+	// retransmissions per lost packet.
 	Recovered, PerLoss float64
 }
 
 // Name implements lab.Check.
 func (r *Repair) Name() string {
-	return fmt.Sprintf("retransmission under %g %% random loss at %g Mbit/s, RTT %v", 100*r.Load.Loss, r.Load.Mbps, r.Load.RTT)
+	return fmt.Sprintf("retransmission under %g %% random loss at %g Mbit/s, RTT %v", 100*r.Load.Loss, r.Load.Mbps,
+		r.Load.RTT)
 }
 
 // Run implements lab.Check.
@@ -195,5 +209,6 @@ func (r *Repair) Run(ctx context.Context) ([]claim.Line, error) {
 	if result.PacketsMissed == 0 {
 		lines[0].Met = false
 	}
-	return append(lines, claim.Exactly("valid runs", int64(map[bool]int{true: 1}[result.Valid]), "", 1), claim.Information("machine busy", 100*result.MachineBusy, "%")), nil
+	return append(lines, claim.Exactly("valid runs", int64(map[bool]int{true: 1}[result.Valid]), "", 1),
+		claim.Information("machine busy", 100*result.MachineBusy, "%")), nil
 }

@@ -9,32 +9,32 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// subject is a server that is measured.
+// subject is a server under measurement.
 type subject interface {
 	name() string
-	// attach brings a client in and returns when it is connected.
+	// attach adds a client and returns when the client is connected.
 	attach(ctx context.Context, part part) (*member, error)
-	// begun tells whether the server is ready to have receivers attached, after so many tracks began to be sent.
+	// begun reports whether receivers can be attached to the server, after the given number of tracks began to be sent.
 	begun(ctx context.Context, tracks int) (bool, error)
-	// counts reads what the server counts.
+	// counts reads the server's counters.
 	counts(ctx context.Context) (exposition.Series, error)
-	// figures reads the names that the server gives its metrics.
+	// figures returns the names of the server's metrics.
 	figures() metricNames
-	// pid is the server's process, 0 where it is unknown.
+	// pid returns the server's process, 0 if unknown.
 	pid() int
 	close() error
 }
 
-// part is how a client takes part. A client with a number of a publisher publishes where publish is set.
+// part describes a client. If publish is set, number is the number of its publisher.
 type part struct {
 	load             Load
 	number           int
 	publish, receive bool
-	// every is how many packets there are for one whose times are taken, 0 for none.
+	// every is the interval in packets between packets whose times are measured, 0 for none.
 	every int
 }
 
-// identity names a client.
+// identity returns the client's identity.
 func (p part) identity() string {
 	if p.publish {
 		return publisherName(p.number)
@@ -44,32 +44,32 @@ func (p part) identity() string {
 
 func publisherName(number int) string { return "publisher-" + strconv.Itoa(number) }
 
-// member is a client that takes part: as publisher, receiver or both.
+// member is a connected client: a publisher, a receiver or both.
 type member struct {
-	// publisher is nil where the client publishes nothing, receiver where it receives nothing.
+	// publisher is nil if the client publishes nothing, receiver is nil if the client receives nothing.
 	publisher *publisher
 	receiver  receiver
 	// socket is nil on impaired paths.
 	socket *socket
-	// trace asks for the times of the frames that it is sent, or no more; nil where it cannot.
+	// trace starts or stops requesting the times of the frames sent to the client; nil if the client cannot.
 	trace func(wanted bool) error
 	end   func() error
 }
 
-// receiver is how a client counts what it receives.
+// receiver counts the packets that a client receives.
 type receiver interface {
 	sum() received
-	// time begins or ends to count times; times are those of packets and of whole frames so far.
+	// time starts or stops the recording of times; times returns the times of packets and of complete frames so far.
 	time(on bool)
 	times() (packet, frame lab.Distribution)
 }
 
-// metricNames are how a server calls what is measured. Those that it does not count are empty.
+// metricNames are a server's names of the measured metrics; empty if the server does not count them.
 type metricNames struct {
 	packets, residence, hold, datagrams, sends, retransmissions, cache string
 }
 
-// connect waits until a peer connection is there.
+// connect waits until a peer connection is established.
 func (p *peer) connect(ctx context.Context) error {
 	select {
 	case <-p.connected:

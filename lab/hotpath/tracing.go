@@ -12,19 +12,22 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Tracing tells by profiles of the server's processor time what share of it times of frames take: those of all frames for the metrics, which can be left on, and where every receiver asks for its own as well, which goes
-// by frames and receivers. Servers that do without are no measure: what a packet costs differs by a tenth from one second to the next.
+// Tracing measures, by profiles of the server's processor time, the share of frame times: first of the times of all
+// frames for the metrics, which can be left on, then with every receiver requesting its own times, whose cost grows
+// with frames and receivers. A comparison with a server without frame times would not work: the cost of a packet varies
+// by a tenth from one second to the next.
 type Tracing struct {
 	bench
 	Load Load
-	// Window is how long a profile covers.
+	// Window is the time covered by a profile.
 	Window time.Duration
-	// Share is what times of all frames may take.
+	// Share is the bound for the times of all frames.
 	Share float64
 }
 
-// NewTracing is the check of what times of frames cost, under the load of the first claim of forwarding for twice as many receivers. At 28 % of a core and 100 samples per second, 40 s are 1,100 samples: a share of a
-// hundredth is known to a third of one (the standard deviation of 11).
+// NewTracing returns the check of the cost of frame times, under the load of the first claim of forwarding with twice
+// as many receivers. At 28 % of a core and 100 samples per second, 40 s are 1,100 samples: a share of a hundredth is
+// measured to within a third (the standard deviation of 11 samples).
 func NewTracing(progress lab.Progress) *Tracing {
 	load := DefaultLoad()
 	load.Receivers *= 2
@@ -33,7 +36,8 @@ func NewTracing(progress lab.Progress) *Tracing {
 
 // Name implements lab.Check.
 func (t *Tracing) Name() string {
-	return fmt.Sprintf("what times of frames take of the server: %d receivers at %g Mbit/s", t.Load.Receivers, t.Load.Mbps)
+	return fmt.Sprintf("the cost of frame times in the server: %d receivers at %g Mbit/s", t.Load.Receivers,
+		t.Load.Mbps)
 }
 
 // Run implements lab.Check.
@@ -50,7 +54,7 @@ func (t *Tracing) Run(ctx context.Context) (lines []claim.Line, err error) {
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	for _, asked := range []bool{false, true} {
-		t.progress.Say("a profile of %v, asked by receivers: %t", t.Window, asked)
+		t.progress.Say("taking a profile of %v, frame times requested by receivers: %t", t.Window, asked)
 		if err := r.trace(asked); err != nil {
 			return lines, err
 		}
@@ -63,7 +67,7 @@ func (t *Tracing) Run(ctx context.Context) (lines []claim.Line, err error) {
 	return lines, nil
 }
 
-// profile takes one while frames flow.
+// profile takes a profile while frames are forwarded.
 func (t *Tracing) profile(ctx context.Context, r *rig, admin string) (taken cpuprofile.Profile, err error) {
 	var taking sync.WaitGroup
 	taking.Go(func() {
@@ -77,22 +81,24 @@ func (t *Tracing) profile(ctx context.Context, r *rig, admin string) (taken cpup
 	return taken, errors.Join(err, measured)
 }
 
-// Where times of frames are taken, told and passed on. While receivers ask for them, they are nearly all that there is on websockets.
+// The code that measures, reports and relays frame times. While receivers request them, nearly all websocket traffic
+// consists of them.
 var (
 	tracingFiles = []string{
-		"/internal/forward/trace/frames.go", "/internal/forward/egress/tracing.go", "/internal/sfu/tracing.go", "/internal/transport/stamps.go", "/internal/udp/stamps_linux.go", "/pkg/signal/frame_times.go",
+		"/internal/forward/trace/frames.go", "/internal/forward/egress/tracing.go", "/internal/sfu/tracing.go",
+		"/internal/transport/stamps.go", "/internal/udp/stamps_linux.go", "/pkg/signal/frame_times.go",
 	}
 	signallingPackages = []string{"/internal/signalling.", "/pkg/signal."}
 )
 
-// traces counts what is in times of frames, with what they call, and where they are asked for in signalling as well.
+// traces returns a predicate for stacks of frame times, callees included; if asked, stacks of signalling count as well.
 func traces(asked bool) func(cpuprofile.Stack) bool {
 	return func(s cpuprofile.Stack) bool {
 		return s.ThroughFile(tracingFiles...) || asked && s.Through(signallingPackages...)
 	}
 }
 
-// lines are the figures of one profile.
+// lines returns the figures of one profile.
 func (t *Tracing) lines(asked bool, taken cpuprofile.Profile, f Figures) []claim.Line {
 	total := taken.Total().Seconds()
 	share := 0.0
@@ -114,7 +120,7 @@ func (t *Tracing) lines(asked bool, taken cpuprofile.Profile, f Figures) []claim
 	}
 }
 
-// trace has all receivers ask for the times of their frames, or ask no more.
+// trace makes all receivers start or stop requesting the times of their frames.
 func (r *rig) trace(wanted bool) error {
 	for _, m := range r.members {
 		if m.receiver == nil || m.trace == nil {

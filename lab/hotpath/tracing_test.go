@@ -11,14 +11,16 @@ import (
 	"github.com/volsfu/volsfu/lab/cpuprofile"
 )
 
-// TestTracingStacks: signalling counts where it is asked for times.
+// TestTracingStacks: signalling counts only if receivers request times.
 func TestTracingStacks(t *testing.T) {
 	const module = "github.com/volsfu/volsfu"
 	frame := func(name, file string) cpuprofile.Frame {
 		return cpuprofile.Frame{Function: module + name, File: module + file}
 	}
-	noted, sent := frame("/internal/forward/egress.(*writer).trace", "/internal/forward/egress/tracing.go"), frame("/internal/forward/egress.(*writer).write", "/internal/forward/egress/forwarding.go")
-	told, read := frame("/internal/signalling.(*outbox).write", "/internal/signalling/outbox.go"), frame("/pkg/signal.DecodeFromClient", "/pkg/signal/encoding.go")
+	noted, sent := frame("/internal/forward/egress.(*writer).trace", "/internal/forward/egress/tracing.go"),
+		frame("/internal/forward/egress.(*writer).write", "/internal/forward/egress/forwarding.go")
+	told, read := frame("/internal/signalling.(*outbox).write", "/internal/signalling/outbox.go"),
+		frame("/pkg/signal.DecodeFromClient", "/pkg/signal/encoding.go")
 	for _, c := range []struct {
 		stack       cpuprofile.Stack
 		idle, asked bool
@@ -34,7 +36,7 @@ func TestTracingStacks(t *testing.T) {
 	}
 }
 
-// TestTracingFiles: the files that are counted are there.
+// TestTracingFiles: the counted files exist.
 func TestTracingFiles(t *testing.T) {
 	for _, file := range tracingFiles {
 		if _, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(file))); err != nil {
@@ -43,7 +45,7 @@ func TestTracingFiles(t *testing.T) {
 	}
 }
 
-// TestNoTracingProfile: a profile of nothing shows nothing.
+// TestNoTracingProfile: the share in an empty profile is 0.
 func TestNoTracingProfile(t *testing.T) {
 	lines := NewTracing(lab.Progress{}).lines(true, cpuprofile.Profile{}, Figures{PacketsLost: 1})
 	const name = "times of all frames, with reports and the kernel's stamps for every receiver: "
@@ -55,7 +57,7 @@ func TestNoTracingProfile(t *testing.T) {
 	}
 }
 
-// traceBuilt runs the check on a built server, and looks at whether frames are timed where they should be.
+// traceBuilt runs the check on a built server, and checks that frames are timed only if requested.
 func traceBuilt(ctx context.Context, t *testing.T, path string) {
 	check := NewTracing(lab.Progress{})
 	check.serverBin, check.Window, check.Load = path, time.Second, smallLoad()
@@ -63,7 +65,8 @@ func traceBuilt(ctx context.Context, t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, asked := range []string{"times of all frames: ", "times of all frames, with reports and the kernel's stamps for every receiver: "} {
+	for _, asked := range []string{"times of all frames: ",
+		"times of all frames, with reports and the kernel's stamps for every receiver: "} {
 		line(t, lines, asked+"share of the server's processor time")
 	}
 	for _, test := range []struct {
@@ -71,12 +74,13 @@ func traceBuilt(ctx context.Context, t *testing.T, path string) {
 		asked, timed bool
 	}{{nil, false, false}, {nil, true, true}, {[]string{"--forward-frame-times"}, false, true}} {
 		if frames := framesTimed(ctx, t, path, test.asked, test.arguments...); frames > 0 != test.timed {
-			t.Errorf("%v, asked by receivers %t: %g frames were timed, want some: %t", test.arguments, test.asked, frames, test.timed)
+			t.Errorf("%v, asked by receivers %t: %g frames were timed, want some: %t", test.arguments, test.asked,
+				frames, test.timed)
 		}
 	}
 }
 
-// framesTimed is how many frames a server times under the small load.
+// framesTimed returns the number of frames that a server times under the small load.
 func framesTimed(ctx context.Context, t *testing.T, path string, asked bool, arguments ...string) float64 {
 	t.Helper()
 	server, err := startVolsfu(ctx, path, arguments...)

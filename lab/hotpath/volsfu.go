@@ -10,17 +10,17 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// volsfu is the server under measurement: one that was started for it, or one that ran already.
+// volsfu is the server under measurement, either started for the measurement or already running.
 type volsfu struct {
-	// program is nil where the server ran already.
+	// program is nil if the server was already running.
 	program *lab.ServerProgram
 	url     string
 	metrics string
-	// seed is that of the next impaired path.
+	// seed is the seed of the next impaired path.
 	seed uint64
 }
 
-// startVolsfu starts a server with more arguments.
+// startVolsfu starts a server with additional arguments.
 func startVolsfu(ctx context.Context, path string, arguments ...string) (*volsfu, error) {
 	program, err := lab.StartServer(ctx, path, append(arguments, "--media-address", "127.0.0.1")...)
 	if err != nil {
@@ -40,8 +40,9 @@ func (v *volsfu) pid() int {
 
 func (v *volsfu) figures() metricNames {
 	return metricNames{
-		packets: "volsfu_packets_total", residence: "volsfu_residence_seconds", hold: "volsfu_pacer_hold_seconds", retransmissions: "volsfu_retransmissions_total",
-		datagrams: "volsfu_send_datagrams_total", sends: "volsfu_send_runs_total", cache: "volsfu_cache_bytes",
+		packets: "volsfu_packets_total", residence: "volsfu_residence_seconds", hold: "volsfu_pacer_hold_seconds",
+		retransmissions: "volsfu_retransmissions_total",
+		datagrams:       "volsfu_send_datagrams_total", sends: "volsfu_send_runs_total", cache: "volsfu_cache_bytes",
 	}
 }
 
@@ -49,7 +50,7 @@ func (v *volsfu) counts(ctx context.Context) (exposition.Series, error) {
 	return exposition.Scrape(ctx, v.metrics)
 }
 
-// begun: rooms are assigned what was announced, before any of it is sent.
+// begun returns true: the server assigns announced tracks before any packet of them is sent.
 func (v *volsfu) begun(context.Context, int) (bool, error) { return true, nil }
 
 func (v *volsfu) close() error {
@@ -68,7 +69,8 @@ func (v *volsfu) attach(ctx context.Context, part part) (*member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("join as %s: %w", part.identity(), err)
 	}
-	m := &member{socket: s.socket, end: s.close, trace: func(wanted bool) error { return s.send(&signal.Trace{FrameTimes: wanted}) }}
+	m := &member{socket: s.socket, end: s.close,
+		trace: func(wanted bool) error { return s.send(&signal.Trace{FrameTimes: wanted}) }}
 	if part.publish {
 		m.publisher = s.publisher()
 	}
@@ -78,7 +80,7 @@ func (v *volsfu) attach(ctx context.Context, part part) (*member, error) {
 	return m, nil
 }
 
-// publisher makes the publisher of the tracks that the session has lines for.
+// publisher returns a publisher for the tracks that the session has lines for.
 func (s *session) publisher() *publisher {
 	var outlets []outlet
 	var qualities []uint8
@@ -92,5 +94,6 @@ func (s *session) publisher() *publisher {
 			}
 		}
 	}
-	return newPublisher(s.part.load, outlets, qualities, s.socket.flush, float64(s.part.number)/float64(s.part.load.Publishers))
+	return newPublisher(s.part.load, outlets, qualities, s.socket.flush,
+		float64(s.part.number)/float64(s.part.load.Publishers))
 }

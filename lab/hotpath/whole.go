@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// wholeClient is a client of the SDK on an impaired path. It counts what it misses and what of that is repaired.
+// wholeClient is a client of the SDK on an impaired path. It counts missed packets and the repaired packets among them.
 type wholeClient struct {
 	session *client.Session
 	path    *impairment
@@ -31,11 +31,13 @@ func (v *volsfu) attachWhole(ctx context.Context, part part) (*member, error) {
 		return nil, fmt.Errorf("%w: loss and round-trip time need a server that is started for it", ErrLoad)
 	}
 	v.seed++
-	path, err := impair(part.load, v.seed, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), v.program.MediaPort))
+	path, err := impair(part.load, v.seed, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}),
+		v.program.MediaPort))
 	if err != nil {
 		return nil, err
 	}
-	session, err := client.Join(ctx, client.Config{URL: v.url, Room: room, Identity: part.identity(), Receive: true, PacketConn: path.client})
+	session, err := client.Join(ctx, client.Config{URL: v.url, Room: room, Identity: part.identity(), Receive: true,
+		PacketConn: path.client})
 	if err != nil {
 		_ = path.close()
 		return nil, fmt.Errorf("join as %s: %w", part.identity(), err)
@@ -72,7 +74,7 @@ func (w *wholeClient) begin(ctx context.Context, load Load) error {
 	}
 }
 
-// receive takes frames and events until the session ends.
+// receive reads frames and events until the session ends.
 func (w *wholeClient) receive(connected chan struct{}) {
 	frames, events := w.session.Frames(), w.session.Events()
 	for frames != nil || events != nil {
@@ -96,7 +98,7 @@ func (w *wholeClient) receive(connected chan struct{}) {
 	}
 }
 
-// take counts a whole frame, and takes its time from the stamp of its first fragment.
+// take counts a complete frame, and reads its time from the stamp of its first fragment.
 func (w *wholeClient) take(f client.Frame) {
 	_, begun, ok := readStamp(append(make([]byte, payload.DescriptorSize), f.Data[:min(stampBytes, len(f.Data))]...))
 	w.mu.Lock()
@@ -107,7 +109,7 @@ func (w *wholeClient) take(f client.Frame) {
 	}
 }
 
-// sum is what the client received so far.
+// sum returns the counters of the client so far.
 func (w *wholeClient) sum() received {
 	stats := w.session.Stats()
 	sum := received{streams: len(stats)}
@@ -123,7 +125,7 @@ func (w *wholeClient) sum() received {
 	return sum
 }
 
-// time begins or ends to count times.
+// time starts or stops the recording of times.
 func (w *wholeClient) time(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +138,7 @@ func (w *wholeClient) times() (packet, frame lab.Distribution) {
 	return packet, w.frame
 }
 
-// close leaves.
+// close leaves the room and closes the path.
 func (w *wholeClient) close() error {
 	_ = w.session.Close()
 	w.running.Wait()
