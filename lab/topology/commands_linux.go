@@ -13,24 +13,26 @@ import (
 	"time"
 )
 
-// networkVariable is the environment variable by which the commands of a network are known once its process is gone: the process's number, when it started, and a count.
+// networkVariable is the environment variable that identifies the commands of a network after the network's process has
+// ended. Its value is the process number, the start of the process, and a count.
 const networkVariable = "VOLLAB_NETWORK"
 
-// Patience is how long commands may take to end after SIGTERM.
+// endPatience is the time limit for commands to end after SIGTERM.
 const endPatience = 2 * time.Second
 
-// endPoll is how often is looked whether they have.
+// endPoll is the interval at which their end is checked.
 const endPoll = 10 * time.Millisecond
 
-// networks counts those that this process has started.
+// networks counts the networks started by this process.
 var networks atomic.Int64
 
-// newID is a name for a network that no other has, in this process or another.
+// newID returns a network ID that is unique over this process and others.
 func newID() string {
 	return fmt.Sprintf("%d.%s.%d", os.Getpid(), startOf(os.Getpid()), networks.Add(1))
 }
 
-// startOf is when a process was started, in ticks since the system was; empty if there is no such process. A number that is used again has another start.
+// startOf returns the start of a process, in ticks since the system's start; empty if there is no such process. A
+// process number that is used again has a different start.
 func startOf(pid int) string {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -44,8 +46,9 @@ func startOf(pid int) string {
 	return ""
 }
 
-// dieWithParent makes a command one that is killed when this process dies; or, since that is how the kernel means it, the thread that started it. So no thread of this process ends that may
-// have started commands: those that leave their goroutine locked do.
+// dieWithParent makes the kernel kill a command when this process dies; more precisely, when the thread that started
+// the command ends. Therefore no thread that may have started commands may end before the process: threads of
+// goroutines that exit locked do end.
 func dieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // processes calls look with the number of every process.
@@ -61,7 +64,8 @@ func processes(look func(pid int)) {
 	}
 }
 
-// endStrays kills what commands of networks have left running whose process is gone. Such commands cannot reach anything any more, and only keep their namespaces from going.
+// endStrays kills commands left running by networks whose process has ended. Such commands have no connectivity and
+// only keep their namespaces from being removed.
 func endStrays() {
 	endMarked(func(id string) bool {
 		owner, rest, _ := strings.Cut(id, ".")
@@ -71,12 +75,13 @@ func endStrays() {
 	})
 }
 
-// EndCommandsOf kills the commands of a network, by its ID, whose process has been killed before it could do so, and all that they have started.
+// EndCommandsOf kills the commands of the network with this ID and all their descendants, after the network's process
+// was killed before it could do so.
 func EndCommandsOf(id string) {
 	endMarked(func(other string) bool { return other == id })
 }
 
-// endMarked kills the processes whose environment has the ID of a network that is chosen.
+// endMarked kills the processes whose environment has the ID of a chosen network.
 func endMarked(chosen func(id string) bool) {
 	prefix := []byte(networkVariable + "=")
 	processes(func(pid int) {
@@ -92,7 +97,7 @@ func endMarked(chosen func(id string) bool) {
 	})
 }
 
-// inside are the processes in the network's namespaces.
+// inside returns the processes in the network's namespaces.
 func (n *Network) inside() []int {
 	inodes := make(map[string]bool)
 	for i := range n.topology.Hosts {
@@ -102,7 +107,8 @@ func (n *Network) inside() []int {
 	}
 	var list []int
 	processes(func(pid int) {
-		if link, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "ns/net")); err == nil && inodes[link] && pid != os.Getpid() {
+		if link, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "ns/net")); err == nil && inodes[link] &&
+			pid != os.Getpid() {
 			list = append(list, pid)
 		}
 	})

@@ -4,10 +4,10 @@ package topology
 
 import "os/exec"
 
-// networkVariable is the environment variable by which the commands of a network are known.
+// networkVariable is the environment variable that identifies the commands of a network.
 const networkVariable = "VOLLAB_NETWORK"
 
-// No network runs here, so there are no commands in one.
+// Networks do not run on this system, so there are no commands of a network.
 func newID() string { return "" }
 
 func dieWithParent(*exec.Cmd) {}

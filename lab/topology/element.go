@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// element is a part of a file under its key.
+// element is a part of a file with its key.
 type element struct {
 	node  *yaml.Node
 	key   string
@@ -20,7 +20,7 @@ type element struct {
 // field reads one key of a mapping.
 type field func(element) error
 
-// wrong is an error about an element.
+// wrong returns an error about an element.
 func (e element) wrong(what string) error {
 	if e.key == "" {
 		return fmt.Errorf("%w: line %d: %s", ErrTopology, e.node.Line, what)
@@ -28,12 +28,12 @@ func (e element) wrong(what string) error {
 	return fmt.Errorf("%w: line %d: %s %s", ErrTopology, e.node.Line, e.key, what)
 }
 
-// failed is an error about an element that has another cause.
+// failed returns an error about an element, caused by err.
 func (e element) failed(err error) error {
 	return fmt.Errorf("%w: line %d: %s: %w", ErrTopology, e.node.Line, e.key, err)
 }
 
-// resolved is the element that an alias stands for.
+// resolved returns the target of an alias, or the element itself.
 func (e element) resolved() element {
 	if e.node.Kind == yaml.AliasNode {
 		e.node = e.node.Alias
@@ -41,7 +41,7 @@ func (e element) resolved() element {
 	return e
 }
 
-// below is an element of this one.
+// below returns an element within this one.
 func (e element) below(node *yaml.Node, key string) element {
 	if e.key != "" && !strings.HasPrefix(key, "[") {
 		key = "." + key
@@ -49,7 +49,7 @@ func (e element) below(node *yaml.Node, key string) element {
 	return element{node: node, key: e.key + key, files: e.files}.resolved()
 }
 
-// isNull tells whether nothing stands after a key.
+// isNull reports whether a key has no value.
 func (e element) isNull() bool { return e.node.Kind == yaml.ScalarNode && e.node.Tag == "!!null" }
 
 // entries calls read for each key of a mapping. An empty value is an empty mapping.
@@ -58,17 +58,17 @@ func (e element) entries(read func(name string, e element) error) error {
 		return nil
 	}
 	if e.node.Kind != yaml.MappingNode {
-		return e.wrong("is no mapping, expected keys with values")
+		return e.wrong("is not a mapping, expected keys with values")
 	}
 	seen := make(map[string]bool)
 	for i := 0; i+1 < len(e.node.Content); i += 2 {
 		name, value := e.node.Content[i], e.node.Content[i+1]
 		if name.Kind != yaml.ScalarNode {
-			return e.wrong("has a key that is no text")
+			return e.wrong("has a key that is not text")
 		}
 		below := e.below(value, name.Value)
 		if seen[name.Value] {
-			return below.wrong("is there twice")
+			return below.wrong("occurs twice")
 		}
 		seen[name.Value] = true
 		if err := read(name.Value, below); err != nil {
@@ -78,7 +78,7 @@ func (e element) entries(read func(name string, e element) error) error {
 	return nil
 }
 
-// mapping reads a mapping whose keys are known. A nil field is one that is read elsewhere.
+// mapping reads a mapping whose keys are known. A key with a nil field is read elsewhere.
 func (e element) mapping(fields map[string]field) error {
 	return e.entries(func(name string, e element) error {
 		read, known := fields[name]
@@ -93,7 +93,7 @@ func (e element) mapping(fields map[string]field) error {
 	})
 }
 
-// child is the value of a key of a mapping.
+// child returns the value of a key of a mapping.
 func (e element) child(name string) (element, bool) {
 	if e.node.Kind != yaml.MappingNode {
 		return element{}, false
@@ -112,7 +112,7 @@ func (e element) list(read func(element) error) error {
 		return nil
 	}
 	if e.node.Kind != yaml.SequenceNode {
-		return e.wrong("is no list, expected one")
+		return e.wrong("is not a list, expected a list")
 	}
 	for i, node := range e.node.Content {
 		if err := read(e.below(node, "["+strconv.Itoa(i)+"]")); err != nil {
@@ -122,7 +122,7 @@ func (e element) list(read func(element) error) error {
 	return nil
 }
 
-// text reads a scalar as it stands in the file.
+// text returns a scalar as written in the file.
 func (e element) text() (string, error) {
 	if e.node.Kind != yaml.ScalarNode || e.isNull() {
 		return "", e.wrong("has no value, expected one")

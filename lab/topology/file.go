@@ -22,7 +22,8 @@ const (
 	maxTraceBytes = 64 << 20 // of a trace: a day with a row every 20 ms
 )
 
-// ReadFile reads a topology from a YAML file, and the traces that it names from the file's folder. Errors wrap ErrTopology and name line and key, or are those of reading.
+// ReadFile reads a topology from a YAML file, and its traces from the file's folder. Errors wrap ErrTopology and name
+// line and key, or are errors of reading.
 func ReadFile(name string) (*Topology, error) {
 	text, err := readLimited(os.DirFS(filepath.Dir(name)), filepath.Base(name), maxFileBytes)
 	if err != nil {
@@ -51,7 +52,7 @@ func readLimited(files fs.FS, name string, limit int64) (text []byte, err error)
 	return text, nil
 }
 
-// Parse reads a topology from YAML; files has the traces that it names. Errors wrap ErrTopology and name line and key.
+// Parse reads a topology from YAML; files contains its traces. Errors wrap ErrTopology and name line and key.
 func Parse(text []byte, files fs.FS) (*Topology, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
@@ -59,13 +60,23 @@ func Parse(text []byte, files fs.FS) (*Topology, error) {
 	}
 	t := &Topology{Hosts: make(map[string]Host), Links: make(map[string]Link)}
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
-		return nil, fmt.Errorf("%w: it is empty, expected hosts, links and paths", ErrTopology)
+		return nil, fmt.Errorf("%w: the file is empty, expected hosts, links and paths", ErrTopology)
 	}
 	root := element{node: document.Content[0], files: files}
 	err := root.mapping(map[string]field{
-		"seed":  func(e element) error { return e.number(&t.Seed) },
-		"hosts": func(e element) error { return e.entries(func(name string, e element) error { return e.host(t, name) }) },
-		"links": func(e element) error { return e.entries(func(name string, e element) error { return e.link(t, name) }) },
+		"seed": func(e element) error { return e.number(&t.Seed) },
+		"hosts": func(e element) error {
+			return e.entries(func(name string,
+				e element) error {
+				return e.host(t, name)
+			})
+		},
+		"links": func(e element) error {
+			return e.entries(func(name string,
+				e element) error {
+				return e.link(t, name)
+			})
+		},
 		"paths": func(e element) error { return e.list(func(e element) error { return e.path(t) }) },
 	})
 	if err != nil {
@@ -121,7 +132,7 @@ func (e element) link(t *Topology, name string) error {
 	return err
 }
 
-// direction reads one direction of a link. Keys are those of netem.ParseProfile, and those about time.
+// direction reads one direction of a link: the keys of netem.ParseProfile and the keys about time.
 func (e element) direction() (Direction, error) {
 	d := Direction{Config: netem.DefaultConfig()}
 	var rates []string
@@ -220,7 +231,7 @@ func (e element) trace(d *Direction) error {
 	return nil
 }
 
-// schedule reads the changes of a direction. What an entry does not name stays as it was before.
+// schedule reads the changes of a direction. Parameters that an entry does not name keep their value.
 func (e element) schedule(d *Direction) error {
 	list, ok := e.child("schedule")
 	if !ok {
@@ -234,7 +245,7 @@ func (e element) schedule(d *Direction) error {
 		for _, key := range netem.ProfileKeys() {
 			fields[key] = func(e element) error {
 				if key == "rate" && d.Trace != nil {
-					return e.wrong("expected no rate here, because steps or trace tell it")
+					return e.wrong("expected no rate here, because steps or trace set the rate")
 				}
 				return e.parameter(&current, key)
 			}
@@ -249,7 +260,7 @@ func (e element) schedule(d *Direction) error {
 	})
 }
 
-// repeat applies the time after which things begin again to what is there.
+// repeat applies the time after which steps or the schedule begin again.
 func (e element) repeat(d *Direction, steps bool) error {
 	if d.Repeat == 0 {
 		return nil
@@ -262,7 +273,8 @@ func (e element) repeat(d *Direction, steps bool) error {
 	case steps:
 		d.Repeat = 0
 	default:
-		return e.wrong("has repeat, expected steps or schedule with it; a trace repeats with {file: NAME, repeat: true}")
+		return e.wrong("has repeat, expected steps or schedule with it; " +
+			"a trace repeats with {file: NAME, repeat: true}")
 	}
 	return nil
 }
@@ -281,7 +293,8 @@ func (e element) path(t *Topology) error {
 				}
 				link, way, given := strings.Cut(text, "/")
 				if given && way != Forth.String() && way != Back.String() {
-					return e.wrong(fmt.Sprintf("is %s, expected a link, or a link with /forth or /back", strconv.Quote(text)))
+					return e.wrong(fmt.Sprintf("is %s, expected a link, or a link with /forth or /back",
+						strconv.Quote(text)))
 				}
 				p.Through = append(p.Through, Passage{Link: link, Reversed: way == Back.String()})
 				return nil

@@ -50,7 +50,7 @@ paths:
   - {from: desk, to: phone, through: [wifi/back]}
 `
 
-// files are those that topologies name.
+// files are the traces that topologies name.
 var files = fstest.MapFS{"wifi.csv": {Data: []byte("t_s,mbps\n0,40\n1,20\n")}, "wrong.csv": {Data: []byte("hello\n")}}
 
 func TestParse(t *testing.T) {
@@ -74,26 +74,33 @@ func TestParse(t *testing.T) {
 	core := topology.Direction{
 		Config: with(func(c *netem.Config) { c.Queue = netem.QueueDualPI2 }),
 		Trace: &netem.RateTrace{
-			Steps:    []netem.RateStep{{At: 0, RateBPS: 200e6}, {At: 10 * time.Second, RateBPS: 50e6}, {At: 12 * time.Second, RateBPS: 0}},
+			Steps: []netem.RateStep{{At: 0, RateBPS: 200e6}, {At: 10 * time.Second, RateBPS: 50e6},
+				{At: 12 * time.Second, RateBPS: 0}},
 			Duration: 15 * time.Second, Loop: true,
 		},
 	}
 	expected := &topology.Topology{
 		Seed: 7,
 		Hosts: map[string]topology.Host{
-			"server": {}, "desk": {}, "phone": {ClockOffset: 50 * time.Millisecond, Sysctls: map[string]string{"net.ipv4.tcp_ecn": "1"}},
+			"server": {}, "desk": {}, "phone": {ClockOffset: 50 * time.Millisecond,
+				Sysctls: map[string]string{"net.ipv4.tcp_ecn": "1"}},
 		},
 		Links: map[string]topology.Link{
 			"wifi": {
 				Forth: topology.Direction{
 					Config: wifi,
 					Trace: &netem.RateTrace{
-						Steps: []netem.RateStep{{At: 0, RateBPS: 40e6}, {At: time.Second, RateBPS: 20e6}}, Duration: 2 * time.Second, Loop: true,
+						Steps:    []netem.RateStep{{At: 0, RateBPS: 40e6}, {At: time.Second, RateBPS: 20e6}},
+						Duration: 2 * time.Second, Loop: true,
 					},
-					Schedule: []topology.Change{{At: 5 * time.Second, Config: slow}, {At: 7 * time.Second, Config: lossless}},
-					Repeat:   10 * time.Second,
+					Schedule: []topology.Change{{At: 5 * time.Second, Config: slow},
+						{At: 7 * time.Second, Config: lossless}},
+					Repeat: 10 * time.Second,
 				},
-				Back: topology.Direction{Config: with(func(c *netem.Config) { c.RateBPS, c.Queue, c.QueueDelay = 100e6, netem.QueueFQ, 50*time.Millisecond })},
+				Back: topology.Direction{Config: with(func(c *netem.Config) {
+					c.RateBPS, c.Queue, c.QueueDelay = 100e6,
+						netem.QueueFQ, 50*time.Millisecond
+				})},
 			},
 			"core": {Forth: core, Back: core},
 		},
@@ -110,25 +117,27 @@ func TestParse(t *testing.T) {
 
 // TestParseAliases shares a part of a file by an anchor.
 func TestParseAliases(t *testing.T) {
-	got, err := topology.Parse([]byte("hosts: {a: , b: }\nlinks:\n  l: {forth: &slow {delay: 9ms}, back: *slow}\npaths: [{from: a, to: b, through: [l]}]\n"), files)
+	got,
+		err := topology.Parse([]byte("hosts: {a: , b: }\nlinks:\n  l: {forth: &slow {delay: 9ms}, back: *slow}\n"+
+		"paths: [{from: a, to: b, through: [l]}]\n"), files)
 	if err != nil || got.Links["l"].Back.Config.Delay != 9*time.Millisecond {
 		t.Errorf("%v, %+v", err, got)
 	}
 }
 
-// TestParseRefuses says for every mistake where it is and what is wrong.
+// TestParseRefuses: the error for every mistake names the place and the fault.
 func TestParseRefuses(t *testing.T) {
 	const hosts = "hosts: {a: , b: }\n"
 	for _, test := range []struct{ text, says string }{
-		{"", "it is empty"},
+		{"", "the file is empty"},
 		{"[", "yaml"},
-		{"- 1\n", "is no mapping"},
+		{"- 1\n", "is not a mapping"},
 		{"hosts: {a: }\nhots: {}\n", "line 2: hots is unknown, expected one of hosts, links, paths, seed"},
-		{"hosts: {a: , a: }\n", "hosts.a is there twice"},
+		{"hosts: {a: , a: }\n", "hosts.a occurs twice"},
 		{"hosts: {}\n", "hosts has 0 entries"},
 		{"hosts: {a b: }\n", "hosts.a b: expected a name"},
-		{"hosts: [a]\n", "hosts is no mapping"},
-		{"hosts: {[1]: a}\n", "hosts has a key that is no text"},
+		{"hosts: [a]\n", "hosts is not a mapping"},
+		{"hosts: {[1]: a}\n", "hosts has a key that is not text"},
 		{"hosts: {a: {clock: 1s}}\n", "hosts.a.clock is unknown"},
 		{"hosts: {a: {clock_offset: fast}}\n", `hosts.a.clock_offset is "fast", expected a time`},
 		{"hosts: {a: {clock_offset: 99999h}}\n", "hosts.a.clock_offset is 99999h0m0s"},
@@ -148,21 +157,27 @@ func TestParseRefuses(t *testing.T) {
 		{hosts + "links: {l: {both: {trace: wifi.csv, queue: 0s}}}\n", "links.l.forth: queue has no limit"},
 		{hosts + "links: {l: {both: {steps: []}}}\n", "links.l.forth: invalid rate trace: it has no steps"},
 		{hosts + "links: {l: {both: {steps: [{at: 0s}]}}}\n", "links.l.both.steps[0] expected at and rate"},
-		{hosts + "links: {l: {both: {steps: {at: 0s}}}}\n", "links.l.both.steps is no list"},
+		{hosts + "links: {l: {both: {steps: {at: 0s}}}}\n", "links.l.both.steps is not a list"},
 		{hosts + "links: {l: {both: {repeat: 1s}}}\n", "has repeat, expected steps or schedule"},
 		{hosts + "links: {l: {both: {schedule: [{delay: 1s}]}}}\n", "links.l.both.schedule[0] expected at"},
-		{hosts + "links: {l: {both: {schedule: [{at: 1s, delay: 1s}, {at: 1s}]}}}\n", "links.l.forth.schedule[1].at is 1s, expected a time after 1s"},
-		{hosts + "links: {l: {both: {schedule: [{at: 1s, loss: 5}]}}}\n", "links.l.forth.schedule[0]: invalid link: loss is 5"},
+		{hosts + "links: {l: {both: {schedule: [{at: 1s, delay: 1s}, {at: 1s}]}}}\n",
+			"links.l.forth.schedule[1].at is 1s, expected a time after 1s"},
+		{hosts + "links: {l: {both: {schedule: [{at: 1s, loss: 5}]}}}\n",
+			"links.l.forth.schedule[0]: invalid link: loss is 5"},
 		{hosts + "links: {l: {both: {schedule: [{at: 5s}], repeat: 4s}}}\n", "links.l.forth.repeat is 4s"},
-		{hosts + "links: {l: {both: {trace: wifi.csv, schedule: [{at: 1s, rate: 1Mbit}]}}}\n", "links.l.both.schedule[0].rate expected no rate here"},
-		{hosts + "links: {l: {both: {trace: wifi.csv, schedule: [{at: 1s, queue: 0s}]}}}\n", "links.l.forth.schedule[0]: queue has no limit"},
+		{hosts + "links: {l: {both: {trace: wifi.csv, schedule: [{at: 1s, rate: 1Mbit}]}}}\n",
+			"links.l.both.schedule[0].rate expected no rate here"},
+		{hosts + "links: {l: {both: {trace: wifi.csv, schedule: [{at: 1s, queue: 0s}]}}}\n",
+			"links.l.forth.schedule[0]: queue has no limit"},
 		{hosts + "paths: [{from: a, to: c}]\n", `paths[0].to is "c", expected one of the hosts: a, b`},
 		{hosts + "paths: [{from: a, to: a}]\n", "paths[0] leads from a to itself"},
 		{hosts + "paths: [{from: a, to: b, through: [l]}]\n", `paths[0].through[0] is "l", expected one of the links`},
 		{hosts + "paths: [{from: a, to: b, through: [l/up]}]\n", `paths[0].through[0] is "l/up"`},
-		{hosts + "paths: [{from: a, to: b, through: l}]\n", "paths[0].through is no list"},
-		{hosts + "links: {l: }\npaths: [{from: a, to: b, through: [" + strings.Repeat("l,", 17) + "]}]\n", "paths[0].through has 17 links"},
-		{hosts + "paths: [" + strings.Repeat("{from: a, to: b},", 17) + "]\n", "paths[16] is one of more than 16 paths between a and b"},
+		{hosts + "paths: [{from: a, to: b, through: l}]\n", "paths[0].through is not a list"},
+		{hosts + "links: {l: }\npaths: [{from: a, to: b, through: [" + strings.Repeat("l,", 17) + "]}]\n",
+			"paths[0].through has 17 links"},
+		{hosts + "paths: [" + strings.Repeat("{from: a, to: b},", 17) + "]\n",
+			"paths[16] is one of more than 16 paths between a and b"},
 	} {
 		_, err := topology.Parse([]byte(test.text), files)
 		if !errors.Is(err, topology.ErrTopology) || !strings.Contains(err.Error(), test.says) {
@@ -202,7 +217,8 @@ func TestStar(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(example))
-	f.Add([]byte("hosts: {a: , b: }\nlinks: {l: {forth: &x {delay: 9ms}, back: *x}}\npaths: [{from: a, to: b, through: [l]}]\n"))
+	f.Add([]byte("hosts: {a: , b: }\nlinks: {l: {forth: &x {delay: 9ms}, back: *x}}\n" +
+		"paths: [{from: a, to: b, through: [l]}]\n"))
 	f.Add([]byte("hosts: &x {a: *x}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, err := topology.Parse(text, files)

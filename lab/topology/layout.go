@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netem/router"
 )
 
-// layout says which addresses, interfaces and wires a topology has.
+// layout holds the addresses, interfaces and wires of a topology.
 type layout struct {
 	hosts     map[string]int    // index in the plan, in the order of names
 	wires     map[string][2]int // of a link, by Way
@@ -18,20 +18,20 @@ type layout struct {
 	plan      router.Plan
 }
 
-// The networks of RFC 2544, which are for measurements: one of /24 for each number of parallel paths.
+// The networks of RFC 2544, reserved for measurements: one /24 for each number of parallel paths.
 var firstNetwork = netip.AddrFrom4([4]byte{198, 18, 0, 0})
 
-// addressOf is the address of the host with the given index on its parallel paths of the given number.
+// addressOf returns the address of the host with the given index on its parallel paths of the given number.
 func addressOf(host, parallel int) netip.Addr {
 	bytes := firstNetwork.As4()
 	bytes[2], bytes[3] = byte(parallel), byte(host+1)
 	return netip.AddrFrom4(bytes)
 }
 
-// interfaceName is what an interface is called inside a namespace.
+// interfaceName returns the name of an interface inside a namespace.
 func interfaceName(parallel int) string { return fmt.Sprintf("path%d", parallel) }
 
-// newLayout lays a valid topology out.
+// newLayout returns the layout of a valid topology.
 func newLayout(t *Topology) *layout {
 	l := &layout{hosts: make(map[string]int), wires: make(map[string][2]int), parallels: make([]int, len(t.Hosts))}
 	for i, name := range sortedKeys(t.Hosts) {
@@ -90,7 +90,7 @@ func (l *layout) addPath(p *Path, parallels map[[2]int]int) {
 	l.plan.Routes = append(l.plan.Routes, forth, back)
 }
 
-// address is that of a host on its parallel paths of a number, invalid if there is none.
+// address returns the address of a host on its parallel paths of a number, invalid if there is none.
 func (l *layout) address(host string, parallel int) netip.Addr {
 	i, ok := l.hosts[host]
 	if !ok || parallel < 0 || parallel >= l.parallels[i] {
@@ -99,5 +99,5 @@ func (l *layout) address(host string, parallel int) netip.Addr {
 	return addressOf(i, parallel)
 }
 
-// sortedKeys are the keys of a map in order.
+// sortedKeys returns the keys of a map in order.
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

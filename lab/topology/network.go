@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// HostVariable is the environment variable that names the host to a command that runs there.
+	// HostVariable is the environment variable with the name of the host on which a command runs.
 	HostVariable = "VOLLAB_HOST"
-	// ClockOffsetVariable is the environment variable with a host's ClockOffset, as in 50ms or -1.5s. It is absent where that is 0.
+	// ClockOffsetVariable is the environment variable with a host's ClockOffset, as in 50ms or -1.5s. The variable is
+	// absent if the offset is 0.
 	ClockOffsetVariable = "VOLSFU_CLOCK_OFFSET"
 )
 
@@ -30,7 +31,7 @@ const (
 	Back
 )
 
-// String returns the name that files use.
+// String returns the name used in files.
 func (w Way) String() string {
 	if w == Back {
 		return "back"
@@ -38,17 +39,18 @@ func (w Way) String() string {
 	return "forth"
 }
 
-// Network is a topology that runs.
+// Network is a running topology.
 type Network struct {
 	topology *Topology
 	layout   *layout
 	router   *router.Router
-	id       string // of this network, in the environment of its commands
+	id       string // ID of this network, in the environment of its commands
 	sleep    func() // lets the processors sleep again
 }
 
-// Start makes the namespaces of a topology and lets packets pass. It first ends what commands of a network whose process was killed have left running. The error wraps
-// ErrTopology, router.ErrPrivileges where this process may not make namespaces, or router.ErrTUN where there are no TUN devices.
+// Start creates the namespaces of a topology and starts forwarding packets. Start first ends commands left running by a
+// network whose process was killed. The error wraps ErrTopology, router.ErrPrivileges if this process may not create
+// namespaces, or router.ErrTUN if there are no TUN devices.
 func Start(ctx context.Context, t *Topology) (*Network, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -62,31 +64,33 @@ func Start(ctx context.Context, t *Topology) (*Network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the network: %w", err)
 	}
-	// A packet that passes while nothing else happens would find the router's processor asleep.
+	// If nothing else happens, a packet would find the router's processor asleep.
 	return &Network{topology: t, layout: l, router: r, id: newID(), sleep: awake.Hold()}, nil
 }
 
-// Hosts are the names of the hosts, sorted.
+// Hosts returns the names of the hosts, sorted.
 func (n *Network) Hosts() []string { return sortedKeys(n.topology.Hosts) }
 
-// Links are the names of the links, sorted.
+// Links returns the names of the links, sorted.
 func (n *Network) Links() []string { return sortedKeys(n.topology.Links) }
 
-// Address is the main address of a host, which the first path to it leads to. It is invalid if there is no such host.
+// Address returns the main address of a host, the destination of the first path to it. It is invalid if there is no
+// such host.
 func (n *Network) Address(host string) netip.Addr { return n.AddressOn(host, 0) }
 
-// AddressOn is the address of a host on its parallel paths of the given number: 0 is the main one, 1 that of the second path between the same two hosts, and so on. It is invalid
-// if there is no such host or no such path.
+// AddressOn returns the address of a host on its parallel paths of the given number: 0 is the main address, 1 that of
+// the second path between the same two hosts, and so on. It is invalid if there is no such host or no such path.
 func (n *Network) AddressOn(host string, parallel int) netip.Addr {
 	return n.layout.address(host, parallel)
 }
 
-// ClockOffset is how far a host's clock is ahead of the machine's for programs that honour ClockOffsetVariable.
+// ClockOffset returns how far a host's clock is ahead of the machine's for programs that honour ClockOffsetVariable.
 func (n *Network) ClockOffset(host string) time.Duration { return n.topology.Hosts[host].ClockOffset }
 
-// Command returns a command that will run in the namespace of a host, in this process's folder and with its environment, HostVariable, and ClockOffsetVariable where the host's clock is
-// off. Like one of exec.CommandContext it is killed when the context ends; it is also killed when this process dies, and ended by Close. Starting it fails with ErrHost if there is no such host. A
-// program that does not exist ends with the status 127.
+// Command returns a command that will run in the namespace of a host, in this process's folder and with its
+// environment, HostVariable, and ClockOffsetVariable if the host's clock has an offset. The command is killed when the
+// context ends, like a command of exec.CommandContext, and when this process dies; Close ends it. Starting the command
+// fails with ErrHost if there is no such host. A program that does not exist ends with the status 127.
 func (n *Network) Command(ctx context.Context, host, name string, args ...string) *exec.Cmd {
 	namespace, err := n.Namespace(host)
 	if err != nil {
@@ -97,7 +101,7 @@ func (n *Network) Command(ctx context.Context, host, name string, args ...string
 	return CommandIn(ctx, namespace, n.Environment(host), name, args...)
 }
 
-// CommandIn is Command for whoever knows the path of the namespace and what the host adds to the environment.
+// CommandIn is Command for callers that know the path of the namespace and the host's environment.
 func CommandIn(ctx context.Context, namespace string, environment []string, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"--net=" + namespace, "--", name}, args...)...)
 	cmd.Env = append(os.Environ(), environment...)
@@ -105,7 +109,7 @@ func CommandIn(ctx context.Context, namespace string, environment []string, name
 	return cmd
 }
 
-// Namespace is the path of a host's network namespace, for as long as the network is open. The error wraps ErrHost.
+// Namespace returns the path of a host's network namespace, valid while the network is open. The error wraps ErrHost.
 func (n *Network) Namespace(host string) (string, error) {
 	i, ok := n.layout.hosts[host]
 	if !ok {
@@ -114,7 +118,7 @@ func (n *Network) Namespace(host string) (string, error) {
 	return n.router.Namespace(i), nil
 }
 
-// Environment is what a host adds to the environment of its commands, as NAME=value.
+// Environment returns the variables that a host adds to the environment of its commands, as NAME=value.
 func (n *Network) Environment(host string) []string {
 	list := []string{HostVariable + "=" + host, networkVariable + "=" + n.id}
 	if offset := n.topology.Hosts[host].ClockOffset; offset != 0 {
@@ -123,8 +127,8 @@ func (n *Network) Environment(host string) []string {
 	return list
 }
 
-// Inside calls f on a thread that is in a host's namespace, and returns what f returns. Sockets that f opens belong to the host for as long as they are open. The error wraps ErrHost, or is
-// that of f.
+// Inside calls f on a thread in a host's namespace, and returns the result of f. Sockets that f opens belong to the
+// host while they are open. The error wraps ErrHost, or is that of f.
 func (n *Network) Inside(host string, f func() error) error {
 	if _, err := n.Namespace(host); err != nil {
 		return err
@@ -132,7 +136,8 @@ func (n *Network) Inside(host string, f func() error) error {
 	return n.router.Inside(n.layout.hosts[host], f)
 }
 
-// Configure changes the parameters of one direction of a link from now on; a trace and a schedule that it had end. The error wraps ErrLink or netem.ErrConfig.
+// Configure changes the parameters of one direction of a link immediately; its trace and schedule end. The error wraps
+// ErrLink or netem.ErrConfig.
 func (n *Network) Configure(link string, way Way, c netem.Config) error {
 	wires, ok := n.layout.wires[link]
 	if !ok {
@@ -144,14 +149,17 @@ func (n *Network) Configure(link string, way Way, c netem.Config) error {
 	return nil
 }
 
-// ID tells the network apart from all others on this machine, those of the past included. It is in the environment of its commands.
+// ID returns the network's ID, unique over all networks on this machine, past ones included. The ID is in the
+// environment of its commands.
 func (n *Network) ID() string { return n.id }
 
-// Restart begins every trace, schedule and statistic anew, and the time over which Validity judges: what a run does when its measurement begins. Packets on their way
-// stay there; links that Configure has changed are what the topology says again.
+// Restart restarts every trace, schedule and statistic and the time over which Validity judges, at the beginning of a
+// measurement. Packets in flight are not affected. Links changed by Configure have the parameters of the topology
+// again.
 func (n *Network) Restart() { n.router.Restart() }
 
-// Close ends the commands that run in the namespaces, first with SIGTERM and after a while with SIGKILL, and the network. Calls after the first have no effect.
+// Close ends the commands in the namespaces, first with SIGTERM and after 2 s with SIGKILL, and the network. Calls
+// after the first have no effect.
 func (n *Network) Close() error {
 	n.endCommands()
 	n.sleep()

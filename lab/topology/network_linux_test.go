@@ -19,10 +19,10 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// patience is far longer than anything here takes.
+// patience is far longer than any step of these tests takes.
 const patience = 20 * time.Second
 
-// start starts a network, or skips the test where that is not allowed.
+// start starts a network, or skips the test without root.
 func start(t *testing.T, layout *topology.Topology) *topology.Network {
 	t.Helper()
 	n, err := topology.Start(t.Context(), layout)
@@ -40,7 +40,7 @@ func start(t *testing.T, layout *topology.Topology) *topology.Network {
 	return n
 }
 
-// profile is a link's parameters.
+// profile parses a link's parameters.
 func profile(t *testing.T, text string) netem.Config {
 	t.Helper()
 	c, err := netem.ParseProfile(text)
@@ -68,7 +68,7 @@ func listen(t *testing.T, n *topology.Network, host string, address netip.Addr) 
 	return conn
 }
 
-// pass sends a packet from one socket to another, and says from where it came.
+// pass sends a packet from one socket to another, and checks its source.
 func pass(t *testing.T, from, to *net.UDPConn, text string) {
 	t.Helper()
 	if _, err := from.WriteTo([]byte(text), to.LocalAddr()); err != nil {
@@ -86,12 +86,13 @@ func pass(t *testing.T, from, to *net.UDPConn, text string) {
 
 func TestPacketsPass(t *testing.T) {
 	n := start(t, topology.Pair("a", "b", topology.Link{
-		Forth: topology.Direction{Config: profile(t, "delay=2ms")}, Back: topology.Direction{Config: profile(t, "delay=1ms,rate=100Mbit")},
+		Forth: topology.Direction{Config: profile(t, "delay=2ms")}, Back: topology.Direction{Config: profile(t,
+			"delay=1ms,rate=100Mbit")},
 	}))
 	a, b := listen(t, n, "a", n.Address("a")), listen(t, n, "b", n.Address("b"))
 	began := time.Now()
 	pass(t, a, b, "there")
-	pass(t, b, a, strings.Repeat("and back", 180)) // 1,440 bytes: a whole packet
+	pass(t, b, a, strings.Repeat("and back", 180)) // 1,440 bytes: a full packet
 	if took := time.Since(began); took < 3*time.Millisecond {
 		t.Errorf("there and back in %v, expected 3 ms at least", took)
 	}
@@ -105,7 +106,8 @@ func TestPacketsPass(t *testing.T) {
 		t.Errorf("%+v", s.Router.Interfaces)
 	}
 	n.Restart()
-	if s := n.Statistics(); s.Wire("link", topology.Forth).Sent != 0 || s.Router.Packets() != 0 || s.Router.Interfaces[0].Sent != 0 {
+	if s := n.Statistics(); s.Wire("link", topology.Forth).Sent != 0 || s.Router.Packets() != 0 ||
+		s.Router.Interfaces[0].Sent != 0 {
 		t.Errorf("%+v after a restart, expected zeros", s.Router)
 	}
 	var text strings.Builder
@@ -114,7 +116,8 @@ func TestPacketsPass(t *testing.T) {
 	}
 }
 
-// TestParallelPaths has two paths between the same hosts, with addresses of their own, and one that shares a link with the first.
+// TestParallelPaths: two paths between the same hosts have separate addresses, and one path shares a link with the
+// first.
 func TestParallelPaths(t *testing.T) {
 	through := func(links ...string) (list []topology.Passage) {
 		for _, l := range links {
@@ -133,16 +136,20 @@ func TestParallelPaths(t *testing.T) {
 		},
 	})
 	for parallel := range 2 {
-		phone, server := listen(t, n, "phone", n.AddressOn("phone", parallel)), listen(t, n, "server", n.AddressOn("server", parallel))
+		phone, server := listen(t, n, "phone", n.AddressOn("phone", parallel)),
+			listen(t, n, "server", n.AddressOn("server", parallel))
 		pass(t, phone, server, "hello")
 		pass(t, server, phone, "hello")
 	}
-	desk, server, phone := listen(t, n, "desk", n.Address("desk")), listen(t, n, "server", n.Address("server")), listen(t, n, "phone", n.Address("phone"))
+	desk, server, phone := listen(t, n, "desk", n.Address("desk")), listen(t, n, "server", n.Address("server")),
+		listen(t, n, "phone", n.Address("phone"))
 	pass(t, desk, server, "hello")
 	pass(t, desk, phone, "hello")
 	s := n.Statistics()
-	for link, expected := range map[string][2]uint64{"wifi": {1, 2}, "core": {2, 1}, "mobile": {1, 1}, "cable": {2, 0}} {
-		if got := [2]uint64{s.Wire(link, topology.Forth).Delivered, s.Wire(link, topology.Back).Delivered}; got != expected {
+	for link, expected := range map[string][2]uint64{"wifi": {1, 2}, "core": {2, 1}, "mobile": {1, 1},
+		"cable": {2, 0}} {
+		if got := [2]uint64{s.Wire(link, topology.Forth).Delivered, s.Wire(link,
+			topology.Back).Delivered}; got != expected {
 			t.Errorf("%s: %v packets forth and back, expected %v", link, got, expected)
 		}
 	}
@@ -162,7 +169,8 @@ func TestConfigureWhileRunning(t *testing.T) {
 	if took := time.Since(began); took < 30*time.Millisecond {
 		t.Errorf("it took %v, expected 30 ms at least", took)
 	}
-	if err := n.Configure("link", topology.Back, netem.Config{Loss: 2}); !errors.Is(err, netem.ErrConfig) || !strings.Contains(err.Error(), "links.link.back") {
+	if err := n.Configure("link", topology.Back, netem.Config{Loss: 2}); !errors.Is(err, netem.ErrConfig) ||
+		!strings.Contains(err.Error(), "links.link.back") {
 		t.Errorf("%v, expected ErrConfig with the key", err)
 	}
 	if err := n.Configure("cable", topology.Back, netem.Config{}); !errors.Is(err, topology.ErrLink) {
@@ -172,17 +180,20 @@ func TestConfigureWhileRunning(t *testing.T) {
 
 func TestCommands(t *testing.T) {
 	n := start(t, &topology.Topology{Hosts: map[string]topology.Host{
-		"early": {ClockOffset: 50 * time.Millisecond, Sysctls: map[string]string{"net.ipv4.tcp_ecn": "1"}}, "punctual": {},
+		"early":    {ClockOffset: 50 * time.Millisecond, Sysctls: map[string]string{"net.ipv4.tcp_ecn": "1"}},
+		"punctual": {},
 	}})
 	for host, expected := range map[string]string{"early": "early 50ms 1", "punctual": "punctual none 2"} {
 		out, err := n.Command(t.Context(), host, "sh", "-c",
-			fmt.Sprintf("echo $%s ${%s-none} $(cat /proc/sys/net/ipv4/tcp_ecn)", topology.HostVariable, topology.ClockOffsetVariable)).Output()
+			fmt.Sprintf("echo $%s ${%s-none} $(cat /proc/sys/net/ipv4/tcp_ecn)", topology.HostVariable,
+				topology.ClockOffsetVariable)).Output()
 		if got := strings.TrimSpace(string(out)); err != nil || got != expected {
 			t.Errorf("%s: %q and %v, expected %q", host, got, err, expected)
 		}
 	}
 	var exit *exec.ExitError
-	if err := n.Command(t.Context(), "early", "no-such-program").Run(); !errors.As(err, &exit) || exit.ExitCode() != 127 {
+	if err := n.Command(t.Context(), "early", "no-such-program").Run(); !errors.As(err, &exit) ||
+		exit.ExitCode() != 127 {
 		t.Errorf("%v, expected status 127", err)
 	}
 	if err := n.Command(t.Context(), "nobody", "true").Run(); !errors.Is(err, topology.ErrHost) {
@@ -196,7 +207,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestCloseEndsCommands leaves commands running, one of which does not want to end, and which have started others.
+// TestCloseEndsCommands leaves commands running: one ignores SIGTERM, and some have started others.
 func TestCloseEndsCommands(t *testing.T) {
 	n := start(t, &topology.Topology{Hosts: map[string]topology.Host{"a": {}}})
 	cmd := n.Command(t.Context(), "a", "sh", "-c", `trap "" TERM; sleep 1000 & echo $!; wait; sleep 1000`)
@@ -226,7 +237,7 @@ func TestCloseEndsCommands(t *testing.T) {
 	}
 }
 
-// awaitGone waits until a process is no more, or is one that nobody has waited for.
+// awaitGone waits until a process has ended or is a zombie.
 func awaitGone(t *testing.T, pid int) {
 	t.Helper()
 	wait.Until(t, fmt.Sprintf("process %d is gone", pid), func() bool {
@@ -235,7 +246,8 @@ func awaitGone(t *testing.T, pid int) {
 	})
 }
 
-// TestKilled kills a process with a network by SIGKILL. Its command dies with it; what the command has started is ended by the next network.
+// TestKilled kills a process with a network by SIGKILL. Its command dies with it; the descendants of the command are
+// ended by the next network.
 func TestKilled(t *testing.T) {
 	start(t, &topology.Topology{Hosts: map[string]topology.Host{"a": {}}}) // skips without root
 	cmd := exec.Command(os.Args[0])
@@ -252,7 +264,7 @@ func TestKilled(t *testing.T) {
 	if _, scanned := fmt.Sscan(line, &command, &child); err != nil || scanned != nil {
 		t.Fatalf("%q, %v", line, err)
 	}
-	// What it has started would live on: the command is killed with the process, and tells nobody.
+	// The descendant would live on: the command is killed with the process and ends nothing.
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/volsfu/volsfu/internal/netem/router"
 )
 
-// Statistics are the counters of a network since it was started, or since the last Restart.
+// Statistics are the counters of a network since its start or the last Restart.
 type Statistics struct {
-	// Duration is how long that is.
+	// Duration is the time over which the counters count.
 	Duration time.Duration
 	// Wires are the directions of links, sorted by link, forth before back.
 	Wires []WireStatistics
-	// Router is what concerns all of them: packets in and out, lateness, CPU time.
+	// Router holds the counters of all wires together: packets in and out, lateness, CPU time.
 	Router router.Statistics
 }
 
@@ -22,9 +22,9 @@ type WireStatistics struct {
 	Link string
 	Way  Way
 	netem.Stats
-	// Waited are the times that packets spent in the queue, of those that left it.
+	// Waited holds the times that packets spent in the queue before they left it.
 	Waited netem.DelayCounts
-	// QueuePackets and QueueBytes wait now.
+	// QueuePackets is the number of packets in the queue now.
 	QueuePackets int
 }
 
@@ -35,7 +35,8 @@ func (n *Network) Statistics() Statistics {
 	for _, link := range n.Links() {
 		for _, way := range []Way{Forth, Back} {
 			w := &snapshot.Wires[n.layout.wires[link][way]]
-			s.Wires = append(s.Wires, WireStatistics{Link: link, Way: way, Stats: w.Stats, Waited: w.Waited, QueuePackets: w.QueuePackets})
+			s.Wires = append(s.Wires, WireStatistics{Link: link, Way: way, Stats: w.Stats, Waited: w.Waited,
+				QueuePackets: w.QueuePackets})
 		}
 	}
 	return s
@@ -51,7 +52,8 @@ func (s *Statistics) Wire(link string, way Way) WireStatistics {
 	return WireStatistics{}
 }
 
-// Validity judges whether the network was in time since it was started, or since the last Restart: see router.Validity for the rule.
+// Validity judges whether the network was in time since its start or the last Restart: see router.Validity for the
+// rule.
 func (n *Network) Validity() router.Validity {
 	s := n.router.Statistics()
 	return s.Validity()

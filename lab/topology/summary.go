@@ -11,14 +11,14 @@ import (
 	"github.com/volsfu/volsfu/internal/netem/router"
 )
 
-// Summary is what a network's statistics come to, for people and for files.
+// Summary is the summary of a network's statistics for output.
 type Summary struct {
-	// Seconds are how long it has been since the network was started, or since the last Restart.
+	// Seconds is the time since the network's start or the last Restart.
 	Seconds    float64            `json:"seconds"`
 	Validity   router.Validity    `json:"validity"`
 	Links      []WireSummary      `json:"links"`
 	Interfaces []InterfaceSummary `json:"interfaces"`
-	// CPU is the processor time of the router's thread per time, 1 for a core.
+	// CPU is the processor time of the router's thread as a share of a core.
 	CPU float64 `json:"router_cpu"`
 	// Unroutable, Malformed and Refused count packets as in router.Statistics.
 	Unroutable uint64 `json:"unroutable"`
@@ -55,7 +55,7 @@ type InterfaceSummary struct {
 	Overrun       uint64 `json:"overrun"`
 }
 
-// Summary sums the counters up.
+// Summary summarises the counters.
 func (s *Statistics) Summary() *Summary {
 	seconds := s.Duration.Seconds()
 	sum := &Summary{
@@ -68,7 +68,8 @@ func (s *Statistics) Summary() *Summary {
 	for i := range s.Wires {
 		w := &s.Wires[i]
 		line := WireSummary{
-			Link: w.Link, Way: w.Way.String(), Sent: w.Sent, Delivered: w.Delivered, DroppedQueue: w.DroppedQueue, LostRandom: w.LostRandom, LostBurst: w.LostBurst,
+			Link: w.Link, Way: w.Way.String(), Sent: w.Sent, Delivered: w.Delivered, DroppedQueue: w.DroppedQueue,
+			LostRandom: w.LostRandom, LostBurst: w.LostBurst,
 			Marked: w.Marked, Duplicated: w.Duplicated, Reordered: w.Reordered, Waiting: w.QueuePackets,
 			WaitedP50: milliseconds(w.Waited.Quantile(0.5)), WaitedP95: milliseconds(w.Waited.Quantile(0.95)),
 		}
@@ -80,7 +81,8 @@ func (s *Statistics) Summary() *Summary {
 	for i := range s.Router.Interfaces {
 		n := &s.Router.Interfaces[i]
 		sum.Interfaces = append(sum.Interfaces, InterfaceSummary{
-			Host: n.Namespace, Interface: n.Name, Sent: n.Sent, SentBytes: n.SentBytes, Received: n.Received, ReceivedBytes: n.ReceivedBytes, Overrun: n.Overrun,
+			Host: n.Namespace, Interface: n.Name, Sent: n.Sent, SentBytes: n.SentBytes, Received: n.Received,
+			ReceivedBytes: n.ReceivedBytes, Overrun: n.Overrun,
 		})
 	}
 	return sum
@@ -88,21 +90,23 @@ func (s *Statistics) Summary() *Summary {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// WriteJSON writes one object.
+// WriteJSON writes the summary as one JSON object.
 func (s *Summary) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(s)
 }
 
-// WriteText writes tables for people.
+// WriteText writes the summary as tables.
 func (s *Summary) WriteText(w io.Writer) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "link\tsent\tdelivered\tMbit/s\tdropped\tlost\tin bursts\tmarked\treordered\twaiting\twaited p50\tp95 [ms]\t")
+	fmt.Fprintln(table,
+		"link\tsent\tdelivered\tMbit/s\tdropped\tlost\tin bursts\tmarked\treordered\twaiting\twaited p50\tp95 [ms]\t")
 	for i := range s.Links {
 		l := &s.Links[i]
-		fmt.Fprintf(table, "%s/%s\t%d\t%d\t%.2f\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%.2f\t\n", l.Link, l.Way, l.Sent, l.Delivered, l.Mbps, l.DroppedQueue, l.LostRandom, l.LostBurst,
+		fmt.Fprintf(table, "%s/%s\t%d\t%d\t%.2f\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%.2f\t\n", l.Link, l.Way, l.Sent,
+			l.Delivered, l.Mbps, l.DroppedQueue, l.LostRandom, l.LostBurst,
 			l.Marked, l.Reordered, l.Waiting, l.WaitedP50, l.WaitedP95)
 	}
 	fmt.Fprintln(table, "\nhost\tinterface\tsent\treceived\toverrun\t")
@@ -117,10 +121,13 @@ func (s *Summary) WriteText(w io.Writer) error {
 	if !s.Validity.Valid {
 		verdict = "NOT VALID: " + s.Validity.Reason
 	}
-	fmt.Fprintf(&text, "\n%.1f s, router %.0f %% of a core; packets late by %.2f ms (p50), %.2f (p95), %.2f (p99.9), %.2f (max): %s\n",
-		s.Seconds, 100*s.CPU, milliseconds(s.Validity.P50), milliseconds(s.Validity.P95), milliseconds(s.Validity.P999), milliseconds(s.Validity.Max), verdict)
+	fmt.Fprintf(&text,
+		"\n%.1f s, router %.0f %% of a core; packets late by %.2f ms (p50), %.2f (p95), %.2f (p99.9), %.2f (max): %s\n",
+		s.Seconds, 100*s.CPU, milliseconds(s.Validity.P50), milliseconds(s.Validity.P95), milliseconds(s.Validity.P999),
+		milliseconds(s.Validity.Max), verdict)
 	if n := s.Unroutable + s.Malformed + s.Refused; n > 0 {
-		fmt.Fprintf(&text, "packets without a route: %d, not IPv4: %d, refused by the kernel: %d\n", s.Unroutable, s.Malformed, s.Refused)
+		fmt.Fprintf(&text, "packets without a route: %d, not IPv4: %d, refused by the kernel: %d\n", s.Unroutable,
+			s.Malformed, s.Refused)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -8,32 +8,33 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// Errors of this package, wrapped with the thing that is wrong and what was expected.
+// Errors of this package. The wrapping error names the invalid value and the expected one.
 var (
-	// ErrTopology says that a topology makes no sense.
+	// ErrTopology reports an invalid topology.
 	ErrTopology = errors.New("invalid topology")
-	// ErrHost says that a network has no host of that name.
+	// ErrHost reports that a network has no host of that name.
 	ErrHost = errors.New("no such host")
-	// ErrLink says that a network has no link of that name.
+	// ErrLink reports that a network has no link of that name.
 	ErrLink = errors.New("no such link")
 )
 
-// Topology is a network before it is started. The zero value has no hosts.
+// Topology describes a network before its start. The zero value has no hosts.
 type Topology struct {
 	// Hosts are the network namespaces by name.
 	Hosts map[string]Host
-	// Links are what paths are made of, by name.
+	// Links are the parts of paths, by name.
 	Links map[string]Link
-	// Paths connect pairs of hosts, in both directions. The first path between two hosts joins their main addresses; each further one is parallel to it, and joins addresses and
-	// interfaces of its own.
+	// Paths connect pairs of hosts, in both directions. The first path between two hosts connects their main addresses;
+	// each further path is parallel to it and connects separate addresses and interfaces.
 	Paths []Path
-	// Seed is what random decisions follow from, together with the name of the link and the direction.
+	// Seed determines random decisions, together with the name of the link and the direction.
 	Seed uint64
 }
 
 // Host is a network namespace.
 type Host struct {
-	// ClockOffset is how far the host's clock is ahead of the machine's, for programs that honour ClockOffsetVariable: namespaces share the real-time clock.
+	// ClockOffset is how far the host's clock is ahead of the machine's, for programs that honour ClockOffsetVariable:
+	// namespaces share the real-time clock.
 	ClockOffset time.Duration
 	// Sysctls are settings of the namespace's kernel network, such as net.ipv4.tcp_ecn: 1. Names begin with net.
 	Sysctls map[string]string
@@ -44,26 +45,27 @@ type Link struct{ Forth, Back Direction }
 
 // Direction is one direction of a link.
 type Direction struct {
-	// Config are the parameters at the beginning. Its zero value is a perfect link.
+	// Config holds the parameters at the beginning. Its zero value is a perfect link.
 	Config netem.Config
-	// Trace is the rate over time in place of Config.RateBPS; nil leaves that.
+	// Trace is the rate over time in place of Config.RateBPS; nil keeps Config.RateBPS.
 	Trace *netem.RateTrace
-	// Schedule are changes of the parameters, in the order of their times.
+	// Schedule lists changes of the parameters, in the order of their times.
 	Schedule []Change
-	// Repeat is after how long Config and Schedule begin again, 0 for never.
+	// Repeat is the time after which Config and Schedule begin again, 0 for never.
 	Repeat time.Duration
 }
 
-// Change is parameters from a time on.
+// Change sets the parameters from a time on.
 type Change struct {
-	// At counts from the beginning, which is when the network starts, and again at every Restart.
+	// At counts from the start of the network and from every Restart.
 	At time.Duration
-	// Config are all parameters from then on, not only those that differ. Where the direction has a Trace, it goes on, and the rate here has no effect.
+	// Config holds all parameters from then on, not only those that differ. If the direction has a Trace, the trace
+	// continues and the rate here has no effect.
 	Config netem.Config
 }
 
-// Path is how packets go between two hosts: over its links from From to To, and over the same links in reverse order, in their other direction, from To to From. A path without
-// links is a wire.
+// Path is the path of packets between two hosts: over its links from From to To, and over the same links in reverse
+// order, in their other direction, from To to From. A path without links is a perfect wire.
 type Path struct {
 	From, To string
 	Through  []Passage
@@ -72,16 +74,16 @@ type Path struct {
 // Passage is a link on a path.
 type Passage struct {
 	Link string
-	// Reversed says that packets from From to To take the link's Back direction.
+	// Reversed is set if packets from From to To take the link's Back direction.
 	Reversed bool
 }
 
-// Duplex is a link that is the same in both directions.
+// Duplex returns a link with the same parameters in both directions.
 func Duplex(c netem.Config) Link {
 	return Link{Forth: Direction{Config: c}, Back: Direction{Config: c}}
 }
 
-// Pair is two hosts with one link, named "link", between them: Forth is from the first to the second.
+// Pair returns two hosts with one link, named "link", between them: Forth is from the first to the second.
 func Pair(from, to string, link Link) *Topology {
 	return &Topology{
 		Hosts: map[string]Host{from: {}, to: {}},
@@ -90,7 +92,8 @@ func Pair(from, to string, link Link) *Topology {
 	}
 }
 
-// Star is a server and clients with an access link each, which has the client's name: Forth is from the client to the server. Clients reach each other over both of their links.
+// Star returns a server and clients with an access link each, which has the client's name: Forth is from the client to
+// the server. Clients reach each other over both of their links.
 func Star(server string, access map[string]Link) *Topology {
 	t := &Topology{Hosts: map[string]Host{server: {}}, Links: make(map[string]Link)}
 	clients := sortedKeys(access)
@@ -99,21 +102,22 @@ func Star(server string, access map[string]Link) *Topology {
 		t.Links[client] = access[client]
 		t.Paths = append(t.Paths, Path{From: client, To: server, Through: []Passage{{Link: client}}})
 		for _, other := range clients[:i] {
-			t.Paths = append(t.Paths, Path{From: client, To: other, Through: []Passage{{Link: client}, {Link: other, Reversed: true}}})
+			t.Paths = append(t.Paths, Path{From: client, To: other, Through: []Passage{{Link: client},
+				{Link: other, Reversed: true}}})
 		}
 	}
 	return t
 }
 
-// Limits of a topology: more than experiments on one machine need, and few enough for one thread that watches all interfaces. Hosts are numbered by the last byte
-// of an address, from 1 to 254.
+// Limits of a topology: sufficient for experiments on one machine, and low enough for one thread that polls all
+// interfaces. Hosts are numbered by the last byte of an address, from 1 to 254.
 const (
 	maxHosts    = 254
 	maxParallel = 16
 	maxPassages = 16
 )
 
-// Validate reports the first thing that is wrong, by its key, wrapped around ErrTopology.
+// Validate reports the first invalid value, by its key. The error wraps ErrTopology.
 func (t *Topology) Validate() error {
 	if n := len(t.Hosts); n < 1 || n > maxHosts {
 		return fmt.Errorf("%w: hosts has %d entries, expected 1 to %d", ErrTopology, n, maxHosts)
