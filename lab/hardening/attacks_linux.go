@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/test/intruder"
 )
 
-// attacks are all, in the order of their checks' numbers.
+// attacks lists all attacks, in the order of their checks' numbers.
 var attacks = []attack{
 	{"records", "DTLS records: an empty fragment, spoofed and in session; mutated handshakes", attackRecords},
 	{"neighbours", "64 candidates that are unused addresses of the server's network, 10 times", attackNeighbours},
@@ -27,7 +27,7 @@ var attacks = []attack{
 	{"decoders", "decoders: frames that claim more than they hold", attackDecoders},
 }
 
-// spoofed is how many message numbers an outsider tries who does not know how far a handshake is.
+// spoofed is the number of message numbers tried by an outsider who does not know the progress of a handshake.
 const spoofed = 20
 
 // attackRecords sends hostile DTLS records.
@@ -67,7 +67,7 @@ func attackRecords(ctx context.Context, c *check) ([]claim.Line, error) {
 	return append(append(lines, mutated.bounded("mutated records: ")...), sent.lines("mutated records: ")...), nil
 }
 
-// once attacks in one way, on a stage of its own or on the one that ways share.
+// once runs one variant of an attack, on its own stage or, with Options.OneServer, on the shared stage.
 func (c *check) once(
 	ctx context.Context, after time.Duration, attack func(context.Context, *stage) error,
 ) (suffered, error) {
@@ -87,7 +87,7 @@ func (c *check) once(
 	return s.under(ctx, after, func(ctx context.Context) error { return attack(ctx, s) })
 }
 
-// lines say how much was sent.
+// lines returns the lines about the sent traffic.
 func (f *flooded) lines(prefix string) []claim.Line {
 	return []claim.Line{
 		claim.Stated(prefix+"datagrams sent", float64(f.packets), ""),
@@ -96,7 +96,7 @@ func (f *flooded) lines(prefix string) []claim.Line {
 	}
 }
 
-// spoofEach sends records that seem to come from each of the innocents, and then waits a second.
+// spoofEach sends records with the source address of each innocent, then waits a second.
 func (s *stage) spoofEach(ctx context.Context, count uint16, record func(uint16) []byte) error {
 	spoof, err := s.attacker.newSpoofer()
 	if err != nil {
@@ -116,11 +116,12 @@ func (s *stage) spoofEach(ctx context.Context, count uint16, record func(uint16)
 const (
 	// mutatedRate is in datagrams per second.
 	mutatedRate = 10_000
-	// mutatedTime is for how long one connection gets mutated records: the server may have ended it by then.
+	// mutatedTime is the time for which one connection gets mutated records: the server may have ended the connection
+	// by then.
 	mutatedTime = 500 * time.Millisecond
 )
 
-// mutate sends mutated records on one connection after the other. Half of the connections have finished their
+// mutate sends mutated records on one connection after the other. Half of the connections have completed their
 // handshake.
 func (s *stage) mutate(ctx context.Context) (flooded, error) {
 	m := intruder.NewMutator(s.check.options.Seed)
@@ -155,7 +156,7 @@ func (s *stage) mutateOne(ctx context.Context, m *intruder.Mutator, handshake bo
 	return flood(ctx, p.Server, min(mutatedTime, s.check.options.Flood), mutatedRate, m.Next, p.UDPConn)
 }
 
-// attackReplay replays a request that the server takes for right.
+// attackReplay replays a request that the server accepts as valid.
 func attackReplay(ctx context.Context, c *check) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, way := range []struct {
@@ -175,18 +176,18 @@ func attackReplay(ctx context.Context, c *check) ([]claim.Line, error) {
 	return lines, nil
 }
 
-// replayPorts is from how many ports more a request is replayed. At the full speed of one core each of them sends some
-// 1,500 requests per second.
+// replayPorts is the number of additional ports from which a request is replayed. At the full speed of one core each
+// port sends some 1,500 requests per second.
 const replayPorts = 100
 
-// flooding are the lines of an attack by rate.
+// flooding returns the lines of an attack by rate.
 func (o *suffered) flooding(prefix string, sent flooded) []claim.Line {
 	lines := append([]claim.Line{o.lives(prefix)}, o.bounded(prefix)...)
 	lines = append(lines, o.whole(prefix)...)
 	return append(lines, sent.lines(prefix)...)
 }
 
-// replay replays one binding request, from the port that it is of and so many others.
+// replay replays one binding request from its own port and from the given number of other ports.
 func (s *stage) replay(ctx context.Context, lasting time.Duration, rate, others int) (flooded, error) {
 	i, p, err := s.reachData(ctx)
 	if err != nil {
@@ -207,8 +208,8 @@ func (s *stage) replay(ctx context.Context, lasting time.Duration, rate, others 
 	return flood(ctx, p.Server, lasting, rate, func(b []byte) int { return copy(b, request) }, conns...)
 }
 
-// attackMessages sends handshake messages after the handshake. A server that keeps them does so in the order of their
-// numbers: at full speed some are lost, and what follows is not kept.
+// attackMessages sends handshake messages after the handshake. A server that stores such messages does so in the order
+// of their numbers: at full speed some are lost, and messages after a gap are not stored.
 func attackMessages(ctx context.Context, c *check) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, way := range []struct {
@@ -233,14 +234,14 @@ func attackMessages(ctx context.Context, c *check) ([]claim.Line, error) {
 }
 
 const (
-	// messageBytes is the length of each message: it fills a datagram of Ethernet.
+	// messageBytes is the length of each message: it fills an Ethernet datagram.
 	messageBytes = 1300
-	// firstMessage is the number of the message that the server expects after a handshake: two hellos, certificate,
-	// key exchange, verification and the end came before.
+	// firstMessage is the number of the message that the server expects after a handshake: two hellos, certificate, key
+	// exchange, verification and the end came before.
 	firstMessage = 6
 )
 
-// messages sends plaintext handshake messages, numbered on from the handshake's.
+// messages sends plaintext handshake messages whose numbers continue those of the handshake.
 func (s *stage) messages(ctx context.Context, lasting time.Duration, rate int) (flooded, error) {
 	i, p, err := s.reachData(ctx)
 	if err != nil {
@@ -262,7 +263,7 @@ func (s *stage) messages(ctx context.Context, lasting time.Duration, rate int) (
 	}, p.UDPConn)
 }
 
-// attackSCTP floods SCTP in three ways at full speed, the first one slowly as well.
+// attackSCTP floods SCTP in three ways at full speed, the first of them slowly as well.
 func attackSCTP(ctx context.Context, c *check) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, way := range []struct {
@@ -290,15 +291,15 @@ func attackSCTP(ctx context.Context, c *check) ([]claim.Line, error) {
 }
 
 const (
-	// slowTime is how long slow floods last: a server without a bound is at its end after five seconds of SCTP's,
-	// and keeps 100 MB of DTLS's.
+	// slowTime is the length of slow floods: without a bound, a server runs out of memory after five seconds of SCTP's,
+	// and stores 100 MB of DTLS's.
 	slowTime = 20 * time.Second
-	// ahead is how many TSNs may be sent that the server has not acknowledged: then the first of them is sent again.
+	// ahead is the number of TSNs that may be sent without acknowledgement; beyond it the first of them is sent again.
 	ahead = 20_000
 )
 
-// overSCTP sends packets over an association, each with as many TSNs as it has chunks. The server may end the
-// association: then the intruder comes again.
+// overSCTP sends packets over an association, each with as many TSNs as it has chunks. If the server ends the
+// association, the intruder joins again.
 func (s *stage) overSCTP(ctx context.Context, lasting time.Duration, rate int, kind intruder.Packets) (flooded, error) {
 	var total flooded
 	began := time.Now()
@@ -318,7 +319,7 @@ func (s *stage) overSCTP(ctx context.Context, lasting time.Duration, rate int, k
 	return total, nil
 }
 
-// comeAgain is how long an intruder waits until it joins again.
+// comeAgain is the time after which an intruder joins again.
 const comeAgain = 200 * time.Millisecond
 
 // overAssociation sends on one association until the time is over or the association ends.

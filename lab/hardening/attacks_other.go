@@ -13,10 +13,10 @@ import (
 var attacks = []attack{{"none", "attacks on a server in network namespaces", refuse}}
 
 func refuse(context.Context, *check) ([]claim.Line, error) {
-	return nil, fmt.Errorf("network namespaces are Linux's: %w", errors.ErrUnsupported)
+	return nil, fmt.Errorf("network namespaces exist on Linux only: %w", errors.ErrUnsupported)
 }
 
-// stage is where attacks take place.
+// stage is not implemented.
 type stage struct{}
 
 func (*stage) close() {}

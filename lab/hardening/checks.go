@@ -8,36 +8,38 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Options say what is attacked, and for how long.
+// Options select the attacked program and the durations of an attack.
 type Options struct {
-	// Server is the path of the server's program. Without, it is the one beside this program.
+	// Server is the path of the server's program. Empty selects the one in the folder of this program.
 	Server string
-	// Flood is how long each attack by rate lasts, and other attacks and the time before them at most.
+	// Flood is the length of each attack by rate, and the upper bound for other attacks and for the time before an
+	// attack.
 	Flood time.Duration
-	// After is how long the participants are watched after an attack.
+	// After is the time for which the participants are watched after an attack.
 	After time.Duration
-	// Return is how long after an attack the server's memory may take to return. Go collects garbage every two minutes
-	// at least (forcegcperiod in runtime/proc.go), and returns free memory within seconds of that.
+	// Return is the time limit for the server's memory to return after an attack. Go collects garbage at least every
+	// two minutes (forcegcperiod in runtime/proc.go), and returns free memory within seconds after that.
 	Return time.Duration
-	// OneServer has the ways of an attack share a server and its innocents, who are alone for a while before the first
-	// way only. It saves the time of short attacks. What one way leaves in memory, the next one does not take again.
+	// OneServer makes the variants of an attack share a server and its innocents, who are measured alone before the
+	// first variant only. This saves time if attacks are short. Memory left by one variant is not allocated again by
+	// the next.
 	OneServer bool
-	// Seed is that of the mutated records.
+	// Seed is the seed of the mutated records.
 	Seed uint64
 }
 
-// DefaultOptions are those of the claims.
+// DefaultOptions returns the options of the claims.
 func DefaultOptions() Options {
 	return Options{Flood: time.Minute, After: 30 * time.Second, Return: 150 * time.Second, Seed: 1}
 }
 
-// atMost is a time of an attack that is no longer than a flood.
+// atMost limits a duration to Flood.
 func (o *Options) atMost(d time.Duration) time.Duration { return min(d, o.Flood) }
 
-// brief is how long the participants are watched after an attack that has done its harm at once, or none.
+// brief returns the time for which the participants are watched after an attack whose harm is immediate.
 func (o *Options) brief() time.Duration { return min(5*time.Second, o.After) }
 
-// attack is a kind of attack, with what is claimed of it.
+// attack is a kind of attack with its claims.
 type attack struct {
 	name, title string
 	run         func(context.Context, *check) ([]claim.Line, error)
@@ -49,7 +51,7 @@ type check struct {
 	options  Options
 	progress lab.Progress
 	run      func(context.Context, *check) ([]claim.Line, error)
-	// shared is the stage of the last way, with Options.OneServer.
+	// shared is the stage of the previous variant, with Options.OneServer.
 	shared *stage
 }
 
@@ -62,7 +64,7 @@ func (c *check) Run(ctx context.Context) ([]claim.Line, error) {
 	return c.run(ctx, c)
 }
 
-// leave closes the stage that ways share, if there is one.
+// leave closes the shared stage, if any.
 func (c *check) leave() {
 	if c.shared != nil {
 		c.shared.close()
@@ -70,7 +72,7 @@ func (c *check) leave() {
 	}
 }
 
-// Checks are the checks of hardening, in the order of their numbers.
+// Checks returns the checks of hardening, in the order of their numbers.
 func Checks(o Options, progress lab.Progress) []lab.Check {
 	var list []lab.Check
 	for _, a := range attacks {
@@ -79,7 +81,7 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 	return list
 }
 
-// Named is the check of an attack by name, or nil if there is none.
+// Named returns the check of an attack by name, or nil if there is none.
 func Named(name string, o Options, progress lab.Progress) lab.Check {
 	for _, a := range attacks {
 		if a.name == name {

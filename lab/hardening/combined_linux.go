@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// unharmed are the lines of a claim that no session is disturbed.
+// unharmed returns the lines of the claim that no session is disturbed.
 func (o *suffered) unharmed(prefix string) []claim.Line {
 	return append([]claim.Line{
 		o.lives(prefix),
@@ -25,13 +25,13 @@ func (o *suffered) unharmed(prefix string) []claim.Line {
 	}, o.whole(prefix)...)
 }
 
-// forgeries is how often each forged record is sent, at intervals of forgeryInterval.
+// forgeries is the number of times that each forged record is sent, at intervals of forgeryInterval.
 const (
 	forgeries       = 10
 	forgeryInterval = time.Second
 )
 
-// attackAlerts sends records that seem to come from the innocents. Nothing protects them.
+// attackAlerts sends unprotected records with the source addresses of the innocents.
 func attackAlerts(ctx context.Context, c *check) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, way := range []struct {
@@ -60,10 +60,10 @@ func attackAlerts(ctx context.Context, c *check) ([]claim.Line, error) {
 }
 
 const (
-	// hijackDelay is what the innocents' way takes longer, each way.
+	// hijackDelay is the additional delay of the innocents' path, in each direction.
 	hijackDelay = 30 * time.Millisecond
-	// hijackTime is how long the intruder's candidates are checked: past the time after which ICE gives a
-	// connection up.
+	// hijackTime is the time for which the intruder's candidates are checked, longer than ICE's time limit for a
+	// failing connection.
 	hijackTime = 25 * time.Second
 )
 
@@ -89,11 +89,11 @@ func attackHijack(ctx context.Context, c *check) ([]claim.Line, error) {
 }
 
 const (
-	// joiners is over how many websockets joins are refused, joinTime for how long.
+	// joiners is the number of websockets on which joins are refused; joinTime is the duration.
 	joiners  = 4
 	joinTime = 15 * time.Second
-	// mostLines is how many lines a second the server may log for one address, mostJoinShare its processor time in
-	// percent.
+	// mostLines is the largest number of log lines per second for one address; mostJoinShare is the server's largest
+	// processor time, in percent.
 	mostLines     = 5
 	mostJoinShare = 5
 )
@@ -102,13 +102,14 @@ const (
 func refusedJoin(number int64) *signal.Join {
 	join := &signal.Join{Version: signal.Version, Room: fmt.Sprintf("refused %d", number), Identity: "mallory"}
 	for n := range 9 {
-		p := testbed.Load{Name: fmt.Sprintf("body %d", n), Tiles: 1, Qualities: 1, FrameBytes: 1000, Rate: 30}.Publication()
+		p := testbed.Load{Name: fmt.Sprintf("body %d", n), Tiles: 1, Qualities: 1, FrameBytes: 1000,
+			Rate: 30}.Publication()
 		join.Publications = append(join.Publications, p)
 	}
 	return join
 }
 
-// refuse sends joins on one websocket after the other until a time, each as soon as the last one is refused.
+// refuse sends joins on one websocket after the other for a time, each as soon as the previous one is refused.
 func (s *stage) refuse(ctx context.Context, lasting time.Duration, refused, opened *atomic.Int64) error {
 	began := time.Now()
 	config := s.intruder()
@@ -146,7 +147,7 @@ func (s *stage) refuse(ctx context.Context, lasting time.Duration, refused, open
 	return ctx.Err()
 }
 
-// attackJoins has joins refused as fast as they go.
+// attackJoins sends joins that are refused, as fast as possible.
 func attackJoins(ctx context.Context, c *check) ([]claim.Line, error) {
 	var refused, opened, logged, bytes atomic.Int64
 	o, err := c.once(ctx, c.options.brief(), func(ctx context.Context, s *stage) error {
@@ -171,7 +172,7 @@ func attackJoins(ctx context.Context, c *check) ([]claim.Line, error) {
 	}, o.whole("")...), nil
 }
 
-// refuseAll is refuse over several websockets at once.
+// refuseAll runs refuse over several websockets at once.
 func (s *stage) refuseAll(ctx context.Context, lasting time.Duration, refused, opened *atomic.Int64) error {
 	return together(joiners, func() error { return s.refuse(ctx, lasting, refused, opened) })
 }

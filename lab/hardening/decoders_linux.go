@@ -13,20 +13,20 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Bounds of what one hostile frame may take.
+// Bounds of memory and time for one hostile frame.
 const (
 	mostDecoderMiB = 64
 	mostDecoderMS  = 200
 )
 
-// attackDecoders decodes frames that claim more than they hold, in this program, then in a page in Chromium.
+// attackDecoders decodes frames that claim more content than they have, in this program and then on a page in Chromium.
 func attackDecoders(ctx context.Context, c *check) ([]claim.Line, error) {
 	pages, err := decodersOfPages(ctx, c.progress, "")
 	return append(decodersOfProgram(), pages...), err
 }
 
-// decodersOfProgram has the decoders of this program decode the frames. Frames of codecs that the program was built
-// without are counted.
+// decodersOfProgram decodes the frames with the decoders of this program. Frames of codecs that are not built in are
+// counted.
 func decodersOfProgram() []claim.Line {
 	var decoded, absent, accepted int64
 	var memory uint64
@@ -56,12 +56,12 @@ func decodersOfProgram() []claim.Line {
 
 const (
 	pagesPath = "test/browser"
-	// pagesLimit is what building the page, starting the browser and decoding take at most.
+	// pagesLimit is the time limit for building the page, starting the browser and decoding.
 	pagesLimit = 10 * time.Minute
 )
 
-// decodersOfPages has a page decode the frames in Chromium, which the tests of the source tree drive. The source tree
-// is looked for from a folder upwards, by default the working directory.
+// decodersOfPages decodes the frames on a page in Chromium, driven by the tests of the source tree. The source tree is
+// searched from folder upwards, by default the working directory.
 func decodersOfPages(ctx context.Context, progress lab.Progress, folder string) ([]claim.Line, error) {
 	tests := &suite.Tests{Progress: progress, Folder: folder, Title: "decoders of pages", Parts: []suite.Part{
 		{Package: pagesPath, Pattern: "^TestHostileFrames$", Limit: pagesLimit},

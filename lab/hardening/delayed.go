@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// delayedConn holds up what passes a packet connection, each way by the same time, as a long path does.
+// delayedConn delays the datagrams of a packet connection by the same time in each direction, like a long path.
 type delayedConn struct {
 	net.PacketConn
 	delay   time.Duration
@@ -22,8 +22,8 @@ type delayedDatagram struct {
 	due  time.Time
 }
 
-// delayedQueue is how many datagrams may be on their way: those of 60 ms at 100 Mbit/s in datagrams of 1,200 bytes
-// are 625.
+// delayedQueue is the capacity of each direction, in datagrams: 60 ms at 100 Mbit/s in datagrams of 1,200 bytes are
+// 625.
 const delayedQueue = 4096
 
 func newDelayedConn(inner net.PacketConn, delay time.Duration) *delayedConn {
@@ -75,7 +75,7 @@ func (c *delayedConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	return copy(b, d.data), d.peer, nil
 }
 
-// WriteTo implements net.PacketConn. What finds the queue full is lost.
+// WriteTo implements net.PacketConn. A datagram is lost if the queue is full.
 func (c *delayedConn) WriteTo(b []byte, to net.Addr) (int, error) {
 	select {
 	case c.out <- delayedDatagram{append([]byte(nil), b...), to, time.Now().Add(c.delay)}:

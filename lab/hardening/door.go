@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// door lets a client of this process open websockets from a host: it takes TCP connections on loopback and carries
-// them to the server. It counts the offers that the server sends, which are not masked or compressed on their way.
+// door relays websockets of a client in this process to the server through a host's namespace: it accepts TCP
+// connections on loopback and copies them to the server. It counts the offers that the server sends, which are neither
+// masked nor compressed.
 type door struct {
 	listener net.Listener
 	dial     func(context.Context) (net.Conn, error)
@@ -31,10 +32,10 @@ func newDoor(dial func(context.Context) (net.Conn, error)) (*door, error) {
 	return d, nil
 }
 
-// url is where the client connects.
+// url returns the address for the client.
 func (d *door) url() string { return "ws://" + d.listener.Addr().String() }
 
-// accept takes connections until the door is closed.
+// accept accepts connections until the door is closed.
 func (d *door) accept() {
 	for {
 		near, err := d.listener.Accept()
@@ -57,13 +58,13 @@ func (d *door) accept() {
 	}
 }
 
-// offerBegins is how the server's JSON of an offer begins.
+// offerBegins is the beginning of the server's JSON of an offer.
 var offerBegins = []byte(`{"type":"offer"`)
 
-// carry takes what comes from one connection to another until either ends; then both end.
+// carry copies data from one connection to another until either ends, then closes both.
 func (d *door) carry(from, to net.Conn, offers *atomic.Int64) {
 	defer func() { _, _ = from.Close(), to.Close() }()
-	// The end of what was read before stays in front of the buffer, for an offer that begins in it.
+	// The end of the previous read stays at the front of the buffer, for an offer that begins in it.
 	buffer := make([]byte, 64<<10)
 	kept := 0
 	for {

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestDoorCountsOffers has a server write offers in pieces of every length.
+// TestDoorCountsOffers: a server writes offers in pieces of every length.
 func TestDoorCountsOffers(t *testing.T) {
 	const offers = 5
 	text := strings.Repeat(`x{"type":"offer","sdp":"v=0"}{"type":"offers"}`, offers)
@@ -59,7 +59,7 @@ func TestDoorCountsOffers(t *testing.T) {
 	}
 }
 
-// TestDoorToNowhere has no server behind the door.
+// TestDoorToNowhere: there is no server behind the door.
 func TestDoorToNowhere(t *testing.T) {
 	refused := errors.New("refused")
 	d, err := newDoor(func(context.Context) (net.Conn, error) { return nil, refused })

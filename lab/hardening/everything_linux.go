@@ -19,26 +19,27 @@ import (
 )
 
 const (
-	// combinedRate is that of each flood of the combined attack, in datagrams per second: all of them at full speed
-	// would leave the server and the innocents no processor of this machine.
+	// combinedRate is the rate of each flood of the combined attack, in datagrams per second. At full speed the floods
+	// would leave no processor of this machine to the server and the innocents.
 	combinedRate = 10_000
-	// combinedTurn is how long each part of the combined attack lasts before the part begins again.
+	// combinedTurn is the length of each part of the combined attack before the part begins again.
 	combinedTurn = 10 * time.Second
-	// newcomers is how many participants join meanwhile, at intervals of newcomerInterval.
+	// newcomers is the number of participants who join during the attack, at intervals of newcomerInterval.
 	newcomers        = 8
 	newcomerInterval = 3 * time.Second
-	// mostJoining is how long a join may take from the websocket to media, in seconds.
+	// mostJoining is the time limit for a join from the websocket to media, in seconds.
 	mostJoining = 1
 )
 
-// part is one of the attacks that run at once. run attacks once and returns how many of what is counted came about.
+// part is one of the attacks that run at once. run attacks once and returns the count of its effects; counted names
+// them.
 type part struct {
 	counted string
 	run     func(context.Context) (int64, error)
 	total   atomic.Int64
 }
 
-// attackEverything runs all attacks that one token and one address allow at once.
+// attackEverything runs, at once, all attacks that one token and one address allow.
 func attackEverything(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{})
 	if err != nil {
@@ -53,7 +54,7 @@ func attackEverything(ctx context.Context, c *check) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	// One attack uses up the rooms of the token. The others have a room that stays open.
+	// One attack uses up the rooms of the token. The others join a room that stays open.
 	s.room = "attackers"
 	keeper, p, err := s.reachData(ctx)
 	if err != nil {
@@ -100,13 +101,13 @@ func attackEverything(ctx context.Context, c *check) ([]claim.Line, error) {
 		claim.AtMost("from websocket to media, slowest join", worst.Seconds(), "s", mostJoining),
 	}
 	for _, a := range parts {
-		// An attack that did not take place proves nothing.
+		// An attack that did not happen proves nothing.
 		lines = append(lines, claim.AtLeast("attack: "+a.counted, float64(a.total.Load()), "", 1))
 	}
 	return append(append(lines, o.whole("")...), o.bounded("")...), nil
 }
 
-// launch runs the parts, each of which is begun again when it ends, until the returned function is called.
+// launch runs the parts until stop is called. A part that ends is started again.
 func (s *stage) launch(ctx context.Context, parts []*part) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -127,7 +128,7 @@ func (s *stage) launch(ctx context.Context, parts []*part) (stop func()) {
 	}
 }
 
-// everything are the attacks that run at once.
+// everything returns the attacks that run at once.
 func (s *stage) everything(bystander *namespace) []*part {
 	var strangers []netip.AddrPort
 	for n := range candidatesPerAnswer {
@@ -178,19 +179,19 @@ func (s *stage) everything(bystander *namespace) []*part {
 }
 
 const (
-	// tcpRate is how many ICE-TCP connections are opened per second, five times as many as the server takes of one
-	// address. tcpTurn is how long one participant serves: the server takes 64 connections for one.
+	// tcpRate is the number of ICE-TCP connections opened per second, five times the server's limit for one address.
+	// tcpTurn is the time that one participant is used: the server accepts 64 connections for one participant.
 	tcpRate = 1000
 	tcpTurn = 2 * time.Second
-	// tcpKept is how many connections stay open: more than the server takes of one address.
+	// tcpKept is the number of connections that stay open, more than the server's limit for one address.
 	tcpKept = 300
-	// tcpChecks is how many checks one connection brings: twice as many as the server takes at once.
+	// tcpChecks is the number of checks on one connection, twice the number that the server accepts at once.
 	tcpChecks = 512
-	// tcpPatience bounds how long the server may take the checks of one connection.
+	// tcpPatience bounds the time for writing the checks of one connection.
 	tcpPatience = 50 * time.Millisecond
 )
 
-// connectTCP opens ICE-TCP connections and keeps them. Half of them say nothing, half bring valid checks.
+// connectTCP opens ICE-TCP connections and keeps them open. Half of them are silent, half send valid checks.
 func (s *stage) connectTCP(ctx context.Context) (opened int64, err error) {
 	i, err := s.nameCandidates(ctx, nil)
 	if err != nil {
@@ -215,7 +216,7 @@ func (s *stage) connectTCP(ctx context.Context) (opened int64, err error) {
 			continue
 		}
 		opened++
-		// A connection that is reset keeps no port of the attacker's waiting.
+		// A reset connection does not leave a port of the attacker in TIME_WAIT.
 		_ = conn.(*net.TCPConn).SetLinger(0)
 		if tried%2 == 0 {
 			_ = conn.SetWriteDeadline(time.Now().Add(tcpPatience))
@@ -230,22 +231,23 @@ func (s *stage) connectTCP(ctx context.Context) (opened int64, err error) {
 }
 
 const (
-	// fillers is how many joins are under way at once, fillSockets how many websockets each keeps open: as many as the
-	// server lets one address have, less those of the other attacks. Places of older ones are kept for their return.
+	// fillers is the number of concurrent joiners. fillSockets is the number of websockets that each keeps open: the
+	// server's limit for one address without those of the other attacks. Places of closed websockets are kept for a
+	// resume.
 	fillers     = 4
 	fillSockets = 60
-	// fillRooms is over how many rooms the places are spread: more than one token may open.
+	// fillRooms is the number of rooms over which the places are spread, more than one token may open.
 	fillRooms = 110
 )
 
-// fill takes places in as many rooms as one token may open, and as many in one of the rooms as the token may have.
+// fill takes places in as many rooms as one token may open, and in one of the rooms as many as the token may have.
 func (s *stage) fill(ctx context.Context) (int64, error) {
 	var taken, tried atomic.Int64
 	err := together(fillers, func() error { return s.fillRooms(ctx, &tried, &taken) })
 	return taken.Load(), err
 }
 
-// fillRooms joins for a turn. It ends the oldest of its websockets without a leave.
+// fillRooms joins for a turn. It closes the oldest of its websockets without a leave message.
 func (s *stage) fillRooms(ctx context.Context, tried, taken *atomic.Int64) error {
 	var open []*intruder.Intruder
 	defer func() {
@@ -254,7 +256,7 @@ func (s *stage) fillRooms(ctx context.Context, tried, taken *atomic.Int64) error
 		}
 	}()
 	for began := time.Now(); time.Since(began) < combinedTurn && ctx.Err() == nil; {
-		// Every other one joins the first room.
+		// Every second join is to the first room.
 		n := tried.Add(1)
 		room := fmt.Sprintf("full %d", n%2*(n/2%fillRooms))
 		i, err := intruder.Join(ctx, s.intruder(), signal.Join{Receive: true, Room: room})

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flooded is how much a flood sent.
+// flooded is the amount of traffic that a flood sent.
 type flooded struct {
 	packets, bytes int64
 	lasted         time.Duration
@@ -24,23 +24,24 @@ func (f *flooded) add(other flooded) {
 	f.packets, f.bytes, f.lasted = f.packets+other.packets, f.bytes+other.bytes, f.lasted+other.lasted
 }
 
-// rate is in datagrams per second.
+// rate returns datagrams per second.
 func (f *flooded) rate() float64 { return float64(f.packets) / max(f.lasted.Seconds(), 1e-9) }
 
-// megabits is the rate of the datagrams' payload, in Mbit/s.
+// megabits returns the rate of the datagrams' payload, in Mbit/s.
 func (f *flooded) megabits() float64 { return 8e-6 * float64(f.bytes) / max(f.lasted.Seconds(), 1e-9) }
 
 const (
-	// flushes is how many datagrams are sent with one system call (sendmmsg).
+	// flushes is the number of datagrams per system call (sendmmsg).
 	flushes = 64
 	// unlimited is the rate of a flood that sends as fast as one thread can.
 	unlimited = 0
 )
 
-// flood sends datagrams to the server for a time, from each of the connections in turn. Each call of next makes the next
-// datagram in the buffer that it is given and returns its length. The rate is in datagrams per second.
+// flood sends datagrams to the server for a time, from each of the connections in turn. next writes the next datagram
+// to the given buffer and returns its length. rate is in datagrams per second.
 func flood(
-	ctx context.Context, to netip.AddrPort, lasting time.Duration, rate int, next func([]byte) int, conns ...*net.UDPConn,
+	ctx context.Context, to netip.AddrPort, lasting time.Duration, rate int, next func([]byte) int,
+	conns ...*net.UDPConn,
 ) (flooded, error) {
 	var batches []*ipv4.PacketConn
 	for _, conn := range conns {
@@ -74,7 +75,7 @@ func flood(
 				return sent, err
 			}
 			if err != nil && n <= 0 {
-				// A socket reports what the network said of a datagram sent before: the server's port may be closed.
+				// The socket reports an ICMP error for an earlier datagram: the server's port may be closed.
 				n = 1
 			}
 			for _, m := range left[:n] {
@@ -88,7 +89,7 @@ func flood(
 	return sent, ctx.Err()
 }
 
-// spoofer sends datagrams whose source is anybody's.
+// spoofer sends datagrams with any source address.
 type spoofer struct{ fd int }
 
 // newSpoofer opens a raw socket in a host's namespace.
@@ -104,8 +105,8 @@ func (n *namespace) newSpoofer() (*spoofer, error) {
 	return s, nil
 }
 
-// send sends one datagram. The kernel fills in the header's checksum and length; UDP needs no checksum over IPv4
-// (RFC 768).
+// send sends one datagram. The kernel sets the checksum and the length of the IP header; UDP needs no checksum over
+// IPv4 (RFC 768).
 func (s *spoofer) send(from, to netip.AddrPort, data []byte) error {
 	packet := make([]byte, ipHeader+udpHeader, ipHeader+udpHeader+len(data))
 	packet[0], packet[8], packet[9] = 0x45, 64, unix.IPPROTO_UDP

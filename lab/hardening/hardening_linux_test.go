@@ -29,13 +29,13 @@ func TestToll(t *testing.T) {
 	for n := range int64(10) {
 		arrive(40+n, 2500*time.Millisecond, time.Second)
 	}
-	// Those before and after are not the window's.
+	// Frames before and after are outside the window.
 	arrive(9, 0, time.Millisecond)
 	arrive(70, time.Second, time.Millisecond)
 	got := tollOf(arrivals, began, began.Add(2*time.Second), 10, 70)
 	if got.sent != 120 || got.lost != 20 || got.worst != 15 || got.mean != 22.5 ||
 		got.latency.Count() != 120 || got.latency.Max() != settling {
-		t.Errorf("got %d sent, %d lost, %v worst, %v mean, %d latencies of %v at most, expected 120, 20, 15, 22.5, 120 and 2s",
+		t.Errorf("got %d sent, %d lost, %v worst, %v mean, %d latencies up to %v, expected 120, 20, 15, 22.5, 120, 2s",
 			got.sent, got.lost, got.worst, got.mean, got.latency.Count(), got.latency.Max())
 	}
 }
@@ -62,7 +62,7 @@ func TestLogMeter(t *testing.T) {
 	}
 }
 
-// rooted makes a network of two hosts, or skips the test where that is not allowed.
+// rooted creates a network of two hosts, or skips the test without root.
 func rooted(t *testing.T) (n *network, here, there *namespace) {
 	t.Helper()
 	n, err := newNetwork()
@@ -79,7 +79,7 @@ func rooted(t *testing.T) (n *network, here, there *namespace) {
 	return n, here, there
 }
 
-// TestSpoofedDatagramsReachTheTap sends datagrams with a source that is nobody's.
+// TestSpoofedDatagramsReachTheTap sends datagrams with an unassigned source address.
 func TestSpoofedDatagramsReachTheTap(t *testing.T) {
 	_, here, there := rooted(t)
 	tapped, err := there.newTap()
@@ -144,7 +144,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestPagesWithoutSource has no checkout, whose tests drive the browser: nothing is measured, and nothing missed.
+// TestPagesWithoutSource: without a checkout, whose tests drive the browser, nothing is measured and no line is missed.
 func TestPagesWithoutSource(t *testing.T) {
 	lines, err := decodersOfPages(t.Context(), lab.Progress{}, t.TempDir())
 	if err != nil || len(lines) != 1 || !strings.Contains(lines[0].Skipped, "run this command in one") {

@@ -10,23 +10,24 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// innocentLoad is what the innocents' publisher sends: 2 tiles at 2 qualities, 6 Mbit/s at the higher one.
+// innocentLoad is the traffic of the innocents' publisher: 2 tiles at 2 qualities, 6 Mbit/s at the higher one.
 var innocentLoad = testbed.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 12_500, Step: 2, Rate: 30}
 
 const (
 	innocentRoom = "lab"
-	// settling is how long frames may take to arrive after a window has ended: longer than the server and the
-	// client repair one.
+	// settling is the time limit for frames to arrive after a window has ended, longer than the server and the client
+	// take to repair a frame.
 	settling = 2 * time.Second
 )
 
-// toll is what the watchers suffered in a window.
+// toll is the effect on the watchers in a window.
 type toll struct {
-	// sent and lost are frames of single tiles.
+	// sent and lost count frames of single tiles.
 	sent, lost int64
-	// worst and mean are frames per second and tile, worst that of a watcher's worst second.
+	// worst and mean are frames per second and tile; worst is the worst second of any watcher.
 	worst, mean float64
-	// latency is from capture to the last packet. A frame that was lost counts with the time for which it was waited.
+	// latency is the time from capture to the last packet. A lost frame counts with settling, the time for which it was
+	// awaited.
 	latency lab.Distribution
 	corrupt int
 	resumed int
@@ -55,7 +56,7 @@ func (i *innocents) watch() *window {
 	return w
 }
 
-// counts are corrupt frames, sessions resumed, and offers of the server, so far.
+// counts returns the corrupt frames, the resumed sessions and the offers of the server so far.
 func (i *innocents) counts() (corrupt, resumed int, offers int64) {
 	resumed = i.publisher.Count("resumed")
 	for _, watcher := range i.watchers {
@@ -70,7 +71,7 @@ func (i *innocents) counts() (corrupt, resumed int, offers int64) {
 	return corrupt, resumed, offers
 }
 
-// end ends a window: it waits for what is on its way, and judges.
+// end ends a window: it waits for frames in flight and computes the toll.
 func (w *window) end() toll {
 	ended, last := time.Now(), w.innocents.publisher.Published(innocentLoad.Name)
 	time.Sleep(settling)
@@ -91,7 +92,7 @@ func (w *window) end() toll {
 	return all
 }
 
-// tollOf judges the arrivals of frames numbered from first up to, without, last, which were sent between two times.
+// tollOf computes the toll from the arrivals of frames with numbers in [first, last), sent between two times.
 func tollOf(arrivals []testbed.Arrival, began, ended time.Time, first, last int64) toll {
 	t := toll{sent: (last - first) * int64(innocentLoad.Tiles)}
 	seconds := make([]int, max(1, int(ended.Sub(began)/time.Second)))
@@ -121,14 +122,14 @@ func tollOf(arrivals []testbed.Arrival, began, ended time.Time, first, last int6
 }
 
 const (
-	// leastRate is what the watcher is to get in the worst second, of 30 frames: seconds begin anywhere between two
+	// leastRate is the least number of frames in the watcher's worst second, of 30: seconds begin anywhere between two
 	// frames.
 	leastRate = 29
 	// mostLatency bounds the 99th percentile of the time from capture to the frame's last packet, in milliseconds.
 	mostLatency = 100
 )
 
-// figures are lines for information.
+// figures returns the lines for information.
 func (t *toll) figures(prefix string) []claim.Line {
 	return []claim.Line{
 		claim.Information(prefix+"frames per second and tile, worst second", t.worst, "fps"),
@@ -139,7 +140,7 @@ func (t *toll) figures(prefix string) []claim.Line {
 	}
 }
 
-// whole are the lines of a claim that no frame is lost.
+// whole returns the lines of the claim that no frame is lost.
 func (o *suffered) whole(prefix string) []claim.Line {
 	before := fmt.Sprintf("innocents' frames lost before, of %d", o.alone.sent)
 	return append([]claim.Line{
@@ -150,7 +151,7 @@ func (o *suffered) whole(prefix string) []claim.Line {
 	}, o.figures(prefix)...)
 }
 
-// steady are the lines of a claim that the rate stays.
+// steady returns the lines of the claim that the frame rate is kept.
 func (o *suffered) steady(prefix string) []claim.Line {
 	return []claim.Line{
 		claim.AtLeast(prefix+"frames per second and tile, worst second", o.worst, "fps", leastRate),

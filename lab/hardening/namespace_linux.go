@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrPrivileges says that this process may not make network namespaces.
-var ErrPrivileges = errors.New("network namespaces take root")
+// ErrPrivileges reports that this process may not create network namespaces.
+var ErrPrivileges = errors.New("creating network namespaces requires root")
 
-// namespace is a network namespace. It lives as long as its thread, and as the processes and sockets in it. The
-// thread runs whatever opens a socket in the namespace or starts a process there.
+// namespace is a network namespace. It exists as long as its thread or any of its processes or sockets. The thread runs
+// every function that opens a socket in the namespace or starts a process there.
 type namespace struct {
 	name    string
 	thread  int
@@ -27,12 +27,12 @@ type namespace struct {
 	work    chan func()
 }
 
-// newNamespace makes a network namespace with loopback and without IPv6.
+// newNamespace creates a network namespace with loopback and without IPv6.
 func newNamespace(name string) (*namespace, error) {
 	n := &namespace{name: name, work: make(chan func())}
 	made := make(chan error)
 	go func() {
-		// The goroutine does not unlock its thread, so the thread ends with it and no other goroutine gets into the
+		// The goroutine does not unlock its thread, so the thread ends with it and no other goroutine runs in the
 		// namespace.
 		runtime.LockOSThread()
 		err := unix.Unshare(unix.CLONE_NEWNET)
@@ -55,8 +55,8 @@ func newNamespace(name string) (*namespace, error) {
 	return n, nil
 }
 
-// settings are the kernel's in each namespace. Reverse path filters would drop spoofed sources before the server
-// sees them.
+// settings are the kernel settings of each namespace. Reverse path filters would drop spoofed sources before they reach
+// the server.
 var settings = map[string]string{
 	"ipv6/conf/all/disable_ipv6":     "1",
 	"ipv6/conf/default/disable_ipv6": "1",
@@ -77,7 +77,7 @@ func (n *namespace) prepare() error {
 	return errors.Join(err, n.ip("link set lo up"))
 }
 
-// do runs a function on the namespace's thread, and waits for it.
+// do runs a function on the namespace's thread and waits for it.
 func (n *namespace) do(f func()) {
 	done := make(chan struct{})
 	n.work <- func() {
@@ -101,7 +101,7 @@ func (n *namespace) ip(arguments string) error {
 	return n.call(func() error {
 		output, err := exec.Command("ip", strings.Fields(arguments)...).CombinedOutput()
 		if errors.Is(err, exec.ErrNotFound) {
-			return fmt.Errorf("ip, of Debian's package iproute2, is missing: %w", err)
+			return fmt.Errorf("the command ip is missing (Debian package iproute2): %w", err)
 		}
 		if err != nil {
 			said := strings.TrimSpace(string(output))
@@ -123,11 +123,11 @@ func (n *namespace) listenUDP() (conn *net.UDPConn, err error) {
 	return conn, nil
 }
 
-// dialTimeout bounds how long a TCP connection may take to come about. The namespace's thread does nothing else
-// meanwhile.
+// dialTimeout bounds the time for a TCP connection. The namespace's thread is blocked for this time.
 const dialTimeout = 2 * time.Second
 
-// dial opens a connection from the namespace. The address has no names, which would be resolved on other threads.
+// dial opens a connection from the namespace. The address must not need name resolution, which would run on other
+// threads.
 func (n *namespace) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	n.do(func() { conn, err = dialer.DialContext(ctx, network, address) })

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// websockets is how many an attacker opens who names unused addresses.
+	// websockets is the number of websockets of an attacker who names unused addresses.
 	websockets = 10
-	// candidatesPerAnswer is how many a description may have.
+	// candidatesPerAnswer is the largest number of candidates in a description.
 	candidatesPerAnswer = 64
-	// checkTime is how long an attack by checks lasts: 400 checks of a pair, 50 ms apart, take 20 s.
+	// checkTime is the length of an attack by checks: 400 checks of a pair, 50 ms apart, take 20 s.
 	checkTime = 20 * time.Second
-	// spreadWatchers is how many watchers there are where a socket's send buffer is attacked: the server has a
-	// socket for each of two cores, and all four are at the other one once in 16 times.
+	// spreadWatchers is the number of watchers if a socket's send buffer is attacked: the server has a socket for each
+	// of two cores, and all four watchers are on the other socket once in 16 times.
 	spreadWatchers = 4
 	// candidatePort is the first port that candidates name.
 	candidatePort = 10_000
 )
 
-// attackNeighbours has the server send checks to addresses for which ARP gets no answer. The kernel holds such
-// packets back and counts them against the socket's send buffer.
+// attackNeighbours makes the server send checks to addresses without an ARP reply. The kernel queues such packets and
+// charges them to the socket's send buffer.
 func attackNeighbours(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{watchers: spreadWatchers})
 	if err != nil {
@@ -58,7 +58,7 @@ func attackNeighbours(ctx context.Context, c *check) ([]claim.Line, error) {
 	return append(append([]claim.Line{o.lives("")}, o.steady("")...), o.shares()...), nil
 }
 
-// nameCandidates brings an intruder in who names candidates in one answer.
+// nameCandidates joins an intruder who names candidates in one answer.
 func (s *stage) nameCandidates(ctx context.Context, candidates []netip.AddrPort) (*intruder.Intruder, error) {
 	i, err := s.join(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *stage) nameCandidates(ctx context.Context, candidates []netip.AddrPort)
 	return i, nil
 }
 
-// shares are lines on the server's processor time for information.
+// shares returns the lines on the server's processor time, for information.
 func (o *suffered) shares() []claim.Line {
 	return []claim.Line{
 		claim.Information("server's processor time, innocents alone", 100*o.quiet, "% of a core"),
@@ -84,14 +84,14 @@ func (o *suffered) shares() []claim.Line {
 }
 
 const (
-	// receivers is how many vanish together.
+	// receivers is the number of receivers that vanish together.
 	receivers = 20
-	// vanishedTime is how long they are watched as the attack: media goes on for 20 s until ICE gives up on them.
+	// vanishedTime is the length of the attack: media continues for 20 s until ICE gives up on the receivers.
 	vanishedTime = 30 * time.Second
 )
 
-// attackVanishing takes the addresses of receivers away. It also has the server's host forget their link addresses,
-// which the kernel would do by itself after some seconds.
+// attackVanishing removes the addresses of receivers. It also deletes their link addresses on the server's host, which
+// the kernel would do by itself after some seconds.
 func attackVanishing(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{watchers: spreadWatchers})
 	if err != nil {
@@ -136,12 +136,12 @@ func attackVanishing(ctx context.Context, c *check) ([]claim.Line, error) {
 }
 
 const (
-	// manyAnswers is how many answers name other ports of the bystander.
+	// manyAnswers is the number of answers that name other ports of the bystander.
 	manyAnswers = 55
-	// mostPerAnswer is how many datagrams may reach a bystander for each answer that names the bystander.
+	// mostPerAnswer is the largest number of datagrams that may reach a bystander for each answer naming the bystander.
 	mostPerAnswer = 100
-	// answerPatience is how long the server may take to offer again. A server that takes no more answers is not
-	// waited for.
+	// answerPatience is the time limit for the next offer. The attack does not wait for a server that accepts no more
+	// answers.
 	answerPatience = 3 * time.Second
 )
 
@@ -151,7 +151,7 @@ func attackBystander(ctx context.Context, c *check) ([]claim.Line, error) {
 	for _, way := range []struct {
 		name string
 		do   func(context.Context, *stage, *namespace) (int, error)
-		// replies is how many datagrams each count of do deserves.
+		// most is the largest number of datagrams for each count of do; 0 if each count justifies one reply.
 		most int64
 		unit string
 	}{
@@ -205,7 +205,7 @@ func (c *check) atBystander(
 		lines = append(lines, claim.Information(name+figure, float64(reached), ""),
 			claim.AtMost(name+figure+" per answer", each, "", float64(most)))
 	} else {
-		// Each check deserves one reply.
+		// Each check justifies one reply.
 		beside := float64(reached) - float64(count)
 		lines = append(lines, claim.AtMost(name+figure+" beside one reply each", beside, "", mostPerAnswer))
 	}
@@ -213,7 +213,7 @@ func (c *check) atBystander(
 	return append(lines, claim.Information(name+"server's processor time under attack", 100*o.attacked, share)), nil
 }
 
-// portsOf are candidates on as many ports of a host as a description may have.
+// portsOf returns candidates on as many ports of a host as a description may have.
 func portsOf(host *namespace, first int) []netip.AddrPort {
 	var list []netip.AddrPort
 	for n := range candidatesPerAnswer {
@@ -231,7 +231,7 @@ func nameBystanderOnce(ctx context.Context, s *stage, bystander *namespace) (int
 	return 1, lab.Pause(ctx, s.check.options.atMost(checkTime))
 }
 
-// nameBystanderOften publishes again and again: each publication brings an offer, and each offer an answer.
+// nameBystanderOften publishes repeatedly: each publication causes an offer, and each offer an answer.
 func nameBystanderOften(ctx context.Context, s *stage, bystander *namespace) (int, error) {
 	i, err := s.nameCandidates(ctx, portsOf(bystander, 0))
 	if err != nil {
@@ -269,9 +269,9 @@ func nameBystanderOften(ctx context.Context, s *stage, bystander *namespace) (in
 	return taken, lab.Pause(ctx, s.check.options.atMost(checkTime))
 }
 
-// spoofChecks sends valid checks that seem to come from the bystander.
+// spoofChecks sends valid checks with the bystander's source address.
 func spoofChecks(ctx context.Context, s *stage, bystander *namespace) (int, error) {
-	// An intruder who names no candidate is still looked for where checks come from.
+	// The server also sends checks to the sources of received checks if the intruder names no candidate.
 	i, err := s.nameCandidates(ctx, nil)
 	if err != nil {
 		return 0, err
@@ -291,14 +291,15 @@ func spoofChecks(ctx context.Context, s *stage, bystander *namespace) (int, erro
 	return len(sources), lab.Pause(ctx, s.check.options.atMost(checkTime))
 }
 
-// silentTime is how long a receiver that has gone silent may be sent media (RFC 7675 has 30 s; an SFU's client is
-// in touch several times a second). silenceWatched is how long is looked for media after that.
+// silentTime is the time for which the server may continue to send media to a silent receiver (RFC 7675 has 30 s; an
+// SFU's client sends several times a second). silenceWatched is the time of observation after that.
 const (
 	silentTime     = 6 * time.Second
 	silenceWatched = 40 * time.Second
 )
 
-// attackSilence has a receiver's host lose whatever the host sends. The server's host still knows its link address.
+// attackSilence makes a receiver's host lose everything it sends. The server's host still has the receiver's link
+// address.
 func attackSilence(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{})
 	if err != nil {

@@ -6,16 +6,16 @@ import (
 	"net/netip"
 )
 
-// device is what each host's interface on the bridge is called.
+// device is the name of each host's interface on the bridge.
 const device = "lan"
 
-// network is hosts on one bridge. Each host is a namespace with an address of 10.8.0.0/16.
+// network is a set of hosts on one bridge. Each host is a namespace with an address of 10.8.0.0/16.
 type network struct {
 	bridge *namespace
 	hosts  []*namespace
 }
 
-// newNetwork makes a bridge without hosts.
+// newNetwork creates a bridge without hosts.
 func newNetwork() (*network, error) {
 	bridge, err := newNamespace("bridge")
 	if err != nil {
@@ -55,8 +55,7 @@ func (n *network) host(name string) (*namespace, error) {
 	return h, nil
 }
 
-// unused is an address of the network that no host has. Group and number tell such addresses apart; group is 1 to
-// 200.
+// unused returns an address of the network without a host. group is 1 to 200; group and number select the address.
 func unused(group, number int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 8, byte(group), byte(number)})
 }

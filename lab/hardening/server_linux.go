@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	// sendBuffer is net.core.wmem_max as the kernel has it by default, in bytes. That setting is the whole
-	// machine's, so the server is told to ask for no more instead.
+	// sendBuffer is the kernel's default of net.core.wmem_max, in bytes. The setting applies to the whole machine, so
+	// the server is configured to request no more instead.
 	sendBuffer = 212_992
-	// signalPort and mediaPort are the server's.
+	// signalPort and mediaPort are the server's ports.
 	signalPort, mediaPort = 8080, 7882
-	// nobody is the user without rights.
+	// nobody is the numeric ID of the unprivileged user.
 	nobody = 65534
-	// startPatience is how long the server may take until it is ready.
+	// startPatience is the time limit for the server to be ready.
 	startPatience = 30 * time.Second
-	// keyName names the key that signs tokens, secret is the key: no other network reaches the server.
+	// keyName names the key that signs tokens; secret is the key. The server is not reachable from other networks.
 	keyName, secret = "lab", "a-secret-of-the-check-of-32-bytes-or-more"
-	// tokenTime is how long tokens are valid: longer than a check takes.
+	// tokenTime is the validity of tokens, longer than a check.
 	tokenTime = time.Hour
 )
 
@@ -44,7 +44,7 @@ type server struct {
 	keys *auth.Keyring
 }
 
-// startServer starts a server in a host's namespace as a user without rights, who cannot force larger socket buffers.
+// startServer starts a server in a host's namespace as an unprivileged user, who cannot force larger socket buffers.
 func startServer(ctx context.Context, host *namespace, path string) (*server, error) {
 	s := &server{host: host}
 	var err error
@@ -52,7 +52,7 @@ func startServer(ctx context.Context, host *namespace, path string) (*server, er
 		return nil, err
 	}
 	s.log.ready = make(chan lab.Ready, 1)
-	// The user without rights need not be allowed into the program's folder: the program is a file that is open.
+	// The unprivileged user may have no access to the program's folder, so the program is passed as an open file.
 	program, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("the server's program: %w", err)
@@ -80,13 +80,13 @@ func startServer(ctx context.Context, host *namespace, path string) (*server, er
 	return s, nil
 }
 
-// media is where the server takes UDP.
+// media returns the server's UDP address for media.
 func (s *server) media() netip.AddrPort { return netip.AddrPortFrom(s.host.address, mediaPort) }
 
-// signalling is where the server takes websockets, as HOST:PORT.
+// signalling returns the server's address for websockets, as HOST:PORT.
 func (s *server) signalling() string { return fmt.Sprintf("%v:%d", s.host.address, signalPort) }
 
-// token makes a token that publishes and subscribes in any room under any name. Tokens of different numbers differ.
+// token returns a token that may publish and subscribe in any room under any name. Tokens of different numbers differ.
 func (s *server) token(number int) (string, error) {
 	now := time.Now()
 	expires := now.Add(tokenTime + time.Duration(number)*time.Second)
@@ -103,7 +103,7 @@ func (s *server) dead() bool {
 	}
 }
 
-// cpu is the processor time that the server has used, in user and kernel mode.
+// cpu returns the processor time used by the server, in user and kernel mode.
 func (s *server) cpu() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.PID()))
 	if err != nil {
@@ -122,10 +122,10 @@ func (s *server) cpu() time.Duration {
 	return time.Duration(ticks) * time.Second / clockTicks
 }
 
-// clockTicks is how many ticks of /proc make a second: USER_HZ, on every architecture that Go has.
+// clockTicks is the number of ticks of /proc per second: USER_HZ, on every architecture of Go.
 const clockTicks = 100
 
-// resident is the memory that the server has, in bytes; 0 once it has ended.
+// resident returns the server's resident memory in bytes; 0 once the server has ended.
 func (s *server) resident() int64 {
 	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.PID()))
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *server) resident() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// logMeter counts what the server logs, and finds the line by which it is ready.
+// logMeter counts the server's log output, and finds the line that reports readiness.
 type logMeter struct {
 	bytes, lines atomic.Int64
 	ready        chan lab.Ready

@@ -23,46 +23,46 @@ type innocents struct {
 	conference *testbed.Conference
 	publisher  *testbed.Peer
 	watchers   []*testbed.Peer
-	// addresses are where the media of the publisher, the watchers and those that came later comes from, in this
-	// order; doors are those of their websockets.
+	// addresses are the media source addresses of the publisher, the watchers and later participants, in this order;
+	// doors are those of their websockets.
 	addresses []netip.AddrPort
 	doors     []*door
 }
 
-// stage is a server, the innocents and the attacker's host, each on a host of its own.
+// stage is a server, the innocents and the attacker, each on its own host.
 type stage struct {
 	check    *check
 	network  *network
 	server   *server
-	here     *namespace // of the innocents
+	here     *namespace // host of the innocents
 	attacker *namespace
-	// token is the innocents', stolen the attacker's: limits by token are to hit the attacker alone.
+	// token is the innocents' token, stolen the attacker's: limits by token must affect the attacker only.
 	token, stolen string
-	// room is where the attacker's participants join, empty for a room of its own for each.
+	// room is the room of the attacker's participants; empty for a separate room each.
 	room string
 	innocents
 	meter *meter
-	// calm is what the innocents suffered alone, nil before.
+	// calm holds the figures of the innocents alone, nil until measured.
 	calm *calm
 }
 
 type stageOptions struct {
-	// watchers is how many there are, 0 for one.
+	// watchers is the number of watchers, 0 for one.
 	watchers int
-	// delay is what the innocents' way to the server takes longer, each way.
+	// delay is the additional delay of the innocents' path to the server, in each direction.
 	delay time.Duration
 }
 
-// joinPatience bounds a join, and how long frames may take to flow after it.
+// joinPatience bounds the time for a join, and the time until frames arrive after it.
 const joinPatience = 30 * time.Second
 
-// spareProcessors is how many more threads than processors the Go runtime may have at work. Floods of this process
-// spend their time in the kernel, and the innocents must not wait for a place beside them.
+// spareProcessors is the number of additional threads beyond the number of processors that the Go runtime may run.
+// Floods of this process spend their time in the kernel, and must not keep the innocents from running.
 const spareProcessors = 8
 
 var leaveRoom = sync.OnceFunc(func() { runtime.GOMAXPROCS(runtime.NumCPU() + spareProcessors) })
 
-// newStage starts everything, and waits until frames flow.
+// newStage starts all programs and hosts, and waits until frames arrive.
 func newStage(ctx context.Context, c *check, o stageOptions) (*stage, error) {
 	leaveRoom()
 	path := c.options.Server
@@ -125,8 +125,10 @@ func (s *stage) open(ctx context.Context, path string, o stageOptions) (err erro
 	return nil
 }
 
-// attend brings a participant that does no harm in from a host. Its part lacks the room, the token and the sockets.
-func (s *stage) attend(ctx context.Context, from *namespace, part testbed.Part, delay time.Duration) (*testbed.Peer, error) {
+// attend joins a participant that does no harm from a host. attend sets the room, the token and the sockets of its
+// part.
+func (s *stage) attend(ctx context.Context, from *namespace, part testbed.Part, delay time.Duration) (*testbed.Peer,
+	error) {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
 	d, err := newDoor(func(ctx context.Context) (net.Conn, error) {
@@ -157,7 +159,7 @@ func (s *stage) attend(ctx context.Context, from *namespace, part testbed.Part, 
 	}
 }
 
-// flowing waits until a watcher gets a second's frames of every tile.
+// flowing waits until a watcher has a second's frames of every tile.
 func (s *stage) flowing(ctx context.Context, p *testbed.Peer) error {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
@@ -176,13 +178,13 @@ func innocentTile(tile int) volumetric.TileRef {
 	return volumetric.TileRef{PublicationRef: body, Tile: tile}
 }
 
-// close ends everything.
+// close ends all programs and hosts.
 func (s *stage) close() {
 	if s.meter != nil {
 		s.meter.close()
 	}
 	if s.server != nil {
-		// A server that is asked to end lets rooms go on for its drain time.
+		// A server that is asked to stop would keep rooms for its drain time.
 		s.server.Kill()
 	}
 	for _, d := range s.doors {
@@ -196,31 +198,31 @@ func (s *stage) close() {
 	}
 }
 
-// quietTime is how long the innocents are alone before an attack: the server's own processor time is taken from it,
-// and what the machine itself costs the innocents.
+// quietTime is the time for which the innocents are measured alone before an attack: the server's own processor time,
+// and the machine's own effect on the innocents.
 const quietTime = 5 * time.Second
 
-// suffered is what an attack did.
+// suffered is the effect of an attack.
 type suffered struct {
 	toll
 	calm
 	// attacked is the server's mean share of a core during the attack.
 	attacked float64
-	// before, peak and after are the server's memory in MiB: before the attack, at most, and when it had returned or
-	// Options.Return had passed. returned is how long after the attack that was.
+	// before, peak and after are the server's memory in MiB: before the attack, the maximum, and when it had returned
+	// or Options.Return had passed. returned is the time from the end of the attack until then.
 	before, peak, after float64
 	returned            time.Duration
 	dead                bool
 }
 
-// calm is what is measured with the innocents alone.
+// calm holds the figures measured with the innocents alone.
 type calm struct {
 	// quiet is the server's share of a core.
 	quiet float64
 	alone toll
 }
 
-// rest has the innocents alone for a while.
+// rest measures the innocents alone.
 func (s *stage) rest(ctx context.Context) error {
 	begin, lasting := s.server.cpu(), s.check.options.atMost(quietTime)
 	w := s.watch()
@@ -231,8 +233,7 @@ func (s *stage) rest(ctx context.Context) error {
 	return nil
 }
 
-// under has the innocents alone for a while, unless they have been, attacks, and watches until some time after the
-// attack.
+// under measures the innocents alone unless that is done, attacks, and watches until some time after the attack.
 func (s *stage) under(ctx context.Context, after time.Duration, attack func(context.Context) error) (suffered, error) {
 	var o suffered
 	if s.calm == nil {
@@ -247,7 +248,7 @@ func (s *stage) under(ctx context.Context, after time.Duration, attack func(cont
 	began, cpu := time.Now(), s.server.cpu()
 	s.check.progress.Say("  the attack begins")
 	attacked := attack(ctx)
-	// A server that has died has used no more than it had when it was last looked at.
+	// The processor time of a dead server is that of the last reading.
 	o.attacked = (s.meter.cpu() - cpu).Seconds() / time.Since(began).Seconds()
 	s.check.progress.Say("  the attack has ended, after %.1f s", time.Since(began).Seconds())
 	ended := time.Now()
@@ -262,7 +263,7 @@ func (s *stage) under(ctx context.Context, after time.Duration, attack func(cont
 	o.returned, o.dead = time.Since(ended), s.server.dead()
 	if o.dead {
 		s.check.progress.Say("  the server has ended: %.300s", s.server.Said())
-		// Every way to attack a dead server fails.
+		// Every attack on a dead server fails, so the error is meaningless.
 		attacked = nil
 	}
 	return o, errors.Join(attacked, watched)
@@ -271,11 +272,11 @@ func (s *stage) under(ctx context.Context, after time.Duration, attack func(cont
 func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
 
 const (
-	// mostGrowth is what the server's memory may grow by under an attack, in MiB.
+	// mostGrowth is the largest growth of the server's memory under an attack, in MiB.
 	mostGrowth = 64
-	// mostLeft is what of that may be left within Options.Return after the attack, in MiB.
+	// mostLeft is the largest part of the growth that may remain within Options.Return after the attack, in MiB.
 	mostLeft = 32
-	// mostShare is how much more of a core the server may use under an attack, in percent.
+	// mostShare is the largest additional share of a core under an attack, in percent.
 	mostShare = 30
 )
 
@@ -285,10 +286,10 @@ const (
 	share       = "% of a core"
 )
 
-// beyondQuiet is how much more processor time the server took under the attack, in percent of a core.
+// beyondQuiet returns the additional processor time of the server under the attack, in percent of a core.
 func (o *suffered) beyondQuiet() float64 { return 100 * (o.attacked - o.quiet) }
 
-// lives is the line on whether the server has survived.
+// lives returns the line on the survival of the server.
 func (o *suffered) lives(prefix string) claim.Line {
 	deaths := int64(0)
 	if o.dead {
@@ -297,7 +298,7 @@ func (o *suffered) lives(prefix string) claim.Line {
 	return claim.Exactly(prefix+"times the server has ended", deaths, "", 0)
 }
 
-// bounded are the lines of a claim that memory and processor time are bounded.
+// bounded returns the lines of the claim that memory and processor time are bounded.
 func (o *suffered) bounded(prefix string) []claim.Line {
 	return []claim.Line{
 		claim.AtMost(prefix+"server's memory, grown at most", o.peak-o.before, "MiB", mostGrowth),
@@ -310,7 +311,7 @@ func (o *suffered) bounded(prefix string) []claim.Line {
 	}
 }
 
-// meter looks at the server's memory and processor time all the time.
+// meter samples the server's memory and processor time.
 type meter struct {
 	server *server
 	stop   chan struct{}
@@ -321,7 +322,7 @@ type meter struct {
 	used time.Duration
 }
 
-// meterInterval is how often the meter looks: a flood of 200 MB/s fills 20 MB meanwhile.
+// meterInterval is the interval of the samples: a flood of 200 MB/s fills 20 MB in this time.
 const meterInterval = 100 * time.Millisecond
 
 func newMeter(s *server) *meter {
@@ -352,7 +353,7 @@ func (m *meter) look() {
 	m.most, m.used = max(m.most, resident), max(m.used, used)
 }
 
-// reset forgets the peak.
+// reset clears the peak.
 func (m *meter) reset() {
 	m.mu.Lock()
 	m.most = 0
@@ -360,7 +361,7 @@ func (m *meter) reset() {
 	m.look()
 }
 
-// peak is the most memory since the last reset, in bytes.
+// peak returns the largest memory since the last reset, in bytes.
 func (m *meter) peak() int64 {
 	m.look()
 	m.mu.Lock()
@@ -368,7 +369,7 @@ func (m *meter) peak() int64 {
 	return m.most
 }
 
-// cpu is the server's processor time, that of its last look where it has died.
+// cpu returns the server's processor time, that of the last sample if the server is dead.
 func (m *meter) cpu() time.Duration {
 	m.look()
 	m.mu.Lock()
@@ -381,7 +382,7 @@ func (m *meter) close() {
 	<-m.ended
 }
 
-// intruder says how one joins from the attacker's host.
+// intruder returns the configuration of an intruder on the attacker's host.
 func (s *stage) intruder() intruder.Config {
 	return intruder.Config{
 		URL: "ws://" + s.server.signalling(), Token: s.stolen, Media: s.server.media(),
@@ -389,12 +390,12 @@ func (s *stage) intruder() intruder.Config {
 	}
 }
 
-// join brings an intruder in with data channels, which is what reaches SCTP.
+// join joins an intruder with data channels, which are the access to SCTP.
 func (s *stage) join(ctx context.Context) (*intruder.Intruder, error) {
 	return intruder.Join(ctx, s.intruder(), signal.Join{DataChannel: true, Room: s.room})
 }
 
-// reachData brings an intruder in and connects it as far as ICE.
+// reachData joins an intruder and connects it up to and including ICE.
 func (s *stage) reachData(ctx context.Context) (*intruder.Intruder, *intruder.Path, error) {
 	i, err := s.join(ctx)
 	if err != nil {

@@ -9,28 +9,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tap counts the UDP datagrams that reach a host, whether a socket takes them or not.
+// tap counts the UDP datagrams that reach a host, with or without a receiving socket.
 type tap struct {
 	fd      int
 	running sync.WaitGroup
 	stopped atomic.Bool
-	// datagrams are all, media those that RFC 7983 takes for RTP or RTCP, missed those that the tap had no room for.
+	// datagrams counts all datagrams, media those in the RTP and RTCP range of RFC 7983, missed those that did not fit
+	// the tap's buffer.
 	datagrams, media, bytes, missed atomic.Int64
-	// lastMedia is when the last of media came, in nanoseconds since 1970.
+	// lastMedia is the arrival of the last media datagram, in nanoseconds since 1970.
 	lastMedia atomic.Int64
 }
 
 const (
 	// tapBuffer holds 100 ms of 40,000 datagrams per second at 1,000 bytes each of the kernel's memory.
 	tapBuffer = 4 << 20
-	// tapPoll is how often the tap looks whether it is to end.
+	// tapPoll is the interval at which the tap checks whether to end.
 	tapPoll = 100 * time.Millisecond
-	// headers are those of IPv4 without options and of UDP.
+	// Sizes of the headers of IPv4 without options and of UDP.
 	ipHeader, udpHeader = 20, 8
 )
 
-// newTap opens a tap in a host's namespace. The socket is bound to IPv4, so it sees what arrives and not what is
-// sent.
+// newTap opens a tap in a host's namespace. The socket is bound to IPv4, so it receives incoming packets and not
+// outgoing ones.
 func (n *namespace) newTap() (*tap, error) {
 	t := &tap{}
 	protocol := uint16(unix.ETH_P_IP<<8&0xff00 | unix.ETH_P_IP>>8)

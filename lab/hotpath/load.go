@@ -58,7 +58,7 @@ func (l Load) Validate() error {
 		return fmt.Errorf("%w: %d publishers and %d receivers, expected at least 1 and 0", ErrLoad, l.Publishers,
 			l.Receivers)
 	case l.Together && l.Receivers < l.Publishers:
-		return fmt.Errorf("%w: %d publishers that receive as well and %d receivers, expected at least as many receivers",
+		return fmt.Errorf("%w: %d publishers that also receive and %d receivers, expected at least as many receivers",
 			ErrLoad, l.Publishers, l.Receivers)
 	case l.Tracks < 1 || l.Tracks > volumetric.MaxTiles || l.UnwatchedTracks < 0 ||
 		l.UnwatchedTracks > volumetric.MaxTiles:
@@ -69,7 +69,7 @@ func (l Load) Validate() error {
 	case !(l.FrameRate > 0 && l.FrameRate <= 1000):
 		return fmt.Errorf("%w: %g frames per second, expected more than 0, up to 1000", ErrLoad, l.FrameRate)
 	case !(l.Mbps > 0) || l.rawFrameBytes() > payload.MaxFrameBytes:
-		return fmt.Errorf("%w: %g Mbit/s over %d tracks at %g fps, expected more than 0, and frames of at most %d bytes",
+		return fmt.Errorf("%w: %g Mbit/s over %d tracks at %g fps, expected more than 0 and frames of at most %d bytes",
 			ErrLoad, l.Mbps, tracks, l.FrameRate, payload.MaxFrameBytes)
 	case !(l.Spread >= 0 && l.Spread <= 1):
 		return fmt.Errorf("%w: a spread of %g frame intervals, expected 0 to 1", ErrLoad, l.Spread)
