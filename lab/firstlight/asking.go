@@ -8,29 +8,31 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// ask says that a receiver asked for packets of a tile again.
+// ask records that a receiver requested packets of a tile (NACK).
 type ask struct {
 	at      time.Time
 	tile    tileRef
 	packets uint64
 }
 
-// switched is one switch of one tile: when it was asked for, and when its first frame was whole.
+// switched is one switch of one tile: when it was requested, and when its first frame was complete.
 type switched struct {
 	tile        tileRef
 	asked, seen time.Time
 }
 
 const (
-	// askInterval is how often the receiver's counts are read. It looks for what is missing every 5 ms itself.
+	// askInterval is the interval at which the receiver's counters are read. The receiver itself looks for missing
+	// packets every 5 ms.
 	askInterval = 5 * time.Millisecond
-	// clusterSpan: what is asked for so shortly after something else has the same cause.
+	// clusterSpan is the largest gap between requests with the same cause.
 	clusterSpan = 4 * askInterval
-	// aftermath is how long after the first frame of a quality, three frame intervals, a switch can be why packets are asked for.
+	// aftermath is the time after the first frame of a quality, three frame intervals, in which a switch may be the
+	// cause of requests.
 	aftermath = 100 * time.Millisecond
 )
 
-// observeAsking notes what a receiver asks for until the context ends.
+// observeAsking records a receiver's requests until the context ends.
 func observeAsking(ctx context.Context, receiver *testbed.Peer) []ask {
 	var asks []ask
 	known := make(map[tileRef]uint64)
@@ -50,8 +52,9 @@ func observeAsking(ctx context.Context, receiver *testbed.Peer) []ask {
 	return asks
 }
 
-// causedBySwitches counts the packets that were asked for because of a switch: by tiles that were all being switched. Where a tile that was not asks at
-// the same time, the machine held up all of them; a pause of 10 ms within a frame looks to a receiver as if the rest of it were lost.
+// causedBySwitches counts the packets requested because of a switch: clusters of requests whose tiles were all being
+// switched. If a tile that was not being switched has requests in the same cluster, the machine delayed all of them; a
+// pause of 10 ms within a frame looks to a receiver as if the rest of the frame were lost.
 func causedBySwitches(asks []ask, switches []switched) uint64 {
 	var caused uint64
 	for first := 0; first < len(asks); {
@@ -70,7 +73,7 @@ func causedBySwitches(asks []ask, switches []switched) uint64 {
 	return caused
 }
 
-// beingSwitched tells whether a tile was asked to switch, or had just done so.
+// beingSwitched reports whether the tile of a was being switched, or had just been switched.
 func beingSwitched(a ask, switches []switched) bool {
 	for _, s := range switches {
 		if s.tile == a.tile && !a.at.Before(s.asked) && !a.at.After(s.seen.Add(aftermath)) {

@@ -23,7 +23,8 @@ func TestCausedBySwitches(t *testing.T) {
 		{"another tile", []ask{{at(1020), tile(7), 1}}, 0},
 		{"two that are both switched", []ask{{at(1020), tile(0), 1}, {at(1025), tile(1), 2}}, 3},
 		{"everybody at once", []ask{{at(1020), tile(7), 1}, {at(1020), tile(0), 1}, {at(1025), tile(1), 2}}, 0},
-		{"everybody at once, then one alone", []ask{{at(1020), tile(0), 1}, {at(1020), tile(7), 1}, {at(1070), tile(1), 4}}, 4},
+		{"everybody at once, then one alone", []ask{{at(1020), tile(0), 1}, {at(1020), tile(7), 1},
+			{at(1070), tile(1), 4}}, 4},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

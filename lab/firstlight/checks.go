@@ -7,7 +7,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// settings are those of a server whose links are not what is measured: they are known to carry everything, and publishers send everything.
+// settings returns the configuration of a server whose links are not under measurement: the estimate starts at a rate
+// that carries everything, and publishers send everything.
 func settings() config.Config {
 	c := testbed.ConferenceConfig()
 	c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
@@ -15,7 +16,7 @@ func settings() config.Config {
 	return c
 }
 
-// Checks are the checks of first light, in the order of their numbers.
+// Checks returns the checks of first light, in the order of their numbers.
 func Checks(progress lab.Progress) []lab.Check {
 	return []lab.Check{
 		NewDemo(progress),

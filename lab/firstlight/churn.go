@@ -15,25 +15,27 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// Churn lets participants join and leave a running room many times, and looks at what is left of them.
+// Churn lets participants join and leave a running room many times, and measures the resources they leave behind.
 type Churn struct {
 	Progress lab.Progress
-	// Rounds is how often somebody joins and leaves; Warmup comes before the first look.
+	// Rounds is the number of joins and leaves; Warmup rounds come before the first measurement.
 	Rounds, Warmup int
 	Load           testbed.Load
-	// HeapPerRound is how many bytes of heap each round may leave behind.
+	// HeapPerRound is the heap that each round may leave behind, in bytes.
 	HeapPerRound float64
-	// Calm is how long is waited before the first look, Settle bounds the wait before the last.
+	// Calm is the wait before the first measurement; Settle bounds the wait before the last.
 	Calm, Settle time.Duration
 }
 
-// NewChurn is the check as the claim has it. A participant that stays in memory costs some 650 kB (peer connections, slots, caches); 8 kB per round,
-// 1.6 MB in all, are the noise of a heap on which a conference runs: caches of one second, and what the lab itself keeps of 200 rounds. Caches
-// are empty of what has gone after a second, so five are calm.
+// NewChurn returns the check of the claim. A participant that stays in memory costs some 650 kB (peer connections,
+// slots, caches). 8 kB per round, 1.6 MB in total, are the noise of a heap with a running conference: caches of one
+// second, and the lab's own records of 200 rounds. Caches of ended tracks are empty after a second, so five seconds are
+// calm.
 func NewChurn(progress lab.Progress) *Churn {
 	return &Churn{
-		Progress: progress, Rounds: 200, Warmup: 10, HeapPerRound: 8192, Calm: 5 * time.Second, Settle: 30 * time.Second,
-		Load: testbed.Load{Name: "body", Tiles: 4, Qualities: 3, FrameBytes: 5000, Rate: 30},
+		Progress: progress, Rounds: 200, Warmup: 10, HeapPerRound: 8192, Calm: 5 * time.Second,
+		Settle: 30 * time.Second,
+		Load:   testbed.Load{Name: "body", Tiles: 4, Qualities: 3, FrameBytes: 5000, Rate: 30},
 	}
 }
 
@@ -47,7 +49,8 @@ func (c *Churn) Run(ctx context.Context) ([]claim.Line, error) {
 		return nil, err
 	}
 	defer conference.Close()
-	resident, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "resident", Loads: []testbed.Load{c.Load}, MinUplink: testbed.Everything, Receive: true})
+	resident, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "resident",
+		Loads: []testbed.Load{c.Load}, MinUplink: testbed.Everything, Receive: true})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +79,7 @@ func (c *Churn) Run(ctx context.Context) ([]claim.Line, error) {
 	return lines, resident.Failure()
 }
 
-// rounds lets somebody join, see and be seen, and leave.
+// rounds makes visitors join, receive, be received, and leave.
 func (c *Churn) rounds(ctx context.Context, conference *testbed.Conference, resident *testbed.Peer, rounds int) error {
 	for i := range rounds {
 		if i > 0 && i%50 == 0 {
@@ -92,7 +95,8 @@ func (c *Churn) rounds(ctx context.Context, conference *testbed.Conference, resi
 func (c *Churn) round(ctx context.Context, conference *testbed.Conference, resident *testbed.Peer) error {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	visitor, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "visitor", Loads: []testbed.Load{c.Load}, MinUplink: testbed.Everything, Receive: true})
+	visitor, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "visitor", Loads: []testbed.Load{c.Load},
+		MinUplink: testbed.Everything, Receive: true})
 	if err != nil {
 		return err
 	}
@@ -104,7 +108,7 @@ func (c *Churn) round(ctx context.Context, conference *testbed.Conference, resid
 	return awaitFrames(ctx, resident, tilesOf("visitor", c.Load.Name, 1), seen+1)
 }
 
-// settled waits until no more is there than before, or until it has waited long enough.
+// settled waits until the process holds no more than before, or until Settle has passed.
 func (c *Churn) settled(ctx context.Context, before inventory) (inventory, error) {
 	deadline := time.Now().Add(c.Settle)
 	for {
@@ -119,7 +123,7 @@ func (c *Churn) settled(ctx context.Context, before inventory) (inventory, error
 	}
 }
 
-// inventory is what a process holds.
+// inventory is the set of resources of a process.
 type inventory struct {
 	goroutines, descriptors int
 	// heap is in bytes, after garbage collection.
@@ -135,13 +139,13 @@ func takeInventory() inventory {
 	return inventory{goroutines: runtime.NumGoroutine(), descriptors: countDescriptors(), heap: memory.HeapAlloc}
 }
 
-// countDescriptors counts the process's open file descriptors, -1 where the system does not tell.
+// countDescriptors returns the number of open file descriptors, or -1 if the system does not report it.
 func countDescriptors() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return -1
 	}
-	// One is the directory's own.
+	// One descriptor belongs to the directory itself.
 	return len(entries) - 1
 }
 

@@ -15,10 +15,11 @@ import (
 type tileRef = volumetric.TileRef
 
 func tileOf(participant, publication string, tile int) tileRef {
-	return tileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: publication}, Tile: tile}
+	return tileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: publication},
+		Tile: tile}
 }
 
-// tilesOf are all tiles of a publication.
+// tilesOf returns all tiles of a publication.
 func tilesOf(participant, publication string, tiles int) []tileRef {
 	var refs []tileRef
 	for i := range tiles {
@@ -27,11 +28,14 @@ func tilesOf(participant, publication string, tiles int) []tileRef {
 	return refs
 }
 
-// awaitFrames waits until a peer has received so many frames of each tile.
+// awaitFrames waits until a peer has received the given number of frames of each tile.
 func awaitFrames(ctx context.Context, p *testbed.Peer, tiles []tileRef, frames int) error {
 	for _, ref := range tiles {
 		what := fmt.Sprintf("%s has %d frames of %v", p.Session.Identity(), frames, ref)
-		if err := testbed.Await(ctx, what, func() bool { return p.Tile(ref).Frames >= frames || p.Session.Err() != nil }); err != nil {
+		if err := testbed.Await(ctx, what, func() bool {
+			return p.Tile(ref).Frames >= frames ||
+				p.Session.Err() != nil
+		}); err != nil {
 			return err
 		}
 		if err := p.Session.Err(); err != nil {
@@ -41,14 +45,14 @@ func awaitFrames(ctx context.Context, p *testbed.Peer, tiles []tileRef, frames i
 	return nil
 }
 
-// awaitFlow is awaitFrames for frames that come at once unless the server fails: it waits for connectPatience at most.
+// awaitFlow is awaitFrames limited to connectPatience, for frames that arrive at once unless the server fails.
 func awaitFlow(ctx context.Context, p *testbed.Peer, tiles []tileRef, frames int) error {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
 	return awaitFrames(ctx, p, tiles, frames)
 }
 
-// statsOf are a client's counts of one tile.
+// statsOf returns a client's counters of one tile.
 func statsOf(p *testbed.Peer, ref tileRef) client.TileStats {
 	for _, s := range p.Session.Stats() {
 		if s.Track.TileRef == ref {
@@ -69,7 +73,7 @@ func plus(a, b client.FrameCounts) client.FrameCounts {
 	return a
 }
 
-// minus takes an earlier reading from a later one.
+// minus subtracts an earlier reading from a later one.
 func minus(now, before client.FrameCounts) client.FrameCounts {
 	now.Expected -= before.Expected
 	now.Complete -= before.Complete
@@ -80,12 +84,12 @@ func minus(now, before client.FrameCounts) client.FrameCounts {
 	return now
 }
 
-// lost counts the frames that a program did not get whole.
+// lost counts the frames that a program did not receive completely.
 func lost(c client.FrameCounts) int64 {
 	return c.Undecodable + c.Missing + c.DroppedByServer + c.Overflowed
 }
 
-// difference is what was counted since an earlier reading.
+// difference returns the counts since an earlier reading.
 func difference(now, before client.TileStats) client.TileStats {
 	now.FrameCounts = minus(now.FrameCounts, before.FrameCounts)
 	now.Packets -= before.Packets
@@ -98,7 +102,7 @@ func difference(now, before client.TileStats) client.TileStats {
 	return now
 }
 
-// latencies are the times from capture to completion of frames.
+// latencies returns the times from capture to completion of frames.
 func latencies(arrivals []testbed.Arrival) lab.Distribution {
 	var d lab.Distribution
 	for _, a := range arrivals {
@@ -107,7 +111,7 @@ func latencies(arrivals []testbed.Arrival) lab.Distribution {
 	return d
 }
 
-// serverDifference is what a server counted since an earlier reading, as far as the checks ask.
+// serverDifference returns a server's counts since an earlier reading; only the fields used by the checks.
 func serverDifference(now, before counters.Stats) counters.Stats {
 	now.Requested -= before.Requested
 	now.Recovered -= before.Recovered
@@ -124,5 +128,5 @@ func serverDifference(now, before counters.Stats) counters.Stats {
 	return now
 }
 
-// connectPatience is how long joining and connecting may take where it is not what is measured.
+// connectPatience is the time limit for joining and connecting if these are not under measurement.
 const connectPatience = 30 * time.Second

@@ -12,36 +12,38 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Demo runs the conference of the README with the programs that people use: a server, two publishers and a watcher.
+// Demo runs the conference of the README with the installed programs: a server, two publishers and a watcher.
 type Demo struct {
 	Progress lab.Progress
 	Seconds  int
 	scene
 }
 
-// scene is what the two publishers show, and what has to arrive of it.
+// scene is the source of the two publishers, with its frame rate.
 type scene struct {
-	// source is as volpeer takes it; rate is in frames per second.
+	// source is in the syntax of volpeer; rate is in frames per second.
 	source string
 	rate   float64
 }
 
 const (
-	// frameShare is the part of the frames that has to be decoded: 27 of 30.
+	// frameShare is the part of the frames that must be decoded: 27 of 30.
 	frameShare = 0.9
-	// latencyIntervals bounds the median latency from capture to decoded, in frame intervals. Publisher and server spread a
-	// frame over 0.4 of an interval each, one after the other at worst; encoding and decoding may take 0.7.
+	// latencyIntervals bounds the median latency from capture to decoded, in frame intervals. Publisher and server
+	// spread a frame over 0.4 of an interval each, one after the other at worst; encoding and decoding may take 0.7.
 	latencyIntervals = 1.5
 )
 
-// NewDemo is the check as the claim has it: 4 tiles and 3 qualities of 40,000, 20,000 and 10,000 points are what volpeer publishes by default.
+// NewDemo returns the check of the claim: 4 tiles and 3 qualities of 40,000, 20,000 and 10,000 points are the defaults
+// of volpeer publish.
 func NewDemo(progress lab.Progress) *Demo {
 	return &Demo{Progress: progress, Seconds: 20, scene: scene{source: "synthetic", rate: 30}}
 }
 
 // Name implements lab.Check.
 func (d *Demo) Name() string {
-	return fmt.Sprintf("the demo: two publishers of 4 tiles × 3 qualities up to 40,000 points, one watcher, %d s", d.Seconds)
+	return fmt.Sprintf("the demo: two publishers of 4 tiles × 3 qualities up to 40,000 points, one watcher, %d s",
+		d.Seconds)
 }
 
 // Run implements lab.Check.
@@ -53,14 +55,15 @@ func (d *Demo) Run(ctx context.Context) ([]claim.Line, error) {
 	return show.lines("", d.rate), show.ended
 }
 
-// show is what came of a scene whose watcher ended with status 0.
+// show is the outcome of a scene whose watcher ended with status 0.
 type show struct {
 	watch watchSummary
-	// ended is how server and publishers ended when they were asked to, nil where all had status 0.
+	// ended is the error of the server and the publishers when they were stopped, nil if all had status 0.
 	ended error
 }
 
-// watchSummary is what volpeer watch --json prints, as far as the checks ask. Percentiles are null where nothing was decoded.
+// watchSummary is the output of volpeer watch --json; only the fields used by the checks. Percentiles are null if
+// nothing was decoded.
 type watchSummary struct {
 	FramesExpected        int64       `json:"frames_expected"`
 	FramesDecoded         int64       `json:"frames_decoded"`
@@ -84,7 +87,8 @@ type percentiles struct {
 	P50, P95, P99, Max *float64
 }
 
-// play runs the scene with the installed programs. Where save is not empty, a second watcher writes shown frames to that folder afterwards.
+// play runs the scene with the installed programs. If save is not empty, a second watcher then writes its frames to
+// that folder.
 func (s scene) play(ctx context.Context, seconds int, save string) (*show, error) {
 	volpeer, err := lab.FindProgram("volpeer")
 	if err != nil {
@@ -101,7 +105,7 @@ func (s scene) play(ctx context.Context, seconds int, save string) (*show, error
 	running := []*lab.Program{server.Program}
 	stopAll := func() error {
 		var ended error
-		// Who came last goes first.
+		// In reverse order of starting.
 		for i := len(running) - 1; i >= 0; i-- {
 			ended = errors.Join(ended, running[i].Stop())
 		}
@@ -110,8 +114,10 @@ func (s scene) play(ctx context.Context, seconds int, save string) (*show, error
 	}
 	defer func() { _ = stopAll() }()
 	for _, name := range []string{"alice", "bob"} {
-		p, err := lab.StartProgram("volpeer publish as "+name, volpeer, nil, "publish", "--server", server.URL(), "--room", "demo", "--identity", name,
-			"--source", s.source, "--fps", strconv.FormatFloat(s.rate, 'f', -1, 64), "--tiles", "4", "--points", "40000", "--qualities", "low,mid,high")
+		p, err := lab.StartProgram("volpeer publish as "+name, volpeer, nil, "publish", "--server", server.URL(),
+			"--room", "demo", "--identity", name,
+			"--source", s.source, "--fps", strconv.FormatFloat(s.rate, 'f', -1, 64), "--tiles", "4", "--points",
+			"40000", "--qualities", "low,mid,high")
 		if err != nil {
 			return nil, err
 		}
@@ -134,8 +140,8 @@ func (s scene) play(ctx context.Context, seconds int, save string) (*show, error
 	return outcome, nil
 }
 
-// Frames are saved for so many seconds: long enough for the 48 frames of a capture after those in which the watcher's bandwidth is found, when what is shown is of lower
-// quality. Each second takes 36 MB of two publishers.
+// saveSeconds is the time for which frames are saved: long enough for the 48 frames of a capture after startingSeconds,
+// in which the watcher's bandwidth is found and the shown quality is lower. Each second takes 36 MB for two publishers.
 const (
 	saveSeconds     = startingSeconds + 2
 	startingSeconds = 1
@@ -143,7 +149,8 @@ const (
 
 // watch runs volpeer watch for a time and returns its summary.
 func watch(ctx context.Context, volpeer, url, identity string, seconds int, more ...string) ([]byte, error) {
-	arguments := append([]string{"watch", "--server", url, "--room", "demo", "--identity", identity, "--seconds", strconv.Itoa(seconds), "--json"}, more...)
+	arguments := append([]string{"watch", "--server", url, "--room", "demo", "--identity", identity, "--seconds",
+		strconv.Itoa(seconds), "--json"}, more...)
 	p, err := lab.StartProgram("volpeer watch", volpeer, nil, arguments...)
 	if err != nil {
 		return nil, err
@@ -157,7 +164,7 @@ func watch(ctx context.Context, volpeer, url, identity string, seconds int, more
 	return p.Output(), nil
 }
 
-// lines are the figures of a scene that was published at a rate.
+// lines returns the figures of a scene that was published at a rate.
 func (s *show) lines(prefix string, rate float64) []claim.Line {
 	w := &s.watch
 	least := math.Inf(1)

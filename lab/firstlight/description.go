@@ -10,10 +10,12 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// publishShare is the part of the lines on which the client sends: 30 of 300 are a participant of 15 tiles × 2 qualities who receives 270 tiles.
+// publishShare is the divisor of the lines on which the client sends: 30 of 300 are a participant of 15 tiles × 2
+// qualities who receives 270 tiles.
 const publishShare = 10
 
-// measureDescription negotiates so many lines once between a server's and a client's peer connection, and tells sizes and times.
+// measureDescription negotiates the given number of lines once between a server's and a client's peer connection, and
+// reports sizes and times.
 func measureDescription(lines int) ([]claim.Line, error) {
 	config := transport.DefaultConfig()
 	config.Address, config.Port, config.TCP = "127.0.0.1", 0, false
@@ -72,7 +74,7 @@ func measureDescription(lines int) ([]claim.Line, error) {
 	return append(found, claim.Information(name("all of it"), lab.Milliseconds(steps.total()), "ms")), nil
 }
 
-// addLines gives a server's peer connection its lines and returns those on which the client sends.
+// addLines adds the lines to a server's peer connection and returns those on which the client sends.
 func addLines(server *transport.Peer, lines int) ([]*transport.Line, error) {
 	var publishing []*transport.Line
 	for i := range lines {
@@ -91,7 +93,7 @@ func addLines(server *transport.Peer, lines int) ([]*transport.Line, error) {
 	return publishing, nil
 }
 
-// stopwatch times steps that follow each other.
+// stopwatch times consecutive steps.
 type stopwatch struct {
 	last time.Time
 	laps []lap

@@ -14,10 +14,11 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// original is what a publisher captured: every frame of a source, with the grid that its positions are quantised on.
+// original is a publisher's capture: every frame of a source, with the grid on which its positions are quantised.
 type original struct {
 	frames []originalFrame
-	// step is the distance of two neighbouring positions on the grid, bound the farthest that a decoded point may be from its original, both in metres.
+	// step is the distance of neighbouring positions on the grid; bound is the largest distance of a decoded point from
+	// its original; both in metres.
 	step, bound float32
 }
 
@@ -30,11 +31,12 @@ const (
 	// publishedPoints and publishedBits are those of the quality "high" of volpeer publish.
 	publishedPoints = 40_000
 	publishedBits   = 11
-	// maxOriginalFrames bounds the memory for a source that never repeats: 40,000 points of 15 bytes, and as much again for the index.
+	// maxOriginalFrames bounds the memory for a source that never repeats: 40,000 points of 15 bytes, and as much again
+	// for the index.
 	maxOriginalFrames = 300
 )
 
-// leapClock is a clock that never lets anybody wait.
+// leapClock is a clock that advances at once instead of waiting.
 type leapClock struct{ now time.Time }
 
 // Now implements capture.Clock.
@@ -48,7 +50,8 @@ func (c *leapClock) Wait(ctx context.Context, until time.Time) error {
 	return ctx.Err()
 }
 
-// readOriginal reads the frames of a source as a publisher does, until they repeat. The same options give the same points and the same box.
+// readOriginal reads the frames of a source like a publisher, until they repeat. The same options yield the same points
+// and the same box.
 func readOriginal(ctx context.Context, spec string) (o *original, err error) {
 	options := capture.DefaultOptions()
 	options.Points = publishedPoints
@@ -71,9 +74,10 @@ func readOriginal(ctx context.Context, spec string) (o *original, err error) {
 	return o, nil
 }
 
-// newOriginal computes the grid: 2^bits - 1 steps along the longest edge of the box. A coordinate is rounded to the nearest step, so a point moves by
-// half a step along each axis at most, and by √3 times that in all. The rounding of float32 comes on top, four units in the last place of the
-// largest coordinate: one for the source's position, one each for scaling, offset and distance.
+// newOriginal computes the grid: 2^bits - 1 steps along the longest edge of the box. A coordinate is rounded to the
+// nearest step, so a point moves by at most half a step along each axis, and by √3 times that in total. The rounding of
+// float32 adds four units in the last place of the largest coordinate: one for the source's position, one each for
+// scaling, offset and distance.
 func newOriginal(box volumetric.BoundingBox, bits int) *original {
 	var edge, largest float32
 	for axis := range 3 {
@@ -91,16 +95,18 @@ func (o *original) add(cloud *pointcloud.Cloud) {
 	o.frames = append(o.frames, originalFrame{cloud, pointcloud.NewIndex(cloud)})
 }
 
-// comparison sums what was found in shown frames.
+// comparison sums the results of shown frames.
 type comparison struct {
 	frames, points int
-	// outside are points with no original within the bound, farthest the longest distance of all others. absent are original points without a
-	// shown one.
+	// outside counts points without an original within the bound; farthest is the longest distance of all others.
+	// absent counts original points without a shown one.
 	outside, absent int
 	farthest        float32
-	// sameColor are points with the colour of an original within the bound, nearestColor those with the colour of the nearest.
+	// sameColor counts points with the colour of an original within the bound, nearestColor those with the colour of
+	// the nearest.
 	sameColor, nearestColor int
-	// mixed are frames that show a tile of an earlier frame, because it came late; partial are those that lack a tile, because none of its frames had come.
+	// mixed counts frames with a tile of an earlier frame because the tile was late. partial counts frames that lack a
+	// tile because none of its frames had arrived.
 	mixed, partial int
 	bound          float32
 	step           float32
@@ -108,7 +114,7 @@ type comparison struct {
 
 func (o *original) newComparison() *comparison { return &comparison{bound: o.bound, step: o.step} }
 
-// compare compares saved frames with what was captured.
+// compare compares saved frames with the capture.
 func (o *original) compare(ctx context.Context, names []string) (*comparison, error) {
 	c := o.newComparison()
 	for _, name := range names {
@@ -136,8 +142,9 @@ func readPLY(name string, into *pointcloud.Cloud) error {
 	return nil
 }
 
-// compareFrame finds the captured frame that a shown one is of, and compares their points both ways. A tile that came late is shown as it was in the
-// frame before; so what does not belong to the best frame may belong to one other, and the frame counts as mixed then.
+// compareFrame finds the captured frame of a shown frame, and compares their points in both directions. A late tile is
+// shown as in the previous frame. Points that do not belong to the best frame may therefore belong to one other frame,
+// and the shown frame then counts as mixed.
 func (o *original) compareFrame(shown *pointcloud.Cloud, c *comparison) {
 	c.frames++
 	c.points += shown.Len()
@@ -170,10 +177,10 @@ func all(n int) []int {
 	return list
 }
 
-// sampled is how many points decide which captured frame a shown one is of.
+// sampled is the number of points that select the captured frame of a shown one.
 const sampled = 500
 
-// best is the captured frame that explains most of the points.
+// best returns the index of the captured frame that explains most of the points.
 func (o *original) best(shown *pointcloud.Cloud, points []int) int {
 	best, most := 0, -1
 	for i := range o.frames {
@@ -190,8 +197,9 @@ func (o *original) best(shown *pointcloud.Cloud, points []int) int {
 	return best
 }
 
-// take books the points that have an original of their colour within the bound, and returns the others. Several originals may share a cell of the grid;
-// each decoded point then stands for one of them, nobody knows which, so it has to have the colour of any one of them.
+// take counts the points that have an original of their colour within the bound, and returns the others. Several
+// originals may share a cell of the grid. Each decoded point then represents one of them, and which one is unknown, so
+// the colour of any of them is correct.
 func (c *comparison) take(shown *pointcloud.Cloud, points []int, frame *originalFrame) []int {
 	var rest, near []int
 	for _, i := range points {
@@ -216,8 +224,8 @@ func (c *comparison) take(shown *pointcloud.Cloud, points []int, frame *original
 	return rest
 }
 
-// countAbsent counts the captured points that no shown one stands for. A frame with fewer points than were captured lacks tiles; which ones is not to be
-// seen, so it is only counted.
+// countAbsent counts the captured points that no shown point represents. A frame with fewer points than captured lacks
+// tiles. Which tiles cannot be determined, so only the frame is counted.
 func (c *comparison) countAbsent(shown *pointcloud.Cloud, frame *originalFrame) {
 	if shown.Len() < frame.cloud.Len() {
 		c.partial++
@@ -231,7 +239,7 @@ func (c *comparison) countAbsent(shown *pointcloud.Cloud, frame *originalFrame) 
 	}
 }
 
-// lines are the figures.
+// lines returns the figures.
 func (c *comparison) lines(prefix string) []claim.Line {
 	const millimetre = 1000
 	share := func(n int) float64 { return 100 * float64(n) / float64(max(c.points, 1)) }
@@ -240,7 +248,8 @@ func (c *comparison) lines(prefix string) []claim.Line {
 		claim.AtLeast(prefix+"frames shown whole, of one capture", float64(c.frames-c.mixed-c.partial), "", 1),
 		claim.Information(prefix+"points compared", float64(c.points), ""),
 		claim.Information(prefix+"step of the quantisation", float64(c.step)*millimetre, "mm"),
-		claim.AtMost(prefix+"farthest point from its original", float64(c.farthest)*millimetre, "mm", float64(c.bound)*millimetre),
+		claim.AtMost(prefix+"farthest point from its original", float64(c.farthest)*millimetre, "mm",
+			float64(c.bound)*millimetre),
 		claim.Exactly(prefix+"points without an original within that", int64(c.outside), "", 0),
 		claim.Exactly(prefix+"originals without a point within that", int64(c.absent), "", 0),
 		claim.AtLeast(prefix+"points with the colour of an original in their cell", share(c.sameColor), "%", 100),

@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// captured are two frames in a box of one metre, 2,000 points each.
+// captured returns two frames in a box of one metre, 2,000 points each.
 func captured() (*original, [2]*pointcloud.Cloud) {
 	o := newOriginal(volumetric.BoundingBox{Max: [3]float32{1, 0.5, 0.5}}, 8)
 	var clouds [2]*pointcloud.Cloud
@@ -30,7 +30,7 @@ func captured() (*original, [2]*pointcloud.Cloud) {
 	return o, clouds
 }
 
-// quantised is a cloud as a codec gives it back: every coordinate on the grid.
+// quantised returns a cloud as decoded by a codec: every coordinate on the grid.
 func quantised(c *pointcloud.Cloud, step float32) *pointcloud.Cloud {
 	out := &pointcloud.Cloud{Colors: slices.Clone(c.Colors)}
 	for _, p := range c.Positions {
@@ -54,7 +54,8 @@ func TestFidelity(t *testing.T) {
 		{"half of one frame, half of another", func() *pointcloud.Cloud {
 			a, b := quantised(clouds[0], o.step), quantised(clouds[1], o.step)
 			return &pointcloud.Cloud{
-				Positions: append(a.Positions[:1200:1200], b.Positions[1200:]...), Colors: append(a.Colors[:1200:1200], b.Colors[1200:]...),
+				Positions: append(a.Positions[:1200:1200], b.Positions[1200:]...),
+				Colors:    append(a.Colors[:1200:1200], b.Colors[1200:]...),
 			}
 		}, comparison{sameColor: 2000, mixed: 1}},
 		{"three points astray", func() *pointcloud.Cloud {
@@ -84,17 +85,19 @@ func TestFidelity(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got := o.newComparison()
 			o.compareFrame(test.shown(), got)
-			if got.outside != test.want.outside || got.absent != test.want.absent || got.mixed != test.want.mixed || got.partial != test.want.partial || got.sameColor != test.want.sameColor {
+			if got.outside != test.want.outside || got.absent != test.want.absent || got.mixed != test.want.mixed ||
+				got.partial != test.want.partial || got.sameColor != test.want.sameColor {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 			if got.farthest > o.bound || got.nearestColor < test.want.nearestColor {
-				t.Errorf("farthest %g of %g, %d colours of the nearest, want at least %d", got.farthest, o.bound, got.nearestColor, test.want.nearestColor)
+				t.Errorf("farthest %g of %g, %d colours of the nearest, want at least %d", got.farthest, o.bound,
+					got.nearestColor, test.want.nearestColor)
 			}
 		})
 	}
 }
 
-// TestBound tells a grid as fine as it has to be from one that is coarser by a bit.
+// TestBound distinguishes a grid of the required resolution from one that is coarser by a bit.
 func TestBound(t *testing.T) {
 	o, clouds := captured()
 	if want := float32(1.0 / 255); o.step != want {
@@ -114,7 +117,8 @@ func TestCompareFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(pointcloud.WritePLY(f, quantised(clouds[1], o.step), pointcloud.BinaryLittleEndian), f.Close()); err != nil {
+	if err := errors.Join(pointcloud.WritePLY(f, quantised(clouds[1], o.step), pointcloud.BinaryLittleEndian),
+		f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	c, err := o.compare(context.Background(), []string{name})
@@ -131,7 +135,7 @@ func TestCompareFiles(t *testing.T) {
 	}
 }
 
-// TestReadOriginal reads a recording of two frames, which come again and again.
+// TestReadOriginal reads a recording of two frames, which repeat.
 func TestReadOriginal(t *testing.T) {
 	_, clouds := captured()
 	dir := t.TempDir()
@@ -164,7 +168,8 @@ func TestEvenly(t *testing.T) {
 }
 
 func TestAfterStart(t *testing.T) {
-	names := []string{"saved/a.b/alice.body.00000007.ply", "saved/a.b/alice.body.00000009.ply", "saved/a.b/alice.body.00000010.ply", "saved/a.b/bob.body.00000001.ply",
+	names := []string{"saved/a.b/alice.body.00000007.ply", "saved/a.b/alice.body.00000009.ply",
+		"saved/a.b/alice.body.00000010.ply", "saved/a.b/bob.body.00000001.ply",
 		"saved/a.b/bob.body.00000002.ply"}
 	if got, want := afterStart(names, 1), []string{names[1], names[2], names[4]}; !slices.Equal(got, want) {
 		t.Errorf("after the first frame of each are %v, want %v", got, want)

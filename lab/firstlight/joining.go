@@ -10,26 +10,27 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// roomOutcome is what was measured of joining and leaving.
+// roomOutcome holds the figures of joining and leaving.
 type roomOutcome struct {
 	check *Room
-	// quiet is what the residents saw while nobody came or went; joins and leaves are sums, with the longest gap of any.
+	// quiet is the residents' view while no participant joined or left; joins and leaves are sums, with the longest gap
+	// of any.
 	quiet, joins, leaves view
 	joinTimes            lab.Distribution
 	connectTimes         lab.Distribution
-	// seen is how long the residents took to see every tile of the newcomer.
+	// seen is the time until the residents had seen every tile of the newcomer.
 	seen lab.Distribution
-	// offers is how many offers a join cost at most, those to the newcomer included.
+	// offers is the largest number of offers of a join, those to the newcomer included.
 	offers float64
 }
 
-// round lets the last participant join and leave once.
+// round makes the last participant join and leave once.
 func (o *roomOutcome) round(ctx context.Context, room *fullRoom) error {
 	offers, err := room.offers(ctx)
 	if err != nil {
 		return err
 	}
-	// A name of its own for each round: nobody has seen its tiles before.
+	// Each round uses a new name, so no resident has seen the tiles before.
 	name := fmt.Sprintf("newcomer-%d", o.joinTimes.Count())
 	watching := room.watch()
 	newcomer, err := room.join(ctx, name)
@@ -61,7 +62,7 @@ func (o *roomOutcome) round(ctx context.Context, room *fullRoom) error {
 	return newcomer.Failure()
 }
 
-// timeJoin reads how long the newcomer took to see everybody, and everybody to see the newcomer.
+// timeJoin reads the times until the newcomer saw all residents and until all residents saw the newcomer.
 func (o *roomOutcome) timeJoin(room *fullRoom, newcomer *testbed.Peer, name string) {
 	var last time.Time
 	for _, tile := range newcomer.Tiles() {
@@ -82,21 +83,25 @@ func (o *roomOutcome) timeJoin(room *fullRoom, newcomer *testbed.Peer, name stri
 	o.seen.Add(last.Sub(newcomer.Opened))
 }
 
-// lines are the figures.
+// lines returns the figures.
 func (o *roomOutcome) lines() []claim.Line {
 	ms := lab.Milliseconds
 	return []claim.Line{
-		claim.AtMost("websocket open → first frame of every tile of everybody, longest", ms(o.joinTimes.Max()), "ms", ms(o.check.JoinTime)),
+		claim.AtMost("websocket open → first frame of every tile of everybody, longest", ms(o.joinTimes.Max()), "ms",
+			ms(o.check.JoinTime)),
 		claim.Information("the same, median", ms(o.joinTimes.Percentile(0.5)), "ms"),
 		claim.Information("websocket open → connected, median", ms(o.connectTimes.Percentile(0.5)), "ms"),
-		claim.Information("websocket open → everybody sees every tile of the newcomer, median", ms(o.seen.Percentile(0.5)), "ms"),
+		claim.Information("websocket open → everybody sees every tile of the newcomer, median",
+			ms(o.seen.Percentile(0.5)), "ms"),
 		claim.Information("others: longest gap of a tile while nobody comes or goes", ms(o.quiet.gap), "ms"),
 		claim.AtMost("others: longest gap of a tile during joins", ms(o.joins.gap), "ms", ms(o.check.Gap)),
 		claim.AtMost("others: longest gap of a tile during leaves", ms(o.leaves.gap), "ms", ms(o.check.Gap)),
 		claim.AtMost("offers per join, the newcomer's included", o.offers, "", float64(o.check.Participants)),
-		claim.Information("others: frames expected during joins and leaves", float64(o.joins.counts.Expected+o.leaves.counts.Expected), ""),
+		claim.Information("others: frames expected during joins and leaves",
+			float64(o.joins.counts.Expected+o.leaves.counts.Expected), ""),
 		claim.Exactly("others: frames undecodable or missing during joins", lost(o.joins.counts), "", 0),
 		claim.Exactly("others: frames undecodable or missing during leaves", lost(o.leaves.counts), "", 0),
-		claim.Information("others: frames undecodable or missing while nobody comes or goes", float64(lost(o.quiet.counts)), ""),
+		claim.Information("others: frames undecodable or missing while nobody comes or goes",
+			float64(lost(o.quiet.counts)), ""),
 	}
 }

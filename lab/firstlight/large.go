@@ -15,22 +15,23 @@ import (
 // Large sends frames of many megabytes from one publisher to one receiver, and verifies every byte.
 type Large struct {
 	Progress lab.Progress
-	// Frames is how many frames of each size have to come.
+	// Frames is the number of frames of each size that must arrive.
 	Frames   int
 	Deadline time.Duration
 	Cases    []LargeCase
 }
 
-// LargeCase is one size of frame and how many are sent per second.
+// LargeCase is a size of frames and their rate per second.
 type LargeCase struct {
 	Bytes int
 	Rate  float64
 }
 
-// NewLarge is the check as the claim has it: 3.5 MB is a raw depth and colour image. A frame is sent over 0.4 of its interval, 200 and 400 ms here,
-// which the usual deadline of 150 ms does not cover.
+// NewLarge returns the check of the claim: 3.5 MB is a raw depth and colour image. A frame is sent over 0.4 of its
+// interval, 200 and 400 ms here, which exceeds the default deadline of 150 ms.
 func NewLarge(progress lab.Progress) *Large {
-	return &Large{Progress: progress, Frames: 20, Deadline: 2 * time.Second, Cases: []LargeCase{{3_500_000, 2}, {8_000_000, 1}}}
+	return &Large{Progress: progress, Frames: 20, Deadline: 2 * time.Second,
+		Cases: []LargeCase{{3_500_000, 2}, {8_000_000, 1}}}
 }
 
 // Name implements lab.Check.
@@ -50,7 +51,7 @@ func (l *Large) Run(ctx context.Context) ([]claim.Line, error) {
 	return lines, nil
 }
 
-// measure sends frames of one size. The wait is bounded by three times what the frames need.
+// measure sends frames of one size. The wait is bounded by three times the duration of the frames.
 func (l *Large) measure(ctx context.Context, c LargeCase) ([]claim.Line, error) {
 	conference, err := testbed.NewConference(settings(), nil, zap.NewNop())
 	if err != nil {
@@ -58,18 +59,22 @@ func (l *Large) measure(ctx context.Context, c LargeCase) ([]claim.Line, error) 
 	}
 	defer conference.Close()
 	load := testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: c.Bytes, Rate: c.Rate}
-	publisher, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}, MinUplink: testbed.Everything})
+	publisher, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load},
+		MinUplink: testbed.Everything})
 	if err != nil {
 		return nil, err
 	}
-	receiver, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "bob", Receive: true, Deadline: l.Deadline, Record: true})
+	receiver, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "bob", Receive: true,
+		Deadline: l.Deadline, Record: true})
 	if err != nil {
 		return nil, err
 	}
 	tile := tileOf("alice", "body", 0)
-	long, cancel := context.WithTimeout(ctx, connectPatience+3*time.Duration(float64(l.Frames)/c.Rate*float64(time.Second)))
+	long,
+		cancel := context.WithTimeout(ctx,
+		connectPatience+3*time.Duration(float64(l.Frames)/c.Rate*float64(time.Second)))
 	defer cancel()
-	// What is missing shows in the figures below.
+	// Missing frames show in the figures below.
 	waited := awaitFrames(long, receiver, []tileRef{tile}, l.Frames)
 	if err := ctx.Err(); err != nil {
 		return nil, err

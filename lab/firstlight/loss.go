@@ -13,11 +13,12 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// Loss sends frames from a publisher to a receiver whose access links both lose packets at random, in both directions, and counts the
-// frames that are whole by the deadline.
+// Loss sends frames from a publisher to a receiver whose access links both lose packets at random, in both directions,
+// and counts the frames that are complete by the deadline.
 type Loss struct {
 	Progress lab.Progress
-	// Duration is how long frames are counted at each loss rate, Settle how long they flow before: longer than round-trip times take to be known.
+	// Duration is the time over which frames are counted at each loss rate. Settle is the time for which frames are
+	// sent before, longer than the measurement of round-trip times takes.
 	Duration, Settle time.Duration
 
 	FrameBytes int
@@ -29,10 +30,11 @@ type Loss struct {
 	Seed  uint64
 }
 
-// LossCase is one loss rate and the share of frames that has to be decodable at it.
+// LossCase is one loss rate and the share of frames that must be decodable.
 type LossCase struct{ Loss, Decodable float64 }
 
-// NewLoss is the check as the claim has it. Two minutes are 3,600 frames, of which three may be lost at 99.9 %: one unlucky frame decides nothing.
+// NewLoss returns the check of the claim. Two minutes are 3,600 frames, of which three may be lost at 99.9 %, so a
+// single frame does not decide the result.
 func NewLoss(progress lab.Progress) *Loss {
 	return &Loss{
 		Progress: progress, Duration: 2 * time.Minute, Settle: 3 * time.Second, FrameBytes: 150_000, FrameRate: 30,
@@ -61,12 +63,12 @@ func (l *Loss) Run(ctx context.Context) ([]claim.Line, error) {
 	return lines, nil
 }
 
-// lossOutcome is what was counted at one loss rate.
+// lossOutcome holds the counts at one loss rate.
 type lossOutcome struct {
-	// published is how many frames were sent, arrived which of them came whole. The client hands out each frame once.
+	// published is the number of frames sent; arrived holds the complete frames. The client delivers each frame once.
 	published int64
 	arrived   []testbed.Arrival
-	// client and server are what these two counted themselves.
+	// client and server are their own counters.
 	client client.TileStats
 	server counters.Stats
 }
@@ -81,11 +83,13 @@ func (l *Loss) measure(ctx context.Context, c LossCase) (*lossOutcome, error) {
 	}
 	defer conference.Close()
 	load := testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: l.FrameBytes, Rate: l.FrameRate}
-	publisher, _, err := conference.JoinOver(ctx, access, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}, MinUplink: testbed.Everything, Seed: l.Seed})
+	publisher, _, err := conference.JoinOver(ctx, access, testbed.Part{Room: "room", Identity: "alice",
+		Loads: []testbed.Load{load}, MinUplink: testbed.Everything, Seed: l.Seed})
 	if err != nil {
 		return nil, err
 	}
-	receiver, _, err := conference.JoinOver(ctx, access, testbed.Part{Room: "room", Identity: "bob", Receive: true, Deadline: l.Deadline, Record: true})
+	receiver, _, err := conference.JoinOver(ctx, access, testbed.Part{Room: "room", Identity: "bob", Receive: true,
+		Deadline: l.Deadline, Record: true})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +106,7 @@ func (l *Loss) measure(ctx context.Context, c LossCase) (*lossOutcome, error) {
 	}
 	publisher.StopPublishing()
 	end := publisher.Published(load.Name)
-	// Every frame is complete or given up by then.
+	// By then every frame is complete or given up.
 	if err := lab.Pause(ctx, 2*l.Deadline+time.Second); err != nil {
 		return nil, err
 	}
@@ -119,7 +123,7 @@ func (l *Loss) measure(ctx context.Context, c LossCase) (*lossOutcome, error) {
 	return outcome, receiver.Failure()
 }
 
-// lines are the figures of one loss rate.
+// lines returns the figures of one loss rate.
 func (o *lossOutcome) lines(c LossCase) []claim.Line {
 	lines := append(o.frameLines(c), o.repairLines()...)
 	for i := range lines {
@@ -128,12 +132,13 @@ func (o *lossOutcome) lines(c LossCase) []claim.Line {
 	return lines
 }
 
-// frameLines are about frames.
+// frameLines returns the figures of frames.
 func (o *lossOutcome) frameLines(c LossCase) []claim.Line {
 	latency := latencies(o.arrived)
 	ms := lab.Milliseconds
 	return []claim.Line{
-		claim.AtLeast("frames decodable", 100*float64(len(o.arrived))/float64(max(o.published, 1)), "%", 100*c.Decodable),
+		claim.AtLeast("frames decodable", 100*float64(len(o.arrived))/float64(max(o.published, 1)), "%",
+			100*c.Decodable),
 		claim.Information("frames published", float64(o.published), ""),
 		claim.Information("frames that came whole", float64(len(o.arrived)), ""),
 		claim.Information("frames undecodable by the client's count", float64(o.client.Undecodable), ""),
@@ -145,7 +150,8 @@ func (o *lossOutcome) frameLines(c LossCase) []claim.Line {
 	}
 }
 
-// repairLines are about packets. The receiver misses what its own link lost, and until it is repaired what the publisher's link lost.
+// repairLines returns the figures of packets. The receiver misses the packets lost on its own link and, until repaired,
+// those lost on the publisher's link.
 func (o *lossOutcome) repairLines() []claim.Line {
 	perMiss := func(requests, missed uint64) float64 { return float64(requests) / float64(max(missed, 1)) }
 	nacked := &o.server.NACKed
@@ -160,7 +166,9 @@ func (o *lossOutcome) repairLines() []claim.Line {
 		claim.Information("receiver's requests answered", float64(nacked.Answered), ""),
 		claim.Information("receiver's requests for what the publisher owed", float64(nacked.Owed), ""),
 		claim.Information("receiver's requests for what was on its way", float64(nacked.Suppressed), ""),
-		claim.Information("receiver's requests that could not be answered", float64(nacked.Unknown+nacked.Expired+nacked.Limited+nacked.Refused), ""),
-		claim.Information("retransmissions to the receiver", 100*perMiss(o.server.Sent.Retransmission.Packets, o.server.Sent.Media.Packets), "% of packets"),
+		claim.Information("receiver's requests that could not be answered",
+			float64(nacked.Unknown+nacked.Expired+nacked.Limited+nacked.Refused), ""),
+		claim.Information("retransmissions to the receiver", 100*perMiss(o.server.Sent.Retransmission.Packets,
+			o.server.Sent.Media.Packets), "% of packets"),
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/volsfu/volsfu/lab"
 )
 
-// TestProgramsAbsent: beside a test program there is no volsfu.
+// TestProgramsAbsent: there is no volsfu in the folder of a test program.
 func TestProgramsAbsent(t *testing.T) {
-	if _, err := NewDemo(lab.Progress{}).Run(context.Background()); !errors.Is(err, lab.ErrProgram) || !strings.Contains(err.Error(), "make build") {
+	if _, err := NewDemo(lab.Progress{}).Run(context.Background()); !errors.Is(err, lab.ErrProgram) ||
+		!strings.Contains(err.Error(), "make build") {
 		t.Errorf("got %v, want ErrProgram and what to do", err)
 	}
 }
@@ -31,18 +32,24 @@ func TestDataAbsent(t *testing.T) {
 	}
 }
 
-// TestSummary reads what volpeer watch --json prints, and what it prints where nothing came.
+// TestSummary reads the output of volpeer watch --json, with and without received frames.
 func TestSummary(t *testing.T) {
 	tests := []struct {
 		name, text string
 		missed     []string
 	}{
-		{"all is well", `{"fps":29.5,"frames_undecodable":0,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50},"publications":[` +
-			strings.TrimSuffix(strings.Repeat(`{"fps":29},`, 8), ",") + `]}`, nil},
-		{"slow, and with broken frames", `{"fps":26.9,"frames_undecodable":2,"frames_missing":1,"latency_ms":{"p50":51,"p95":55,"p99":60,"max":70},"publications":[` +
-			strings.TrimSuffix(strings.Repeat(`{"fps":29},`, 7), ",") + `]}`,
-			[]string{"frames decoded per second and tile", "tiles received", "frames undecodable", "frames missing, without a word of the server", "latency from capture to decoded, p50"}},
-		{"nothing came", `{"fps":0,"frames_undecodable":0,"latency_ms":{"p50":null,"p95":null,"p99":null,"max":null},"publications":[]}`,
+		{"all is well",
+			`{"fps":29.5,"frames_undecodable":0,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50},"publications":[` +
+				strings.TrimSuffix(strings.Repeat(`{"fps":29},`, 8), ",") + `]}`, nil},
+		{"slow, and with broken frames",
+			`{"fps":26.9,"frames_undecodable":2,"frames_missing":1,"latency_ms":{"p50":51,"p95":55,` +
+				`"p99":60,"max":70},"publications":[` +
+				strings.TrimSuffix(strings.Repeat(`{"fps":29},`, 7), ",") + `]}`,
+			[]string{"frames decoded per second and tile", "tiles received", "frames undecodable",
+				"frames missing, without a word of the server", "latency from capture to decoded, p50"}},
+		{"nothing came",
+			`{"fps":0,"frames_undecodable":0,"latency_ms":{"p50":null,"p95":null,"p99":null,"max":null},` +
+				`"publications":[]}`,
 			[]string{"frames decoded per second and tile", "tiles received", "latency from capture to decoded, p50"}},
 	}
 	for _, test := range tests {

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// fullRoom is a room in which all but the last participant are.
+// fullRoom is a room with all participants except the last.
 type fullRoom struct {
 	check      *Room
 	conference *testbed.Conference
@@ -20,10 +20,11 @@ type fullRoom struct {
 }
 
 func (r *fullRoom) join(ctx context.Context, name string) (*testbed.Peer, error) {
-	return r.conference.Join(ctx, testbed.Part{Room: "room", Identity: name, Loads: []testbed.Load{r.check.Load}, MinUplink: testbed.Everything, Receive: true})
+	return r.conference.Join(ctx, testbed.Part{Room: "room", Identity: name, Loads: []testbed.Load{r.check.Load},
+		MinUplink: testbed.Everything, Receive: true})
 }
 
-// complete waits until a newcomer has a frame of every tile of everybody.
+// complete waits until a newcomer has a frame of every tile of every resident.
 func (r *fullRoom) complete(ctx context.Context, p *testbed.Peer) error {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
@@ -35,7 +36,7 @@ func (r *fullRoom) complete(ctx context.Context, p *testbed.Peer) error {
 	return nil
 }
 
-// failure is what was wrong with frames that the others received.
+// failure returns the first error about frames that the residents received.
 func (r *fullRoom) failure() error {
 	for i, p := range r.peers {
 		if err := p.Failure(); err != nil {
@@ -45,20 +46,20 @@ func (r *fullRoom) failure() error {
 	return nil
 }
 
-// view is what the residents saw of each other during a window.
+// view is the residents' reception of each other during a window.
 type view struct {
 	gap    time.Duration
 	counts client.FrameCounts
 }
 
-// watching is a window of time in which the residents are looked at.
+// watching is a window of time in which the residents are observed.
 type watching struct {
 	room   *fullRoom
 	began  time.Time
 	before client.FrameCounts
 }
 
-// watch begins to look.
+// watch begins a window.
 func (r *fullRoom) watch() *watching {
 	for _, p := range r.peers {
 		p.ResetGaps()
@@ -66,7 +67,7 @@ func (r *fullRoom) watch() *watching {
 	return &watching{room: r, began: time.Now(), before: r.counts()}
 }
 
-// view waits until the window has lasted so long, and tells what was seen.
+// view waits until the window has the given length, and returns the view.
 func (w *watching) view(ctx context.Context, window time.Duration) (view, error) {
 	if err := lab.Pause(ctx, time.Until(w.began.Add(window))); err != nil {
 		return view{}, err
@@ -80,7 +81,7 @@ func (v *view) add(other view) {
 	v.counts = plus(v.counts, other.counts)
 }
 
-// counts sums what the residents count of each other.
+// counts sums the residents' counters of each other.
 func (r *fullRoom) counts() client.FrameCounts {
 	var sum client.FrameCounts
 	for _, p := range r.peers {
@@ -93,7 +94,8 @@ func (r *fullRoom) counts() client.FrameCounts {
 	return sum
 }
 
-// longestGap is the longest time that a resident waited for a frame of a tile of another, those that still wait included.
+// longestGap returns the longest time that a resident waited for a frame of a tile of another resident, current waits
+// included.
 func (r *fullRoom) longestGap() time.Duration {
 	var longest time.Duration
 	now := time.Now()
@@ -107,7 +109,7 @@ func (r *fullRoom) longestGap() time.Duration {
 	return longest
 }
 
-// offers is how many offers the server has made so far.
+// offers returns the number of offers that the server has made.
 func (r *fullRoom) offers(ctx context.Context) (float64, error) {
 	return r.conference.Metric(ctx, `volsfu_signalling_messages_total{direction="out",type="offer"}`)
 }

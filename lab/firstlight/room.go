@@ -12,27 +12,29 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// Room fills a room, lets one more participant join and leave several times, and looks at what that one and the others see.
+// Room fills a room, makes one more participant join and leave several times, and measures the reception of that
+// participant and of the residents.
 type Room struct {
 	Progress lab.Progress
-	// Participants is how many are in the room once the last has joined.
+	// Participants is the number of participants once the last has joined.
 	Participants int
 	Load         testbed.Load
-	// Rounds is how often the last one joins and leaves.
+	// Rounds is the number of joins and leaves of the last participant.
 	Rounds int
-	// Window is for how long gaps are looked for: before, from each joining, and from each leaving.
+	// Window is the time in which gaps are measured: before, from each join, and from each leave.
 	Window time.Duration
-	// JoinTime is the longest that a joining may take, from opening the websocket to the first frame of the last tile.
+	// JoinTime is the time limit for a join, from opening the websocket to the first frame of the last tile.
 	JoinTime time.Duration
-	// Gap is the longest time without a frame of a tile that the others may see.
+	// Gap is the longest time without a frame of a tile that the residents may see.
 	Gap time.Duration
-	// Lines is the size of the session description that is measured.
+	// Lines is the size of the measured session description.
 	Lines int
 }
 
-// NewRoom is the check as the claim has it. A stream counts as uninterrupted while no tile misses a frame and none waits longer than three
-// frame intervals (100 ms): the interval itself, one for what already is between two frames while nobody comes or goes, one for the join. Another
-// 50 ms are for what only the lab has: the clients' part of the join is computed on the server's cores, too.
+// NewRoom returns the check of the claim. A stream counts as uninterrupted if no tile misses a frame and none waits
+// longer than three frame intervals (100 ms): the interval itself, one for the jitter between two frames while no
+// participant joins or leaves, one for the join. Another 50 ms are for an effect of the lab: the clients' part of the
+// join runs on the server's cores as well.
 func NewRoom(progress lab.Progress) *Room {
 	return &Room{
 		Progress:     progress,
@@ -76,7 +78,7 @@ func (r *Room) Run(ctx context.Context) ([]claim.Line, error) {
 	return append(outcome.lines(), description...), room.failure()
 }
 
-// fill brings all but the last participant in and waits until everybody receives everything.
+// fill joins all participants except the last and waits until every participant receives everything.
 func (r *Room) fill(ctx context.Context) (*fullRoom, error) {
 	conference, err := testbed.NewConference(settings(), nil, zap.NewNop())
 	if err != nil {

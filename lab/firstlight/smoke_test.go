@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// TestSmoke runs every check that needs no other program with parameters that take a second, and looks at what has to hold however slow the machine is.
+// TestSmoke runs every check that needs no other program with parameters for a second, and checks properties that hold
+// on a machine of any speed.
 func TestSmoke(t *testing.T) {
 	load := testbed.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 3000, Step: 2, Rate: 20}
 	tests := []struct {
@@ -29,16 +30,20 @@ func TestSmoke(t *testing.T) {
 			[]string{"0.3 MB: frames complete and verified", "0.3 MB: frames with wrong bytes"},
 		},
 		{
-			"loss", &Loss{Duration: 300 * time.Millisecond, FrameBytes: 5000, FrameRate: 20, Deadline: 500 * time.Millisecond, RTT: 4 * time.Millisecond,
+			"loss", &Loss{Duration: 300 * time.Millisecond, FrameBytes: 5000, FrameRate: 20,
+				Deadline: 500 * time.Millisecond, RTT: 4 * time.Millisecond,
 				Cases: []LossCase{{0.02, 0}}, Seed: 1},
 			[]string{"2 % loss: frames decodable"},
 		},
 		{
-			"room", &Room{Participants: 3, Load: load, Rounds: 1, Window: 200 * time.Millisecond, JoinTime: time.Minute, Gap: time.Minute, Lines: 12},
-			[]string{"websocket open → first frame of every tile of everybody, longest", "offers per join, the newcomer's included"},
+			"room", &Room{Participants: 3, Load: load, Rounds: 1, Window: 200 * time.Millisecond, JoinTime: time.Minute,
+				Gap: time.Minute, Lines: 12},
+			[]string{"websocket open → first frame of every tile of everybody, longest",
+				"offers per join, the newcomer's included"},
 		},
 		{
-			"churn", &Churn{Rounds: 3, Warmup: 2, Load: load, HeapPerRound: 10 << 20, Calm: 100 * time.Millisecond, Settle: 10 * time.Second},
+			"churn", &Churn{Rounds: 3, Warmup: 2, Load: load, HeapPerRound: 10 << 20, Calm: 100 * time.Millisecond,
+				Settle: 10 * time.Second},
 			[]string{"goroutines after", "file descriptors after"},
 		},
 	}
@@ -68,7 +73,8 @@ func TestSmoke(t *testing.T) {
 func TestInterruption(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for i, check := range []lab.Check{NewSwitching(lab.Progress{}), NewLarge(lab.Progress{}), NewLoss(lab.Progress{}), NewChurn(lab.Progress{})} {
+	for i, check := range []lab.Check{NewSwitching(lab.Progress{}), NewLarge(lab.Progress{}), NewLoss(lab.Progress{}),
+		NewChurn(lab.Progress{})} {
 		if _, err := check.Run(ctx); err == nil {
 			t.Errorf("check %d ran although it was interrupted before", i)
 		}

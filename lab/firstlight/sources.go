@@ -12,14 +12,15 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Sources runs the conference of the demo with captures of real people, and compares what was shown with what was captured, point by point.
+// Sources runs the conference of the demo with captures of real people, and compares shown frames with captured frames,
+// point by point.
 type Sources struct {
 	Progress lab.Progress
 	Seconds  int
 	// Data is the folder of the test data.
 	Data  string
 	Cases []SourceCase
-	// Frames is how many shown frames are compared of each source.
+	// Frames is the number of shown frames compared for each source.
 	Frames int
 }
 
@@ -29,7 +30,7 @@ type SourceCase struct {
 	Rate         float64
 }
 
-// NewSources is the check as the claim has it.
+// NewSources returns the check of the claim.
 func NewSources(progress lab.Progress) *Sources {
 	return &Sources{
 		Progress: progress, Seconds: 20, Data: lab.TestData(), Frames: 24,
@@ -51,7 +52,8 @@ func (s *Sources) Run(ctx context.Context) ([]claim.Line, error) {
 			return lines, err
 		}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			lines = append(lines, claim.Skip(c.Kind, fmt.Sprintf("test data not found at %s; set %s", dir, lab.TestDataVariable)))
+			lines = append(lines, claim.Skip(c.Kind, fmt.Sprintf("test data not found at %s; set %s", dir,
+				lab.TestDataVariable)))
 			continue
 		}
 		found, err := s.measure(ctx, c, dir)
@@ -96,7 +98,8 @@ func (s *Sources) measure(ctx context.Context, c SourceCase, dir string) (lines 
 	return append(lines, outcome.lines(c.Kind+": ")...), nil
 }
 
-// afterStart is sorted names of saved frames but for the first so many of each publication. A name is the publication's, the frame's number and the type.
+// afterStart returns the names of saved frames without the first count of each publication. names is sorted; a name
+// consists of the publication, the frame's number and the type.
 func afterStart(names []string, count int) []string {
 	var kept []string
 	publication, seen := "", 0
@@ -112,7 +115,7 @@ func afterStart(names []string, count int) []string {
 	return kept
 }
 
-// evenly picks so many names, spread over all.
+// evenly picks count names, spread over all.
 func evenly(names []string, count int) []string {
 	if len(names) <= count {
 		return names

@@ -16,7 +16,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// Switching lets a receiver switch single tiles at random between their qualities, and looks for what that breaks and how long it takes.
+// Switching makes a receiver switch single tiles at random between their qualities, and measures broken frames and
+// delays.
 type Switching struct {
 	Progress lab.Progress
 	Switches int
@@ -24,12 +25,12 @@ type Switching struct {
 	Pace time.Duration
 	Load testbed.Load
 	Seed uint64
-	// Slack is by how much the server may exceed one frame interval in 99 % of switches.
+	// Slack is the time by which the server may exceed one frame interval in 99 % of switches.
 	Slack time.Duration
 }
 
-// NewSwitching is the check as the claim has it: a body of 40,000 points in 15 tiles has frames of about 8 kB at the highest quality. 25 switches per
-// second are about two per tile and second, which no eye would ask for.
+// NewSwitching returns the check of the claim: a body of 40,000 points in 15 tiles has frames of about 8 kB at the
+// highest quality. 25 switches per second are about two per tile and second, more than a viewer would cause.
 func NewSwitching(progress lab.Progress) *Switching {
 	return &Switching{
 		Progress: progress, Switches: 1000, Pace: 40 * time.Millisecond, Seed: 1, Slack: 5 * time.Millisecond,
@@ -49,7 +50,8 @@ func (s *Switching) Run(ctx context.Context) ([]claim.Line, error) {
 		return nil, err
 	}
 	defer conference.Close()
-	publisher, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{s.Load}, MinUplink: testbed.Everything})
+	publisher, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{s.Load},
+		MinUplink: testbed.Everything})
 	if err != nil {
 		return nil, err
 	}
@@ -61,12 +63,13 @@ func (s *Switching) Run(ctx context.Context) ([]claim.Line, error) {
 	if err := awaitFlow(ctx, receiver, tiles, 10); err != nil {
 		return nil, err
 	}
-	// The same without switches, to tell what is the machine's doing.
+	// The same without switches, to separate the machine's own effect.
 	quiet, err := s.observe(ctx, receiver, func() error { return lab.Pause(ctx, quietTime(s.Switches, s.Pace)) })
 	if err != nil {
 		return nil, err
 	}
-	w := &switcher{check: s, receiver: receiver, random: rand.New(rand.NewPCG(s.Seed, 0)), tiles: tiles, quality: make(map[tileRef]volumetric.Quality)}
+	w := &switcher{check: s, receiver: receiver, random: rand.New(rand.NewPCG(s.Seed, 0)), tiles: tiles,
+		quality: make(map[tileRef]volumetric.Quality)}
 	asking, stopAsking := context.WithCancel(ctx)
 	asks := make(chan []ask, 1)
 	go func() { asks <- observeAsking(asking, receiver) }()
@@ -80,13 +83,15 @@ func (s *Switching) Run(ctx context.Context) ([]claim.Line, error) {
 	return s.lines(quiet, busy, w), receiver.Failure()
 }
 
-// quietTime is how long is observed without switches: as long as with them, half a minute at most.
+// quietTime returns the time of observation without switches: as long as with switches, at most half a minute.
 func quietTime(switches int, pace time.Duration) time.Duration {
 	return min(time.Duration(switches)*pace, 30*time.Second)
 }
 
-// observe sums what the receiver counts of all tiles while something goes on, and until the frames begun in that time are settled.
-func (s *Switching) observe(ctx context.Context, receiver *testbed.Peer, during func() error) (client.TileStats, error) {
+// observe sums the receiver's counters of all tiles while during runs, and until the frames begun in that time are
+// settled.
+func (s *Switching) observe(ctx context.Context, receiver *testbed.Peer, during func() error) (client.TileStats,
+	error) {
 	before := sumOf(receiver)
 	if err := during(); err != nil {
 		return client.TileStats{}, err
@@ -100,7 +105,7 @@ func (s *Switching) observe(ctx context.Context, receiver *testbed.Peer, during 
 // settleTime is longer than the deadline after which a frame is given up.
 const settleTime = 500 * time.Millisecond
 
-// sumOf adds up what a client counts of all tiles.
+// sumOf adds up a client's counters of all tiles.
 func sumOf(p *testbed.Peer) client.TileStats {
 	var sum client.TileStats
 	for _, t := range p.Session.Stats() {
@@ -116,29 +121,31 @@ func sumOf(p *testbed.Peer) client.TileStats {
 	return sum
 }
 
-// switcher makes the receiver's choices. A tile is switched again only after its last switch was seen, so that every one has its own delay.
+// switcher makes the receiver's choices. A tile is switched again only after its last switch was seen, so each switch
+// has its own delay.
 type switcher struct {
 	check    *Switching
 	receiver *testbed.Peer
 	random   *rand.Rand
 	tiles    []tileRef
-	// quality is what was last asked for; highest before.
+	// quality is the quality last requested for each tile; the highest before.
 	quality map[tileRef]volumetric.Quality
-	// server is the time from the request's reading to the first packet sent, roundTrip that from asking to the first whole frame.
+	// server is the time from reading the request to the first packet sent; roundTrip is the time from the request to
+	// the first complete frame.
 	server, roundTrip lab.Distribution
-	// done are all switches that were seen, asks what the receiver asked for meanwhile.
+	// done holds all switches that were seen; asks holds the receiver's requests in that time.
 	done []switched
 	asks []ask
 	// expired counts the switches that were not seen within confirmTimeout.
 	expired int
 }
 
-// pendingSwitch is a switch that was asked for.
+// pendingSwitch is a requested switch.
 type pendingSwitch struct {
 	tile    tileRef
 	quality volumetric.Quality
 	asked   time.Time
-	// after is how many messages had come when it was asked for.
+	// after is the number of messages received before the request.
 	after int
 }
 
@@ -152,14 +159,15 @@ func (w *switcher) run(ctx context.Context) error {
 		if n > 0 && n%250 == 0 {
 			w.check.Progress.Say("%d of %d switches", n, w.check.Switches)
 		}
-		// Times between switches are exponential, so that they fall anywhere in the frame interval; long ones are cut.
+		// Times between switches are exponential, so switches fall anywhere in the frame interval; long ones are cut.
 		pause := time.Duration(w.random.ExpFloat64() * float64(w.check.Pace))
 		if err := lab.Pause(ctx, min(pause, 10*w.check.Pace)); err != nil {
 			return err
 		}
 		pending = w.confirm(pending)
 		if w.expired >= len(w.tiles) && w.expired > w.server.Count() {
-			w.check.Progress.Say("%d switches were not made within %v: no more are asked for", w.expired, confirmTimeout)
+			w.check.Progress.Say("%d switches were not made within %v; the check requests no more switches", w.expired,
+				confirmTimeout)
 			return nil
 		}
 		tile, ok := w.choose(pending)
@@ -202,7 +210,7 @@ func (w *switcher) choose(pending []pendingSwitch) (tileRef, bool) {
 	return free[w.random.IntN(len(free))], true
 }
 
-// ask asks for another quality of a tile.
+// ask requests another quality of a tile.
 func (w *switcher) ask(ctx context.Context, tile tileRef) (pendingSwitch, error) {
 	highest := w.check.Load.Qualities - 1
 	present, known := w.quality[tile]
@@ -220,7 +228,7 @@ func (w *switcher) ask(ctx context.Context, tile tileRef) (pendingSwitch, error)
 	return asked, w.receiver.Session.SetQuality(ctx, choice)
 }
 
-// confirm takes the switches that have happened from the list, and those that were waited for too long.
+// confirm removes the switches that have happened from the list, and those that have expired.
 func (w *switcher) confirm(pending []pendingSwitch) []pendingSwitch {
 	if len(pending) == 0 {
 		return pending
@@ -240,7 +248,7 @@ func (w *switcher) confirm(pending []pendingSwitch) []pendingSwitch {
 	return kept
 }
 
-// happened looks for the message about a switch, and for a frame of the new quality.
+// happened reports whether the message about a switch and a frame of the new quality have arrived.
 func (w *switcher) happened(p pendingSwitch, sendings []client.Sending) bool {
 	for _, s := range sendings {
 		if s.Track.TileRef != p.tile || s.Quality != p.quality {
@@ -258,7 +266,7 @@ func (w *switcher) happened(p pendingSwitch, sendings []client.Sending) bool {
 	return false
 }
 
-// lines are the figures.
+// lines returns the figures.
 func (s *Switching) lines(quiet, busy client.TileStats, w *switcher) []claim.Line {
 	interval := time.Duration(float64(time.Second) / s.Load.Rate)
 	ms := lab.Milliseconds
@@ -271,12 +279,15 @@ func (s *Switching) lines(quiet, busy client.TileStats, w *switcher) []claim.Lin
 		claim.Information("packets asked for, for whatever reason", float64(busy.Requests), ""),
 		claim.Exactly("gaps in the receiver's sequence numbers", int64(busy.Gaps), "", 0),
 		claim.Exactly("repeats in the receiver's sequence numbers", int64(busy.Repeats), "", 0),
-		claim.AtMost("request read → first packet of the quality sent, p99", ms(w.server.Percentile(0.99)), "ms", ms(interval+s.Slack)),
+		claim.AtMost("request read → first packet of the quality sent, p99", ms(w.server.Percentile(0.99)), "ms",
+			ms(interval+s.Slack)),
 		claim.Information("the same, p50", ms(w.server.Percentile(0.5)), "ms"),
 		claim.Information("the same, max", ms(w.server.Max()), "ms"),
-		claim.Information("asking → first whole frame of the quality at the receiver, p50", ms(w.roundTrip.Percentile(0.5)), "ms"),
+		claim.Information("asking → first whole frame of the quality at the receiver, p50",
+			ms(w.roundTrip.Percentile(0.5)), "ms"),
 		claim.Information("the same, p99", ms(w.roundTrip.Percentile(0.99)), "ms"),
-		claim.Information("without switches: frames not whole", float64(lost(quiet.FrameCounts)), fmt.Sprintf("of %d", quiet.Expected)),
+		claim.Information("without switches: frames not whole", float64(lost(quiet.FrameCounts)),
+			fmt.Sprintf("of %d", quiet.Expected)),
 		claim.Information("without switches: packets asked for", float64(quiet.Requests), ""),
 	}
 }
