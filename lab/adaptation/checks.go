@@ -11,26 +11,26 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// Checks are the checks of suppression and of the server's cost, in the order of their numbers.
+// Checks returns the checks of suppression and of the server's cost, in the order of their numbers.
 func Checks(progress lab.Progress) []lab.Check {
 	return []lab.Check{NewSaving(progress), NewSwitching(progress), NewCost(progress)}
 }
 
-// policies are those that there are, from the one that suppresses nothing to the one that suppresses most.
+// policies lists the policies, from no suppression to the strongest.
 var policies = []demand.Policy{demand.Warm, demand.Neighbours, demand.Strict}
 
 // body is a publication of 15 tiles with a ladder of 1:2:4, whose frames take one, two and four packets.
 var body = testbed.Load{Name: "body", Tiles: 15, Qualities: 3, FrameBytes: 4000, Step: 2, Rate: 30}
 
-// publisherName is who publishes the load.
+// publisherName is the identity of the load's publisher.
 const publisherName = "alice"
 
-// publicationOf names the load.
+// publicationOf returns the reference of the load's publication.
 func publicationOf(load testbed.Load) volumetric.PublicationRef {
 	return volumetric.PublicationRef{Participant: publisherName, Publication: load.Name}
 }
 
-// tilesOf names the tiles of the load.
+// tilesOf returns the references of the load's tiles.
 func tilesOf(load testbed.Load) []volumetric.TileRef {
 	tiles := make([]volumetric.TileRef, load.Tiles)
 	for i := range tiles {
@@ -39,10 +39,11 @@ func tilesOf(load testbed.Load) []volumetric.TileRef {
 	return tiles
 }
 
-// highestPatience is far longer than the estimate takes on a link that carries everything, which is some seconds.
+// highestPatience is far longer than the some seconds that the estimate needs on a link that carries everything.
 const highestPatience = 30 * time.Second
 
-// awaitHighest waits until every tile of the load has come at its highest quality for a while: the way to the receiver is known to carry it by then.
+// awaitHighest waits until every tile of the load has arrived at its highest quality for a while: by then the estimate
+// covers the full rate.
 func awaitHighest(ctx context.Context, receiver *testbed.Peer, load testbed.Load) error {
 	ctx, cancel := context.WithTimeout(ctx, highestPatience)
 	defer cancel()
@@ -57,7 +58,7 @@ func awaitHighest(ctx context.Context, receiver *testbed.Peer, load testbed.Load
 	})
 }
 
-// broken are the frames of all tiles that a receiver has not got whole.
+// broken counts the frames of all tiles that a receiver did not get completely.
 func broken(receiver *testbed.Peer) int64 {
 	var sum client.FrameCounts
 	for _, s := range receiver.Session.Stats() {

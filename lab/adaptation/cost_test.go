@@ -14,16 +14,20 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// TestAttribution: of the hot path's time that which drives estimator and pacer counts, with what is called outside of the hot path, and not what is called within it to send.
+// TestAttribution: of the hot path's time, the functions that drive estimator and pacer count, with their callees
+// outside of the hot path, and without the functions that they call within it to send.
 func TestAttribution(t *testing.T) {
 	const forward = "github.com/volsfu/volsfu/internal/forward/egress"
 	own := func(name, file string) cpuprofile.Frame {
 		return cpuprofile.Frame{Function: forward + "." + name, File: forward + "/" + file}
 	}
-	offer, write, hear := own("(*writer).offer", "pacing.go"), own("(*writer).write", "forwarding.go"), own("(*writer).hear", "departures.go")
+	offer, write, hear := own("(*writer).offer", "pacing.go"), own("(*writer).write", "forwarding.go"),
+		own("(*writer).hear", "departures.go")
 	fix := cpuprofile.Frame{Function: "container/heap.Fix", File: "container/heap/heap.go"}
-	seal := cpuprofile.Frame{Function: "github.com/volsfu/volsfu/internal/srtp.(*Context).Seal", File: "github.com/volsfu/volsfu/internal/srtp/context.go"}
-	admit := cpuprofile.Frame{Function: "github.com/volsfu/volsfu/internal/congestion/pacing.(*Pacer).Admit", File: "pacer.go"}
+	seal := cpuprofile.Frame{Function: "github.com/volsfu/volsfu/internal/srtp.(*Context).Seal",
+		File: "github.com/volsfu/volsfu/internal/srtp/context.go"}
+	admit := cpuprofile.Frame{Function: "github.com/volsfu/volsfu/internal/congestion/pacing.(*Pacer).Admit",
+		File: "pacer.go"}
 	for _, c := range []struct {
 		name    string
 		stack   cpuprofile.Stack
@@ -43,7 +47,7 @@ func TestAttribution(t *testing.T) {
 	}
 }
 
-// TestDrivingFiles: the files that are counted are there.
+// TestDrivingFiles: the counted files exist.
 func TestDrivingFiles(t *testing.T) {
 	for _, file := range slices.Concat(driving, hearing) {
 		if _, err := os.Stat(filepath.Join("..", "..", "internal", "forward", "egress", file)); err != nil {
@@ -52,7 +56,7 @@ func TestDrivingFiles(t *testing.T) {
 	}
 }
 
-// TestAttending brings a small load to a server that is there already.
+// TestAttending connects a small load to a running server.
 func TestAttending(t *testing.T) {
 	there, err := testbed.NewConference(testbed.ConferenceConfig(), nil, zap.NewNop())
 	if err != nil {
@@ -61,7 +65,8 @@ func TestAttending(t *testing.T) {
 	defer there.Close()
 	conference := testbed.Attend(there.Server.URL())
 	defer conference.Close()
-	cost := &Cost{Load: testbed.Load{Name: "body", Tiles: 2, Qualities: 1, FrameBytes: 2000, Rate: 20}, Receivers: 2, Settle: 500 * time.Millisecond}
+	cost := &Cost{Load: testbed.Load{Name: "body", Tiles: 2, Qualities: 1, FrameBytes: 2000, Rate: 20}, Receivers: 2,
+		Settle: 500 * time.Millisecond}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	receivers, err := cost.attend(ctx, conference)

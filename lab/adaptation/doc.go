@@ -1,3 +1,4 @@
-// Package adaptation measures the claims about what publishers need not send: how much they save, and what it costs whoever then asks for what is not sent; and what
-// adapting takes of a server's processor time. Each check is a type of its own; each measures on the goroutine that calls Run.
+// Package adaptation measures the claims about suppression: the traffic that publishers save, and the delay for a
+// receiver that then requests a suppressed quality. It also measures the share of adapting in a server's processor
+// time. Each check is a type of its own; each measures on the goroutine that calls Run.
 package adaptation

@@ -14,32 +14,34 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// Saving has a receiver take one tile of a publication at its highest quality, and the others at the lowest or not at all, and counts what the publisher sends
-// under each policy.
+// Saving makes a receiver subscribe to one tile of a publication at its highest quality, and to the others at the
+// lowest or not at all, and measures the publisher's traffic under each policy.
 type Saving struct {
 	Progress lab.Progress
 	Load     testbed.Load
-	// Window is how long is counted, Settle how long is waited before.
+	// Window is the measured time; Settle is the wait before it.
 	Window, Settle time.Duration
-	// Hold is for how long the policy neighbours keeps what has got out of use.
+	// Hold is the time for which the policy neighbours keeps unused tracks.
 	Hold time.Duration
-	// Share is what may be sent under the policy strict of what is sent under warm, which is everything. One of 15 tiles at four units and 14 at one are 17 % of 15
-	// tiles at seven.
+	// Share is the largest traffic under the policy strict, relative to the policy warm, under which everything is
+	// sent. One of 15 tiles at four units and 14 at one are 17 % of 15 tiles at seven.
 	Share float64
 	Seed  uint64
 }
 
-// NewSaving is the check as the claim has it.
+// NewSaving returns the check of the claim.
 func NewSaving(progress lab.Progress) *Saving {
-	return &Saving{Progress: progress, Load: body, Window: 10 * time.Second, Settle: time.Second, Hold: 2 * time.Second, Share: 0.25, Seed: 1}
+	return &Saving{Progress: progress, Load: body, Window: 10 * time.Second, Settle: time.Second, Hold: 2 * time.Second,
+		Share: 0.25, Seed: 1}
 }
 
 // Name implements lab.Check.
 func (s *Saving) Name() string {
-	return fmt.Sprintf("one of %d tiles is wanted at the highest of %d qualities: what the publisher's access link carries up", s.Load.Tiles, s.Load.Qualities)
+	return fmt.Sprintf("one of %d tiles is wanted at the highest of %d qualities: the publisher's traffic upstream",
+		s.Load.Tiles, s.Load.Qualities)
 }
 
-// others are what the receiver takes of the tiles but the first.
+// others are the receiver's choices for all tiles except the first.
 var others = []struct {
 	name    string
 	quality volumetric.Quality
@@ -73,8 +75,8 @@ func (s *Saving) Run(ctx context.Context) ([]claim.Line, error) {
 	return lines, nil
 }
 
-// measure gives the bits per second that leave the publisher's host under a policy, for each choice of others: media, retransmissions, probes, reports, and all their
-// headers.
+// measure returns the bits per second that leave the publisher's host under a policy, for each choice of others: media,
+// retransmissions, probes, reports, and all headers.
 func (s *Saving) measure(ctx context.Context, policy demand.Policy) ([]float64, error) {
 	config := testbed.ConferenceConfig()
 	config.Rooms.Suppression = demand.Config{Policy: policy, Hold: s.Hold}
@@ -83,9 +85,10 @@ func (s *Saving) measure(ctx context.Context, policy demand.Policy) ([]float64, 
 		return nil, err
 	}
 	defer conference.Close()
-	// Access links carry everything at once; what passes the publisher's is counted.
+	// Access links have room for everything; the traffic of the publisher's link is counted.
 	access := netem.DefaultConfig()
-	_, host, err := conference.JoinOver(ctx, access, testbed.Part{Room: "room", Identity: publisherName, Loads: []testbed.Load{s.Load}, Seed: s.Seed})
+	_, host, err := conference.JoinOver(ctx, access, testbed.Part{Room: "room", Identity: publisherName,
+		Loads: []testbed.Load{s.Load}, Seed: s.Seed})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +117,7 @@ func (s *Saving) measure(ctx context.Context, policy demand.Policy) ([]float64, 
 	return rates, receiver.Failure()
 }
 
-// count gives the bits per second of what sent counts in bytes, once what was in use before is suppressed.
+// count returns the rate of sent, a counter of bytes, in bit/s, once the previously used tracks are suppressed.
 func (s *Saving) count(ctx context.Context, sent func() uint64) (float64, error) {
 	if err := lab.Pause(ctx, s.Hold+s.Settle); err != nil {
 		return 0, err
@@ -126,11 +129,12 @@ func (s *Saving) count(ctx context.Context, sent func() uint64) (float64, error)
 	return float64(8*(sent()-before)) / time.Since(begin).Seconds(), nil
 }
 
-// takeOne has the receiver take the first tile at the highest quality.
+// takeOne makes the receiver choose the first tile at the highest quality.
 func (s *Saving) takeOne(ctx context.Context, receiver *testbed.Peer, others volumetric.Quality) error {
 	first, publication := 0, publicationOf(s.Load)
 	return receiver.Session.SetQuality(ctx,
 		signal.Choice{PublicationRef: publication, Quality: signal.Only(others)},
-		signal.Choice{PublicationRef: publication, Tile: &first, Quality: signal.Only(volumetric.Quality(s.Load.Qualities - 1))},
+		signal.Choice{PublicationRef: publication, Tile: &first,
+			Quality: signal.Only(volumetric.Quality(s.Load.Qualities - 1))},
 	)
 }

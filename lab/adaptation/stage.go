@@ -12,10 +12,11 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// stage is a server with a receiver beside it, and a publisher beside it or behind a link.
+// stage is a server with a receiver on the same host, and a publisher on the same host or behind a link.
 type stage struct {
 	conference *testbed.Conference
-	// The publisher's media pass the network, and its signalling the relay. Both are nil where it is on the server's host.
+	// The publisher's media cross the network, and its signalling crosses the relay. Both are nil if the publisher is
+	// on the server's host.
 	emulation *testbed.Emulation
 	relay     *testbed.Relay
 	rtt       time.Duration
@@ -40,7 +41,7 @@ func newStage(c config.Config, rtt time.Duration, seed uint64) (*stage, error) {
 	return s, nil
 }
 
-// publish brings the publisher in.
+// publish joins the publisher.
 func (s *stage) publish(ctx context.Context, part testbed.Part) (*testbed.Peer, error) {
 	if s.emulation == nil {
 		return s.conference.Join(ctx, part)
@@ -52,7 +53,7 @@ func (s *stage) publish(ctx context.Context, part testbed.Part) (*testbed.Peer, 
 	return peer, err
 }
 
-// receive brings the receiver in.
+// receive joins the receiver.
 func (s *stage) receive(ctx context.Context, part testbed.Part) (*testbed.Peer, error) {
 	if s.emulation == nil {
 		return s.conference.Join(ctx, part)
@@ -61,7 +62,7 @@ func (s *stage) receive(ctx context.Context, part testbed.Part) (*testbed.Peer, 
 	return peer, err
 }
 
-// close ends everything.
+// close ends all parts.
 func (s *stage) close() {
 	if s.emulation == nil {
 		s.conference.Close()

@@ -15,39 +15,43 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// Switching lets a receiver switch single tiles at random between their qualities under each policy, and tells apart how long that takes where the publisher sends
-// the quality already and where it has to begin with it.
+// Switching makes a receiver switch single tiles at random between their qualities under each policy, and measures the
+// delay separately for qualities that the publisher already sends and for suppressed qualities, which it has to start.
 type Switching struct {
 	Progress lab.Progress
 	Load     testbed.Load
-	// RTTs are the round trips between publisher and server that the switches are made at; 0 is a publisher on the server's host.
+	// RTTs are the round trips between publisher and server at which the switches are made; 0 is a publisher on the
+	// server's host.
 	RTTs []time.Duration
-	// Encode is how long the publisher takes from capturing a frame to sending it.
+	// Encode is the publisher's time from capturing a frame to sending it.
 	Encode time.Duration
-	// Switches is how many are made under each policy at least: to qualities that are suppressed, where the policy suppresses any.
+	// Switches is the least number of switches under each policy: to suppressed qualities if the policy suppresses any.
 	Switches int
 	// Pace is the mean time between two switches.
 	Pace time.Duration
-	// Hold is for how long the policy neighbours keeps what has got out of use.
+	// Hold is the time for which the policy neighbours keeps unused tracks.
 	Hold time.Duration
-	// WarmSlack and SuppressedSlack are by how much 99 % of switches of each kind may exceed what they have to take: one frame interval, and where the publisher has to begin with the quality the round trip to
-	// it and Encode, too.
+	// WarmSlack and SuppressedSlack are the times by which 99 % of switches of each kind may exceed the necessary
+	// delay: one frame interval and, for suppressed qualities, additionally the round trip to the publisher and Encode.
 	WarmSlack, SuppressedSlack time.Duration
 	Seed                       uint64
 }
 
-// NewSwitching is the check as the claim has it. Frames are prepared, so that encoding takes no time. The publisher is on the server's host, where a round trip to it is far below a millisecond, and then
-// as far away as the other end of a country. A hold time of a quarter of a second lets neighbours suppress anything while tiles are switched twice per second.
+// NewSwitching returns the check of the claim. Frames are prepared, so encoding takes no time. The publisher is first
+// on the server's host, at a round trip far below a millisecond, and then as far away as the other end of a country.
+// With a hold time of a quarter of a second, neighbours suppresses tracks while tiles are switched twice per second.
 func NewSwitching(progress lab.Progress) *Switching {
 	return &Switching{
-		Progress: progress, Load: body, RTTs: []time.Duration{0, 40 * time.Millisecond}, Switches: 300, Pace: 40 * time.Millisecond, Hold: 250 * time.Millisecond,
+		Progress: progress, Load: body, RTTs: []time.Duration{0, 40 * time.Millisecond}, Switches: 300,
+		Pace: 40 * time.Millisecond, Hold: 250 * time.Millisecond,
 		WarmSlack: 5 * time.Millisecond, SuppressedSlack: 10 * time.Millisecond, Seed: 1,
 	}
 }
 
 // Name implements lab.Check.
 func (s *Switching) Name() string {
-	return fmt.Sprintf("%d random switches over %d tiles × %d qualities for each policy, %v to encode, a publisher on the server's host and one behind a link",
+	return fmt.Sprintf("%d random switches over %d tiles × %d qualities for each policy, %v to encode, "+
+		"a publisher on the server's host and one behind a link",
 		s.Switches, s.Load.Tiles, s.Load.Qualities, s.Encode)
 }
 
@@ -70,7 +74,7 @@ func (s *Switching) Run(ctx context.Context) ([]claim.Line, error) {
 // settleTime is longer than the deadline after which a frame is given up.
 const settleTime = 500 * time.Millisecond
 
-// measure makes the switches under one policy, with a publisher so far away.
+// measure makes the switches under one policy, with a publisher rtt away.
 func (s *Switching) measure(ctx context.Context, policy demand.Policy, rtt time.Duration) (*switcher, error) {
 	config := testbed.ConferenceConfig()
 	config.Rooms.Suppression = demand.Config{Policy: policy, Hold: s.Hold}
@@ -79,7 +83,8 @@ func (s *Switching) measure(ctx context.Context, policy demand.Policy, rtt time.
 		return nil, err
 	}
 	defer host.close()
-	publisher, err := host.publish(ctx, testbed.Part{Room: "room", Identity: publisherName, Loads: []testbed.Load{s.Load}, Seed: s.Seed})
+	publisher, err := host.publish(ctx, testbed.Part{Room: "room", Identity: publisherName,
+		Loads: []testbed.Load{s.Load}, Seed: s.Seed})
 	if err != nil {
 		return nil, err
 	}
@@ -108,14 +113,16 @@ func (s *Switching) measure(ctx context.Context, policy demand.Policy, rtt time.
 	return w, receiver.Failure()
 }
 
-// delays are those of the switches of one kind.
+// delays holds the delays of the switches of one kind.
 type delays struct {
 	asked int
-	// server is from the request's reading to the first packet sent, whole from asking to the first whole frame.
+	// server is the time from reading the request to the first packet sent; whole is the time from the request to the
+	// first complete frame.
 	server, whole lab.Distribution
 }
 
-// switcher makes the choices of the receiver. A tile is switched again only after its last switch was seen, so that every one has its own delay.
+// switcher makes the choices of the receiver. A tile is switched again only after its last switch was seen, so each
+// switch has its own delay.
 type switcher struct {
 	check     *Switching
 	policy    demand.Policy
@@ -124,21 +131,21 @@ type switcher struct {
 	receiver  *testbed.Peer
 	random    *rand.Rand
 	tiles     []volumetric.TileRef
-	// quality is by tile what was last asked for.
+	// quality is the quality last requested, by tile.
 	quality []volumetric.Quality
 	pending []pendingSwitch
 
 	warm, suppressed delays
-	// broken counts frames that did not come whole meanwhile.
+	// broken counts frames that did not arrive completely in that time.
 	broken int64
 }
 
-// pendingSwitch is a switch that was asked for and has not been seen.
+// pendingSwitch is a requested switch that has not been seen.
 type pendingSwitch struct {
 	tile    volumetric.TileRef
 	quality volumetric.Quality
 	asked   time.Time
-	// after is how many messages had come when it was asked for.
+	// after is the number of messages received before the request.
 	after int
 	kind  *delays
 }
@@ -146,7 +153,7 @@ type pendingSwitch struct {
 // confirmTimeout bounds the wait for a switch to be confirmed.
 const confirmTimeout = 5 * time.Second
 
-// counted is the kind of switches that there have to be enough of.
+// counted returns the kind of switches whose number must reach Switches.
 func (w *switcher) counted() *delays {
 	if w.policy == demand.Warm {
 		return &w.warm
@@ -157,7 +164,7 @@ func (w *switcher) counted() *delays {
 // run makes the switches.
 func (w *switcher) run(ctx context.Context) error {
 	for w.counted().asked < w.check.Switches {
-		// Times between switches are exponential, so that they fall anywhere in the frame interval; long ones are cut.
+		// Times between switches are exponential, so switches fall anywhere in the frame interval; long ones are cut.
 		pause := time.Duration(w.random.ExpFloat64() * float64(w.check.Pace))
 		if err := lab.Pause(ctx, min(pause, 10*w.check.Pace)); err != nil {
 			return err
@@ -176,7 +183,7 @@ func (w *switcher) run(ctx context.Context) error {
 	return nil
 }
 
-// ask asks for another quality of a tile, unless the one drawn is being switched.
+// ask requests another quality of a random tile, unless that tile is being switched.
 func (w *switcher) ask(ctx context.Context) error {
 	tile := w.tiles[w.random.IntN(len(w.tiles))]
 	for _, p := range w.pending {
@@ -194,12 +201,13 @@ func (w *switcher) ask(ctx context.Context) error {
 		kind = &w.warm
 	}
 	kind.asked++
-	w.pending = append(w.pending, pendingSwitch{tile: tile, quality: next, asked: time.Now(), after: len(w.receiver.Sendings()), kind: kind})
+	w.pending = append(w.pending, pendingSwitch{tile: tile, quality: next, asked: time.Now(),
+		after: len(w.receiver.Sendings()), kind: kind})
 	choice := signal.Choice{PublicationRef: tile.PublicationRef, Tile: &tile.Tile, Quality: signal.Only(next)}
 	return w.receiver.Session.SetQuality(ctx, choice)
 }
 
-// confirm takes the switches that have happened from the list, and those that were waited for too long.
+// confirm removes the switches that have happened from the list, and those that have expired.
 func (w *switcher) confirm() {
 	if len(w.pending) == 0 {
 		return
@@ -214,7 +222,7 @@ func (w *switcher) confirm() {
 	w.pending = kept
 }
 
-// happened looks for the message about a switch, and for a frame of the new quality.
+// happened reports whether the message about a switch and a frame of the new quality have arrived.
 func (w *switcher) happened(p pendingSwitch, sendings []client.Sending) bool {
 	for _, s := range sendings {
 		if s.Track.TileRef != p.tile || s.Quality != p.quality {
@@ -231,8 +239,9 @@ func (w *switcher) happened(p pendingSwitch, sendings []client.Sending) bool {
 	return false
 }
 
-// lines are the figures of one policy and publisher. What a publisher behind a link is asked for is known here half a round trip late: where anything is suppressed, a switch that seems to be to a quality that is
-// sent may be to one that the server has just said is not wanted any more, so that nothing is judged by those.
+// lines returns the figures of one policy and publisher. The demand on a publisher behind a link is known here half a
+// round trip late. If anything is suppressed, a switch to a quality that seems to be sent may be to one that the server
+// has just suppressed, so such switches are not judged.
 func (s *Switching) lines(w *switcher) []claim.Line {
 	interval := time.Duration(float64(time.Second) / s.Load.Rate)
 	name := string(w.policy)
@@ -243,11 +252,12 @@ func (s *Switching) lines(w *switcher) []claim.Line {
 	if w.rtt == 0 || w.policy == demand.Warm {
 		lines = w.warm.lines(name+", to a quality that is sent", interval+s.WarmSlack)
 	}
-	lines = append(lines, w.suppressed.lines(name+", to a quality that is suppressed", interval+w.rtt+s.Encode+s.SuppressedSlack)...)
+	lines = append(lines, w.suppressed.lines(name+", to a quality that is suppressed",
+		interval+w.rtt+s.Encode+s.SuppressedSlack)...)
 	return append(lines, claim.Exactly(name+": frames that did not come whole", w.broken, "", 0))
 }
 
-// lines are the figures of one kind of switches, none where there were none.
+// lines returns the figures of one kind of switches; none if there were none.
 func (d *delays) lines(kind string, bound time.Duration) []claim.Line {
 	if d.asked == 0 {
 		return nil
