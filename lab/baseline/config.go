@@ -17,19 +17,20 @@ type Transport string
 
 // The transports.
 const (
-	// DirectTCP has a connection for each stream, from the peer that watches to the one that publishes.
+	// DirectTCP uses a connection for each stream, from the watching peer to the publishing one.
 	DirectTCP Transport = "direct-tcp"
-	// TCPSwitching is DirectTCP with qualities that are switched as VR2Gather does it: by closing a tile's connection and opening another.
+	// TCPSwitching is DirectTCP with VR2Gather's way of switching qualities: by closing a tile's connection and opening
+	// another.
 	TCPSwitching Transport = "tcp-switching"
-	// Reflector is VR2Gather's TCP reflector: a server passes on to everybody else what a connection brings.
+	// Reflector is VR2Gather's TCP reflector: a server relays the data of a connection to all others.
 	Reflector Transport = "reflector"
-	// Websocket is a relay with the framing of engine.io, as VR2Gather's SocketIO.
+	// Websocket is a relay with the framing of engine.io, like VR2Gather's SocketIO.
 	Websocket Transport = "websocket"
-	// DASH is segments over HTTP with chunked transfer, as low-latency DASH.
+	// DASH is segments over HTTP with chunked transfer, like low-latency DASH.
 	DASH Transport = "dash"
 	// UDPChunks is the protocol of paper 002.
 	UDPChunks Transport = "udp-chunks"
-	// Pion is a peer connection with Pion's own congestion control and repair, as papers 000 and 001 had it.
+	// Pion is a peer connection with Pion's own congestion control and repair, as in papers 000 and 001.
 	Pion Transport = "pion"
 	// PionPatched is Pion with two defects of its congestion control corrected (package rtc/gcc).
 	PionPatched Transport = "pion-patched"
@@ -37,18 +38,20 @@ const (
 	Volsfu Transport = "volsfu"
 )
 
-// What a report says of figures of Pion and PionPatched.
+// Notes of a report on figures of Pion and PionPatched.
 const (
-	PionDefect = "pion: known defect: its congestion control remembers the last 250 packets only, 50 ms at 50 Mbit/s, and does not count " +
-		"later acknowledgements; and its groups of arrivals may never end on a saturated link, so that the estimate stays as it is. " +
+	PionDefect = "pion: known defect: its congestion control remembers the last 250 packets only, 50 ms at 50 Mbit/s, " +
+		"and does not count later acknowledgements; and its groups of arrivals may never end on a saturated link, " +
+		"so that the estimate stays as it is. " +
 		"pion-patched has both corrected."
-	PionPatch = "pion-patched: Pion's congestion control with a history of 16,384 packets instead of 250, and groups of arrivals that end after 100 ms."
+	PionPatch = "pion-patched: Pion's congestion control with a history of 16,384 packets instead of 250, " +
+		"and groups of arrivals that end after 100 ms."
 )
 
-// Transports are all of them.
+// Transports lists all transports.
 var Transports = []Transport{DirectTCP, TCPSwitching, Reflector, Websocket, DASH, UDPChunks, Pion, PionPatched, Volsfu}
 
-// Role is what a process does in a transport.
+// Role is the role of a process in a transport.
 type Role string
 
 // The roles.
@@ -59,45 +62,46 @@ const (
 	RoleBoth    Role = "both"
 )
 
-// Publishes tells whether the role publishes, Watches whether it watches.
+// Publishes reports whether the role publishes.
 func (r Role) Publishes() bool { return r == RolePublish || r == RoleBoth }
 
-// Watches tells whether the role watches.
+// Watches reports whether the role watches.
 func (r Role) Watches() bool { return r == RoleWatch || r == RoleBoth }
 
-// ErrConfig is wrapped with what is wrong.
+// ErrConfig reports an invalid configuration. The wrapping error names the invalid value.
 var ErrConfig = errors.New("invalid peer")
 
-// Config says how an end is opened.
+// Config configures an end.
 type Config struct {
 	Transport Transport
 	Role      Role
-	// Name is this peer's among all that the server knows, Watched that of the peer that is watched.
+	// Name is this peer's name on the server; Watched is the name of the watched peer.
 	Name, Watched string
-	// Listen and Connect are addresses host:port: where this end is met, and where it meets the other. Which of them are needed depends on transport
-	// and role, see Needs.
+	// Listen and Connect are addresses host:port: the address on which this end listens, and the address of the other
+	// end. Transport and role determine which are required, see Needs.
 	Listen, Connect string
-	// Congestion names TCP's congestion control, such as cubic; empty is the system's.
+	// Congestion names TCP's congestion control, such as cubic; empty selects the system's.
 	Congestion string
-	// Publication describes what this peer publishes.
+	// Publication describes the publication of this peer.
 	Publication volumetric.Publication
-	// Tiles is how many tiles what is watched has, and Quality at which they are watched at first.
+	// Tiles is the number of watched tiles; Quality is their initial quality.
 	Tiles   int
 	Quality volumetric.Quality
 	// Gap is the time between two packets of UDPChunks.
 	Gap time.Duration
 	// Segment is the length of DASH's segments; 0 is one frame.
 	Segment time.Duration
-	// Min and Max bound Pion's estimate, which begins with Min. Adapt has an estimate choose qualities: at the publisher with Pion, in the server for
-	// a watcher of volsfu's.
+	// Min and Max bound Pion's estimate, which starts at Min. Adapt lets an estimate choose qualities: at the publisher
+	// with Pion, in the server for a watcher of volsfu's.
 	Min, Max volumetric.Bitrate
 	Adapt    bool
-	// Suppression is what volsfu's server asks publishers for.
+	// Suppression is the policy of volsfu's server for the demand on publishers.
 	Suppression demand.Policy
-	// Secret signs the tokens that volsfu's server takes: 32 bytes or more, the same for all peers and the server.
+	// Secret signs the tokens for volsfu's server: 32 bytes or more, the same for all peers and the server.
 	Secret string
-	// Spread is the part of the frame interval over which a publisher of volsfu's sends a frame, 0 for the SDK's own, Uplink what it takes for
-	// granted of its way to the server until that has reported, 0 for the SDK's own; Pacing is how the server spreads frames.
+	// Spread is the part of the frame interval over which a publisher of volsfu's sends a frame. Uplink is the
+	// publisher's assumed rate to the server until the first report. 0 selects the SDK's default for either. Pacing is
+	// the server's pacing mode.
 	Spread float64
 	Uplink volumetric.Bitrate
 	Pacing pacing.Mode
@@ -105,7 +109,7 @@ type Config struct {
 	QueueFrames int
 }
 
-// DefaultConfig has the values of the papers.
+// DefaultConfig returns the values of the papers.
 func DefaultConfig() Config {
 	return Config{
 		Role:        RolePublish,
@@ -122,7 +126,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Served tells whether frames of the transport pass a server.
+// Served reports whether frames of the transport pass a server.
 func (t Transport) Served() bool {
 	return slices.Contains([]Transport{Reflector, Websocket, DASH, Volsfu}, t)
 }
@@ -130,8 +134,8 @@ func (t Transport) Served() bool {
 // peerConnection reports whether the transport is a peer connection of Pion's.
 func (t Transport) peerConnection() bool { return t == Pion || t == PionPatched }
 
-// Needs tells which addresses an end takes. Peers meet at the server where there is one. Else the one that publishes listens, but for UDPChunks,
-// whose producer is told where the consumer is.
+// Needs reports which addresses an end requires. If the transport has a server, peers connect to the server. Otherwise
+// the publishing peer listens, except with UDPChunks, whose producer is configured with the consumer's address.
 func (c *Config) Needs() (listen, connect bool) {
 	switch {
 	case c.Transport.Served():
@@ -143,7 +147,7 @@ func (c *Config) Needs() (listen, connect bool) {
 	}
 }
 
-// Validate reports the first thing that is wrong.
+// Validate reports the first invalid value.
 func (c *Config) Validate() error {
 	listen, connect := c.Needs()
 	switch {
@@ -154,11 +158,13 @@ func (c *Config) Validate() error {
 	case c.Role == RoleServer && !c.Transport.Served():
 		return fmt.Errorf("%w: %s has no server", ErrConfig, c.Transport)
 	case c.Role == RoleBoth && c.Transport.peerConnection():
-		return fmt.Errorf("%w: pion goes one way, expected role publish or watch", ErrConfig)
+		return fmt.Errorf("%w: a pion peer cannot both publish and watch, expected role publish or watch", ErrConfig)
 	case listen != (c.Listen != ""):
-		return fmt.Errorf("%w: %s of %s: where to listen is %q, expected %s", ErrConfig, c.Role, c.Transport, c.Listen, addressOrNone(listen))
+		return fmt.Errorf("%w: %s of %s: the listen address is %q, expected %s", ErrConfig, c.Role, c.Transport,
+			c.Listen, addressOrNone(listen))
 	case connect != (c.Connect != ""):
-		return fmt.Errorf("%w: %s of %s: where to connect is %q, expected %s", ErrConfig, c.Role, c.Transport, c.Connect, addressOrNone(connect))
+		return fmt.Errorf("%w: %s of %s: the connect address is %q, expected %s", ErrConfig, c.Role, c.Transport,
+			c.Connect, addressOrNone(connect))
 	case c.Tiles < 1 || c.Tiles > volumetric.MaxTiles:
 		return fmt.Errorf("%w: %d tiles are watched, expected 1 to %d", ErrConfig, c.Tiles, volumetric.MaxTiles)
 	case c.Quality < volumetric.QualityOff || c.Quality >= volumetric.MaxQualities:
@@ -179,12 +185,14 @@ func (c *Config) Validate() error {
 	return errors.Join(validateName(c.Name), validateName(c.Watched))
 }
 
-// validateName admits names that stand in paths, and between the commas and slashes of the reflector's streams.
+// validateName accepts names that may occur in paths, and between the commas and slashes of the reflector's streams.
 func validateName(name string) error {
-	if err := volumetric.ValidateName("peer", name); err != nil || !strings.ContainsAny(name, ",/ %?#") && len(name) <= 32 {
+	if err := volumetric.ValidateName("peer", name); err != nil || !strings.ContainsAny(name, ",/ %?#") &&
+		len(name) <= 32 {
 		return err
 	}
-	return fmt.Errorf("%w: name %.40q, expected up to 32 bytes without commas, slashes, spaces, %%, ? and #", ErrConfig, name)
+	return fmt.Errorf("%w: name %.40q, expected up to 32 bytes without commas, slashes, spaces, %%, ? and #", ErrConfig,
+		name)
 }
 
 func addressOrNone(needed bool) string {

@@ -16,7 +16,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Open opens the end of a client. It waits for the server where there is one. Listening is told the address of an end that listens.
+// Open opens the end of a client. If the transport has a server, Open waits for the server. listening is called with
+// the address of an end that listens.
 func Open(ctx context.Context, c Config, listening func(string)) (carriage.End, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -33,9 +34,11 @@ func Open(ctx context.Context, c Config, listening func(string)) (carriage.End, 
 	case DirectTCP, TCPSwitching:
 		return openDirect(ctx, options, c, listening)
 	case Reflector:
-		return asEnd(reflector.Join(ctx, options, c.Connect, c.Name, reflector.NewSelection(c.Watched, watched, c.Quality)))
+		return asEnd(reflector.Join(ctx, options, c.Connect, c.Name, reflector.NewSelection(c.Watched, watched,
+			c.Quality)))
 	case Websocket:
-		return asEnd(engineio.Join(ctx, options, c.Connect, c.Name, reflector.NewSelection(c.Watched, watched, c.Quality)))
+		return asEnd(engineio.Join(ctx, options, c.Connect, c.Name, reflector.NewSelection(c.Watched, watched,
+			c.Quality)))
 	case DASH:
 		return segments.NewClient(options, segments.Config{
 			Address: c.Connect, Name: c.Name, Watched: c.Watched, Tiles: watched, Quality: c.Quality,
@@ -61,7 +64,8 @@ func Open(ctx context.Context, c Config, listening func(string)) (carriage.End, 
 		}
 		return asEnd(end, err)
 	default:
-		config := conference.Config{Address: c.Connect, Secret: c.Secret, Name: c.Name, Watched: c.Watched, Tiles: watched, Quality: c.Quality, Adapt: c.Adapt, Spread: c.Spread, Uplink: c.Uplink}
+		config := conference.Config{Address: c.Connect, Secret: c.Secret, Name: c.Name, Watched: c.Watched,
+			Tiles: watched, Quality: c.Quality, Adapt: c.Adapt, Spread: c.Spread, Uplink: c.Uplink}
 		if c.Role.Publishes() {
 			config.Publication = &c.Publication
 		}
@@ -69,7 +73,7 @@ func Open(ctx context.Context, c Config, listening func(string)) (carriage.End, 
 	}
 }
 
-// asEnd keeps a nil pointer from becoming an end.
+// asEnd prevents a nil pointer from becoming an end.
 func asEnd[E carriage.End](end E, err error) (carriage.End, error) {
 	if err != nil {
 		return nil, err
@@ -77,7 +81,7 @@ func asEnd[E carriage.End](end E, err error) (carriage.End, error) {
 	return end, nil
 }
 
-// Serve runs the server of a transport until the context ends. Listening is told its address.
+// Serve runs the server of a transport until the context ends. listening is called with its address.
 func Serve(ctx context.Context, c Config, listening func(string)) (*carriage.Relayed, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -90,8 +94,9 @@ func Serve(ctx context.Context, c Config, listening func(string)) (*carriage.Rel
 		return engineio.Serve(ctx, options, c.Listen, c.QueueFrames, listening)
 	case DASH:
 		return segments.Serve(ctx, options, c.Listen, listening)
-	default: // Validate has refused all others
-		return conference.Serve(ctx, conference.Settings{Address: c.Listen, Secret: c.Secret, Suppression: c.Suppression, Pacing: c.Pacing}, listening)
+	default: // Validate has refused all others.
+		return conference.Serve(ctx, conference.Settings{Address: c.Listen, Secret: c.Secret,
+			Suppression: c.Suppression, Pacing: c.Pacing}, listening)
 	}
 }
 
@@ -117,13 +122,13 @@ func openDirect(ctx context.Context, options tcp.Options, c Config, listening fu
 	}
 }
 
-// pair is the two ends of a client that both publishes and watches, where they have nothing to do with each other.
+// pair consists of the two independent ends of a client that both publishes and watches.
 type pair struct {
 	*direct.Publisher
 	watcher *direct.Watcher
 }
 
-// Run implements carriage.End: it goes on publishing when what is watched has ended.
+// Run implements carriage.End: publishing continues when the watched stream has ended.
 func (p *pair) Run(ctx context.Context, to carriage.Taker) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
