@@ -13,20 +13,20 @@ import (
 type Collection struct {
 	// Files has the experiments as *.yaml in its root.
 	Files fs.FS
-	// Scenarios are by the names that files use, PACKAGE/SCENARIO.
+	// Scenarios are keyed by the names that files use, PACKAGE/SCENARIO.
 	Scenarios map[string]Scenario
 }
 
-// Library is all experiments that there are, checked against their scenarios. It does not change.
+// Library holds all experiments, checked against their scenarios. It is immutable.
 type Library struct {
 	experiments []*Experiment
 	scenarios   map[string]Scenario
 }
 
-// ErrName says that there is no experiment of a name.
+// ErrName reports that there is no experiment of a name.
 var ErrName = errors.New("no such experiment")
 
-// NewLibrary reads the files of all collections. Names must differ over all of them.
+// NewLibrary reads the files of all collections. Names must be unique over all collections.
 func NewLibrary(collections ...Collection) (*Library, error) {
 	l := &Library{scenarios: make(map[string]Scenario)}
 	for _, c := range collections {
@@ -64,7 +64,7 @@ func (l *Library) add(files fs.FS, name string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if want := strings.TrimSuffix(path.Base(name), ".yaml"); e.Name != want {
-		return fmt.Errorf("%w: %s: name is %q, expected that of the file", ErrFile, name, e.Name)
+		return fmt.Errorf("%w: %s: name is %q, expected the name of the file", ErrFile, name, e.Name)
 	}
 	if _, err := l.Find(e.Name); err == nil {
 		return fmt.Errorf("%w: two experiments are named %s", ErrFile, e.Name)
@@ -73,10 +73,10 @@ func (l *Library) add(files fs.FS, name string) error {
 	return nil
 }
 
-// Experiments are all of them, in the order of the collections, and by name within.
+// Experiments returns all experiments, in the order of the collections, and by name within a collection.
 func (l *Library) Experiments() []*Experiment { return slices.Clone(l.experiments) }
 
-// Find is an experiment by its name; the error wraps ErrName and says which there are.
+// Find returns an experiment by its name; the error wraps ErrName and lists the known names.
 func (l *Library) Find(name string) (*Experiment, error) {
 	names := make([]string, len(l.experiments))
 	for i, e := range l.experiments {
@@ -88,7 +88,7 @@ func (l *Library) Find(name string) (*Experiment, error) {
 	return nil, fmt.Errorf("%w: %q; there are %s", ErrName, name, strings.Join(names, ", "))
 }
 
-// Scenarios are the names of all scenarios, sorted.
+// Scenarios returns the names of all scenarios, sorted.
 func (l *Library) Scenarios() []string {
 	var names []string
 	for name := range l.scenarios {

@@ -10,10 +10,11 @@ import (
 	"github.com/volsfu/volsfu/lab/plot"
 )
 
-// paperName is what legends call the paper's figures.
+// paperName is the legend of the paper's figures.
 const paperName = "the paper"
 
-// Draw writes a plot of the result as one svg element. The error wraps plot.ErrEmpty where no cell has what it shows.
+// Draw writes a plot of the result as one svg element. The error wraps plot.ErrEmpty if no cell has any figure of the
+// plot.
 func (r *Result) Draw(p *Plot, w io.Writer) error { return r.diagram(p).WriteSVG(w) }
 
 func (r *Result) diagram(p *Plot) *plot.Diagram {
@@ -39,21 +40,22 @@ func (r *Result) diagram(p *Plot) *plot.Diagram {
 	return d
 }
 
-// values are a cell's values of some parameters, as legends and groups have them: tiles 4, quality 9.
+// values returns a cell's values of some parameters for legends and groups: tiles 4, quality 9.
 func (c *CellResult) values(names []string, separator string) string {
 	texts := make([]string, len(names))
 	for i, name := range names {
 		value, _ := c.Parameters.Value(name)
 		texts[i] = strings.ReplaceAll(name, "_", " ") + " " + value
-		// What is no number speaks for itself: websocket, not transport websocket.
-		if value != "" && !strings.ContainsRune("0123456789.+-", rune(value[0])) && value != "true" && value != "false" {
+		// A value that is not a number needs no name: websocket, not transport websocket.
+		if value != "" && !strings.ContainsRune("0123456789.+-", rune(value[0])) && value != "true" &&
+			value != "false" {
 			texts[i] = value
 		}
 	}
 	return strings.Join(texts, separator)
 }
 
-// collect finds a text's place among those that there are, or adds it.
+// collect returns the index of a text in a list, and appends the text if absent.
 func collect(all *[]string, text string) int {
 	if i := slices.Index(*all, text); i >= 0 {
 		return i
@@ -67,7 +69,7 @@ func (r *Result) axis(name string, log bool) plot.Axis {
 	return plot.Axis{Label: q.axis(), FromZero: !log, Log: log}
 }
 
-// axis is a quantity's label with its unit.
+// axis returns a quantity's label with its unit.
 func (q *Quantity) axis() string {
 	if q.Unit == "" || q.Unit == q.Label {
 		return q.Label
@@ -85,7 +87,7 @@ func (p *Plot) limitsOf(figure string) []plot.Limit {
 	return limits
 }
 
-// point is a summary as a point.
+// point converts a summary to a point.
 func (s *Summary) point(x float64) plot.Point {
 	point := plot.Point{X: x, Y: s.Mean}
 	if s.Interval != nil {
@@ -98,8 +100,8 @@ func (f *PaperFigure) point(x float64) plot.Point {
 	return plot.Point{X: x, Y: f.Value, Low: f.Value - f.PlusMinus, High: f.Value + f.PlusMinus}
 }
 
-// bars make a panel per figure, a group per value of X, a colour per value of Split. What cells are worth that are not valid is told by the name of their
-// colour, and where all have the same one by that of their group.
+// bars adds a panel per figure, with a group per value of X and a colour per value of Split. The validity of cells that
+// are not valid is added to the name of their colour, or to that of their group if there is only one colour.
 func (r *Result) bars(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	d.X.Label = p.XLabel
 	colours, groups := by(p.Split, ", "), by(p.X, "\n")
@@ -132,7 +134,7 @@ func (r *Result) bars(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	}
 }
 
-// stacked makes one panel, in which the figures add up. What the paper has of them stands in a group of its own.
+// stacked adds one panel, in which the figures add up. The paper's figures form a separate group.
 func (r *Result) stacked(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	d.X.Label = p.XLabel
 	panel := plot.Panel{Stacked: true, Limits: p.limitsOf("")}
@@ -156,7 +158,7 @@ func (r *Result) stacked(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	d.Panels = []plot.Panel{panel}
 }
 
-// commonPaper is what the paper has of a figure, the same for all cells that have it; nil where it has nothing, or several values.
+// commonPaper returns the paper's value of a figure if all cells that have one have the same; otherwise nil.
 func commonPaper(cells []*CellResult, figure string) (common *PaperFigure) {
 	for _, c := range cells {
 		s := c.Figure(figure)
@@ -171,12 +173,13 @@ func commonPaper(cells []*CellResult, figure string) (common *PaperFigure) {
 	return common
 }
 
-// lines make a panel per figure, over a parameter that is a number.
+// lines adds a panel per figure, over a numeric parameter.
 func (r *Result) lines(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	d.X = lineAxis(p, cells)
 	for _, figure := range p.Figures {
 		q, _ := r.experiment.Quantity(figure)
-		curves := naming(func(c *CellResult) string { return orElse(c.values(p.Split, ", "), q.Label) }).marked(cells, " ")
+		curves := naming(func(c *CellResult) string { return orElse(c.values(p.Split, ", "), q.Label) }).marked(cells,
+			" ")
 		panel := plot.Panel{Y: r.axis(figure, p.Log), Limits: p.limitsOf(figure)}
 		var names []string
 		references := make(map[string][]plot.Point)
@@ -190,7 +193,7 @@ func (r *Result) lines(d *plot.Diagram, p *Plot, cells []*CellResult) {
 			if at == len(panel.Curves) {
 				panel.Curves = append(panel.Curves, plot.Curve{Name: name, Kind: plot.LineAndDots})
 			}
-			x, _ := c.cell.number(p.X[0]) // Parse has read it once
+			x, _ := c.cell.number(p.X[0]) // Parse has checked the number.
 			panel.Curves[at].Points = append(panel.Curves[at].Points, s.point(x))
 			if s.Paper != nil {
 				references[name] = append(references[name], s.Paper.point(x))
@@ -201,14 +204,15 @@ func (r *Result) lines(d *plot.Diagram, p *Plot, cells []*CellResult) {
 		}
 		for _, name := range names {
 			if points := references[name]; len(points) > 0 {
-				panel.Curves = append(panel.Curves, plot.Curve{Name: paperName, Kind: plot.Reference, Points: points, Like: name})
+				panel.Curves = append(panel.Curves, plot.Curve{Name: paperName, Kind: plot.Reference, Points: points,
+					Like: name})
 			}
 		}
 		d.Panels = append(d.Panels, panel)
 	}
 }
 
-// lineAxis is the horizontal axis of lines. One value alone stands in its middle.
+// lineAxis returns the horizontal axis of lines. A single value is placed in the middle.
 func lineAxis(p *Plot, cells []*CellResult) plot.Axis {
 	axis := plot.Axis{Label: p.XLabel, Whole: true}
 	before := math.NaN()
@@ -221,10 +225,10 @@ func lineAxis(p *Plot, cells []*CellResult) plot.Axis {
 	return axis
 }
 
-// shares is how many points a curve of a distribution has at most: what a page shows of it.
+// shares is the largest number of points of a distribution's curve, enough for a page.
 const shares = 200
 
-// distribution makes one panel: per cell, what share of the samples does not exceed a value.
+// distribution adds one panel: per cell, the share of the samples that do not exceed a value.
 func (r *Result) distribution(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	figure := p.Figures[0]
 	q, _ := r.experiment.Quantity(figure)
@@ -242,14 +246,15 @@ func (r *Result) distribution(d *plot.Diagram, p *Plot, cells []*CellResult) {
 		curve := plot.Curve{Name: c.label(p.Split), Kind: plot.Line}
 		for i := range min(shares, len(samples)) + 1 {
 			at := i * (len(samples) - 1) / min(shares, len(samples))
-			curve.Points = append(curve.Points, plot.Point{X: samples[at], Y: 100 * float64(at+1) / float64(len(samples))})
+			curve.Points = append(curve.Points, plot.Point{X: samples[at],
+				Y: 100 * float64(at+1) / float64(len(samples))})
 		}
 		panel.Curves = append(panel.Curves, curve)
 	}
 	d.Panels = []plot.Panel{panel}
 }
 
-// label is what a legend calls a cell, and what its figures are worth where they are not valid.
+// label returns a cell's legend, with the validity of its figures if they are not valid.
 func (c *CellResult) label(split []string) string {
 	if len(split) > 0 {
 		return c.values(split, ", ") + c.Worth.remark()

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/lab/plot"
 )
 
-// series make a panel per unit, of the first iteration of each cell that its figures are of.
+// series adds a panel per unit, from the first iteration of each cell that its figures are based on.
 func (r *Result) series(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	var units []string
 	for _, c := range cells {
@@ -22,15 +22,17 @@ func (r *Result) series(d *plot.Diagram, p *Plot, cells []*CellResult) {
 			at := collect(&units, s.Unit)
 			if at == len(d.Panels) {
 				q := Quantity{Label: orElse(p.Label, r.seriesLabel(s.Name)), Unit: s.Unit}
-				d.Panels = append(d.Panels, plot.Panel{Y: plot.Axis{Label: q.axis(), FromZero: !p.Log, Log: p.Log}, Limits: p.limitsOf("")})
+				d.Panels = append(d.Panels, plot.Panel{Y: plot.Axis{Label: q.axis(), FromZero: !p.Log, Log: p.Log},
+					Limits: p.limitsOf("")})
 			}
 			d.X.Label = orElse(p.XLabel, fmt.Sprintf("time, %s", s.XUnit))
-			d.Panels[at].Curves = append(d.Panels[at].Curves, plot.Curve{Name: r.seriesName(c, p, s.Name), Kind: plot.Line, Points: pointsOf(s)})
+			d.Panels[at].Curves = append(d.Panels[at].Curves, plot.Curve{Name: r.seriesName(c, p, s.Name),
+				Kind: plot.Line, Points: pointsOf(s)})
 		}
 	}
 }
 
-// seriesName tells apart what the legend has to: cells where there are several, and names where there are several.
+// seriesName returns a curve's legend: the cell if there are several, and the series if there are several.
 func (r *Result) seriesName(c *CellResult, p *Plot, series string) string {
 	label := c.label(p.Split)
 	series = r.seriesLabel(series)
@@ -43,7 +45,7 @@ func (r *Result) seriesName(c *CellResult, p *Plot, series string) string {
 	return label + ": " + series
 }
 
-// seriesLabel is what axes and legends call a series: where it has the name of a quantity, what that is.
+// seriesLabel returns the label of a series for axes and legends: that of the quantity of the same name, if any.
 func (r *Result) seriesLabel(name string) string {
 	if q, ok := r.experiment.Quantity(name); ok {
 		return q.Label

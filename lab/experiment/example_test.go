@@ -11,7 +11,7 @@ import (
 )
 
 func ExampleDefine() {
-	// coding are the parameters of a cell: keys of parameters and matrix.
+	// coding holds the parameters of a cell: keys of parameters and matrix.
 	type coding struct {
 		Level int `yaml:"level"`
 	}
@@ -22,7 +22,7 @@ func ExampleDefine() {
 		outcome.Sample("encode", times) // one value per frame, in the order of time
 		return outcome, err
 	}
-	// Collection are the experiments of a package: its files, which are embedded, and its scenarios.
+	// A collection holds the experiments of a package: its embedded files and its scenarios.
 	collection := experiment.Collection{Files: files, Scenarios: map[string]experiment.Scenario{
 		"mine/coding": experiment.Define(coding{Level: 7}, quantities, run),
 	}}
@@ -57,7 +57,7 @@ func ExampleDefine() {
 	// level=9: 4.5 ms
 }
 
-// files are what a package embeds.
+// files stands for the embedded files of a package.
 var files = fstest.MapFS{"mine.yaml": {Data: []byte(`
 name: mine
 title: Encoding by level
@@ -66,7 +66,7 @@ matrix:
   - {level: [7, 9], short: true}
 `)}}
 
-// encode stands for what a scenario measures: the times of twenty frames, which follow from the level.
+// encode stands for the measurement of a scenario: the times of twenty frames, determined by the level.
 func encode(_ context.Context, _ time.Duration, level int) ([]float64, error) {
 	times := make([]float64, 20)
 	for i := range times {

@@ -13,38 +13,39 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ErrFile says what is wrong with the file of an experiment.
+// ErrFile reports an invalid file of an experiment.
 var ErrFile = errors.New("experiment file")
 
-// Bounds of a file: what is beyond is a mistake rather than an experiment.
+// Bounds of a file. A file beyond these bounds is a mistake.
 const (
 	maxFileBytes  = 1 << 20
 	maxCells      = 10_000
 	maxIterations = 1000
 )
 
-// Experiment is what a file says, checked.
+// Experiment is the checked content of a file.
 type Experiment struct {
-	// Name is what vollab run takes.
+	// Name is the argument of vollab run.
 	Name  string `yaml:"name"`
 	Title string `yaml:"title"`
-	// Paper is the number of the paper that is repeated, Where the place in it; both "" where there is none.
+	// Paper is the number of the repeated paper and Where the place in it; both are empty if there is none.
 	Paper string `yaml:"paper"`
 	Where string `yaml:"where"`
-	// About is what is done, for the report.
+	// About describes the experiment, for the report.
 	About    string `yaml:"about"`
 	Scenario string `yaml:"scenario"`
-	// Iterations and Seconds are those of full runs, Short those of short ones.
+	// Iterations and Seconds are the extent of full runs, Short that of short ones.
 	Iterations int     `yaml:"iterations"`
 	Seconds    float64 `yaml:"seconds"`
 	Short      Extent  `yaml:"short"`
 	// Parameters are the same for all cells.
 	Parameters Parameters `yaml:"parameters"`
 	Matrix     Matrix     `yaml:"matrix"`
-	// Figures are the quantities of tables, in their order; without, all of the scenario's.
+	// Figures are the quantities of tables, in order; empty selects all quantities of the scenario.
 	Figures []string `yaml:"figures"`
 	Plots   []Plot   `yaml:"plots"`
-	// References are the paper's figures, Comparisons its relations between figures, and Why says in a sentence or two why ours differ.
+	// References are the paper's figures, Comparisons its relations between figures. Why explains in a sentence or two
+	// why our figures differ.
 	References  []Reference  `yaml:"references"`
 	Comparisons []Comparison `yaml:"comparisons"`
 	Why         string       `yaml:"why"`
@@ -53,16 +54,16 @@ type Experiment struct {
 	cells    []Cell
 }
 
-// Extent is how much is run.
+// Extent is the number and the length of iterations.
 type Extent struct {
 	Iterations int     `yaml:"iterations"`
 	Seconds    float64 `yaml:"seconds"`
 }
 
-// Duration is how long one iteration measures.
+// Duration returns the measured time of one iteration.
 func (e Extent) Duration() time.Duration { return time.Duration(e.Seconds * float64(time.Second)) }
 
-// The papers' extent, and that of a first look.
+// The papers' extent, and that of short runs.
 var (
 	fullExtent  = Extent{Iterations: 10, Seconds: 60}
 	shortExtent = Extent{Iterations: 1, Seconds: 10}
@@ -70,29 +71,31 @@ var (
 
 // Reference is a figure that the paper has printed.
 type Reference struct {
-	// Cell are the parameters of the cells that it is compared with.
+	// Cell holds parameters that select the compared cells.
 	Cell   Parameters `yaml:"cell"`
 	Figure string     `yaml:"figure"`
 	Value  float64    `yaml:"value"`
-	// PlusMinus is half the paper's interval, 0 where it has none.
+	// PlusMinus is half the paper's interval, 0 if the paper has none.
 	PlusMinus float64 `yaml:"plus_minus"`
-	// Deviation is the paper's standard deviation over its iterations, 0 where it has none: how iterations differ, and not where their mean lies.
+	// Deviation is the paper's standard deviation over its iterations, 0 if the paper has none. Deviation describes the
+	// spread of iterations, not the uncertainty of their mean.
 	Deviation float64 `yaml:"deviation"`
-	// Why says why ours differs where the experiment's sentence does not fit.
+	// Why explains the difference of this figure if the experiment's explanation does not apply.
 	Why string `yaml:"why"`
 }
 
-// Comparison is a relation of one cell's figure to another's, as papers write them: 4.63 times as long, 21 % more.
+// Comparison is a relation of one cell's figure to another's, in the forms that papers use: 4.63 times as long, 21 %
+// more.
 type Comparison struct {
-	// Name is what is claimed, in a few words.
+	// Name is the claim, in a few words.
 	Name   string `yaml:"name"`
 	Figure string `yaml:"figure"`
 	// Of is divided by To. Each must match one cell.
 	Of Parameters `yaml:"of"`
 	To Parameters `yaml:"to"`
-	// As is ratio (of / to), more (by how many per cent of is more than to), or less (by how many per cent it is less).
+	// As is ratio (of / to), more (by how many per cent of exceeds to), or less (by how many per cent of is below to).
 	As string `yaml:"as"`
-	// Paper is its figure, nil where it has none.
+	// Paper is the paper's figure, nil if it has none.
 	Paper *float64 `yaml:"paper"`
 	Why   string   `yaml:"why"`
 }
@@ -104,7 +107,7 @@ const (
 	asLess  = "less"
 )
 
-// Of is the relation of two figures.
+// relate returns the relation of two figures.
 func (c *Comparison) relate(of, to float64) float64 {
 	switch c.As {
 	case asMore:
@@ -115,7 +118,7 @@ func (c *Comparison) relate(of, to float64) float64 {
 	return of / to
 }
 
-// Unit is that of the relation.
+// unit returns the unit of the relation.
 func (c *Comparison) unit() string {
 	if c.As == asRatio {
 		return "×"
@@ -123,10 +126,10 @@ func (c *Comparison) unit() string {
 	return "%"
 }
 
-// Cells are the cells of the matrix in the order of the file.
+// Cells returns the cells of the matrix in the order of the file.
 func (e *Experiment) Cells() []Cell { return slices.Clone(e.cells) }
 
-// Quantity describes one of the scenario's figures, by its name.
+// Quantity returns one of the scenario's quantities by its name.
 func (e *Experiment) Quantity(name string) (Quantity, bool) {
 	all := e.scenario.Quantities()
 	if i := slices.IndexFunc(all, func(q Quantity) bool { return q.Name == name }); i >= 0 {
@@ -135,8 +138,8 @@ func (e *Experiment) Quantity(name string) (Quantity, bool) {
 	return Quantity{}, false
 }
 
-// Parse reads a file's text and checks all of it: every key, every cell against the scenario, every figure and parameter that plots and references name. The error
-// wraps ErrFile.
+// Parse reads a file's text and checks all of it: every key, every cell against the scenario, every figure and
+// parameter that plots and references name. The error wraps ErrFile.
 func (l *Library) Parse(text []byte) (*Experiment, error) {
 	if len(text) > maxFileBytes {
 		return nil, fmt.Errorf("%w: %d bytes, expected at most %d", ErrFile, len(text), maxFileBytes)
@@ -146,7 +149,7 @@ func (l *Library) Parse(text []byte) (*Experiment, error) {
 	decoder.KnownFields(true)
 	if err := decoder.Decode(e); err != nil {
 		if errors.Is(err, io.EOF) {
-			err = errors.New("it is empty")
+			err = errors.New("the file is empty")
 		}
 		return nil, fmt.Errorf("%w: %w", ErrFile, err)
 	}
@@ -160,7 +163,7 @@ func (l *Library) Parse(text []byte) (*Experiment, error) {
 	return e, nil
 }
 
-// nameForm is what experiments are called: they name files and folders.
+// nameForm is the form of experiments' names, which become names of files and folders.
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
 func (e *Experiment) check(scenarios map[string]Scenario) error {
@@ -202,7 +205,7 @@ func (e Extent) check() error {
 	return nil
 }
 
-// checkViews checks what tables, plots and comparisons name.
+// checkViews checks the names used by tables, plots and comparisons.
 func (e *Experiment) checkViews() error {
 	for _, name := range e.Figures {
 		if _, ok := e.Quantity(name); !ok {
@@ -256,7 +259,7 @@ func (e *Experiment) unknownFigure(name string) error {
 	return fmt.Errorf("scenario %s has no figure %q; it has %s", e.Scenario, name, strings.Join(names, ", "))
 }
 
-// matching are the cells that have some parameters.
+// matching returns the cells that have some parameters.
 func (e *Experiment) matching(some Parameters) []Cell {
 	return slices.DeleteFunc(e.Cells(), func(c Cell) bool { return !c.Parameters.Match(some) })
 }

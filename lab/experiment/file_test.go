@@ -14,7 +14,8 @@ func TestMatrix(t *testing.T) {
 	for _, c := range e.Cells() {
 		names, short = append(names, c.Name()), append(short, c.Short)
 	}
-	if want := []string{"wind=west height=10", "wind=west height=20", "wind=east height=10", "wind=east height=30"}; !slices.Equal(names, want) {
+	if want := []string{"wind=west height=10", "wind=west height=20", "wind=east height=10",
+		"wind=east height=30"}; !slices.Equal(names, want) {
 		t.Errorf("expected cells %v, got %v", want, names)
 	}
 	if want := []bool{true, true, false, false}; !slices.Equal(short, want) {
@@ -35,7 +36,8 @@ func TestMatrixOfManyAxes(t *testing.T) {
 	for _, c := range cells {
 		names = append(names, c.Name())
 	}
-	if want := []string{"a=1 b=x c=true", "a=1 b=y c=true", "a=2 b=x c=true", "a=2 b=y c=true"}; !slices.Equal(names, want) {
+	if want := []string{"a=1 b=x c=true", "a=1 b=y c=true", "a=2 b=x c=true", "a=2 b=y c=true"}; !slices.Equal(names,
+		want) {
 		t.Errorf("expected %v, got %v", want, names)
 	}
 }
@@ -60,7 +62,8 @@ func TestWithoutMatrixThereIsOneCell(t *testing.T) {
 		t.Errorf("expected one short cell named only, got %+v", cells)
 	}
 	if e.Iterations != 10 || e.Seconds != 60 || e.Short != (Extent{1, 10}) {
-		t.Errorf("expected 10 iterations of 60 s, short 1 of 10 s, got %d of %g s, short %+v", e.Iterations, e.Seconds, e.Short)
+		t.Errorf("expected 10 iterations of 60 s, short 1 of 10 s, got %d of %g s, short %+v", e.Iterations, e.Seconds,
+			e.Short)
 	}
 }
 
@@ -81,21 +84,36 @@ func TestFileErrors(t *testing.T) {
 		{"parameter of another type", begin + "parameters: {height: tall}", "height"},
 		{"parameter that the scenario refuses", begin + "matrix: [{height: [1, -1]}]", "0 or more"},
 		{"parameter that is a list", begin + "parameters: {height: [1]}", "expected a number"},
-		{"parameter twice", begin + "parameters: {height: 1}\nmatrix: [{height: [1, 2]}]", "among the parameters of all cells"},
+		{"parameter twice", begin + "parameters: {height: 1}\nmatrix: [{height: [1, 2]}]",
+			"among the parameters of all cells"},
 		{"axis without values", begin + "matrix: [{height: []}]", "at least one value"},
 		{"blocks that differ", begin + "matrix: [{height: 1}, {wind: west}]", "expected the same"},
-		{"cell twice", begin + "matrix: [{height: [1, 1]}]", "comes twice"},
+		{"cell twice", begin + "matrix: [{height: [1, 1]}]", "occurs twice"},
 		{"unknown figure", begin + "figures: [depth]", `no figure "depth"`},
 		{"reference without why", begin + "references: [{figure: latency, value: 1}]", "why"},
-		{"reference to no cell", begin + "why: w\nreferences: [{cell: {height: 7}, figure: latency, value: 1}]", "no cell has height=7"},
-		{"comparison of several cells", begin + "why: w\nmatrix: [{height: [1, 2]}]\ncomparisons: [{name: n, figure: latency, of: {}, to: {height: 1}, as: more}]", "matches 2"},
+		{"reference to no cell", begin + "why: w\nreferences: [{cell: {height: 7}, figure: latency, value: 1}]",
+			"no cell has height=7"},
+		{"comparison of several cells",
+			begin + "why: w\nmatrix: [{height: [1, 2]}]\n" +
+				"comparisons: [{name: n, figure: latency, of: {}, to: {height: 1}, as: more}]", "matches 2"},
 		{"comparison", begin + "why: w\ncomparisons: [{name: n, figure: latency, as: twice}]", "expected ratio"},
 		{"kind of plot", begin + "plots: [{name: p, title: t, kind: pie, figures: [latency]}]", "kind"},
 		{"plot of no figure", begin + "plots: [{name: p, title: t, kind: bars, x: [height]}]", "figures"},
-		{"plot over an unknown parameter", begin + "matrix: [{height: [1]}]\nplots: [{name: p, title: t, kind: bars, x: [depth], figures: [latency]}]", "depth"},
-		{"lines over words", begin + "matrix: [{wind: [west]}]\nplots: [{name: p, title: t, kind: lines, x: [wind], x_label: l, figures: [latency]}]", "expected a number"},
-		{"stacked units", begin + "matrix: [{height: [1]}]\nplots: [{name: p, title: t, kind: stacked, x: [height], figures: [latency, rate]}]", "same unit"},
-		{"limit of another figure", begin + "matrix: [{height: [1]}]\nplots: [{name: p, title: t, kind: bars, x: [height], figures: [latency], limits: [{value: 1, figure: rate}]}]", "rate"},
+		{"plot over an unknown parameter",
+			begin + "matrix: [{height: [1]}]\n" +
+				"plots: [{name: p, title: t, kind: bars, x: [depth], figures: [latency]}]",
+			"depth"},
+		{"lines over words",
+			begin + "matrix: [{wind: [west]}]\n" +
+				"plots: [{name: p, title: t, kind: lines, x: [wind], x_label: l, figures: [latency]}]",
+			"expected a number"},
+		{"stacked units",
+			begin + "matrix: [{height: [1]}]\n" +
+				"plots: [{name: p, title: t, kind: stacked, x: [height], figures: [latency, rate]}]", "same unit"},
+		{"limit of another figure",
+			begin + "matrix: [{height: [1]}]\n" +
+				"plots: [{name: p, title: t, kind: bars, x: [height], figures: [latency], limits: [{value: 1, figure: rate}]}]",
+			"rate"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// IndexFile is the page that leads to the reports of several experiments.
+// IndexFile is the page with links to the reports of several experiments.
 const IndexFile = "index.html"
 
 //go:embed index.gohtml
@@ -21,11 +21,11 @@ var index = template.Must(template.New("index").Parse(indexText))
 type indexRow struct {
 	*Result
 	Page string
-	// Counts are in the order of the columns, with what is alarming about them.
+	// Counts are in the order of the columns; bad counts are highlighted.
 	Counts []indexCount
 }
 
-// indexCount is how many iterations have a validity.
+// indexCount is the number of iterations with a validity.
 type indexCount struct {
 	Count int
 	Bad   bool

@@ -1,6 +1,6 @@
 package experiment
 
-// iterationRow is a figure of a cell over its iterations: how they differ, and each by itself.
+// iterationRow is a figure of a cell over its iterations: their spread, and each value.
 type iterationRow struct {
 	Cell, Figure, Unit  string
 	Worth               Validity
@@ -8,13 +8,14 @@ type iterationRow struct {
 	Each                []iterationFigure
 }
 
-// iterationFigure is what one iteration has of it.
+// iterationFigure is the figure of one iteration.
 type iterationFigure struct {
 	Text     string
 	Validity Validity
 }
 
-// iterations adds the rows of a cell, of the figures that the table has. Deviation, least and largest are over the iterations that the cell's figures are of; the others stand beside them.
+// iterations adds the rows of a cell, one for each figure of the table. Deviation, least and largest are over the
+// iterations that the cell's figures are based on; the values of the other iterations are listed as well.
 func (v *view) iterations(c *CellResult) {
 	if v.Result.Iterations < 2 {
 		return
@@ -24,7 +25,8 @@ func (v *view) iterations(c *CellResult) {
 		if s == nil {
 			continue
 		}
-		row := iterationRow{Cell: c.Name, Figure: q.Label, Unit: q.Unit, Worth: c.Worth, Deviation: number(s.Deviation), Min: number(s.Min), Max: number(s.Max)}
+		row := iterationRow{Cell: c.Name, Figure: q.Label, Unit: q.Unit, Worth: c.Worth, Deviation: number(s.Deviation),
+			Min: number(s.Min), Max: number(s.Max)}
 		for _, iteration := range c.Iterations {
 			text := "–"
 			if value, known := iteration.Figure(q.Name); known {

@@ -1,6 +1,6 @@
 package experiment
 
-// naming is what a plot calls a cell.
+// naming returns the name of a cell in a plot.
 type naming func(*CellResult) string
 
 // by names cells by some of their parameters.
@@ -8,7 +8,7 @@ func by(parameters []string, separator string) naming {
 	return func(c *CellResult) string { return c.values(parameters, separator) }
 }
 
-// marked adds to names what the figures of their cells are worth where these are not valid: of all cells of a name, or in part.
+// marked appends to names the validity of their cells if these are not valid: of all cells of a name, or in part.
 func (n naming) marked(cells []*CellResult, separator string) naming {
 	marks := make(map[string]string)
 	worths := make(map[string][]Validity)

@@ -24,15 +24,17 @@ comparisons:
 plots:
   - {name: bars, title: Bars, kind: bars, x: [height], split: [fate], figures: [latency]}
   - {name: groups, title: Groups, kind: bars, x: [fate], where: {height: 8}, figures: [latency]}
-  - {name: stacked, title: Stacked, kind: stacked, x: [fate], where: {height: 8}, figures: [encode, decode], label: time}
+  - {name: stacked, title: Stacked, kind: stacked, x: [fate], where: {height: 8},
+     figures: [encode, decode], label: time}
   - {name: lines, title: Lines, kind: lines, x: [height], x_label: height, split: [fate], figures: [latency]}
   - {name: mixed, title: Mixed, kind: lines, x: [height], x_label: height, where: {height: 8}, figures: [latency]}
   - {name: shares, title: Shares, kind: distribution, split: [fate], where: {height: 9}, figures: [latency]}
-  - {name: time, title: Time, kind: series, split: [fate], where: {height: 9}, series: [latency over time], label: latency}
+  - {name: time, title: Time, kind: series, split: [fate], where: {height: 9},
+     series: [latency over time], label: latency}
 why: It is the sea.
 `
 
-// TestMarks: a relation or a plot of figures that are not of valid iterations says so.
+// TestMarks: a relation or a plot based on iterations that are not valid is marked.
 func TestMarks(t *testing.T) {
 	e, err := parse(t, marked)
 	if err != nil {
@@ -40,18 +42,22 @@ func TestMarks(t *testing.T) {
 	}
 	r := voyage(t, e, Options{})
 	for i, want := range []Validity{Valid, CPUBound, Invalid} {
-		if c := r.Comparisons[i]; c.Worth != want || strings.HasSuffix(c.Ours(), "("+string(want)+")") != (want != Valid) {
+		if c := r.Comparisons[i]; c.Worth != want || strings.HasSuffix(c.Ours(),
+			"("+string(want)+")") != (want != Valid) {
 			t.Errorf("%s is worth %q and reads %q, want %s", c.Name, c.Worth, c.Ours(), want)
 		}
 	}
 	var text bytes.Buffer
-	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "to a slow one: "+r.Comparisons[1].Ours()) {
+	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(),
+		"to a slow one: "+r.Comparisons[1].Ours()) {
 		t.Errorf("the text does not say what a relation is worth: %v\n%s", err, text.String())
 	}
 	want := map[string]string{
-		"bars": "[good slow (cpu-bound) late (invalid)]", "groups": "[latency] of [good slow\n(cpu-bound)]", "stacked": "[encoding decoding] of [good slow\n(cpu-bound)]",
-		"lines": "[good slow (cpu-bound) late (invalid)]", "mixed": "[latency (in part cpu-bound)]", "shares": "[good slow (cpu-bound) late (invalid)]",
-		"time": "[good slow (cpu-bound) late (invalid)]",
+		"bars": "[good slow (cpu-bound) late (invalid)]", "groups": "[latency] of [good slow\n(cpu-bound)]",
+		"stacked": "[encoding decoding] of [good slow\n(cpu-bound)]",
+		"lines":   "[good slow (cpu-bound) late (invalid)]", "mixed": "[latency (in part cpu-bound)]",
+		"shares": "[good slow (cpu-bound) late (invalid)]",
+		"time":   "[good slow (cpu-bound) late (invalid)]",
 	}
 	for i := range e.Plots {
 		p := &e.Plots[i]
@@ -73,7 +79,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestStackedPaper: what the paper has of stacked figures stands beside the cells, where it is the same for all of them.
+// TestStackedPaper: the paper's values of stacked figures are shown beside the cells if they are the same for all
+// cells.
 func TestStackedPaper(t *testing.T) {
 	references := `
 references:
@@ -82,7 +89,8 @@ references:
 `
 	for _, test := range []struct{ references, want string }{
 		{references, "[good slow\n(cpu-bound) the paper] encoding 2:7 decoding 2:3"},
-		{references + "  - {cell: {fate: slow}, figure: decode, value: 4}\n", "[good slow\n(cpu-bound) the paper] encoding 2:7"},
+		{references + "  - {cell: {fate: slow}, figure: decode, value: 4}\n",
+			"[good slow\n(cpu-bound) the paper] encoding 2:7"},
 	} {
 		e, err := parse(t, marked+test.references)
 		if err != nil {

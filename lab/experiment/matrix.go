@@ -12,18 +12,18 @@ import (
 
 // Cell is one combination of parameters.
 type Cell struct {
-	// Parameters are those of the whole experiment, and after them those that the matrix varies.
+	// Parameters are those of the whole experiment, followed by those that the matrix varies.
 	Parameters Parameters
-	// Short says that short runs have it, too.
+	// Short is set if short runs include the cell.
 	Short bool
-	// varied is how many parameters at the end come from the matrix.
+	// varied is the number of parameters at the end that come from the matrix.
 	varied int
 }
 
-// Varied are the parameters that tell the cells of an experiment apart.
+// Varied returns the parameters in which the cells of an experiment differ.
 func (c *Cell) Varied() Parameters { return c.Parameters[len(c.Parameters)-c.varied:] }
 
-// Name is what tells the cell from others: its varied parameters as name=value.
+// Name returns the cell's varied parameters as name=value.
 func (c *Cell) Name() string {
 	if c.varied == 0 {
 		return "only"
@@ -31,7 +31,7 @@ func (c *Cell) Name() string {
 	return c.Varied().String()
 }
 
-// folder is the cell's name as one of a folder.
+// folder returns the cell's name in a form valid for folders.
 func (c *Cell) folder() string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("=.-_", r) {
@@ -41,8 +41,8 @@ func (c *Cell) folder() string {
 	}, strings.ReplaceAll(c.Name(), " ", ","))
 }
 
-// Matrix is what an experiment varies: blocks of parameters, each the product of its values. In a file a block maps names to values or lists of them; the key short
-// says that short runs have its cells, too.
+// Matrix lists the blocks of varied parameters, each the product of its values. In a file a block maps names to values
+// or lists of values; the key short includes its cells in short runs.
 type Matrix []Block
 
 // Block is a product of values.
@@ -83,7 +83,8 @@ func (b *Block) UnmarshalYAML(node *yaml.Node) error {
 	})
 }
 
-// cells multiplies the matrix out; without blocks there is one cell. No cell may occur twice, and all blocks have the same parameters, in the same order.
+// cells returns the cells of the matrix; without blocks there is one cell. No cell may occur twice, and all blocks must
+// have the same parameters, in the same order.
 func (m Matrix) cells(fixed Parameters) ([]Cell, error) {
 	if len(m) == 0 {
 		return []Cell{{Parameters: fixed, Short: true}}, nil
@@ -92,11 +93,12 @@ func (m Matrix) cells(fixed Parameters) ([]Cell, error) {
 	seen := make(map[string]bool)
 	for i, block := range m {
 		if !slices.Equal(block.names(), m[0].names()) {
-			return nil, fmt.Errorf("matrix: block %d varies %v, the first %v: expected the same, in the same order", i+1, block.names(), m[0].names())
+			return nil, fmt.Errorf("matrix: block %d varies %v, the first %v: expected the same, in the same order",
+				i+1, block.names(), m[0].names())
 		}
 		for _, axis := range block.Axes {
 			if _, ok := fixed.Value(axis.Name); ok {
-				return nil, fmt.Errorf("matrix: %s is among the parameters of all cells, too", axis.Name)
+				return nil, fmt.Errorf("matrix: %s is also among the parameters of all cells", axis.Name)
 			}
 		}
 		for _, varied := range block.product() {
@@ -105,7 +107,7 @@ func (m Matrix) cells(fixed Parameters) ([]Cell, error) {
 			}
 			c := Cell{Parameters: slices.Concat(fixed, varied), Short: block.Short, varied: len(varied)}
 			if seen[c.Name()] {
-				return nil, fmt.Errorf("matrix: cell %s comes twice", c.Name())
+				return nil, fmt.Errorf("matrix: cell %s occurs twice", c.Name())
 			}
 			seen[c.Name()] = true
 			cells = append(cells, c)
@@ -122,7 +124,7 @@ func (b *Block) names() []string {
 	return names
 }
 
-// product is every combination, the last axis varying fastest. It stops growing at more than what an experiment may have.
+// product returns every combination, the last axis varying fastest. It stops soon after maxCells.
 func (b *Block) product() []Parameters {
 	all := []Parameters{nil}
 	for _, axis := range b.Axes {
@@ -140,7 +142,7 @@ func (b *Block) product() []Parameters {
 	return all
 }
 
-// number is a parameter as a number; a duration counts in milliseconds.
+// number returns a parameter as a number; a duration in milliseconds.
 func (c *Cell) number(name string) (float64, error) {
 	text, _ := c.Parameters.Value(name)
 	if v, err := strconv.ParseFloat(text, 64); err == nil {

@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// Validity is what an iteration is worth.
+// Validity is the validity of an iteration.
 type Validity string
 
 // The validities.
 const (
-	// Valid says that the iteration measured what it should.
+	// Valid: the iteration measured the intended quantity.
 	Valid Validity = "valid"
-	// Invalid says that the measuring was disturbed: figures mean little.
+	// Invalid: the measurement was disturbed, and the figures mean little.
 	Invalid Validity = "invalid"
-	// CPUBound says that the machine could not do the work in real time (see Pace): figures tell of the machine.
+	// CPUBound: the machine could not do the work in real time (see Pace), so the figures describe the machine.
 	CPUBound Validity = "cpu-bound"
-	// Skipped says that nothing was measured, because something is missing here.
+	// Skipped: nothing was measured because the machine lacks a requirement.
 	Skipped Validity = "skipped"
-	// Failed says that an error came back. Only the runner gives it.
+	// Failed: an error was returned. Only the runner sets this validity.
 	Failed Validity = "failed"
 )
 
-// validities are all of them, from the best to the one that is worth least.
+// validities lists all validities, from best to worst.
 var validities = []Validity{Valid, CPUBound, Invalid, Failed, Skipped}
 
-// worse is the one of two that is worth less.
+// worse returns the worse of two validities.
 func worse(a, b Validity) Validity {
 	if slices.Index(validities, a) > slices.Index(validities, b) {
 		return a
@@ -37,11 +37,12 @@ func worse(a, b Validity) Validity {
 type Figure struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
-	// Samples are the single values, in the order of time, of which Value is the mean; nil where it is one number of the whole iteration.
+	// Samples are the single values, in the order of time, whose mean is Value; nil for one number of the whole
+	// iteration.
 	Samples []float64 `json:"-"`
 }
 
-// Series is how something went over another quantity, mostly time.
+// Series is a quantity over another quantity, usually time.
 type Series struct {
 	Name string `json:"name"`
 	// XUnit and Unit are printed beside the axes: s and ms.
@@ -50,31 +51,31 @@ type Series struct {
 	Points [][2]float64 `json:"points"`
 }
 
-// Outcome is what came of one iteration of a cell.
+// Outcome is the result of one iteration of a cell.
 type Outcome struct {
 	Validity Validity `json:"validity"`
-	// Reason says why it is not valid.
+	// Reason explains why the iteration is not valid.
 	Reason  string   `json:"reason,omitempty"`
 	Figures []Figure `json:"figures"`
 	Lines   []Series `json:"series,omitempty"`
-	// Late says how the emulated network was late. The figures count, with what that has cost.
+	// Late describes the lateness of the emulated network. The figures count, including the effect of the lateness.
 	Late string `json:"network_late,omitempty"`
-	// Notes are what a reader should know of how it was measured. The report prints each once.
+	// Notes describe the measurement for the reader. The report prints each note once.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// NewOutcome is a valid outcome without figures.
+// NewOutcome returns a valid outcome without figures.
 func NewOutcome() *Outcome { return &Outcome{Validity: Valid} }
 
-// Skip is the outcome where something is missing on this machine.
+// Skip returns the outcome of an iteration for which the machine lacks a requirement.
 func Skip(format string, arguments ...any) *Outcome {
 	return &Outcome{Validity: Skipped, Reason: fmt.Sprintf(format, arguments...)}
 }
 
-// Set adds a figure that is one number of the whole iteration, or replaces it.
+// Set adds or replaces a figure that is one number of the whole iteration.
 func (o *Outcome) Set(name string, value float64) { o.set(Figure{Name: name, Value: value}) }
 
-// Sample adds a figure that is the mean of samples, given in the order of time. Without samples there is no figure.
+// Sample adds a figure that is the mean of samples, in the order of time. Without samples there is no figure.
 func (o *Outcome) Sample(name string, samples []float64) {
 	if len(samples) > 0 {
 		o.set(Figure{name, Mean(samples), samples})
@@ -89,7 +90,7 @@ func (o *Outcome) set(f Figure) {
 	o.Figures = append(o.Figures, f)
 }
 
-// Figure is a figure's value, false where there is none of the name.
+// Figure returns a figure's value, false if there is no figure of the name.
 func (o *Outcome) Figure(name string) (float64, bool) {
 	for _, f := range o.Figures {
 		if f.Name == name {
@@ -99,54 +100,59 @@ func (o *Outcome) Figure(name string) (float64, bool) {
 	return 0, false
 }
 
-// Series adds one for plots over time.
+// Series adds a series for plots over time.
 func (o *Outcome) Series(name, xUnit, unit string, points [][2]float64) {
 	o.Lines = append(o.Lines, Series{name, xUnit, unit, points})
 }
 
-// Note adds what a reader should know.
+// Note adds a note for the reader.
 func (o *Outcome) Note(format string, arguments ...any) {
 	if note := fmt.Sprintf(format, arguments...); !slices.Contains(o.Notes, note) {
 		o.Notes = append(o.Notes, note)
 	}
 }
 
-// Invalidate says that the measuring was disturbed, by something else than a full machine. It outweighs being cpu-bound.
+// Invalidate marks the measurement as disturbed by something other than a busy machine. Invalid overrides cpu-bound.
 func (o *Outcome) Invalidate(format string, arguments ...any) {
 	if o.Validity == Valid || o.Validity == CPUBound {
 		o.Validity, o.Reason = Invalid, fmt.Sprintf(format, arguments...)
 	}
 }
 
-// Pace is how far an iteration kept up with real time.
+// Pace describes how far an iteration kept up with real time.
 type Pace struct {
-	// Wanted is how many frames were captured, Done how many of them came out at the end.
+	// Wanted is the number of captured frames; Done is the number of them that reached the end.
 	Wanted, Done int
-	// DroppedByCPU is how many were given up on the way because a stage that only computes (encoding, decoding, rendering) had not got to them.
+	// DroppedByCPU is the number of frames dropped on the way because a computing stage (encoding, decoding, rendering)
+	// had not reached them.
 	DroppedByCPU int
-	// Busy is what share of all processors' time was used while it was measured, by whatever program, 0 to 1.
+	// Busy is the share of all processors' time that was used during the measurement, by any program, 0 to 1.
 	Busy float64
-	// Disturbed says how the machine was late whatever passed the emulated network (router.Validity), empty if it was not.
+	// Disturbed describes how the machine delayed all packets of the emulated network (router.Validity); empty if it
+	// did not.
 	Disturbed string
-	// Late says how the emulated network was late, empty if it was not or if there is none. Packets that come at once make it late,
-	// so that it is a result of whatever sends them.
+	// Late describes the lateness of the emulated network, empty if it was in time or if there is none. Bursts of
+	// packets make the network late, so lateness is a result of the sender.
 	Late string
 }
 
-// The bounds of what counts as real time.
+// The bounds of real time.
 const (
-	// cpuDropped is the share of frames that computing may drop: at 15 frames per second one in one and a half seconds, which nobody would call keeping up.
+	// cpuDropped is the share of frames that computing may drop: at 15 frames per second, one in one and a half
+	// seconds. A larger share does not count as keeping up.
 	cpuDropped = 0.05
-	// stolenLeast is what a hypervisor must have given to others of the processors' time to be named: a thousandth of 14 s on two processors is what one program is
-	// held up by for 28 ms, more than an emulated network may ever be late by.
+	// stolenLeast is the least share of the processors' time given to other machines by a hypervisor that is reported:
+	// a thousandth of 14 s on two processors delays one program by 28 ms, more than the largest permitted lateness of
+	// an emulated network.
 	stolenLeast = 0.001
-	// cpuBusy is where waiting for a processor becomes a part of every latency: with both of two cores busy 95 % of the time, a program that becomes ready mostly waits.
+	// cpuBusy is the utilisation above which waiting for a processor becomes a part of every latency: with both of two
+	// cores busy 95 % of the time, a program that becomes ready usually waits.
 	cpuBusy = 0.95
 )
 
-// Judge makes a valid outcome cpu-bound if computing dropped more than 5 % of the frames, or if the processors were busy for more than 95 % of the time, and
-// invalid if the machine kept up and was disturbed all the same. That the network was late is a note: if late runs were discarded, a sender would be judged by
-// those runs only in which its packets did no harm.
+// Judge makes a valid outcome cpu-bound if computing dropped more than 5 % of the frames, or if the processors were
+// busy for more than 95 % of the time, and invalid if the machine kept up but was disturbed. Lateness of the network is
+// only noted: if late runs were discarded, a sender would be judged only by the runs in which its packets did no harm.
 func (o *Outcome) Judge(p Pace) {
 	if o.Validity != Valid {
 		return
@@ -154,7 +160,8 @@ func (o *Outcome) Judge(p Pace) {
 	switch {
 	case p.Wanted > 0 && float64(p.DroppedByCPU) > cpuDropped*float64(p.Wanted):
 		o.Validity = CPUBound
-		o.Reason = fmt.Sprintf("encoding or decoding did not get to %d of %d frames; %d came out (bound: 5 %%)", p.DroppedByCPU, p.Wanted, p.Done)
+		o.Reason = fmt.Sprintf("encoding or decoding did not get to %d of %d frames; %d came out (bound: 5 %%)",
+			p.DroppedByCPU, p.Wanted, p.Done)
 	case p.Busy > cpuBusy:
 		o.Validity = CPUBound
 		o.Reason = fmt.Sprintf("the processors were busy for %.0f %% of the time (bound: 95 %%)", 100*p.Busy)
@@ -171,7 +178,7 @@ func (o *Outcome) Judge(p Pace) {
 	}
 }
 
-// Remark is the reason, and how the network was late.
+// Remark returns the reason, and the lateness of the network.
 func (o *Outcome) Remark() string {
 	switch {
 	case o.Late == "":
@@ -182,9 +189,11 @@ func (o *Outcome) Remark() string {
 	return o.Reason + "; and the emulated network was late: " + o.Late
 }
 
-// blame adds to the reason of an iteration that was disturbed what share of the processors' time a hypervisor gave to others meanwhile, where that may be why.
+// blame appends to the reason of a disturbed iteration the share of the processors' time that a hypervisor gave to
+// other machines, if that may be the cause.
 func (o *Outcome) blame(stolen float64) {
 	if (o.Validity == Invalid || o.Validity == CPUBound) && stolen >= stolenLeast {
-		o.Reason += fmt.Sprintf("; meanwhile this machine's host gave %.1f %% of the processors' time to others", 100*stolen)
+		o.Reason += fmt.Sprintf("; meanwhile this machine's host gave %.1f %% of the processors' time to others",
+			100*stolen)
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestJudge: a full machine outweighs a disturbance; a disturbance of a machine that kept up makes an iteration invalid. A network that was late by itself does not.
+// TestJudge: a busy machine overrides a disturbance; a disturbance of a machine that kept up makes an iteration
+// invalid. Lateness of the network alone does not.
 func TestJudge(t *testing.T) {
 	const late, disturbed = "by an hour", "for an hour"
 	for name, test := range map[string]struct {
@@ -13,15 +14,21 @@ func TestJudge(t *testing.T) {
 		want    Validity
 		reasons []string
 	}{
-		"in time":            {Pace{Wanted: 100, Done: 95, DroppedByCPU: 5, Busy: 0.95}, Valid, nil},
-		"dropped":            {Pace{Wanted: 100, Done: 94, DroppedByCPU: 6}, CPUBound, []string{"6 of 100 frames; 94 came out"}},
-		"busy":               {Pace{Wanted: 100, Done: 100, Busy: 0.96}, CPUBound, []string{"96 %"}},
-		"late":               {Pace{Wanted: 100, Done: 100, Busy: 0.5, Late: late}, Valid, nil},
-		"late and dropped":   {Pace{Wanted: 100, Done: 90, DroppedByCPU: 10, Late: late}, CPUBound, []string{"10 of 100 frames"}},
-		"disturbed":          {Pace{Wanted: 100, Done: 100, Busy: 0.5, Disturbed: disturbed}, Invalid, []string{disturbed}},
-		"disturbed, late":    {Pace{Wanted: 100, Done: 100, Busy: 0.5, Disturbed: disturbed, Late: late}, Invalid, []string{disturbed}},
-		"disturbed, dropped": {Pace{Wanted: 100, Done: 90, DroppedByCPU: 10, Disturbed: disturbed}, CPUBound, []string{"10 of 100 frames", disturbed}},
-		"disturbed, full":    {Pace{Wanted: 100, Done: 100, Busy: 1, Disturbed: disturbed}, CPUBound, []string{"100 %", disturbed}},
+		"in time": {Pace{Wanted: 100, Done: 95, DroppedByCPU: 5, Busy: 0.95}, Valid, nil},
+		"dropped": {Pace{Wanted: 100, Done: 94, DroppedByCPU: 6}, CPUBound,
+			[]string{"6 of 100 frames; 94 came out"}},
+		"busy": {Pace{Wanted: 100, Done: 100, Busy: 0.96}, CPUBound, []string{"96 %"}},
+		"late": {Pace{Wanted: 100, Done: 100, Busy: 0.5, Late: late}, Valid, nil},
+		"late and dropped": {Pace{Wanted: 100, Done: 90, DroppedByCPU: 10, Late: late}, CPUBound,
+			[]string{"10 of 100 frames"}},
+		"disturbed": {Pace{Wanted: 100, Done: 100, Busy: 0.5, Disturbed: disturbed}, Invalid,
+			[]string{disturbed}},
+		"disturbed, late": {Pace{Wanted: 100, Done: 100, Busy: 0.5, Disturbed: disturbed, Late: late}, Invalid,
+			[]string{disturbed}},
+		"disturbed, dropped": {Pace{Wanted: 100, Done: 90, DroppedByCPU: 10, Disturbed: disturbed}, CPUBound,
+			[]string{"10 of 100 frames", disturbed}},
+		"disturbed, full": {Pace{Wanted: 100, Done: 100, Busy: 1, Disturbed: disturbed}, CPUBound,
+			[]string{"100 %", disturbed}},
 	} {
 		o := NewOutcome()
 		o.Judge(test.pace)
@@ -43,7 +50,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestBlame: what a host gave to others of the processors' time stands in the reason of what was disturbed, and nowhere else.
+// TestBlame: processor time given to other machines is named in the reason of a disturbed iteration only.
 func TestBlame(t *testing.T) {
 	for _, test := range []struct {
 		validity Validity

@@ -13,13 +13,13 @@ type Parameter struct {
 	Value any
 }
 
-// Text is the value as files and reports write it.
+// Text returns the value as written in files and reports.
 func (p Parameter) Text() string { return fmt.Sprint(p.Value) }
 
-// Parameters are settings in the order of the file. Names occur once.
+// Parameters are settings in the order of the file. Names are unique.
 type Parameters []Parameter
 
-// Value is a parameter's value as text, false where there is none of the name.
+// Value returns a parameter's value as text, false if there is no parameter of the name.
 func (ps Parameters) Value(name string) (string, bool) {
 	for _, p := range ps {
 		if p.Name == name {
@@ -29,7 +29,7 @@ func (ps Parameters) Value(name string) (string, bool) {
 	return "", false
 }
 
-// Match tells whether all of some parameters are among these, with the same values.
+// Match reports whether all of some are among the parameters, with the same values.
 func (ps Parameters) Match(some Parameters) bool {
 	for _, p := range some {
 		if value, ok := ps.Value(p.Name); !ok || value != p.Text() {
@@ -39,7 +39,7 @@ func (ps Parameters) Match(some Parameters) bool {
 	return true
 }
 
-// String writes parameters as name=value, with spaces between.
+// String returns the parameters as name=value, separated by spaces.
 func (ps Parameters) String() string {
 	texts := make([]string, len(ps))
 	for i, p := range ps {
@@ -74,7 +74,7 @@ func (ps *Parameters) UnmarshalYAML(node *yaml.Node) error {
 	})
 }
 
-// eachEntry goes through a mapping. Names that come twice are errors.
+// eachEntry calls visit for each entry of a mapping. Duplicate names are errors.
 func eachEntry(node *yaml.Node, visit func(name string, value *yaml.Node) error) error {
 	if node.Kind != yaml.MappingNode {
 		return fmt.Errorf("%w: line %d: expected a mapping of parameters", ErrFile, node.Line)
@@ -83,7 +83,7 @@ func eachEntry(node *yaml.Node, visit func(name string, value *yaml.Node) error)
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		name := node.Content[i].Value
 		if name == "" || seen[name] {
-			return fmt.Errorf("%w: line %d: parameter %q is empty or comes twice", ErrFile, node.Content[i].Line, name)
+			return fmt.Errorf("%w: line %d: parameter %q is empty or occurs twice", ErrFile, node.Content[i].Line, name)
 		}
 		seen[name] = true
 		if err := visit(name, node.Content[i+1]); err != nil {

@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 )
 
-// compressed is from which size on a file of an iteration is compressed. Records of frames shrink to a tenth: a minute of fifteen tiles at 30 frames per second is 30 MB.
+// compressed is the least size of a file of an iteration that is compressed. Records of frames shrink to a tenth: a
+// minute of fifteen tiles at 30 frames per second is 30 MB.
 const compressed = 64 << 10
 
-// tidy compresses what an iteration has left, or removes it.
+// tidy compresses the files of an iteration, or removes them.
 func tidy(folder string, keep bool) error {
 	if !keep {
 		return os.RemoveAll(folder)

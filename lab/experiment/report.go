@@ -26,8 +26,8 @@ var pageText string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{"number": number}).Parse(pageText))
 
-// WriteReport writes all files of the report to a folder: the page with its plots, the plots by themselves, JSON and CSV. One that cannot be written keeps none of the others from
-// being written; the error names all of them.
+// WriteReport writes all files of the report to a folder: the page with its plots, each plot, JSON and CSV. A file that
+// cannot be written does not prevent the others; the error names all failed files.
 func (r *Result) WriteReport(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -58,13 +58,13 @@ func writeFile(name string, write func(io.Writer) error) error {
 	return os.WriteFile(name, b.Bytes(), 0o644)
 }
 
-// drawing is a plot on the page. Where there was nothing to draw SVG is empty.
+// drawing is a plot on the page. SVG is empty if there was nothing to draw.
 type drawing struct {
 	Name, Title string
 	SVG         template.HTML
 }
 
-// draw writes every plot to a file of its own and returns them for the page; what cannot be drawn is not on it.
+// draw writes every plot to a file and returns the plots for the page. A plot that cannot be drawn is left out.
 func (r *Result) draw(folder string) (drawings []drawing, failed error) {
 	for i := range r.experiment.Plots {
 		p := &r.experiment.Plots[i]
@@ -81,13 +81,13 @@ func (r *Result) draw(folder string) (drawings []drawing, failed error) {
 		if err := os.WriteFile(filepath.Join(folder, p.Name+".svg"), b.Bytes(), 0o644); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: plot %s: %w", r.Name, p.Name, err))
 		}
-		// The SVG is of this package's making; texts from files are escaped in it.
+		// This package generates the SVG; texts from files are escaped in it.
 		drawings = append(drawings, drawing{p.Name, p.Title, template.HTML(b.String())})
 	}
 	return drawings, failed
 }
 
-// view is what the page shows.
+// view is the content of the page.
 type view struct {
 	*Result
 	Summary  string
@@ -115,7 +115,7 @@ type paperRow struct {
 	Ours, Paper        string
 	Ratio              string
 	Worth              Validity
-	// Why is what explains this figure beside what explains all of them.
+	// Why explains this figure's difference if the common explanation does not apply.
 	Why string
 }
 
@@ -144,7 +144,7 @@ func (r *Result) view(drawings []drawing) *view {
 	return v
 }
 
-// measured tells whether any cell has a figure.
+// measured reports whether any cell has a figure.
 func (r *Result) measured(name string) bool {
 	for i := range r.Cells {
 		if r.Cells[i].Figure(name) != nil {
@@ -159,7 +159,8 @@ func (v *view) papers(c *CellResult) {
 		if s.Paper == nil {
 			continue
 		}
-		row := paperRow{Cell: c.Name, Figure: s.Label, Unit: s.Unit, Ours: s.spread(), Paper: s.Paper.spread(), Worth: c.Worth, Ratio: "–"}
+		row := paperRow{Cell: c.Name, Figure: s.Label, Unit: s.Unit, Ours: s.spread(), Paper: s.Paper.spread(),
+			Worth: c.Worth, Ratio: "–"}
 		if s.Paper.Why != v.Why {
 			row.Why = s.Paper.Why
 		}
@@ -170,7 +171,7 @@ func (v *view) papers(c *CellResult) {
 	}
 }
 
-// circumstances gathers what intervals and loads there were.
+// circumstances collects the methods of intervals and the range of load averages.
 func (v *view) circumstances() {
 	first := true
 	for i := range v.Cells {
@@ -191,6 +192,6 @@ func (v *view) circumstances() {
 	}
 }
 
-// Ours and Papers write a comparison for the page.
+// Ours and Papers format a comparison for the page.
 func (c ComparisonResult) Ours() string   { return c.ours() }
 func (c ComparisonResult) Papers() string { return c.papers() }

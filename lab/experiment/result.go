@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/lab"
 )
 
-// Result is what came of an experiment.
+// Result is the result of an experiment.
 type Result struct {
 	Name     string `json:"experiment"`
 	Title    string `json:"title"`
@@ -21,15 +21,16 @@ type Result struct {
 	Version string      `json:"version"`
 	Machine lab.Machine `json:"machine"`
 	Begun   time.Time   `json:"begun"`
-	// Seconds is how long all of it took, IterationSeconds how long each iteration was to measure.
+	// Seconds is the time of the whole run; IterationSeconds is the measured time of each iteration.
 	Seconds          float64 `json:"seconds"`
 	IterationSeconds float64 `json:"iteration_seconds"`
 	Iterations       int     `json:"iterations"`
 	Short            bool    `json:"short"`
 	Seed             uint64  `json:"seed"`
-	// Data is the folder of the test data; "" says that the synthetic figure stood in.
+	// Data is the folder of the test data; empty if the synthetic figure was used.
 	Data string `json:"data,omitempty"`
-	// Interrupted says that the run ended before all iterations had been begun. Those are not in it.
+	// Interrupted is set if the run ended before all iterations had begun. The result does not contain the missing
+	// ones.
 	Interrupted bool               `json:"interrupted,omitempty"`
 	Parameters  Parameters         `json:"parameters"`
 	Quantities  []Quantity         `json:"quantities"`
@@ -41,12 +42,12 @@ type Result struct {
 	experiment *Experiment
 }
 
-// CellResult is what came of a cell.
+// CellResult is the result of a cell.
 type CellResult struct {
 	Name       string            `json:"cell"`
 	Parameters Parameters        `json:"parameters"`
 	Iterations []IterationResult `json:"iterations"`
-	// Worth is the validity of the iterations that Figures are of.
+	// Worth is the validity of the iterations on which Figures are based.
 	Worth   Validity  `json:"worth"`
 	Figures []Summary `json:"figures"`
 
@@ -57,18 +58,18 @@ type CellResult struct {
 type IterationResult struct {
 	Iteration int    `json:"iteration"`
 	Seed      uint64 `json:"seed"`
-	// LoadBefore is the system's load average over the last minute when it began, -1 where it is unknown.
+	// LoadBefore is the system's load average over the last minute at the beginning, -1 if unknown.
 	LoadBefore float64 `json:"load_before"`
-	// Seconds is how long it took, with all that comes before and after measuring.
+	// Seconds is the time of the iteration, with everything before and after measuring.
 	Seconds float64 `json:"seconds"`
 	*Outcome
 }
 
-// Summary is what the iterations of a cell say of one quantity.
+// Summary summarises one quantity over the iterations of a cell.
 type Summary struct {
 	Quantity
 	Statistics
-	// Paper is the paper's figure, nil where it has none.
+	// Paper is the paper's figure, nil if it has none.
 	Paper *PaperFigure `json:"paper,omitempty"`
 }
 
@@ -88,16 +89,16 @@ type ComparisonResult struct {
 	To     string `json:"to"`
 	As     string `json:"as"`
 	Unit   string `json:"unit"`
-	// Value is nil where one of the cells has no figure.
+	// Value is nil if one of the cells has no figure.
 	Value *float64 `json:"value"`
-	// Worth is that of the cell that is worth less, "" where one of them did not run.
+	// Worth is the worse validity of the two cells, empty if one of them did not run.
 	Worth    Validity  `json:"worth,omitempty"`
 	Interval *Interval `json:"interval,omitempty"`
 	Paper    *float64  `json:"paper,omitempty"`
 	Why      string    `json:"why"`
 }
 
-// Counts is how many iterations there are of each validity.
+// Counts returns the number of iterations of each validity.
 func (r *Result) Counts() map[Validity]int {
 	counts := make(map[Validity]int)
 	for i := range r.Cells {
@@ -128,7 +129,7 @@ func (ps Parameters) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// WriteJSON writes the result as one object.
+// WriteJSON writes the result as one JSON object.
 func (r *Result) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -136,7 +137,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// Figure is a summary of a cell by its name, nil where the cell has none.
+// Figure returns a summary of a cell by its name, nil if the cell has none.
 func (c *CellResult) Figure(name string) *Summary {
 	for i := range c.Figures {
 		if c.Figures[i].Name == name {
@@ -146,7 +147,7 @@ func (c *CellResult) Figure(name string) *Summary {
 	return nil
 }
 
-// usable are the iterations that the figures are of.
+// usable returns the iterations on which the figures are based.
 func (c *CellResult) usable() []IterationResult {
 	var all []IterationResult
 	for _, i := range c.Iterations {
@@ -157,8 +158,8 @@ func (c *CellResult) usable() []IterationResult {
 	return all
 }
 
-// summarise makes the figures of a cell from its iterations: from the valid ones, where there are none from the cpu-bound ones, then from the invalid ones. Which it
-// was stands in Worth.
+// summarise computes the figures of a cell from its iterations: from the valid ones; if there are none, from the
+// cpu-bound ones; then from the invalid ones. Worth records the choice.
 func (c *CellResult) summarise(e *Experiment) {
 	c.Figures = []Summary{}
 	for _, c.Worth = range validities {
@@ -171,7 +172,8 @@ func (c *CellResult) summarise(e *Experiment) {
 		if len(figures) == 0 {
 			continue
 		}
-		c.Figures = append(c.Figures, Summary{Quantity: q, Statistics: Summarise(figures), Paper: e.paperFigure(c.Parameters, q.Name)})
+		c.Figures = append(c.Figures, Summary{Quantity: q, Statistics: Summarise(figures),
+			Paper: e.paperFigure(c.Parameters, q.Name)})
 	}
 }
 
@@ -187,7 +189,7 @@ func (c *CellResult) figuresOf(name string) []Figure {
 	return figures
 }
 
-// paperFigure is what the paper has of a cell. Of several references the last one that fits counts.
+// paperFigure returns the paper's figure of a cell. If several references match, the last one counts.
 func (e *Experiment) paperFigure(cell Parameters, name string) *PaperFigure {
 	var found *PaperFigure
 	for _, r := range e.References {
@@ -205,17 +207,20 @@ func orElse(text, otherwise string) string {
 	return otherwise
 }
 
-// compare fills the comparisons in. The interval is bootstrapped from the iterations of both cells, where there is one from its parts.
+// compare computes the comparisons. The interval is bootstrapped from the iterations of both cells; a single iteration
+// contributes its parts.
 func (r *Result) compare() {
 	for _, c := range r.experiment.Comparisons {
 		of, to := r.one(c.Of), r.one(c.To)
 		result := ComparisonResult{
-			Name: c.Name, Figure: c.Figure, Of: c.Of.String(), To: c.To.String(), As: c.As, Unit: c.unit(), Paper: c.Paper, Why: orElse(c.Why, r.experiment.Why),
+			Name: c.Name, Figure: c.Figure, Of: c.Of.String(), To: c.To.String(), As: c.As, Unit: c.unit(),
+			Paper: c.Paper, Why: orElse(c.Why, r.experiment.Why),
 		}
 		if of != nil && to != nil {
 			result.Worth = worse(of.Worth, to.Worth)
 		}
-		if of != nil && to != nil && of.Figure(c.Figure) != nil && to.Figure(c.Figure) != nil && to.Figure(c.Figure).Mean != 0 {
+		if of != nil && to != nil && of.Figure(c.Figure) != nil && to.Figure(c.Figure) != nil &&
+			to.Figure(c.Figure).Mean != 0 {
 			value := c.relate(of.Figure(c.Figure).Mean, to.Figure(c.Figure).Mean)
 			result.Value = &value
 			result.Interval = Bootstrap(parts(of.figuresOf(c.Figure)), parts(to.figuresOf(c.Figure)), c.relate)
@@ -224,7 +229,7 @@ func (r *Result) compare() {
 	}
 }
 
-// one is the cell with some parameters, nil where it did not run.
+// one returns the cell with some parameters, nil if it did not run.
 func (r *Result) one(some Parameters) *CellResult {
 	for i := range r.Cells {
 		if r.Cells[i].Parameters.Match(some) {
@@ -234,7 +239,7 @@ func (r *Result) one(some Parameters) *CellResult {
 	return nil
 }
 
-// parts are independent values of a quantity: those of the iterations, or of the parts of the only one.
+// parts returns independent values of a quantity: those of the iterations, or of the parts of the only one.
 func parts(figures []Figure) []float64 {
 	if len(figures) == 1 {
 		return BatchMeans(figures[0].Samples, batches)
@@ -246,7 +251,7 @@ func parts(figures []Figure) []float64 {
 	return values
 }
 
-// PlotNames are the names of those of the report's plots that show some of the cells that were to run, in its order.
+// PlotNames returns the names of the report's plots that show at least one of the selected cells, in order.
 func (r *Result) PlotNames() []string {
 	var names []string
 	for i := range r.experiment.Plots {

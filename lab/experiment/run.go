@@ -13,37 +13,39 @@ import (
 	"github.com/volsfu/volsfu/lab"
 )
 
-// Options say how much of an experiment is run, and where its files go.
+// Options select the extent of a run and the place of its files.
 type Options struct {
-	// Short runs the cells that are marked, to the experiment's short extent.
+	// Short runs the marked cells, to the experiment's short extent.
 	Short bool
-	// Iterations and Duration replace the experiment's where they are not 0.
+	// Iterations and Duration replace the experiment's if not 0.
 	Iterations int
 	Duration   time.Duration
 	// Only limits the run to cells with these parameters.
 	Only Parameters
 	Seed uint64
-	// Data is the folder of the test data, "" for the synthetic figure.
+	// Data is the folder of the test data, empty for the synthetic figure.
 	Data string
-	// Folder is for all that is written: the report, and raw/CELL/ITERATION for each iteration. Shared may be common to several experiments.
+	// Folder is the folder of all output: the report, and raw/CELL/ITERATION for each iteration. Shared may be common
+	// to several experiments.
 	Folder, Shared string
-	// NoRaw removes what iterations leave; without, it is kept, large files compressed.
+	// NoRaw removes the files of iterations; otherwise the files are kept, large ones compressed.
 	NoRaw bool
-	// Programs is the folder of the module's programs, "" for that of the running one.
+	// Programs is the folder of the module's programs, empty for that of the running program.
 	Programs string
 	// Version is volsfu's, for the report.
 	Version  string
 	Progress lab.Progress
 }
 
-// ErrNoCells says that nothing would be run.
+// ErrNoCells reports that no cell is selected.
 var ErrNoCells = errors.New("no cell of the experiment has these parameters")
 
-// setupTime is what an iteration may take beside measuring: it prepares frames, starts programs and waits until they are connected.
+// setupTime is the time limit of an iteration in addition to measuring: for preparing frames, starting programs and
+// waiting until they are connected.
 const setupTime = 4 * time.Minute
 
-// Run runs an experiment: all cells once, then all of them again, so that what changes on the machine with time meets all cells alike. An interruption ends it with
-// what there is so far; the error is then nil, and Result.Interrupted says it.
+// Run runs an experiment: all cells once, then all of them again, so that slow changes of the machine affect all cells
+// alike. An interruption ends the run with the results so far; the error is then nil, and Result.Interrupted is set.
 func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	extent := Extent{e.Iterations, e.Seconds}
 	if o.Short {
@@ -56,13 +58,16 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 		extent.Seconds = o.Duration.Seconds()
 	}
 	r := &Result{
-		Name: e.Name, Title: e.Title, Paper: e.Paper, Where: e.Where, About: e.About, Scenario: e.Scenario, Why: e.Why, Version: o.Version,
-		Machine: lab.ThisMachine(), Begun: time.Now(), IterationSeconds: extent.Seconds, Iterations: extent.Iterations, Short: o.Short, Seed: o.Seed, Data: o.Data,
+		Name: e.Name, Title: e.Title, Paper: e.Paper, Where: e.Where, About: e.About, Scenario: e.Scenario, Why: e.Why,
+		Version: o.Version,
+		Machine: lab.ThisMachine(), Begun: time.Now(), IterationSeconds: extent.Seconds, Iterations: extent.Iterations,
+		Short: o.Short, Seed: o.Seed, Data: o.Data,
 		Parameters: e.Parameters, Quantities: e.scenario.Quantities(), experiment: e,
 	}
 	for _, c := range e.cells {
 		if (c.Short || !o.Short) && c.Parameters.Match(o.Only) {
-			r.Cells = append(r.Cells, CellResult{Name: c.Name(), Parameters: c.Parameters, Iterations: []IterationResult{}, cell: c})
+			r.Cells = append(r.Cells, CellResult{Name: c.Name(), Parameters: c.Parameters,
+				Iterations: []IterationResult{}, cell: c})
 		}
 	}
 	if len(r.Cells) == 0 {
@@ -100,11 +105,13 @@ func (e *Experiment) iterate(ctx context.Context, r *Result, extent Extent, o Op
 	return nil
 }
 
-// once runs one iteration of a cell. The error is of the runner's own doing only.
-func (e *Experiment) once(ctx context.Context, c Cell, iteration int, duration time.Duration, o Options) (IterationResult, error) {
+// once runs one iteration of a cell. The error is a failure of the runner, not of the scenario.
+func (e *Experiment) once(ctx context.Context, c Cell, iteration int, duration time.Duration,
+	o Options) (IterationResult, error) {
 	s := Settings{
-		Duration: duration, Iteration: iteration, Seed: o.Seed + uint64(iteration), Data: o.Data, Programs: o.Programs, Progress: o.Progress,
-		Folder: filepath.Join(o.Folder, "raw", c.folder(), fmt.Sprint(iteration)), Shared: o.Shared,
+		Duration: duration, Iteration: iteration, Seed: o.Seed + uint64(iteration), Data: o.Data, Programs: o.Programs,
+		Progress: o.Progress,
+		Folder:   filepath.Join(o.Folder, "raw", c.folder(), fmt.Sprint(iteration)), Shared: o.Shared,
 	}
 	if err := os.RemoveAll(s.Folder); err != nil {
 		return IterationResult{}, err
@@ -128,7 +135,8 @@ func (e *Experiment) once(ctx context.Context, c Cell, iteration int, duration t
 	return result, tidy(s.Folder, !o.NoRaw)
 }
 
-// judged makes a failed outcome of an error, and of figures that nobody knows or that are no numbers.
+// judged converts an error to a failed outcome, and also figures that the scenario does not list or that are not
+// numbers.
 func (e *Experiment) judged(outcome *Outcome, err error) *Outcome {
 	if err == nil && outcome == nil {
 		err = errors.New("the scenario returned nothing")
@@ -141,7 +149,7 @@ func (e *Experiment) judged(outcome *Outcome, err error) *Outcome {
 			if _, known := e.Quantity(f.Name); !known {
 				err = errors.Join(err, fmt.Errorf("figure %q: the scenario does not list it", f.Name))
 			} else if math.IsNaN(f.Value) || math.IsInf(f.Value, 0) {
-				err = errors.Join(err, fmt.Errorf("figure %q is no number", f.Name))
+				err = errors.Join(err, fmt.Errorf("figure %q is not a number", f.Name))
 			}
 		}
 	}
@@ -154,7 +162,7 @@ func (e *Experiment) judged(outcome *Outcome, err error) *Outcome {
 	return outcome
 }
 
-// line says what came of an iteration, for progress.
+// line describes the outcome of an iteration, for progress.
 func (i *IterationResult) line() string {
 	text := fmt.Sprintf("%s (%.0f s, load %.1f)", i.Validity, i.Seconds, i.LoadBefore)
 	if remark := i.Remark(); remark != "" {
@@ -163,7 +171,7 @@ func (i *IterationResult) line() string {
 	return text
 }
 
-// complete makes figures and comparisons of what was measured.
+// complete computes figures and comparisons from the iterations.
 func (r *Result) complete() {
 	for i := range r.Cells {
 		c := &r.Cells[i]

@@ -41,7 +41,8 @@ func TestRunIteratesAllCells(t *testing.T) {
 	}
 	// Iterations have means of 10, 11 and 12.
 	latency := c.Figure("latency")
-	if latency == nil || latency.Mean != 11 || latency.Interval == nil || !near(latency.Interval.High-latency.Interval.Low, 2*4.30265/1.73205, 1e-3) {
+	if latency == nil || latency.Mean != 11 || latency.Interval == nil ||
+		!near(latency.Interval.High-latency.Interval.Low, 2*4.30265/1.73205, 1e-3) {
 		t.Errorf("expected 11 ± 2.484, got %+v", latency)
 	}
 	if latency.Paper == nil || latency.Paper.Value != 12.5 || latency.Paper.Why == "" {
@@ -104,7 +105,8 @@ func TestNothingIsHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := voyage(t, e, Options{})
-	want := map[string]Validity{"fate=good": Valid, "fate=sinks": Failed, "fate=skipped": Skipped, "fate=slow": CPUBound, "fate=late": Invalid}
+	want := map[string]Validity{"fate=good": Valid, "fate=sinks": Failed, "fate=skipped": Skipped,
+		"fate=slow": CPUBound, "fate=late": Invalid}
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		if c.Worth != want[c.Name] || len(c.Iterations) != 2 {
@@ -113,7 +115,8 @@ func TestNothingIsHidden(t *testing.T) {
 		if c.Worth != Valid && c.Iterations[0].Reason == "" {
 			t.Errorf("%s: expected a reason", c.Name)
 		}
-		if measured := c.Figure("latency") != nil; measured != (c.Worth == Valid || c.Worth == CPUBound || c.Worth == Invalid) {
+		if measured := c.Figure("latency") != nil; measured != (c.Worth == Valid || c.Worth == CPUBound ||
+			c.Worth == Invalid) {
 			t.Errorf("%s: figures there: %v", c.Name, measured)
 		}
 	}
@@ -126,7 +129,8 @@ func TestNothingIsHidden(t *testing.T) {
 	if err := r.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range []string{"2 valid, 2 cpu-bound, 2 invalid, 2 skipped, 2 failed", "the boat sank", "there is no sea", "the tide was late", "10 of 100 frames", "note: the sea is a sine"} {
+	for _, word := range []string{"2 valid, 2 cpu-bound, 2 invalid, 2 skipped, 2 failed", "the boat sank",
+		"there is no sea", "the tide was late", "10 of 100 frames", "note: the sea is a sine"} {
 		if !strings.Contains(text.String(), word) {
 			t.Errorf("expected %q in the text:\n%s", word, text.String())
 		}
@@ -136,7 +140,8 @@ func TestNothingIsHidden(t *testing.T) {
 func TestInterruptionKeepsWhatIsThere(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	count := 0
-	scenario := Define(waves{Frames: 100}, waveQuantities, func(ctx context.Context, w waves, s Settings) (*Outcome, error) {
+	scenario := Define(waves{Frames: 100}, waveQuantities, func(ctx context.Context, w waves, s Settings) (*Outcome,
+		error) {
 		if count++; count == 2 {
 			cancel()
 			return nil, ctx.Err()
@@ -180,7 +185,8 @@ func TestRawFiles(t *testing.T) {
 	}
 	for _, none := range []bool{false, true} {
 		folder := t.TempDir()
-		if _, err := e.Run(t.Context(), Options{Folder: folder, Shared: filepath.Join(folder, "shared"), NoRaw: none}); err != nil {
+		if _, err := e.Run(t.Context(), Options{Folder: folder, Shared: filepath.Join(folder, "shared"),
+			NoRaw: none}); err != nil {
 			t.Fatal(err)
 		}
 		for name, there := range map[string]bool{"small": !none, "large.jsonl": false, "large.jsonl.gz": !none} {
@@ -215,7 +221,8 @@ func TestUnknownFiguresFail(t *testing.T) {
 	}
 }
 
-// TestRatioToZeros: a cell that measured 0 in most iterations has a mean above 0, but nothing that bounds a ratio to it; the result can be written all the same.
+// TestRatioToZeros: a cell that measured 0 in most iterations has a mean above 0, but a ratio to it has no bound; the
+// result can still be written.
 func TestRatioToZeros(t *testing.T) {
 	scenario := Define(waves{}, waveQuantities, func(_ context.Context, w waves, s Settings) (*Outcome, error) {
 		o := NewOutcome()
@@ -229,7 +236,8 @@ func TestRatioToZeros(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := l.Parse([]byte(`{name: a, title: b, why: c, scenario: test/waves, iterations: 3, seconds: 1, matrix: [{height: [1, 2]}],
+	e, err := l.Parse([]byte(`{name: a, title: b, why: c, scenario: test/waves, iterations: 3, seconds: 1,
+		matrix: [{height: [1, 2]}],
 		comparisons: [{name: higher, figure: rate, of: {height: 2}, to: {height: 1}, as: ratio}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +248,7 @@ func TestRatioToZeros(t *testing.T) {
 	}
 }
 
-// zero is not a constant, so that the compiler lets it divide.
+// zero is not a constant, so the compiler accepts a division by zero.
 var zero = 0.0
 
 func TestReportFiles(t *testing.T) {
@@ -275,10 +283,12 @@ func TestReportFiles(t *testing.T) {
 	}
 	html := read(PageFile)
 	for _, word := range []string{
-		"Waves by height and wind", "paper 042", "11.00 ± 2.48", "12.50 ± 1.50", "Our sea is smaller.", "the synthetic figure", "12 valid", "Latency &amp; height",
+		"Waves by height and wind", "paper 042", "11.00 ± 2.48", "12.50 ± 1.50", "Our sea is smaller.",
+		"the synthetic figure", "12 valid", "Latency &amp; height",
 		"one frame", "Student&#39;s t over iterations", "the sea is a sine", "40.00, deviation 2.50",
 		// Of iterations with 10, 11 and 12: their deviation, the least, the largest, and each.
-		`<td class="n">1.00</td><td class="n">10.00</td><td class="n">12.00</td><td class="n valid">10.00</td><td class="n valid">11.00</td><td class="n valid">12.00</td>`,
+		`<td class="n">1.00</td><td class="n">10.00</td><td class="n">12.00</td>` +
+			`<td class="n valid">10.00</td><td class="n valid">11.00</td><td class="n valid">12.00</td>`,
 	} {
 		if !strings.Contains(html, word) {
 			t.Errorf("expected %q on the page", word)
@@ -291,7 +301,8 @@ func TestReportFiles(t *testing.T) {
 	}
 }
 
-// TestReportWithoutJSON: a series with a point that is no number cannot be written as JSON; the tables and the page are there all the same.
+// TestReportWithoutJSON: a series with a point that is not a number cannot be written as JSON; the tables and the page
+// are still written.
 func TestReportWithoutJSON(t *testing.T) {
 	scenario := Define(waves{}, waveQuantities, func(context.Context, waves, Settings) (*Outcome, error) {
 		o := NewOutcome()

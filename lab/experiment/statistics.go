@@ -10,43 +10,45 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// confidence is that of all intervals.
+// confidence is the confidence level of all intervals.
 const confidence = 0.95
 
-// Statistics summarise what several iterations, or the parts of one, have measured.
+// Statistics summarise the measurements of several iterations, or of the parts of one.
 type Statistics struct {
-	// Count is how many iterations the figures come from.
+	// Count is the number of iterations.
 	Count  int     `json:"count"`
 	Mean   float64 `json:"mean"`
 	Median float64 `json:"median"`
-	// Deviation is the sample standard deviation, 0 of one iteration.
+	// Deviation is the sample standard deviation, 0 for one iteration.
 	Deviation float64 `json:"deviation"`
 	Min       float64 `json:"min"`
 	Max       float64 `json:"max"`
-	// Interval is that of the mean, nil where too little was measured.
+	// Interval is the interval of the mean, nil if there are too few values.
 	Interval *Interval `json:"interval,omitempty"`
 }
 
-// Interval is where a mean lies with a confidence of 95 %.
+// Interval is a confidence interval of 95 % of a mean.
 type Interval struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-	// Method says how it was found.
+	// Method names the method of computation.
 	Method string `json:"method"`
 }
 
-// The methods of intervals. Batches are consecutive parts of one iteration: neighbouring frames resemble each other, so that single ones would make an interval that is
-// too narrow (method of batch means: Law, Simulation Modeling and Analysis, section 9.5.3).
+// The methods of intervals. Batches are consecutive parts of one iteration: neighbouring frames are correlated, so an
+// interval from single frames would be too narrow (method of batch means: Law, Simulation Modeling and Analysis,
+// section 9.5.3).
 const (
 	MethodIterations = "Student's t over iterations"
 	MethodBatches    = "Student's t over 10 consecutive parts of one iteration"
 	MethodBootstrap  = "bootstrap"
 )
 
-// batches is how many parts an iteration is cut into; between 10 and 30 are usual (Schmeiser 1982), and a short run of 10 s has then parts of one second.
+// batches is the number of parts of an iteration. 10 to 30 are usual (Schmeiser 1982); a short run of 10 s has parts of
+// one second.
 const batches = 10
 
-// Mean is the arithmetic mean, 0 of nothing.
+// Mean returns the arithmetic mean, 0 for no values.
 func Mean(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -54,7 +56,8 @@ func Mean(values []float64) float64 {
 	return stat.Mean(values, nil)
 }
 
-// Quantile is the smallest value that at least the given share (0 to 1) of all does not exceed (nearest rank); 0 of nothing.
+// Quantile returns the smallest value that at least the given share (0 to 1) of all values do not exceed (nearest
+// rank); 0 for no values.
 func Quantile(values []float64, share float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -64,7 +67,7 @@ func Quantile(values []float64, share float64) float64 {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// Median is the middle value, or the mean of the two in the middle.
+// Median returns the middle value, or the mean of the two in the middle; 0 for no values.
 func Median(values []float64) float64 {
 	n := len(values)
 	if n == 0 {
@@ -74,7 +77,8 @@ func Median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Student is the half width of the mean's interval for independent values: t(0.975, n-1)·s/√n. It is false of fewer than two.
+// Student returns the half width of the mean's interval for independent values: t(0.975, n-1)·s/√n. The result is false
+// for fewer than two values.
 func Student(values []float64) (float64, bool) {
 	n := float64(len(values))
 	if n < 2 {
@@ -84,7 +88,8 @@ func Student(values []float64) (float64, bool) {
 	return t * stat.StdDev(values, nil) / math.Sqrt(n), true
 }
 
-// BatchMeans are the means of consecutive parts of samples, as equal in length as they can be; nil where a part would have fewer than two samples.
+// BatchMeans returns the means of consecutive parts of samples, of lengths as equal as possible; nil if a part would
+// have fewer than two samples.
 func BatchMeans(samples []float64, parts int) []float64 {
 	if len(samples) < 2*parts {
 		return nil
@@ -96,7 +101,8 @@ func BatchMeans(samples []float64, parts int) []float64 {
 	return means
 }
 
-// Summarise summarises the figures of iterations. With several, the interval is Student's t over them; with one, over consecutive parts of its samples, where it has any.
+// Summarise summarises the figures of iterations. For several iterations, the interval is Student's t over them; for
+// one, over consecutive parts of its samples, if any.
 func Summarise(figures []Figure) Statistics {
 	values := make([]float64, len(figures))
 	for i, f := range figures {
@@ -119,11 +125,13 @@ func Summarise(figures []Figure) Statistics {
 	return s
 }
 
-// resamples is how often a bootstrap draws; more than 1,000 are advised for intervals of 95 % (Efron and Tibshirani, An Introduction to the Bootstrap, section 13.3).
+// resamples is the number of draws of a bootstrap; more than 1,000 are advised for intervals of 95 % (Efron and
+// Tibshirani, An Introduction to the Bootstrap, section 13.3).
 const resamples = 2000
 
-// Bootstrap is the percentile interval of a statistic of two sets of values that were measured independently. It is nil where one of them has fewer than two, and where the
-// statistic of what is drawn has no interval: a ratio to values some of which are 0 is infinite in many draws, or none at all. The same values give the same interval.
+// Bootstrap returns the percentile interval of a statistic of two independently measured sets of values. The result is
+// nil if either has fewer than two values, and if the statistic of the draws has no interval: a ratio to values some of
+// which are 0 is infinite or undefined in many draws. The same values yield the same interval.
 func Bootstrap(a, b []float64, statistic func(a, b float64) float64) *Interval {
 	if len(a) < 2 || len(b) < 2 {
 		return nil
@@ -133,7 +141,7 @@ func Bootstrap(a, b []float64, statistic func(a, b float64) float64) *Interval {
 	for i := range drawn {
 		drawn[i] = statistic(resample(random, a), resample(random, b))
 	}
-	// NaN is sorted first; even one could be anywhere.
+	// NaN is sorted first. Even a single NaN could belong anywhere in the order.
 	slices.Sort(drawn)
 	tail := int((1 - confidence) / 2 * resamples)
 	low, high := drawn[tail], drawn[resamples-1-tail]
@@ -143,7 +151,7 @@ func Bootstrap(a, b []float64, statistic func(a, b float64) float64) *Interval {
 	return &Interval{low, high, fmt.Sprintf("%s of %d draws", MethodBootstrap, resamples)}
 }
 
-// resample is the mean of as many values, drawn with replacement.
+// resample returns the mean of len(values) values drawn with replacement.
 func resample(random *rand.Rand, values []float64) float64 {
 	sum := 0.0
 	for range values {

@@ -50,12 +50,14 @@ func TestSummaryOfIterations(t *testing.T) {
 	if s.Count != 5 || s.Mean != 3 || s.Median != 3 || s.Min != 1 || s.Max != 5 || !near(s.Deviation, 1.5811, 1e-4) {
 		t.Errorf("unexpected statistics %+v", s)
 	}
-	if i := s.Interval; i == nil || i.Method != MethodIterations || !near(i.Low, 3-1.9632, 1e-3) || !near(i.High, 3+1.9632, 1e-3) {
+	if i := s.Interval; i == nil || i.Method != MethodIterations || !near(i.Low, 3-1.9632, 1e-3) ||
+		!near(i.High, 3+1.9632, 1e-3) {
 		t.Errorf("expected 3 ± 1.963 over iterations, got %+v", s.Interval)
 	}
 }
 
-// Neighbouring frames resemble each other: batches of equal means have no spread, whatever the single frames do.
+// TestSummaryOfOneIteration: neighbouring frames are correlated. Batches of equal means have no spread, for any spread
+// of the single frames.
 func TestSummaryOfOneIteration(t *testing.T) {
 	samples := make([]float64, 100)
 	for i := range samples {
@@ -110,7 +112,8 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
-// TestBootstrapOfZeros: of {0, 0, 1} three are drawn that are all 0 in 8 of 27 draws, and what is divided by their mean is infinite, or no number.
+// TestBootstrapOfZeros: three draws from {0, 0, 1} are all 0 in 8 of 27 cases, and a ratio to their mean is infinite or
+// undefined.
 func TestBootstrapOfZeros(t *testing.T) {
 	ratio := func(a, b float64) float64 { return a / b }
 	less := func(a, b float64) float64 { return 100 * (1 - a/b) }

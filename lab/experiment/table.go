@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// number writes a figure with as many digits as are worth reading: four, and no more than three after the point.
+// number formats a figure with four digits, and at most three after the point.
 func number(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 1000:
@@ -22,7 +22,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', 3, 64)
 }
 
-// spread writes a mean with half its interval, and of how many iterations it is.
+// spread formats a mean with half its interval and the number of iterations.
 func (s *Statistics) spread() string {
 	text := number(s.Mean)
 	if s.Interval != nil {
@@ -31,7 +31,7 @@ func (s *Statistics) spread() string {
 	return fmt.Sprintf("%s (n = %d)", text, s.Count)
 }
 
-// spread writes a paper's figure as papers do.
+// spread formats a paper's figure in the style of papers.
 func (f *PaperFigure) spread() string {
 	text := number(f.Value)
 	if f.PlusMinus != 0 {
@@ -43,7 +43,7 @@ func (f *PaperFigure) spread() string {
 	return text
 }
 
-// varied are the names of the parameters that tell cells apart.
+// varied returns the names of the parameters in which cells differ.
 func (r *Result) varied() []string {
 	if len(r.Cells) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (r *Result) varied() []string {
 	return names
 }
 
-// texts are a cell's values of parameters.
+// texts returns a cell's values of parameters.
 func (c *CellResult) texts(names []string) []string {
 	texts := make([]string, len(names))
 	for i, name := range names {
@@ -69,11 +69,13 @@ func (r *Result) WriteFigures(w io.Writer) error {
 	table := csv.NewWriter(w)
 	names := r.varied()
 	_ = table.Write(append(append([]string{"experiment"}, names...),
-		"figure", "unit", "worth", "iterations", "mean", "low", "high", "interval", "median", "deviation", "min", "max", "paper", "paper_plus_minus", "paper_deviation"))
+		"figure", "unit", "worth", "iterations", "mean", "low", "high", "interval", "median", "deviation", "min", "max",
+		"paper", "paper_plus_minus", "paper_deviation"))
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		for _, s := range c.Figures {
-			row := append(append([]string{r.Name}, c.texts(names)...), s.Name, s.Unit, string(c.Worth), strconv.Itoa(s.Count), exact(s.Mean))
+			row := append(append([]string{r.Name}, c.texts(names)...), s.Name, s.Unit, string(c.Worth),
+				strconv.Itoa(s.Count), exact(s.Mean))
 			if s.Interval != nil {
 				row = append(row, exact(s.Interval.Low), exact(s.Interval.High), s.Interval.Method)
 			} else {
@@ -92,16 +94,20 @@ func (r *Result) WriteFigures(w io.Writer) error {
 	return table.Error()
 }
 
-// WriteIterations writes a table in CSV: a row per iteration and figure, and a row without figure for an iteration that has none. No iteration is left out.
+// WriteIterations writes a table in CSV: a row per iteration and figure, and a row without figure for an iteration that
+// has none. No iteration is left out.
 func (r *Result) WriteIterations(w io.Writer) error {
 	table := csv.NewWriter(w)
 	names := r.varied()
-	_ = table.Write(append(append([]string{"experiment"}, names...), "iteration", "seed", "load_before", "seconds", "validity", "reason", "figure", "unit", "value"))
+	_ = table.Write(append(append([]string{"experiment"}, names...), "iteration", "seed", "load_before", "seconds",
+		"validity", "reason", "figure", "unit", "value"))
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		for _, iteration := range c.Iterations {
-			row := append(append([]string{r.Name}, c.texts(names)...), strconv.Itoa(iteration.Iteration), strconv.FormatUint(iteration.Seed, 10),
-				exact(iteration.LoadBefore), fmt.Sprintf("%.1f", iteration.Seconds), string(iteration.Validity), iteration.Remark())
+			row := append(append([]string{r.Name}, c.texts(names)...), strconv.Itoa(iteration.Iteration),
+				strconv.FormatUint(iteration.Seed, 10),
+				exact(iteration.LoadBefore), fmt.Sprintf("%.1f", iteration.Seconds), string(iteration.Validity),
+				iteration.Remark())
 			if len(iteration.Figures) == 0 {
 				_ = table.Write(append(row, "", "", ""))
 			}
@@ -115,10 +121,11 @@ func (r *Result) WriteIterations(w io.Writer) error {
 	return table.Error()
 }
 
-// exact writes a number so that reading it gives the same.
+// exact formats a number so that parsing restores the same value.
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// WriteText writes the figures for a terminal: a row per cell, a line per figure that tables have, every iteration with a remark, relations and notes.
+// WriteText writes the figures for a terminal: a row per cell, a line per figure of the tables, every iteration with a
+// remark, relations and notes.
 func (r *Result) WriteText(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %s\n%s\n", r.Name, r.Title, r.summary())
@@ -158,7 +165,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	return err
 }
 
-// figures are the names of the quantities that tables have.
+// figures returns the names of the quantities of tables.
 func (r *Result) figures() []string {
 	if len(r.experiment.Figures) > 0 {
 		return r.experiment.Figures
@@ -170,7 +177,7 @@ func (r *Result) figures() []string {
 	return names
 }
 
-// remark says what is to be known of figures that are not of valid iterations.
+// remark returns the validity in brackets if it is not valid.
 func (v Validity) remark() string {
 	if v == Valid {
 		return ""
@@ -178,7 +185,7 @@ func (v Validity) remark() string {
 	return " (" + string(v) + ")"
 }
 
-// ours is a comparison's value with its interval and what it is worth, and papers what the paper has, if anything.
+// ours formats a comparison's value with its interval and validity; papers formats the paper's value, if any.
 func (c *ComparisonResult) ours() string {
 	switch {
 	case c.Value == nil:
@@ -186,7 +193,8 @@ func (c *ComparisonResult) ours() string {
 	case c.Interval == nil:
 		return number(*c.Value) + " " + c.Unit + c.Worth.remark()
 	}
-	return fmt.Sprintf("%s %s (%s to %s)%s", number(*c.Value), c.Unit, number(c.Interval.Low), number(c.Interval.High), c.Worth.remark())
+	return fmt.Sprintf("%s %s (%s to %s)%s", number(*c.Value), c.Unit, number(c.Interval.Low), number(c.Interval.High),
+		c.Worth.remark())
 }
 
 func (c *ComparisonResult) papers() string {
@@ -196,7 +204,7 @@ func (c *ComparisonResult) papers() string {
 	return fmt.Sprintf(" (paper: %s %s)", number(*c.Paper), c.Unit)
 }
 
-// summary is how many iterations there are of each validity, in words.
+// summary returns the number of iterations of each validity, in words.
 func (r *Result) summary() string {
 	counts := r.Counts()
 	var parts []string
@@ -208,7 +216,8 @@ func (r *Result) summary() string {
 	if len(parts) == 0 {
 		parts = []string{"none"}
 	}
-	text := fmt.Sprintf("iterations: %s; %d × %g s per cell, %d cells, %.0f s in all", strings.Join(parts, ", "), r.Iterations, r.IterationSeconds, len(r.Cells), r.Seconds)
+	text := fmt.Sprintf("iterations: %s; %d × %g s per cell, %d cells, %.0f s in all", strings.Join(parts, ", "),
+		r.Iterations, r.IterationSeconds, len(r.Cells), r.Seconds)
 	if r.Interrupted {
 		text += "; interrupted"
 	}

@@ -8,15 +8,15 @@ import (
 
 // The kinds of plots.
 const (
-	// Bars are groups of bars with their intervals: a group per value of X, a colour per value of Split.
+	// kindBars is groups of bars with their intervals: a group per value of X, a colour per value of Split.
 	kindBars = "bars"
-	// Stacked are bars whose parts add up: one per value of X, a colour per figure.
+	// kindStacked is bars whose parts add up: one per value of X, a colour per figure.
 	kindStacked = "stacked"
-	// Lines join cells over one parameter that is a number, with their intervals.
+	// kindLines joins cells over one numeric parameter, with their intervals.
 	kindLines = "lines"
-	// Distribution has, per cell, what share of the samples does not exceed a value.
+	// kindDistribution shows, per cell, the share of the samples that do not exceed a value.
 	kindDistribution = "distribution"
-	// Series has what an outcome recorded over time, of the first iteration that can be shown.
+	// kindSeries shows an outcome's series over time, of the first usable iteration.
 	kindSeries = "series"
 )
 
@@ -28,30 +28,32 @@ type Plot struct {
 	Name  string `yaml:"name"`
 	Title string `yaml:"title"`
 	Kind  string `yaml:"kind"`
-	// X are the parameters along the axis: of lines one, which has numbers; of bars those whose values name the groups.
+	// X lists the parameters along the axis: for lines, one numeric parameter; for bars, those whose values name the
+	// groups.
 	X []string `yaml:"x"`
-	// XLabel and Label are what axes are called where the plot cannot know: the horizontal one of all but distributions; the vertical one of stacked bars and series.
+	// XLabel and Label are labels of axes that do not follow from the quantities: XLabel of the horizontal axis except
+	// for distributions, Label of the vertical axis of stacked bars and series.
 	XLabel string `yaml:"x_label"`
 	Label  string `yaml:"label"`
-	// Split are the parameters whose values have colours.
+	// Split lists the parameters whose values have colours.
 	Split []string `yaml:"split"`
 	// Where limits the plot to some cells.
 	Where Parameters `yaml:"where"`
-	// Figures are what is shown. Bars and lines of several figures, and figures of several units, take a panel each.
+	// Figures are the shown figures. Bars and lines of several figures, and figures of several units, use a panel each.
 	Figures []string `yaml:"figures"`
-	// Series are the names of what is shown over time; those with different units take a panel each.
+	// Series are the names of the series shown over time; series with different units use a panel each.
 	Series []string `yaml:"series"`
 	// Limits are drawn as horizontal lines.
 	Limits []Limit `yaml:"limits"`
-	// Log has a logarithmic vertical axis.
+	// Log selects a logarithmic vertical axis.
 	Log bool `yaml:"log"`
 }
 
-// Limit is a bound to be seen in a plot.
+// Limit is a bound drawn in a plot.
 type Limit struct {
 	Value float64 `yaml:"value"`
 	Label string  `yaml:"label"`
-	// Figure names the panel; "" is all of them.
+	// Figure names the panel; empty selects all panels.
 	Figure string `yaml:"figure"`
 }
 
@@ -64,11 +66,11 @@ func (p *Plot) check(e *Experiment) error {
 	case !slices.Contains(plotKinds, p.Kind):
 		return fmt.Errorf("kind: expected one of %v, got %q", plotKinds, p.Kind)
 	case (p.Kind == kindSeries) != (len(p.Series) > 0), (p.Kind == kindSeries) == (len(p.Figures) > 0):
-		return fmt.Errorf("expected names under series where the kind is %s, else under figures", kindSeries)
+		return fmt.Errorf("expected names under series if the kind is %s, otherwise under figures", kindSeries)
 	case p.Kind == kindLines && len(p.X) != 1:
 		return errors.New("x: lines go over one parameter")
 	case p.Kind == kindLines && p.XLabel == "":
-		return errors.New("x_label: expected what the parameter is, and its unit")
+		return errors.New("x_label: expected the name of the parameter with its unit")
 	case (p.Kind == kindBars || p.Kind == kindStacked) && len(p.X) == 0:
 		return errors.New("x: expected at least one parameter")
 	case p.Kind == kindDistribution && len(p.Figures) != 1:
@@ -92,7 +94,7 @@ func (p *Plot) check(e *Experiment) error {
 	return p.checkAxes(e.matching(p.Where))
 }
 
-// checkUnits checks that what is stacked can be added up.
+// checkUnits checks that stacked figures have the same unit.
 func (p *Plot) checkUnits(e *Experiment) error {
 	if p.Kind != kindStacked {
 		return nil
@@ -100,13 +102,14 @@ func (p *Plot) checkUnits(e *Experiment) error {
 	first, _ := e.Quantity(p.Figures[0])
 	for _, name := range p.Figures {
 		if q, _ := e.Quantity(name); q.Unit != first.Unit {
-			return fmt.Errorf("figures: %s is in %s and %s in %s: expected the same unit", first.Name, first.Unit, q.Name, q.Unit)
+			return fmt.Errorf("figures: %s is in %s and %s in %s: expected the same unit", first.Name, first.Unit,
+				q.Name, q.Unit)
 		}
 	}
 	return nil
 }
 
-// checkAxes checks that the cells have the parameters that the plot names, and numbers where lines go over them.
+// checkAxes checks that the cells have the parameters that the plot names, and numbers for the parameter of lines.
 func (p *Plot) checkAxes(cells []Cell) error {
 	for _, name := range slices.Concat(p.X, p.Split) {
 		for _, c := range cells {

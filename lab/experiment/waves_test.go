@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// waves is a scenario without a network: its figures follow from the parameters, so that tests know what must come out.
+// waves is a scenario without a network: its figures follow from the parameters, so tests know the results.
 type waves struct {
 	Height float64 `yaml:"height"`
 	Wind   string  `yaml:"wind"`
@@ -25,7 +25,8 @@ func (w waves) Validate() error {
 }
 
 var waveQuantities = []Quantity{
-	{"latency", "ms", "latency"}, {"rate", "Mbit/s", "bit rate"}, {"decode", "ms", "decoding"}, {"encode", "ms", "encoding"},
+	{"latency", "ms", "latency"}, {"rate", "Mbit/s", "bit rate"}, {"decode", "ms", "decoding"},
+	{"encode", "ms", "encoding"},
 }
 
 var errStorm = errors.New("the boat sank")
@@ -41,7 +42,7 @@ func runWaves(_ context.Context, w waves, s Settings) (*Outcome, error) {
 	samples := make([]float64, w.Frames)
 	points := make([][2]float64, w.Frames)
 	for i := range samples {
-		// The sum over each ten is 0, so that means are known; iterations differ by their number.
+		// The sum over each ten is 0, so the means are known; iterations differ by their number.
 		samples[i] = w.Height + float64(i%10) - 4.5 + float64(s.Iteration)
 		points[i] = [2]float64{float64(i) / 10, samples[i]}
 	}
@@ -78,27 +79,31 @@ references:
   - {cell: {wind: west, height: 10}, figure: latency, value: 12.5, plus_minus: 1.5}
   - {cell: {height: 30}, figure: latency, value: 40, deviation: 2.5}
 comparisons:
-  - {name: twice the height, figure: latency, of: {wind: west, height: 20}, to: {wind: west, height: 10}, as: ratio, paper: 1.9}
+  - {name: twice the height, figure: latency, of: {wind: west, height: 20}, to: {wind: west, height: 10},
+     as: ratio, paper: 1.9}
   - {name: how much less, figure: rate, of: {wind: west, height: 10}, to: {wind: east, height: 30}, as: less}
 plots:
-  - {name: latency, title: Latency & height, kind: bars, x: [height], split: [wind], figures: [latency, rate], limits: [{value: 33, label: one frame, figure: latency}]}
+  - {name: latency, title: Latency & height, kind: bars, x: [height], split: [wind], figures: [latency, rate],
+     limits: [{value: 33, label: one frame, figure: latency}]}
   - {name: stages, title: Stages, kind: stacked, x: [wind, height], figures: [encode, decode], label: a frame's time}
-  - {name: over-height, title: Over height, kind: lines, x: [height], x_label: "height, m", split: [wind], figures: [latency]}
+  - {name: over-height, title: Over height, kind: lines, x: [height], x_label: "height, m",
+     split: [wind], figures: [latency]}
   - {name: shares, title: Shares, kind: distribution, figures: [latency]}
   - {name: time, title: Over time, kind: series, series: [latency over time], where: {wind: west}, label: latency}
 `
 
-// harbour is a library with the scenario, and one with the file, too.
+// harbour returns a library with the scenario, and one with the file as well.
 func harbour(t *testing.T, files map[string]string) (*Library, error) {
 	t.Helper()
 	folder := fstest.MapFS{}
 	for name, text := range files {
 		folder[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	return NewLibrary(Collection{folder, map[string]Scenario{"test/waves": Define(waves{Wind: "none", Frames: 100}, waveQuantities, runWaves)}})
+	return NewLibrary(Collection{folder, map[string]Scenario{"test/waves": Define(waves{Wind: "none", Frames: 100},
+		waveQuantities, runWaves)}})
 }
 
-// sea is the experiment of wavesFile.
+// sea returns the experiment of wavesFile.
 func sea(t *testing.T) *Experiment {
 	t.Helper()
 	l, err := harbour(t, map[string]string{"waves.yaml": wavesFile})
