@@ -16,17 +16,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// patience is far longer than anything here takes.
+// patience is far longer than any step of these tests takes.
 const patience = time.Minute
 
-// script is a feed whose captures and encoding the test lets go.
+// script is a feed whose captures and encodings are released by the test.
 type script struct {
 	tiles    int
 	captured chan struct{} // one for each capture that may be read
 	encode   chan struct{} // one for each that may be encoded
 	read     int
 	encoded  []int
-	taken    chan int // what is being encoded
+	taken    chan int // capture number being encoded
 }
 
 func newScript(tiles int) *script {
@@ -34,7 +34,8 @@ func newScript(tiles int) *script {
 }
 
 func (s *script) Publication() volumetric.Publication {
-	return volumetric.Publication{Tiles: make([]volumetric.Tile, s.tiles), Qualities: make([]volumetric.QualityLevel, 1)}
+	return volumetric.Publication{Tiles: make([]volumetric.Tile, s.tiles),
+		Qualities: make([]volumetric.QualityLevel, 1)}
 }
 
 func (s *script) Read(ctx context.Context, c *Capture) error {
@@ -65,7 +66,7 @@ func (s *script) Encode(c *Capture, number uint32, wanted func(Job) bool, done f
 
 func (s *script) Close() error { return nil }
 
-// shelf is an end that keeps what it is given, once it is let.
+// shelf is an end that stores the frames sent, once released.
 type shelf struct {
 	open     chan struct{} // closed when frames may leave
 	unwanted int           // a tile
@@ -108,7 +109,8 @@ func (s *shelf) Choose(_ context.Context, qualities []volumetric.Quality) error 
 func (s *shelf) Traffic() Traffic { return Traffic{} }
 func (s *shelf) Close() error     { return nil }
 
-// TestEncoderQueue: while a capture is being encoded two wait; of a third one the oldest that waits is dropped, and not the one that is being encoded.
+// TestEncoderQueue: while a capture is being encoded, two wait. A third one drops the oldest waiting capture, not the
+// one being encoded.
 func TestEncoderQueue(t *testing.T) {
 	feed, end := newScript(1), newShelf()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -125,7 +127,7 @@ func TestEncoderQueue(t *testing.T) {
 	if first := <-feed.taken; first != 1 {
 		t.Fatalf("capture %d is encoded first", first)
 	}
-	// When the last of them is being read, the three before it have been put in, and one of them has pushed out another.
+	// When the last of them is being read, the three before it are in the queue, and one of them has displaced another.
 	for range 4 {
 		feed.captured <- struct{}{}
 	}
@@ -138,12 +140,14 @@ func TestEncoderQueue(t *testing.T) {
 	if len(feed.encoded) < 3 || feed.encoded[0] != 1 || !slices.IsSorted(feed.encoded) {
 		t.Errorf("encoded %v", feed.encoded)
 	}
-	if s.Captures != 5 || s.CapturesDropped+s.CapturesEncoded != 5 || s.CapturesDropped < 1 || s.FramesSent+s.FramesDropped != s.CapturesEncoded {
-		t.Errorf("got %+v, want five captures, at least one of them dropped before the encoder, and the others sent or dropped after it", s)
+	if s.Captures != 5 || s.CapturesDropped+s.CapturesEncoded != 5 || s.CapturesDropped < 1 ||
+		s.FramesSent+s.FramesDropped != s.CapturesEncoded {
+		t.Errorf("got %+v, want five captures, at least one of them dropped before the encoder, "+
+			"and the others sent or dropped after it", s)
 	}
 }
 
-// TestSendQueue: a transport that takes nothing holds up its stream only: of what waits the oldest frames are dropped.
+// TestSendQueue: a blocked transport blocks its own stream only. The oldest queued frames are dropped.
 func TestSendQueue(t *testing.T) {
 	feed, end := newScript(2), newShelf()
 	end.open, end.unwanted = make(chan struct{}), 1
@@ -177,19 +181,22 @@ func TestSendQueue(t *testing.T) {
 }
 
 func TestPublishRefuses(t *testing.T) {
-	if _, err := Publish(t.Context(), newScript(1), newShelf(), PublishConfig{FPS: 1}, "a", nil); !errors.Is(err, ErrQueue) {
+	if _, err := Publish(t.Context(), newScript(1), newShelf(), PublishConfig{FPS: 1}, "a", nil); !errors.Is(err,
+		ErrQueue) {
 		t.Errorf("got %v, want ErrQueue", err)
 	}
 }
 
-// sealed is a frame as it arrives.
-func sealed(tile int, quality volumetric.Quality, number uint32, fourCC volumetric.FourCC, data []byte, at time.Time) *Arrival {
-	f := Frame{Tile: tile, Quality: quality, Number: number, Codec: fourCC, Capture: at.Add(-time.Millisecond), Data: data}
+// sealed returns a frame in the form of an arrival.
+func sealed(tile int, quality volumetric.Quality, number uint32, fourCC volumetric.FourCC, data []byte,
+	at time.Time) *Arrival {
+	f := Frame{Tile: tile, Quality: quality, Number: number, Codec: fourCC, Capture: at.Add(-time.Millisecond),
+		Data: data}
 	f.Seal(nil)
 	return &Arrival{Data: f.Bytes, First: at, Last: at, Whole: at}
 }
 
-// TestWatcher: what is whole and in order is shown; what is late, damaged, missing or undecodable is counted as that.
+// TestWatcher: complete frames in order are shown; late, damaged, missing and undecodable frames are counted as such.
 func TestWatcher(t *testing.T) {
 	config := DefaultWatch()
 	config.Tiles, config.Idle, config.DecoderQueue = 2, 200*time.Millisecond, 10
@@ -205,11 +212,12 @@ func TestWatcher(t *testing.T) {
 	now := time.Now()
 	none := volumetric.FourCC{}
 	for _, a := range []*Arrival{
-		sealed(0, 0, 1, none, nil, now), sealed(0, 0, 2, none, nil, now), sealed(0, 0, 4, none, nil, now), // 3 is missing
+		sealed(0, 0, 1, none, nil, now), sealed(0, 0, 2, none, nil, now), sealed(0, 0, 4, none, nil, now),
+		// 3 is missing
 		sealed(0, 0, 2, none, nil, now),                  // late, and known
 		sealed(1, 0, 7, none, []byte("unknown"), now),    // of no codec
 		sealed(5, 0, 7, none, nil, now),                  // of no tile
-		{Data: []byte("damaged"), First: now, Last: now}, // of nobody knows what
+		{Data: []byte("damaged"), First: now, Last: now}, // of an unknown tile
 	} {
 		w.Take(a)
 	}
@@ -220,7 +228,8 @@ func TestWatcher(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.FramesReceived != 5 || got.FramesShown != 3 || got.FramesLate != 1 || got.FramesUndecodable != 1 || got.FramesDamaged != 2 || got.FramesMissing != 1 {
+	if got.FramesReceived != 5 || got.FramesShown != 3 || got.FramesLate != 1 || got.FramesUndecodable != 1 ||
+		got.FramesDamaged != 2 || got.FramesMissing != 1 {
 		t.Errorf("got %+v", got)
 	}
 	if got.Lost < 42.8 || got.Lost > 42.9 || got.Undecodable == "" {
@@ -244,8 +253,8 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// TestWatchingIsTooLateForNothing: what has come counts, though patience, the context and the other end have all come to theirs since, and what was taken long before the silence
-// is still decoded.
+// TestWatchingIsTooLateForNothing: arrived frames count, even if patience, the context and the other end have all ended
+// since. Frames taken long before the silence are still decoded.
 func TestWatchingIsTooLateForNothing(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -275,7 +284,8 @@ func TestWatchingIsTooLateForNothing(t *testing.T) {
 	}
 }
 
-// TestSuperseded: of frames that wait the newest is decoded. The others were bunched by the transport, or the decoder was slow.
+// TestSuperseded: of the waiting frames the newest is decoded. The others were bunched by the transport, or the decoder
+// was slow.
 func TestSuperseded(t *testing.T) {
 	for name, test := range map[string]struct {
 		apart            time.Duration // arrivals; captures are 60 ms apart
@@ -298,14 +308,15 @@ func TestSuperseded(t *testing.T) {
 				w.Take(&Arrival{Data: f.Bytes, First: at, Last: at, Whole: at})
 			}
 			got, err := w.Run(t.Context(), make(chan struct{}))
-			if err != nil || got.FramesShown != 1 || got.FramesSkipped != test.skipped || got.FramesBunched != test.bunched {
+			if err != nil || got.FramesShown != 1 || got.FramesSkipped != test.skipped ||
+				got.FramesBunched != test.bunched {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
 	}
 }
 
-// TestDisplay: frames wait for the next picture, and of two of a tile the newer one is shown.
+// TestDisplay: frames wait for the next picture, and the newer of two frames of a tile is shown.
 func TestDisplay(t *testing.T) {
 	config := DefaultWatch()
 	config.Display, config.Idle, config.DecoderQueue = 1000, 100*time.Millisecond, 10
@@ -323,11 +334,13 @@ func TestDisplay(t *testing.T) {
 	}
 }
 
-// TestDecisionOutcomes: a decision is in force with the first frame of its quality that began to arrive after it.
+// TestDecisionOutcomes: a decision is in force with the first frame of its quality whose arrival began after the
+// decision.
 func TestDecisionOutcomes(t *testing.T) {
 	end := newShelf()
 	config := DefaultWatch()
-	config.Idle, config.Decisions = 500*time.Millisecond, []Decision{{0, []volumetric.Quality{0}}, {time.Millisecond, []volumetric.Quality{1}}}
+	config.Idle, config.Decisions = 500*time.Millisecond, []Decision{{0, []volumetric.Quality{0}},
+		{time.Millisecond, []volumetric.Quality{1}}}
 	w, err := NewWatcher(end, config, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -353,12 +366,13 @@ func TestDecisionOutcomes(t *testing.T) {
 	if len(got.Decisions) != 1 || got.DecisionShown.Count != 1 {
 		t.Fatalf("got %+v", got.Decisions)
 	}
-	if d := got.Decisions[0]; d.Before != 0 || d.Quality != 1 || d.FirstPacket < 0 || d.Decoded < d.FirstPacket || d.Shown < d.Decoded {
+	if d := got.Decisions[0]; d.Before != 0 || d.Quality != 1 || d.FirstPacket < 0 || d.Decoded < d.FirstPacket ||
+		d.Shown < d.Decoded {
 		t.Errorf("got %+v", d)
 	}
 }
 
-// TestNothing: ends that end before anything comes are told from those that bring something.
+// TestNothing: ends that end before any frame arrives are distinguished from those that deliver a frame.
 func TestNothing(t *testing.T) {
 	w, err := NewWatcher(newShelf(), DefaultWatch(), nil)
 	if err != nil {
@@ -371,13 +385,14 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestPrepared prepares frames with a codec, and plays them back, on a clock that nobody waits for.
+// TestPrepared prepares frames with a codec, and plays them back, on a clock without waiting.
 func TestPrepared(t *testing.T) {
 	p := DefaultPreparation()
 	p.Points, p.Tiles, p.Codec, p.Qualities, p.Count = 2000, 2, codec.Raw.Name(), "low,high", 3
 	p.Output = filepath.Join(t.TempDir(), "frames")
 	report, err := Prepare(t.Context(), p)
-	if err != nil || report.Tiles != 2 || len(report.Qualities) != 2 || report.Qualities[0].BytesPerCapture >= report.Qualities[1].BytesPerCapture {
+	if err != nil || report.Tiles != 2 || len(report.Qualities) != 2 ||
+		report.Qualities[0].BytesPerCapture >= report.Qualities[1].BytesPerCapture {
 		t.Fatalf("got %+v, %v", report, err)
 	}
 	clock := &headlong{now: time.Unix(1000, 0)}
@@ -394,7 +409,8 @@ func TestPrepared(t *testing.T) {
 		if err := feed.Read(t.Context(), &c); err != nil {
 			t.Fatal(err)
 		}
-		if want := time.Unix(1000, 0).Add(time.Duration(number) * 100 * time.Millisecond); !c.At.Equal(want) || c.Missed != 0 {
+		if want := time.Unix(1000, 0).Add(time.Duration(number) * 100 * time.Millisecond); !c.At.Equal(want) ||
+			c.Missed != 0 {
 			t.Errorf("capture %d is of %v and %d were missed, want %v and none", number, c.At, c.Missed, want)
 		}
 		size := 0

@@ -2,5 +2,5 @@
 
 package carriage
 
-// ProcessCPU is not known on this system.
+// ProcessCPU is not implemented on this system and returns zero.
 func ProcessCPU() CPU { return CPU{} }

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// begun is when the process began, as near as a package can tell.
+// begun is approximately when the process began.
 var begun = time.Now()
 
-// ProcessCPU is what this process has used of the processors since it began.
+// ProcessCPU returns the processor time of this process since it began.
 func ProcessCPU() CPU {
 	var usage unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {

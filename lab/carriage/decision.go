@@ -14,24 +14,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrDecisions is wrapped with what is wrong with a file of decisions.
+// ErrDecisions reports an invalid file of decisions. The wrapping error names the invalid value.
 var ErrDecisions = errors.New("invalid decisions")
 
 // Decision chooses a quality for each tile.
 type Decision struct {
-	// At is since the first frame.
+	// At is the time since the first frame.
 	At        time.Duration
 	Qualities []volumetric.Quality
 }
 
-// Limits of files of decisions: a thousand per second for the longest run that records are counted for.
+// Limits of files of decisions: a thousand per second for the longest run for which records are counted.
 const (
 	maxDecisions    = 1 << 20
 	maxDecisionLine = 4096
 )
 
-// ReadDecisions reads decisions: a line each of a time in seconds and a quality for each tile, separated by commas, in the order of time, the same
-// number of tiles in all of them. A first line that begins with t_s names the columns.
+// ReadDecisions reads decisions: one line each, a time in seconds and a quality for each tile, separated by commas, in
+// the order of time, with the same number of tiles in every line. A first line that begins with t_s names the columns.
 func ReadDecisions(in io.Reader) ([]Decision, error) {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(make([]byte, maxDecisionLine), maxDecisionLine)
@@ -46,7 +46,8 @@ func ReadDecisions(in io.Reader) ([]Decision, error) {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 		if n := len(list); n > 0 && (d.At < list[n-1].At || len(d.Qualities) != len(list[0].Qualities)) {
-			return nil, fmt.Errorf("line %d: %w: at %v for %d tiles, expected not before %v and %d tiles", line, ErrDecisions, d.At, len(d.Qualities), list[n-1].At, len(list[0].Qualities))
+			return nil, fmt.Errorf("line %d: %w: at %v for %d tiles, expected not before %v and %d tiles", line,
+				ErrDecisions, d.At, len(d.Qualities), list[n-1].At, len(list[0].Qualities))
 		}
 		if len(list) == maxDecisions {
 			return nil, fmt.Errorf("%w: more than %d", ErrDecisions, maxDecisions)
@@ -62,21 +63,24 @@ func ReadDecisions(in io.Reader) ([]Decision, error) {
 func parseDecision(text string) (Decision, error) {
 	fields := strings.Split(text, ",")
 	seconds, err := strconv.ParseFloat(fields[0], 64)
-	if err != nil || !(seconds >= 0 && seconds <= math.MaxInt32) || len(fields) < 2 || len(fields) > 1+volumetric.MaxTiles {
-		return Decision{}, fmt.Errorf("%w: %.64q, expected seconds and 1 to %d qualities", ErrDecisions, text, volumetric.MaxTiles)
+	if err != nil || !(seconds >= 0 && seconds <= math.MaxInt32) || len(fields) < 2 ||
+		len(fields) > 1+volumetric.MaxTiles {
+		return Decision{}, fmt.Errorf("%w: %.64q, expected seconds and 1 to %d qualities", ErrDecisions, text,
+			volumetric.MaxTiles)
 	}
 	d := Decision{At: time.Duration(seconds * float64(time.Second))}
 	for _, field := range fields[1:] {
 		q, err := strconv.Atoi(strings.TrimSpace(field))
 		if err != nil || q < int(volumetric.QualityOff) || q >= volumetric.MaxQualities {
-			return Decision{}, fmt.Errorf("%w: quality %.16q, expected -1 to %d", ErrDecisions, field, volumetric.MaxQualities-1)
+			return Decision{}, fmt.Errorf("%w: quality %.16q, expected -1 to %d", ErrDecisions, field,
+				volumetric.MaxQualities-1)
 		}
 		d.Qualities = append(d.Qualities, volumetric.Quality(q))
 	}
 	return d, nil
 }
 
-// WriteDecisions writes decisions as ReadDecisions reads them.
+// WriteDecisions writes decisions in the format of ReadDecisions.
 func WriteDecisions(out io.Writer, list []Decision) error {
 	w := bufio.NewWriter(out)
 	for i, d := range list {
@@ -96,13 +100,13 @@ func WriteDecisions(out io.Writer, list []Decision) error {
 	return w.Flush()
 }
 
-// outcome is what became of a decision on one tile. It belongs to the watcher's lock.
+// outcome is the outcome of a decision on one tile. It is guarded by the watcher's lock.
 type outcome struct {
 	tile            int
 	before, quality volumetric.Quality
 	at              time.Duration
 	sent            time.Time
-	// first, decoded and shown are those of the first frames of the quality.
+	// first, decoded and shown are the times of the first frames of the quality.
 	first, decoded, shown time.Time
 	superseded            bool
 }
@@ -118,13 +122,13 @@ func (w *Watcher) decide(ctx context.Context, begun time.Time) {
 			return
 		}
 		if qualities, changed := w.choose(d, begun); changed {
-			// An end that cannot be asked any more gives nothing more either, which shows.
+			// An end that fails here delivers no more frames either, which shows in the counts.
 			_ = w.end.Choose(ctx, qualities)
 		}
 	}
 }
 
-// choose notes a decision as sent now, and tells whether it changes anything.
+// choose records a decision as sent now, and reports whether it changes any quality.
 func (w *Watcher) choose(d Decision, begun time.Time) (qualities []volumetric.Quality, changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +144,7 @@ func (w *Watcher) choose(d Decision, begun time.Time) (qualities []volumetric.Qu
 		o := &outcome{tile: i, before: t.quality, quality: d.Qualities[i], at: now.Sub(begun), sent: now}
 		t.quality, t.open = d.Qualities[i], o
 		if o.quality == volumetric.QualityOff {
-			t.open = nil // nothing will tell that it has come into force
+			t.open = nil // no frame will show that the decision is in force
 			continue
 		}
 		w.outcomes = append(w.outcomes, o)
@@ -148,7 +152,7 @@ func (w *Watcher) choose(d Decision, begun time.Time) (qualities []volumetric.Qu
 	return w.qualities(), changed
 }
 
-// fulfil looks whether a frame is the first of the quality that was decided on: it began to arrive after the decision was sent.
+// fulfil records a frame as the first of a decision's quality if its arrival began after the decision was sent.
 func (w *Watcher) fulfil(t *watchedTile, in *incoming, a *Arrival) {
 	o := t.open
 	switch {
@@ -163,7 +167,7 @@ func (w *Watcher) fulfil(t *watchedTile, in *incoming, a *Arrival) {
 	}
 }
 
-// decided adds what became of the decisions.
+// decided adds the outcomes of the decisions.
 func (w *Watcher) decided(s *Received) {
 	var first, decoded, shown sample
 	after := func(o *outcome, t time.Time, into *sample) float64 {
@@ -176,8 +180,10 @@ func (w *Watcher) decided(s *Received) {
 	for _, o := range w.outcomes {
 		s.Decisions = append(s.Decisions, DecisionOutcome{
 			At: o.at.Seconds(), Tile: o.tile, Before: int(o.before), Quality: int(o.quality),
-			FirstPacket: after(o, o.first, &first), Decoded: after(o, o.decoded, &decoded), Shown: after(o, o.shown, &shown), Superseded: o.superseded,
+			FirstPacket: after(o, o.first, &first), Decoded: after(o, o.decoded, &decoded),
+			Shown: after(o, o.shown, &shown), Superseded: o.superseded,
 		})
 	}
-	s.DecisionLatency, s.DecisionDecoded, s.DecisionShown = first.percentiles(), decoded.percentiles(), shown.percentiles()
+	s.DecisionLatency, s.DecisionDecoded, s.DecisionShown = first.percentiles(), decoded.percentiles(),
+		shown.percentiles()
 }

@@ -13,7 +13,8 @@ import (
 
 func TestDecisions(t *testing.T) {
 	want := []Decision{
-		{0, []volumetric.Quality{1, 0, 0}}, {1500 * time.Millisecond, []volumetric.Quality{0, 1, -1}}, {1500 * time.Millisecond, []volumetric.Quality{0, 0, 1}},
+		{0, []volumetric.Quality{1, 0, 0}}, {1500 * time.Millisecond, []volumetric.Quality{0, 1, -1}},
+		{1500 * time.Millisecond, []volumetric.Quality{0, 0, 1}},
 	}
 	var file bytes.Buffer
 	if err := WriteDecisions(&file, want); err != nil {
@@ -57,7 +58,8 @@ func FuzzReadDecisions(f *testing.F) {
 			t.Fatal(err)
 		}
 		if again, err := ReadDecisions(&file); err != nil || len(again) != len(list) {
-			t.Errorf("%q was read as %d decisions, and what they are written as %d, %v", text, len(list), len(again), err)
+			t.Errorf("%q was read as %d decisions, and what they are written as %d, %v", text, len(list), len(again),
+				err)
 		}
 	})
 }
@@ -85,7 +87,8 @@ func TestNumbers(t *testing.T) {
 			n.add(number)
 		}
 		if n.count != test.count || n.missing() != test.missing {
-			t.Errorf("%s: got %d and %d missing, want %d and %d", test.name, n.count, n.missing(), test.count, test.missing)
+			t.Errorf("%s: got %d and %d missing, want %d and %d", test.name, n.count, n.missing(), test.count,
+				test.missing)
 		}
 	}
 	var n numbers
@@ -101,7 +104,8 @@ func TestPercentiles(t *testing.T) {
 	for i := 100; i > 0; i-- {
 		s.add(time.Duration(i) * time.Millisecond)
 	}
-	if p := s.percentiles(); p.Count != 100 || p.Mean != 50.5 || p.P50 != 50 || p.P95 != 95 || p.P99 != 99 || p.Max != 100 || p.Deviation < 28.8 || p.Deviation > 28.9 {
+	if p := s.percentiles(); p.Count != 100 || p.Mean != 50.5 || p.P50 != 50 || p.P95 != 95 || p.P99 != 99 ||
+		p.Max != 100 || p.Deviation < 28.8 || p.Deviation > 28.9 {
 		t.Errorf("got %+v", p)
 	}
 	if p := (sample{}).percentiles(); p != (Percentiles{}) {

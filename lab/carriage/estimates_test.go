@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// oracle is an end that estimates, and was there long before anything was captured.
+// oracle is an end with estimates, created long before the first capture.
 type oracle struct {
 	*shelf
 	at time.Time
@@ -17,7 +17,8 @@ func (o *oracle) Estimates(since time.Time) []Estimate {
 	return []Estimate{{At: o.at.Sub(since).Seconds(), Mbps: 10}}
 }
 
-// TestEstimatesCountFromTheBeginning: the summary tells when the publisher began, and its estimates count from then, whenever their end was made.
+// TestEstimatesCountFromTheBeginning: the summary has the publisher's beginning, and its estimates count from then,
+// independently of the creation of their end.
 func TestEstimatesCountFromTheBeginning(t *testing.T) {
 	before := time.Now()
 	o := &oracle{newShelf(), before.Add(-time.Hour)}
@@ -36,7 +37,8 @@ func TestEstimatesCountFromTheBeginning(t *testing.T) {
 }
 
 func TestNotEncoded(t *testing.T) {
-	if p := (Published{Captures: 100, CapturesMissed: 10, CapturesDropped: 5, CapturesEncoded: 85}); p.NotEncoded() != 15 {
+	if p := (Published{Captures: 100, CapturesMissed: 10, CapturesDropped: 5,
+		CapturesEncoded: 85}); p.NotEncoded() != 15 {
 		t.Errorf("got %d captures that were not encoded, want 15", p.NotEncoded())
 	}
 }

@@ -11,36 +11,40 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// EnvelopeSize is what every frame of every transport begins with, in bytes. Transports differ in what their own headers say of a frame; the envelope
-// makes the client know the same of all of them, and lets it tell a whole frame from one with holes.
+// EnvelopeSize is the size of the header of every frame on every transport, in bytes. The transports' own headers
+// differ; the envelope provides the same information with all of them, and distinguishes a complete frame from one with
+// holes.
 const EnvelopeSize = 32
 
-// MaxFrameBytes bounds a frame with its envelope: the largest that the project's payload format carries by default.
+// MaxFrameBytes bounds a frame with its envelope: the default limit of the project's payload format.
 const MaxFrameBytes = 16 << 20
 
-// magic begins an envelope: a frame whose first packet is missing has something else there.
+// magic begins an envelope. A frame whose first packet is missing does not begin with magic.
 const magic = 0x766c6172 // "vlar"
 
-// ErrFrame says that bytes are no frame: too short, of another form, or with holes. It is wrapped with what was found.
+// ErrFrame reports that data is not a frame: too short, of another form, or with holes. The wrapping error describes
+// the data.
 var ErrFrame = errors.New("damaged frame")
 
-// Frame is one tile at one quality at one capture instant, as it travels. In network byte order an envelope is:
+// Frame is one tile at one quality at one capture instant, in the form for transmission. In network byte order an
+// envelope is:
 //
-//	magic u32 | tile u16 | quality u8 | 0 u8 | frame number u32 | codec FourCC | capture time i64, nanoseconds since 1970 | xxHash64 of what follows u64
+//	magic u32 | tile u16 | quality u8 | 0 u8 | frame number u32 | codec FourCC |
+//	capture time i64, nanoseconds since 1970 | xxHash64 of the data after the envelope u64
 type Frame struct {
 	Tile    int
 	Quality volumetric.Quality
-	// Number counts the captures that were encoded: the same for all tiles and qualities of one.
+	// Number counts the encoded captures: the same for all tiles and qualities of one capture.
 	Number  uint32
 	Codec   volumetric.FourCC
 	Capture time.Time
-	// Data is what the codec made, empty for a tile without points.
+	// Data is the output of the codec, empty for a tile without points.
 	Data []byte
-	// Bytes is the envelope followed by Data: what transports carry.
+	// Bytes is the envelope followed by Data, the content that transports carry.
 	Bytes []byte
 }
 
-// Seal makes Bytes of the rest, in the memory of buffer, and Data a part of it.
+// Seal sets Bytes from the other fields, in the memory of buffer, and makes Data a part of Bytes.
 func (f *Frame) Seal(buffer []byte) {
 	b := binary.BigEndian.AppendUint32(buffer[:0], magic)
 	b = binary.BigEndian.AppendUint16(b, uint16(f.Tile))
@@ -53,12 +57,14 @@ func (f *Frame) Seal(buffer []byte) {
 	f.Bytes, f.Data = b, b[EnvelopeSize:]
 }
 
-// Open reads a frame that has arrived. Data and Bytes are parts of the bytes given. Errors wrap ErrFrame; where only the data is damaged, the rest is
-// filled in.
+// Open parses a frame that has arrived. Data and Bytes are parts of data. Errors wrap ErrFrame; if only the content is
+// damaged, the other fields are set.
 func (f *Frame) Open(data []byte) error {
 	*f = Frame{}
-	if len(data) < EnvelopeSize || binary.BigEndian.Uint32(data) != magic || data[7] != 0 || data[6] >= volumetric.MaxQualities {
-		return fmt.Errorf("%w: %d bytes, expected at least %d that begin with an envelope", ErrFrame, len(data), EnvelopeSize)
+	if len(data) < EnvelopeSize || binary.BigEndian.Uint32(data) != magic || data[7] != 0 ||
+		data[6] >= volumetric.MaxQualities {
+		return fmt.Errorf("%w: %d bytes, expected at least %d that begin with an envelope", ErrFrame, len(data),
+			EnvelopeSize)
 	}
 	*f = Frame{
 		Tile:    int(binary.BigEndian.Uint16(data[4:])),
@@ -73,7 +79,7 @@ func (f *Frame) Open(data []byte) error {
 		return fmt.Errorf("%w: tile %d, expected below %d", ErrFrame, f.Tile, volumetric.MaxTiles)
 	}
 	if xxhash.Sum64(f.Data) != binary.BigEndian.Uint64(data[24:]) {
-		return fmt.Errorf("%w: tile %d of frame %d has other bytes than were sent", ErrFrame, f.Tile, f.Number)
+		return fmt.Errorf("%w: tile %d of frame %d differs from the bytes sent", ErrFrame, f.Tile, f.Number)
 	}
 	return nil
 }

@@ -10,14 +10,16 @@ import (
 )
 
 func TestFrame(t *testing.T) {
-	want := Frame{Tile: 14, Quality: 1, Number: 1 << 31, Codec: volumetric.FourCC{'d', 'r', 'c', 'o'}, Capture: time.Unix(1700000000, 123456789), Data: []byte("points")}
+	want := Frame{Tile: 14, Quality: 1, Number: 1 << 31, Codec: volumetric.FourCC{'d', 'r', 'c', 'o'},
+		Capture: time.Unix(1700000000, 123456789), Data: []byte("points")}
 	sealed := want
 	sealed.Seal(nil)
 	var got Frame
 	if err := got.Open(sealed.Bytes); err != nil {
 		t.Fatal(err)
 	}
-	if got.Tile != want.Tile || got.Quality != want.Quality || got.Number != want.Number || got.Codec != want.Codec || !got.Capture.Equal(want.Capture) || !bytes.Equal(got.Data, want.Data) {
+	if got.Tile != want.Tile || got.Quality != want.Quality || got.Number != want.Number || got.Codec != want.Codec ||
+		!got.Capture.Equal(want.Capture) || !bytes.Equal(got.Data, want.Data) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	for name, damage := range map[string]func([]byte) []byte{
@@ -37,7 +39,7 @@ func TestFrame(t *testing.T) {
 	}
 }
 
-// TestSealReuses: a frame that fits into the buffer costs no memory.
+// TestSealReuses: a frame that fits into the buffer allocates no memory.
 func TestSealReuses(t *testing.T) {
 	f := Frame{Data: make([]byte, 1000)}
 	buffer := make([]byte, 0, 2000)

@@ -11,17 +11,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// watchedTile is what is known of one tile. Its fields belong to the watcher's lock, but for what decodes it.
+// watchedTile is the state of one tile. Its fields are guarded by the watcher's lock, except those of the decoder.
 type watchedTile struct {
 	waiting *queue.Queue[*incoming]
 	numbers numbers
-	// taken says that a frame was handed to the decoder, newest is the number of the latest such.
+	// taken is set once a frame was passed to the decoder; newest is the number of the latest such frame.
 	taken  bool
 	newest uint32
-	// shown frames, the first and the last of which were shown then.
+	// shown is the number of shown frames; first and last are when the first and the last of them were shown.
 	shown       int64
 	first, last time.Time
-	// quality is what is asked for, open the decision that has not come into force.
+	// quality is the requested quality; open is the decision that is not in force yet.
 	quality volumetric.Quality
 	open    *outcome
 
@@ -29,7 +29,7 @@ type watchedTile struct {
 	cloud    pointcloud.Cloud
 }
 
-// rate is how many frames were shown per second.
+// rate returns the number of frames shown per second.
 func (t *watchedTile) rate() float64 {
 	if span := t.last.Sub(t.first).Seconds(); t.shown > 1 && span > 0 {
 		return float64(t.shown-1) / span
@@ -41,7 +41,7 @@ func (t *watchedTile) rate() float64 {
 type incoming struct {
 	frame  Frame
 	record frametimes.Record
-	// decision is the one that it is the first frame of.
+	// decision is the decision of whose quality this is the first frame, or nil.
 	decision *outcome
 }
 
@@ -57,7 +57,7 @@ func (w *Watcher) Take(a *Arrival) {
 	if err != nil {
 		w.counts.FramesDamaged++
 		if in.frame.Bytes != nil {
-			// Its place is known, so that a gap at the end of a run is seen, too.
+			// The number is known, so a gap at the end of a run is counted as well.
 			w.tiles[in.frame.Tile].numbers.expect(in.frame.Number)
 		}
 		return
@@ -82,14 +82,14 @@ func (w *Watcher) Take(a *Arrival) {
 	}
 }
 
-// bunchedWith tells whether the transport has brought a frame much closer behind an older one than they were captured, so that no decoder could have been
-// quick enough.
+// bunchedWith reports whether the transport delivered a frame much closer to an older one than they were captured, so
+// that no decoder could have been fast enough.
 func (in *incoming) bunchedWith(old *incoming) bool {
 	came := in.record.Time(frametimes.Reassembled).Sub(old.record.Time(frametimes.Reassembled))
 	return 2*came < in.frame.Capture.Sub(old.frame.Capture)
 }
 
-// came books a frame that has come whole.
+// came records a complete frame.
 func (w *Watcher) came(in *incoming, a *Arrival) {
 	if w.first.IsZero() {
 		w.first = a.Whole
@@ -100,7 +100,8 @@ func (w *Watcher) came(in *incoming, a *Arrival) {
 	w.counts.Bytes += int64(len(in.frame.Data))
 	r := &in.record
 	r.Track = volumetric.TrackRef{
-		TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: w.config.Of, Publication: publicationName}, Tile: in.frame.Tile}, Quality: in.frame.Quality,
+		TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: w.config.Of,
+			Publication: publicationName}, Tile: in.frame.Tile}, Quality: in.frame.Quality,
 	}
 	r.Receiver, r.Frame, r.Bytes = w.config.Name, int64(in.frame.Number), len(in.frame.Data)
 	r.Clocks[frametimes.Receiver] = frametimes.Clock{Source: frametimes.SourceSystem}
@@ -132,7 +133,7 @@ func (w *Watcher) decode(ctx context.Context, t *watchedTile) {
 	}
 }
 
-// content makes the cloud of a frame.
+// content decodes the cloud of a frame.
 func (w *Watcher) content(t *watchedTile, f *Frame) error {
 	if !w.config.Decode || len(f.Data) == 0 {
 		return nil
@@ -152,7 +153,7 @@ func (w *Watcher) content(t *watchedTile, f *Frame) error {
 	return d.Decode(&t.cloud, f.Data)
 }
 
-// decoded books a frame that has left the decoder.
+// decoded records a frame that has left the decoder.
 func (w *Watcher) decoded(t *watchedTile, in *incoming, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,7 +180,7 @@ func (w *Watcher) decoded(t *watchedTile, in *incoming, err error) {
 	w.show(t, in, r.Time(frametimes.Decoded))
 }
 
-// show books a frame that is shown at an instant.
+// show records a frame that is shown at an instant.
 func (w *Watcher) show(t *watchedTile, in *incoming, at time.Time) {
 	r := &in.record
 	r.Set(frametimes.RenderBegan, at)
@@ -198,12 +199,12 @@ func (w *Watcher) show(t *watchedTile, in *incoming, at time.Time) {
 	w.records.Write(r)
 }
 
-// display holds the newest decoded frame of each tile until the next picture. It belongs to the watcher's lock.
+// display holds the newest decoded frame of each tile until the next picture. It is guarded by the watcher's lock.
 type display struct {
 	hung map[*watchedTile]*incoming
 }
 
-// hang puts a frame up for the next picture, in the place of an older one.
+// hang replaces the frame of a tile for the next picture.
 func (d *display) hang(w *Watcher, t *watchedTile, in *incoming) {
 	if d.hung == nil {
 		d.hung = make(map[*watchedTile]*incoming)
@@ -215,7 +216,7 @@ func (d *display) hang(w *Watcher, t *watchedTile, in *incoming) {
 	d.hung[t] = in
 }
 
-// refresh shows what is up, so many times per second, until the context ends.
+// refresh shows the held frames, Display times per second, until the context ends.
 func (w *Watcher) refresh(ctx context.Context) {
 	ticker := time.NewTicker(time.Duration(float64(time.Second) / w.config.Display))
 	defer ticker.Stop()

@@ -17,21 +17,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// live encodes clouds as they come. Its workers live until Close.
+// live encodes clouds as they are captured. Its workers run until Close.
 type live struct {
 	recipe   recipe
 	source   capture.Source
 	tiler    pointcloud.Tiler
 	splitter pointcloud.Splitter
 	tiles    []pointcloud.Cloud
-	points   int // of the capture under way
+	points   int // of the current capture
 	jobs     []Job
 	workers  []*encoding
 	wake     chan *encoding
 	ended    sync.WaitGroup
 	describe volumetric.Publication
 
-	// The capture under way: set before workers are woken, and read again after all have reported.
+	// The current capture: set before workers are woken, and read again after all have reported.
 	capture *Capture
 	taken   time.Time
 	tiled   time.Time
@@ -42,7 +42,7 @@ type live struct {
 	busy    sync.WaitGroup
 }
 
-// encoding is what one worker needs.
+// encoding is the state of one worker.
 type encoding struct {
 	encoder codec.Encoder
 	view    pointcloud.Cloud
@@ -51,8 +51,8 @@ type encoding struct {
 	err     error
 }
 
-// OpenLive opens a material that is encoded as it is captured, so many times per second, by so many workers; 0 is one per processor. It reads one
-// capture, so that a source or a codec that does not work is an error here.
+// OpenLive opens a material that is encoded as it is captured, fps times per second, by the given number of workers; 0
+// is one per processor. It reads one capture, so that a failing source or codec is an error here.
 func OpenLive(ctx context.Context, m Material, fps float64, workers int) (Feed, error) {
 	l, err := openLive(ctx, capture.SystemClock{}, m, fps, workers)
 	if err != nil {
@@ -76,7 +76,7 @@ func openLive(ctx context.Context, clock capture.Clock, m Material, fps float64,
 		return nil, fmt.Errorf("%w: %w", ErrMaterial, err)
 	}
 	l.tiles = make([]pointcloud.Cloud, l.tiler.Len())
-	// The highest quality of a tile takes longest and is begun first.
+	// The highest quality of a tile takes longest and is encoded first.
 	for q := len(r.levels) - 1; q >= 0; q-- {
 		for tile := range l.tiles {
 			l.jobs = append(l.jobs, Job{tile, volumetric.Quality(q)})
@@ -95,11 +95,12 @@ func openLive(ctx context.Context, clock capture.Clock, m Material, fps float64,
 			}
 		})
 	}
-	// The first capture shows what the tiles are, and that all of them can be encoded.
+	// The first capture yields the tiles, and shows that all of them can be encoded.
 	var first Capture
 	bytes := make([]atomic.Int64, len(r.levels))
 	if err = l.Read(ctx, &first); err == nil {
-		err = l.Encode(&first, 0, func(Job) bool { return true }, func(e *Encoded) { bytes[e.Frame.Quality].Add(int64(len(e.Frame.Data) + EnvelopeSize)) })
+		err = l.Encode(&first, 0, func(Job) bool { return true },
+			func(e *Encoded) { bytes[e.Frame.Quality].Add(int64(len(e.Frame.Data) + EnvelopeSize)) })
 	}
 	if err != nil {
 		_ = l.Close()
@@ -108,7 +109,8 @@ func openLive(ctx context.Context, clock capture.Clock, m Material, fps float64,
 	rate := source.Info().FrameRate
 	l.describe = describe(r.codec.FourCC(), rate, l.tiler.Tiles())
 	for q, level := range r.levels {
-		l.describe.Qualities = append(l.describe.Qualities, volumetric.QualityLevel{Name: level.Name, Bitrate: nominal(int(bytes[q].Load()), len(l.tiles), rate)})
+		l.describe.Qualities = append(l.describe.Qualities, volumetric.QualityLevel{Name: level.Name,
+			Bitrate: nominal(int(bytes[q].Load()), len(l.tiles), rate)})
 	}
 	return l, nil
 }
@@ -174,12 +176,14 @@ func (l *live) do(w *encoding, job Job) error {
 		return err
 	}
 	e.Record.Set(frametimes.Encoded, time.Now())
-	e.Frame = Frame{Tile: job.Tile, Quality: job.Quality, Number: l.number, Codec: l.recipe.codec.FourCC(), Capture: l.capture.At, Data: w.data}
+	e.Frame = Frame{Tile: job.Tile, Quality: job.Quality, Number: l.number, Codec: l.recipe.codec.FourCC(),
+		Capture: l.capture.At, Data: w.data}
 	l.done(e)
 	return nil
 }
 
-// part is how many of a tile's points a quality has. Points come in random order, so the first of them are an even sample; a tile that has any keeps one.
+// part returns the number of a tile's points at a quality. Points are in random order, so the first of them are an even
+// sample; a tile with points keeps at least one.
 func part(level ladder.Level, points, tile int) int {
 	if tile == 0 {
 		return 0

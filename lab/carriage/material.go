@@ -12,10 +12,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrMaterial is wrapped with what is wrong with a Material.
+// ErrMaterial reports an invalid Material. The wrapping error names the invalid value.
 var ErrMaterial = errors.New("invalid material")
 
-// Material says what is captured and what is made of it. Its fields are what the flags of the same names of volpeer publish are.
+// Material describes the captured source and its encoding. Its fields have the meaning of the flags of the same names
+// of volpeer publish.
 type Material struct {
 	Source    string
 	Points    int
@@ -24,16 +25,17 @@ type Material struct {
 	Tiles     int
 	Qualities string
 	Codec     string
-	// NoColors leaves colours out.
+	// NoColors omits colours.
 	NoColors bool
 }
 
 // DefaultMaterial is the synthetic figure in one tile at one quality.
 func DefaultMaterial() Material {
-	return Material{Source: "synthetic", Points: 40000, Tiling: "direction", Tiles: 1, Qualities: "high", Codec: "draco"}
+	return Material{Source: "synthetic", Points: 40000, Tiling: "direction", Tiles: 1, Qualities: "high",
+		Codec: "draco"}
 }
 
-// recipe is a Material as it is used.
+// recipe is a Material with its names resolved.
 type recipe struct {
 	material Material
 	tiling   pointcloud.TilingSpec
@@ -41,7 +43,7 @@ type recipe struct {
 	codec    codec.Codec
 }
 
-// read turns names into what they mean.
+// read resolves the names of a Material.
 func (m Material) read() (r recipe, err error) {
 	r = recipe{material: m, tiling: pointcloud.TilingSpec{By: m.Tiling, Tiles: m.Tiles, Seed: uint64(m.Seed)}}
 	if err := r.tiling.Check(); err != nil {
@@ -52,7 +54,8 @@ func (m Material) read() (r recipe, err error) {
 	}
 	for _, l := range r.levels {
 		if l.Rate > 0 || l.Voxel > 0 {
-			return r, fmt.Errorf("%w: quality %q is a bitrate or made of voxels, expected points or a share", ErrMaterial, l.Name)
+			return r, fmt.Errorf("%w: quality %q is a bitrate or made of voxels, expected points or a share",
+				ErrMaterial, l.Name)
 		}
 	}
 	if r.codec, err = parts.Find(m.Codec); err != nil {
@@ -68,19 +71,20 @@ func (r *recipe) open(clock capture.Clock, fps float64) (capture.Source, error) 
 	return capture.OpenOn(clock, r.material.Source, options)
 }
 
-// publicationName is what every publication of the lab is called.
+// publicationName is the name of every publication of the lab.
 const publicationName = "body"
 
-// describe describes what is published of tiles that a codec codes, but for their qualities.
+// describe describes a publication of tiles in a codec, without their qualities.
 func describe(fourCC codec.FourCC, fps float64, tiles []volumetric.Tile) volumetric.Publication {
 	return volumetric.Publication{
 		Name: publicationName, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
-		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, Format: "codec=" + fourCC.String()},
+		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000,
+			Format: "codec=" + fourCC.String()},
 		FrameRate: fps, Tiles: tiles,
 	}
 }
 
-// params are those of a quality.
+// params returns the codec parameters of a quality.
 func (r *recipe) params(l ladder.Level, box volumetric.BoundingBox) codec.Params {
 	return codec.Params{PositionBits: l.Bits, Speed: l.Speed, Box: box, NoColors: r.material.NoColors}
 }

@@ -2,21 +2,21 @@ package carriage
 
 import "math/bits"
 
-// maxSpan is how far a frame number may be from the first one of its tile: a bit for each up to it, 128 kB, is ten hours at 30 per second. What is
-// beyond counts for nothing.
+// maxSpan is the largest distance of a frame number from the first one of its tile: one bit each, 128 kB, covers ten
+// hours at 30 per second. Numbers beyond are ignored.
 const maxSpan = 1 << 20
 
-// numbers are the frame numbers of a tile that have come.
+// numbers records the received frame numbers of a tile.
 type numbers struct {
 	begun bool
 	first uint32
-	// last is the highest distance from the first one that is known of, seen has a bit for each that has come.
+	// last is the highest known distance from the first number; seen has a bit for each received number.
 	last  int
 	seen  []uint64
 	count int64
 }
 
-// expect notes that a number was sent, and returns its distance from the first, negative where it does not count.
+// expect records that a number was sent, and returns its distance from the first, negative if the number is ignored.
 func (n *numbers) expect(number uint32) int {
 	if !n.begun {
 		n.begun, n.first = true, number
@@ -29,7 +29,7 @@ func (n *numbers) expect(number uint32) int {
 	return distance
 }
 
-// add notes that a number has come.
+// add records that a number has been received.
 func (n *numbers) add(number uint32) {
 	at := n.expect(number)
 	if at < 0 {
@@ -44,7 +44,7 @@ func (n *numbers) add(number uint32) {
 	}
 }
 
-// missing is how many between the first and the last have not come.
+// missing returns how many numbers between the first and the last have not been received.
 func (n *numbers) missing() int64 {
 	if !n.begun {
 		return 0

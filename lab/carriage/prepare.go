@@ -12,14 +12,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Preparation says what frames are encoded into a file.
+// Preparation describes the frames to encode into a file.
 type Preparation struct {
 	Material
-	// Output is the file, which must not exist yet, Count the captures, FPS how many of them the source gives per second.
+	// Output is the file, which must not exist yet, Count the number of captures, FPS their rate per second.
 	Output string
 	Count  int
 	FPS    float64
-	// Sizes, if there are any, make frames of random bytes instead, a tile of each size.
+	// Sizes, if not empty, selects frames of random bytes instead, a tile of each size.
 	Sizes []int
 }
 
@@ -28,23 +28,24 @@ func DefaultPreparation() Preparation {
 	return Preparation{Material: DefaultMaterial(), Count: 30, FPS: 15}
 }
 
-// maxPrepared bounds how many captures are prepared: they are played from memory.
+// maxPrepared bounds the number of prepared captures: they are played from memory.
 const maxPrepared = 10_000
 
-// randomCodec is the codec of random bytes, which nothing decodes.
+// randomCodec is the codec of random bytes, which has no decoder.
 var randomCodec = volumetric.FourCC{'r', 'a', 'n', 'd'}
 
-// PreparedQuality is what the frames of one quality came to, all tiles together.
+// PreparedQuality summarises the frames of one quality, all tiles together.
 type PreparedQuality struct {
 	Name string `json:"name"`
-	// BytesPerCapture is the mean size of all tiles of one capture, Mbps what they take at the rate of the preparation, without any headers.
+	// BytesPerCapture is the mean size of all tiles of one capture. Mbps is their rate at the rate of the preparation,
+	// without any headers.
 	BytesPerCapture float64 `json:"bytes_per_capture"`
 	Mbps            float64 `json:"mbps"`
-	// Encoding is the time to encode one tile, with as many at the same time as there are processors.
+	// Encoding is the time to encode one tile, with as many in parallel as there are processors.
 	Encoding Percentiles `json:"encoding_ms"`
 }
 
-// Prepared is what Prepare has made.
+// Prepared is the result of Prepare.
 type Prepared struct {
 	Output   string  `json:"output"`
 	Captures int     `json:"captures"`
@@ -52,12 +53,12 @@ type Prepared struct {
 	Points   int     `json:"points"`
 	Codec    string  `json:"codec"`
 	FPS      float64 `json:"fps"`
-	// Seconds is what all of it took.
+	// Seconds is the duration of the preparation.
 	Seconds   float64           `json:"seconds"`
 	Qualities []PreparedQuality `json:"qualities"`
 }
 
-// headlong is a clock that is never waited for.
+// headlong is a clock that advances at once instead of waiting.
 type headlong struct{ now time.Time }
 
 // Now implements capture.Clock.
@@ -71,10 +72,11 @@ func (c *headlong) Wait(ctx context.Context, until time.Time) error {
 	return ctx.Err()
 }
 
-// Prepare encodes frames into a journal, as fast as it can.
+// Prepare encodes frames into a journal, as fast as possible.
 func Prepare(ctx context.Context, p Preparation) (*Prepared, error) {
 	if p.Output == "" || p.Count < 1 || p.Count > maxPrepared || !(p.FPS > 0) {
-		return nil, fmt.Errorf("%w: %d captures at %g per second into %q, expected 1 to %d, a rate above 0, and a file", ErrPrepared, p.Count, p.FPS, p.Output, maxPrepared)
+		return nil, fmt.Errorf("%w: %d captures at %g per second into %q, expected 1 to %d, a rate above 0, and a file",
+			ErrPrepared, p.Count, p.FPS, p.Output, maxPrepared)
 	}
 	if len(p.Sizes) > 0 {
 		return prepareRandom(ctx, p)
@@ -90,7 +92,8 @@ func Prepare(ctx context.Context, p Preparation) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &Prepared{Output: p.Output, Captures: p.Count, Tiles: len(feed.tiles), Points: info.Points, Codec: p.Codec, FPS: p.FPS}
+	report := &Prepared{Output: p.Output, Captures: p.Count, Tiles: len(feed.tiles), Points: info.Points,
+		Codec: p.Codec, FPS: p.FPS}
 	if p.Points > 0 {
 		report.Points = min(report.Points, p.Points)
 	}
@@ -104,7 +107,8 @@ func Prepare(ctx context.Context, p Preparation) (*Prepared, error) {
 
 func createPrepared(p Preparation, description string, publication volumetric.Publication) (*journal.Writer, error) {
 	return journal.Create(p.Output, journal.Head{
-		Content: journal.Encoded, Description: description, Begun: time.Now(), FrameRate: p.FPS, Publication: &publication,
+		Content: journal.Encoded, Description: description, Begun: time.Now(), FrameRate: p.FPS,
+		Publication: &publication,
 	})
 }
 
@@ -121,7 +125,8 @@ func encodeAll(ctx context.Context, p Preparation, feed *live, w *journal.Writer
 		}
 		err := feed.Encode(&c, uint32(number), func(Job) bool { return true }, func(e *Encoded) {
 			data := append([]byte(nil), e.Frame.Data...)
-			results <- journal.Tile{Number: uint32(number), Capture: c.At, Tile: e.Frame.Tile, Quality: e.Frame.Quality, Codec: e.Frame.Codec, Data: data}
+			results <- journal.Tile{Number: uint32(number), Capture: c.At, Tile: e.Frame.Tile, Quality: e.Frame.Quality,
+				Codec: e.Frame.Codec, Data: data}
 			spent <- frametimes.Record{Track: volumetric.TrackRef{Quality: e.Frame.Quality}, Times: e.Record.Times}
 		})
 		if err != nil {
@@ -138,7 +143,8 @@ func encodeAll(ctx context.Context, p Preparation, feed *live, w *journal.Writer
 	}
 	for q, level := range qualities {
 		mean := float64(bytes[q]) / float64(p.Count)
-		report.Qualities = append(report.Qualities, PreparedQuality{Name: level.Name, BytesPerCapture: mean, Mbps: mean * 8 * p.FPS / 1e6, Encoding: times[q].percentiles()})
+		report.Qualities = append(report.Qualities, PreparedQuality{Name: level.Name, BytesPerCapture: mean,
+			Mbps: mean * 8 * p.FPS / 1e6, Encoding: times[q].percentiles()})
 	}
 	return nil
 }
@@ -150,7 +156,8 @@ func prepareRandom(ctx context.Context, p Preparation) (*Prepared, error) {
 	total := 0
 	for _, size := range p.Sizes {
 		if size < 0 || size > MaxFrameBytes-EnvelopeSize {
-			return nil, fmt.Errorf("%w: a tile of %d bytes, expected 0 to %d", ErrPrepared, size, MaxFrameBytes-EnvelopeSize)
+			return nil, fmt.Errorf("%w: a tile of %d bytes, expected 0 to %d", ErrPrepared, size,
+				MaxFrameBytes-EnvelopeSize)
 		}
 		total += size
 	}
@@ -166,7 +173,8 @@ func prepareRandom(ctx context.Context, p Preparation) (*Prepared, error) {
 			data := make([]byte, size)
 			_, _ = source.Read(data)
 			at := began.Add(time.Duration(float64(number) * float64(time.Second) / p.FPS))
-			if err = w.WriteTile(&journal.Tile{Number: uint32(number), Capture: at, Tile: tile, Codec: randomCodec, Data: data}); err == nil {
+			if err = w.WriteTile(&journal.Tile{Number: uint32(number), Capture: at, Tile: tile, Codec: randomCodec,
+				Data: data}); err == nil {
 				err = ctx.Err()
 			}
 			if err != nil {
@@ -177,7 +185,8 @@ func prepareRandom(ctx context.Context, p Preparation) (*Prepared, error) {
 	}
 	mean := float64(total)
 	return &Prepared{
-		Output: p.Output, Captures: p.Count, Tiles: len(tiles), Codec: "random", FPS: p.FPS, Seconds: time.Since(began).Seconds(),
+		Output: p.Output, Captures: p.Count, Tiles: len(tiles), Codec: "random", FPS: p.FPS,
+		Seconds:   time.Since(began).Seconds(),
 		Qualities: []PreparedQuality{{Name: "only", BytesPerCapture: mean, Mbps: mean * 8 * p.FPS / 1e6}},
 	}, w.Close()
 }

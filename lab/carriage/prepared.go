@@ -13,10 +13,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrPrepared is wrapped with what is wrong with a file of prepared frames.
+// ErrPrepared reports an invalid file of prepared frames or an invalid preparation.
 var ErrPrepared = errors.New("prepared frames")
 
-// prepared plays frames of a journal in a loop, all of them from memory.
+// prepared plays frames of a journal in a loop from memory.
 type prepared struct {
 	describe volumetric.Publication
 	fps      float64
@@ -27,7 +27,8 @@ type prepared struct {
 	out      Encoded
 }
 
-// OpenPrepared opens a journal of encoded tiles (package journal), whose captures are played in a loop, so many times per second.
+// OpenPrepared opens a journal of encoded tiles (package journal), whose captures are played in a loop, fps times per
+// second.
 func OpenPrepared(path string, fps float64) (Feed, error) {
 	p, err := openPrepared(capture.SystemClock{}, path, fps)
 	if err != nil {
@@ -72,7 +73,7 @@ func openPrepared(clock capture.Clock, path string, fps float64) (*prepared, err
 	return p, nil
 }
 
-// rate is the nominal rate of one tile at a quality: the mean over tiles and captures, with the envelope.
+// rate returns the nominal rate of one tile at a quality: the mean over tiles and captures, with the envelope.
 func (p *prepared) rate(q volumetric.Quality) volumetric.Bitrate {
 	bytes := 0
 	for _, tiles := range p.captures {
@@ -85,7 +86,7 @@ func (p *prepared) rate(q volumetric.Quality) volumetric.Bitrate {
 	return nominal(bytes, len(p.describe.Tiles)*len(p.captures), p.fps)
 }
 
-// nominal is the rate of a tile of which so many frames have so many bytes.
+// nominal returns the rate of a tile whose given number of frames has the given number of bytes.
 func nominal(bytes, frames int, fps float64) volumetric.Bitrate {
 	return volumetric.Bitrate(8 * float64(bytes) / float64(frames) * fps)
 }
@@ -93,7 +94,7 @@ func nominal(bytes, frames int, fps float64) volumetric.Bitrate {
 // Publication implements Feed.
 func (p *prepared) Publication() volumetric.Publication { return p.describe }
 
-// due is when a capture falls due, counted from the start, so that waking late never moves those after it.
+// due returns when a capture falls due, counted from the start, so that a late wake-up does not delay later captures.
 func (p *prepared) due(number int64) time.Time {
 	return p.start.Add(time.Duration(float64(number) * float64(time.Second) / p.fps))
 }
@@ -110,12 +111,13 @@ func (p *prepared) Read(ctx context.Context, c *Capture) error {
 	for now := p.clock.Now(); !p.due(number + 1).After(now); {
 		number++
 	}
-	c.At, c.Acquired, c.Missed, c.index = p.due(number), p.clock.Now(), number-p.next, int(number%int64(len(p.captures)))
+	c.At, c.Acquired, c.Missed, c.index = p.due(number), p.clock.Now(), number-p.next,
+		int(number%int64(len(p.captures)))
 	p.next = number + 1
 	return nil
 }
 
-// Encode implements Feed: the frames are there.
+// Encode implements Feed: the frames exist already.
 func (p *prepared) Encode(c *Capture, number uint32, wanted func(Job) bool, done func(*Encoded)) error {
 	taken := time.Now()
 	e := &p.out
@@ -124,7 +126,8 @@ func (p *prepared) Encode(c *Capture, number uint32, wanted func(Job) bool, done
 		if !wanted(Job{t.Tile, t.Quality}) {
 			continue
 		}
-		*e = Encoded{Frame: Frame{Tile: t.Tile, Quality: t.Quality, Number: number, Codec: t.Codec, Capture: c.At, Data: t.Data}}
+		*e = Encoded{Frame: Frame{Tile: t.Tile, Quality: t.Quality, Number: number, Codec: t.Codec, Capture: c.At,
+			Data: t.Data}}
 		c.begin(&e.Record, taken)
 		for _, stamp := range []frametimes.Stamp{frametimes.Tiled, frametimes.EncodingBegan, frametimes.Encoded} {
 			e.Record.Set(stamp, taken)

@@ -12,23 +12,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// PublishConfig says how captures wait for the encoder and frames for the transport.
+// PublishConfig configures the capture rate and the queues before the encoder and the transport.
 type PublishConfig struct {
-	// FPS is how many captures fall due per second.
+	// FPS is the number of captures per second.
 	FPS float64
-	// EncoderQueue is how many captures wait while one is being encoded, SendQueue how many frames of each tile and quality wait while one is being sent.
+	// EncoderQueue is the number of captures that wait while one is being encoded. SendQueue is the number of frames of
+	// each tile and quality that wait while one is being sent.
 	EncoderQueue, SendQueue int
-	// Duration is how long is captured, 0 until the context ends.
+	// Duration is the time of capturing, 0 until the context ends.
 	Duration time.Duration
 }
 
-// DefaultPublish has the two captures that VR2Gather's encoder keeps waiting, and as many frames before the transport.
+// DefaultPublish has the two waiting captures of VR2Gather's encoder, and as many frames before the transport.
 func DefaultPublish() PublishConfig { return PublishConfig{FPS: 15, EncoderQueue: 2, SendQueue: 2} }
 
-// ErrQueue says that a queue has no room.
+// ErrQueue reports a queue without room.
 var ErrQueue = errors.New("queues of captures and frames: expected room for 1 or more")
 
-// lastFrames is how long the last frames may take to leave once nothing more is captured.
+// lastFrames is the time limit for the last frames to leave after the end of capturing.
 const lastFrames = 2 * time.Second
 
 // publisher is one run of Publish.
@@ -46,26 +47,27 @@ type publisher struct {
 
 	mu          sync.Mutex
 	counts      Published
-	first, last time.Time // of what was sent
+	first, last time.Time // of the sent frames
 	samples     struct{ tiling, wait, encoding, sendWait, sending sample }
 }
 
-// outStream is the frames of one tile at one quality on their way out.
+// outStream holds the outgoing frames of one tile at one quality.
 type outStream struct {
 	frames *queue.Queue[*outgoing]
 	free   chan *outgoing
 }
 
-// outgoing is a frame in memory of its own.
+// outgoing is a frame in its own memory.
 type outgoing struct {
 	frame  Frame
 	record frametimes.Record
 	buffer []byte
 }
 
-// Publish captures, encodes and sends until its time is over or the context ends, which is no error, once the other end is there. Records get a line
-// for each frame that was sent.
-func Publish(ctx context.Context, feed Feed, end End, config PublishConfig, name string, records *Records) (*Published, error) {
+// Publish waits for the other end, then captures, encodes and sends until Duration is over or the context ends, which
+// is not an error. Records get a line for each frame that was sent.
+func Publish(ctx context.Context, feed Feed, end End, config PublishConfig, name string, records *Records) (*Published,
+	error) {
 	if config.EncoderQueue < 1 || config.SendQueue < 1 {
 		return nil, fmt.Errorf("%w, got %d and %d", ErrQueue, config.EncoderQueue, config.SendQueue)
 	}
@@ -84,7 +86,7 @@ func Publish(ctx context.Context, feed Feed, end End, config PublishConfig, name
 		captureErr = p.capture(capturing)
 		stop()
 	})
-	// A stream's queue is emptied after encoding has stopped; the transport may take until settled for that.
+	// A stream's queue is emptied after encoding has stopped; the transport has until settled.
 	encoded, finish := context.WithCancel(context.Background())
 	defer finish()
 	for _, s := range p.streams {
@@ -126,7 +128,8 @@ func newPublisher(feed Feed, end End, config PublishConfig, name string, records
 	for tile := range description.Tiles {
 		for q := range description.Qualities {
 			// One is being filled, one is being sent.
-			s := &outStream{frames: queue.New[*outgoing](config.SendQueue), free: make(chan *outgoing, config.SendQueue+2)}
+			s := &outStream{frames: queue.New[*outgoing](config.SendQueue),
+				free: make(chan *outgoing, config.SendQueue+2)}
 			for range cap(s.free) {
 				s.free <- new(outgoing)
 			}
@@ -164,7 +167,7 @@ func (p *publisher) capture(ctx context.Context) error {
 	}
 }
 
-// encode encodes what was captured until the context ends and the queue is empty.
+// encode encodes the captures until the context ends and the queue is empty.
 func (p *publisher) encode(ctx context.Context) error {
 	wanted := func(j Job) bool {
 		if p.end.Wanted(j.Tile, j.Quality) {
@@ -200,7 +203,8 @@ func (p *publisher) hand(e *Encoded) {
 	o.frame.Seal(o.buffer)
 	o.buffer = o.frame.Bytes
 	o.record.Track = volumetric.TrackRef{
-		TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: p.name, Publication: publicationName}, Tile: e.Frame.Tile}, Quality: e.Frame.Quality,
+		TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: p.name,
+			Publication: publicationName}, Tile: e.Frame.Tile}, Quality: e.Frame.Quality,
 	}
 	o.record.Frame, o.record.Bytes = int64(e.Frame.Number), len(o.frame.Data)
 	o.record.Clocks[frametimes.Sender] = frametimes.Clock{Source: frametimes.SourceSystem}
@@ -216,11 +220,12 @@ func (p *publisher) hand(e *Encoded) {
 	}
 	r := &e.Record
 	p.samples.tiling.between(r, frametimes.TilingBegan, frametimes.Tiled)
-	p.samples.wait.add(r.Time(frametimes.TilingBegan).Sub(r.Time(frametimes.Acquired)) + r.Time(frametimes.EncodingBegan).Sub(r.Time(frametimes.Tiled)))
+	p.samples.wait.add(r.Time(frametimes.TilingBegan).Sub(r.Time(frametimes.Acquired)) +
+		r.Time(frametimes.EncodingBegan).Sub(r.Time(frametimes.Tiled)))
 	p.samples.encoding.between(r, frametimes.EncodingBegan, frametimes.Encoded)
 }
 
-// send sends the frames of a stream until the first context has ended and none is left, or the second one ends.
+// send sends the frames of a stream until encoded has ended and none is left, or sending ends.
 func (p *publisher) send(encoded, sending context.Context, s *outStream) {
 	for sending.Err() == nil {
 		o, ok := s.frames.Pop(encoded)
@@ -233,7 +238,7 @@ func (p *publisher) send(encoded, sending context.Context, s *outStream) {
 	}
 }
 
-// sent books a frame that has left, or failed to.
+// sent records a frame that has left, or failed to.
 func (p *publisher) sent(o *outgoing, d Departure, err error) {
 	now := time.Now()
 	p.mu.Lock()
@@ -261,7 +266,7 @@ func (p *publisher) sent(o *outgoing, d Departure, err error) {
 	p.records.Write(r)
 }
 
-// summary is what was published from an instant on.
+// summary returns the counts since an instant.
 func (p *publisher) summary(began time.Time) *Published {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -271,7 +276,8 @@ func (p *publisher) summary(began time.Time) *Published {
 		s.FPS = float64(s.CapturesEncoded) / took.Seconds()
 	}
 	s.Mbps = spanRate(p.end.Traffic().Sent, p.first, p.last, s.CapturesEncoded)
-	s.Tiling, s.QueueWait, s.Encoding = p.samples.tiling.percentiles(), p.samples.wait.percentiles(), p.samples.encoding.percentiles()
+	s.Tiling, s.QueueWait, s.Encoding = p.samples.tiling.percentiles(), p.samples.wait.percentiles(),
+		p.samples.encoding.percentiles()
 	s.SendWait, s.Sending = p.samples.sendWait.percentiles(), p.samples.sending.percentiles()
 	if e, ok := p.end.(Estimator); ok {
 		s.Estimates = e.Estimates(began)
@@ -279,7 +285,8 @@ func (p *publisher) summary(began time.Time) *Published {
 	return &s
 }
 
-// spanRate is bytes per second in Mbit/s of captures whose first and last moved at two instants: the last one has its interval, too.
+// spanRate returns the rate of bytes in Mbit/s for captures whose first and last were sent at two instants. The last
+// capture's interval is included.
 func spanRate(bytes int64, first, last time.Time, captures int64) float64 {
 	span := last.Sub(first).Seconds()
 	if captures < 2 || span <= 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// Records takes the times of frames. It is safe for concurrent use; a nil one takes nothing.
+// Records writes the times of frames. It is safe for concurrent use; a nil Records discards them.
 type Records struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -18,10 +18,10 @@ type Records struct {
 	err    error
 }
 
-// recordBuffer is some hundred lines, so that a system call is made every few frames.
+// recordBuffer holds some hundred lines, so that there is a system call every few frames only.
 const recordBuffer = 64 << 10
 
-// CreateRecords begins a file that does not exist yet; "" is none.
+// CreateRecords creates a file that must not exist yet; an empty path yields nil.
 func CreateRecords(path string) (*Records, error) {
 	if path == "" {
 		return nil, nil
@@ -35,7 +35,7 @@ func CreateRecords(path string) (*Records, error) {
 	return r, nil
 }
 
-// Write adds a record. The first error is Close's.
+// Write adds a record. Close returns the first error.
 func (r *Records) Write(record *frametimes.Record) {
 	if r == nil {
 		return

@@ -8,20 +8,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// sample is times of which percentiles are wanted, in milliseconds.
+// sample collects times in milliseconds for percentiles.
 type sample []float64
 
-// add takes one more.
+// add adds a time.
 func (s *sample) add(d time.Duration) { *s = append(*s, milliseconds(d)) }
 
-// between takes the time between two stamps, where both are known.
+// between adds the time between two stamps if both are known.
 func (s *sample) between(r *frametimes.Record, from, to frametimes.Stamp) {
 	if r.Has(from) && r.Has(to) {
 		s.add(time.Duration(r.Times[to] - r.Times[from]))
 	}
 }
 
-// percentiles sorts the sample; a percentile is the smallest value that so many do not exceed (nearest rank).
+// percentiles sorts the sample. A percentile is the smallest value that the given share of values do not exceed
+// (nearest rank).
 func (s sample) percentiles() Percentiles {
 	n := len(s)
 	if n == 0 {
@@ -37,7 +38,8 @@ func (s sample) percentiles() Percentiles {
 	for _, v := range s {
 		squares += (v - mean) * (v - mean)
 	}
-	return Percentiles{Count: n, Mean: mean, Deviation: math.Sqrt(squares / float64(n)), P50: rank(0.5), P95: rank(0.95), P99: rank(0.99), Max: s[n-1]}
+	return Percentiles{Count: n, Mean: mean, Deviation: math.Sqrt(squares / float64(n)), P50: rank(0.5),
+		P95: rank(0.95), P99: rank(0.99), Max: s[n-1]}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -2,14 +2,15 @@ package carriage
 
 import "time"
 
-// Summary is the JSON object that a peer leaves when it ends. Times are milliseconds, sizes bytes, rates Mbit/s.
+// Summary is the JSON object that a peer prints at its end. Times are in milliseconds, sizes in bytes, rates in Mbit/s.
 type Summary struct {
 	Transport string `json:"transport"`
 	Role      string `json:"role"`
 	Name      string `json:"name,omitempty"`
-	// Congestion is TCP's congestion control as the kernel names it, empty where no TCP carries frames, or the system has no name for it.
+	// Congestion is the kernel's name of TCP's congestion control; empty if no TCP carries frames or the system has no
+	// name for it.
 	Congestion string `json:"congestion,omitempty"`
-	// Seconds is from the beginning to the end of the run; CPU what the process has used since it was started.
+	// Seconds is the duration of the run; CPU is the processor time of the process since its start.
 	Seconds float64    `json:"seconds"`
 	CPU     CPU        `json:"cpu"`
 	Sent    *Published `json:"published,omitempty"`
@@ -21,80 +22,87 @@ type Summary struct {
 type CPU struct {
 	User   float64 `json:"user_seconds"`
 	System float64 `json:"system_seconds"`
-	// Percent is both over the process's wall-clock time, 100 for one core.
+	// Percent is the sum relative to the process's wall-clock time, 100 for one core.
 	Percent float64 `json:"percent"`
 }
 
-// Published is what one peer published. Captures are clouds; frames are tiles at one quality.
+// Published describes one peer's publishing. Captures are clouds; frames are tiles at one quality.
 type Published struct {
-	// Begun is when it began to capture.
+	// Begun is the beginning of capturing.
 	Begun time.Time `json:"begun"`
-	// Captures fell due: those that were missed and dropped are among them.
+	// Captures counts the captures that fell due, including missed and dropped ones.
 	Captures int64 `json:"captures"`
-	// CapturesMissed fell due while the source was behind; CapturesDropped were taken out of the full queue before the encoder.
+	// CapturesMissed fell due while the source was behind. CapturesDropped were removed from the full queue before the
+	// encoder.
 	CapturesMissed  int64 `json:"captures_missed"`
 	CapturesDropped int64 `json:"captures_dropped"`
 	CapturesEncoded int64 `json:"captures_encoded"`
 	Frames          int64 `json:"frames"`
-	// FramesUnwanted were not encoded since nobody takes them, FramesDropped left the full queue before the transport, FramesFailed could not be sent.
+	// FramesUnwanted were not encoded because they had no receiver. FramesDropped were removed from the full queue
+	// before the transport. FramesFailed could not be sent.
 	FramesUnwanted int64 `json:"frames_unwanted"`
 	FramesDropped  int64 `json:"frames_dropped"`
 	FramesFailed   int64 `json:"frames_failed"`
 	FramesSent     int64 `json:"frames_sent"`
-	// Bytes is the content of the frames sent, Mbps what the transport moved in each second between the first and the last frame, its headers included.
+	// Bytes is the content of the sent frames. Mbps is the transport's mean rate between the first and the last frame,
+	// its headers included.
 	Bytes int64   `json:"bytes"`
 	Mbps  float64 `json:"mbps"`
-	// FPS is the captures encoded per second.
+	// FPS is the number of captures encoded per second.
 	FPS float64 `json:"fps"`
-	// The stages, in milliseconds: of captures the time to tile and to wait for the encoder; of frames the time to encode, to wait for the transport,
-	// and to leave.
+	// The stages, in milliseconds: of captures, the time to tile and to wait for the encoder; of frames, the time to
+	// encode, to wait for the transport, and to leave.
 	Tiling    Percentiles `json:"tiling_ms"`
 	QueueWait Percentiles `json:"encoder_queue_ms"`
 	Encoding  Percentiles `json:"encoding_ms"`
 	SendWait  Percentiles `json:"send_wait_ms"`
 	Sending   Percentiles `json:"sending_ms"`
-	// Estimates are what the transport's congestion control estimated, where it has one that tells.
+	// Estimates are the estimates of the transport's congestion control, if it reports them.
 	Estimates []Estimate `json:"estimates,omitempty"`
 }
 
-// NotEncoded are the captures that the source or the encoder did not get to.
+// NotEncoded returns the number of captures that the source or the encoder did not process.
 func (p *Published) NotEncoded() int64 { return p.CapturesMissed + p.CapturesDropped }
 
 // Estimate is a bandwidth estimate.
 type Estimate struct {
-	// At is in seconds since Begun of what was published or received, below 0 before that: transports estimate once they are connected.
+	// At is in seconds since Begun of the publisher or the receiver, below 0 before that: transports estimate once they
+	// are connected.
 	At   float64 `json:"t_s"`
 	Mbps float64 `json:"mbps"`
 }
 
-// Received is what one peer received.
+// Received describes one peer's reception.
 type Received struct {
-	// Begun is when the first frame had arrived.
+	// Begun is the arrival of the first frame.
 	Begun time.Time `json:"begun,omitzero"`
-	// FramesReceived came whole; FramesDamaged came with holes, FramesMissing did not come though frames around them did; FramesLate came after a
-	// newer one of their tile.
+	// FramesReceived arrived completely. FramesDamaged arrived with holes. FramesMissing did not arrive although frames
+	// around them did. FramesLate arrived after a newer one of their tile.
 	FramesReceived int64 `json:"frames_received"`
 	FramesDamaged  int64 `json:"frames_damaged"`
 	FramesMissing  int64 `json:"frames_missing"`
 	FramesLate     int64 `json:"frames_late"`
-	// FramesSkipped were superseded while they waited for the decoder or the display, since those were slow; FramesBunched, since the transport brought the
-	// newer frame within half of the time that lay between their captures, as TCP does once it has repaired a loss. FramesUndecodable the decoder refused.
+	// FramesSkipped were superseded while they waited for a slow decoder or display. FramesBunched were superseded
+	// because the transport delivered the newer frame within half of the time between their captures, like TCP after
+	// the repair of a loss. FramesUndecodable were refused by the decoder.
 	FramesSkipped     int64 `json:"frames_skipped"`
 	FramesBunched     int64 `json:"frames_bunched"`
 	FramesUndecodable int64 `json:"frames_undecodable"`
-	// Undecodable is why the first of them was refused.
+	// Undecodable is the decoder's first error.
 	Undecodable   string `json:"undecodable,omitempty"`
 	FramesDecoded int64  `json:"frames_decoded"`
 	FramesShown   int64  `json:"frames_shown"`
-	// Lost is the part of the frames expected that did not come whole, in percent.
+	// Lost is the share of the expected frames that did not arrive completely, in percent.
 	Lost float64 `json:"lost_percent"`
-	// Bytes is the content of the frames received, Mbps what the transport moved in each second between the first and the last of them, its headers included.
+	// Bytes is the content of the received frames. Mbps is the transport's mean rate between the first and the last of
+	// them, its headers included.
 	Bytes int64   `json:"bytes"`
 	Mbps  float64 `json:"mbps"`
-	// FPS is the frames shown per second, the mean over tiles.
+	// FPS is the number of frames shown per second, the mean over tiles.
 	FPS float64 `json:"fps"`
-	// Latency is from capture to shown, Decoded from capture to decoded, Arrived from capture to whole; Receiving from the first packet to the last
-	// of a frame, DecoderWait, Decoding and DisplayWait are stages, all in milliseconds.
+	// Latency is from capture to shown, Decoded from capture to decoded, Arrived from capture to complete arrival.
+	// Receiving is from the first packet to the last of a frame. DecoderWait, Decoding and DisplayWait are stages. All
+	// are in milliseconds.
 	Latency     Percentiles `json:"latency_ms"`
 	Decoded     Percentiles `json:"decoded_latency_ms"`
 	Arrived     Percentiles `json:"arrival_latency_ms"`
@@ -102,42 +110,46 @@ type Received struct {
 	DecoderWait Percentiles `json:"decoder_wait_ms"`
 	Decoding    Percentiles `json:"decoding_ms"`
 	DisplayWait Percentiles `json:"display_wait_ms"`
-	// Decisions are those on quality, one for each tile that was to change.
+	// Decisions are the outcomes of decisions on quality, one for each changed tile.
 	Decisions []DecisionOutcome `json:"decisions,omitempty"`
-	// DecisionLatency is from a decision being sent to the first packet of the quality received, DecisionDecoded and DecisionShown to the first frame of it.
+	// DecisionLatency is from sending a decision to the first packet received of the quality; DecisionDecoded and
+	// DecisionShown are to the first frame of it.
 	DecisionLatency Percentiles `json:"decision_first_packet_ms"`
 	DecisionDecoded Percentiles `json:"decision_decoded_ms"`
 	DecisionShown   Percentiles `json:"decision_shown_ms"`
-	// Estimates are what a server told of the way to this peer, where it tells: each holds until the next.
+	// Estimates are the server's estimates of the path to this peer, if it reports them; each holds until the next.
 	Estimates []Estimate `json:"estimates,omitempty"`
 }
 
-// DecisionOutcome is what became of one decision on one tile. Times are milliseconds after it was sent, negative where that did not happen.
+// DecisionOutcome is the outcome of one decision on one tile. Times are in milliseconds after the decision was sent,
+// negative if the event did not happen.
 type DecisionOutcome struct {
-	// At is when it was sent, in seconds since the beginning of the run.
+	// At is when the decision was sent, in seconds since the beginning of the run.
 	At      float64 `json:"t_s"`
 	Tile    int     `json:"tile"`
 	Before  int     `json:"before"`
 	Quality int     `json:"quality"`
-	// FirstPacket, Decoded and Shown are those of the first frame of the quality that began to arrive after the decision.
+	// FirstPacket, Decoded and Shown are those of the first frame of the quality whose arrival began after the
+	// decision.
 	FirstPacket float64 `json:"first_packet_ms"`
 	Decoded     float64 `json:"decoded_ms"`
 	Shown       float64 `json:"shown_ms"`
-	// Superseded says that another decision on the tile came before it was shown.
+	// Superseded is set if another decision on the tile came before the frame was shown.
 	Superseded bool `json:"superseded,omitempty"`
 }
 
-// Relayed is what a server of the lab passed on.
+// Relayed describes the forwarding of a server of the lab.
 type Relayed struct {
 	FramesReceived int64 `json:"frames_received"`
 	FramesSent     int64 `json:"frames_sent"`
-	// FramesDropped were not passed on to a receiver, or not whole, since its queue was full, or they had waited for it for too long.
+	// FramesDropped were not sent to a receiver, or not completely, because its queue was full or they had waited too
+	// long.
 	FramesDropped int64 `json:"frames_dropped"`
 	BytesReceived int64 `json:"bytes_received"`
 	BytesSent     int64 `json:"bytes_sent"`
 }
 
-// Percentiles are of values in milliseconds; all are 0 where there are none.
+// Percentiles are of values in milliseconds; all are 0 if there are no values.
 type Percentiles struct {
 	Count int     `json:"count"`
 	Mean  float64 `json:"mean"`

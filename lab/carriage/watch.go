@@ -13,23 +13,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// WatchConfig says what is done with what arrives.
+// WatchConfig configures the processing of arrivals.
 type WatchConfig struct {
-	// Tiles is how many there are of what is watched, Quality at which they are watched at first.
+	// Tiles is the number of watched tiles; Quality is their initial quality.
 	Tiles   int
 	Quality volumetric.Quality
-	// Decode has frames decoded; without, they count as decoded as soon as they are whole.
+	// Decode enables decoding; otherwise frames count as decoded as soon as they are complete.
 	Decode bool
-	// DecoderQueue is how many frames of each tile wait for the decoder, Workers how many tiles are decoded at the same time; 0 is one per processor.
+	// DecoderQueue is the number of frames of each tile that wait for the decoder. Workers is the number of tiles
+	// decoded in parallel; 0 is one per processor.
 	DecoderQueue, Workers int
-	// Display is how many pictures per second decoded frames wait for; 0 shows them at once.
+	// Display is the number of pictures per second for which decoded frames wait; 0 shows frames at once.
 	Display float64
-	// Duration is how long is watched from the first frame on, 0 until the context ends. Patience is how long the first frame may take, and Idle how
-	// long is waited for another one; 0 is for ever.
+	// Duration is the time of watching from the first frame on, 0 until the context ends. Patience is the time limit
+	// for the first frame, and Idle the time limit between frames; 0 is no limit.
 	Duration, Patience, Idle time.Duration
 	// Decisions change the qualities of tiles.
 	Decisions []Decision
-	// Name is this peer's, Of that of the peer that is watched.
+	// Name is this peer's name, Of that of the watched peer.
 	Name, Of string
 	// Begun, if not nil, is called when the first frame has arrived.
 	Begun func()
@@ -42,42 +43,44 @@ func DefaultWatch() WatchConfig {
 
 // Errors of watching.
 var (
-	ErrNothing = errors.New("nothing has arrived")
+	ErrNothing = errors.New("no frame has arrived")
 	errWatch   = errors.New("expected 1 tile or more, a decoder queue of 1 or more, and times and rates of 0 or more")
 )
 
 func (c *WatchConfig) validate() error {
-	if c.Tiles < 1 || c.Tiles > volumetric.MaxTiles || c.DecoderQueue < 1 || c.Display < 0 || c.Duration < 0 || c.Idle < 0 || c.Patience < 0 {
+	if c.Tiles < 1 || c.Tiles > volumetric.MaxTiles || c.DecoderQueue < 1 || c.Display < 0 || c.Duration < 0 ||
+		c.Idle < 0 || c.Patience < 0 {
 		return fmt.Errorf("watching %d tiles, queue %d, display %g, duration %v, patience %v, idle %v: %w",
 			c.Tiles, c.DecoderQueue, c.Display, c.Duration, c.Patience, c.Idle, errWatch)
 	}
 	for i, d := range c.Decisions {
 		if len(d.Qualities) != c.Tiles {
-			return fmt.Errorf("decision %d: %w: %d qualities for %d tiles", i+1, ErrDecisions, len(d.Qualities), c.Tiles)
+			return fmt.Errorf("decision %d: %w: %d qualities for %d tiles", i+1, ErrDecisions, len(d.Qualities),
+				c.Tiles)
 		}
 	}
 	return nil
 }
 
-// Watcher receives, decodes and shows. It is the Taker of an End.
+// Watcher receives, decodes and shows frames. It is the Taker of an End.
 type Watcher struct {
 	config  WatchConfig
 	end     End
 	records *Records
 	tiles   []*watchedTile
-	// slots bounds how many tiles are decoded at once.
+	// slots bounds the number of tiles decoded in parallel.
 	slots   chan struct{}
 	display display
 	arrived chan struct{} // closed with the first frame
 
 	mu          sync.Mutex
 	counts      Received
-	first, last time.Time // of what arrived
+	first, last time.Time // of the arrived frames
 	samples     struct{ latency, decoded, arrived, receiving, wait, decoding, display sample }
 	outcomes    []*outcome
 }
 
-// NewWatcher makes a watcher. Errors say what is wrong with the configuration.
+// NewWatcher returns a watcher, or an error if the configuration is invalid.
 func NewWatcher(end End, config WatchConfig, records *Records) (*Watcher, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -85,15 +88,17 @@ func NewWatcher(end End, config WatchConfig, records *Records) (*Watcher, error)
 	if config.Workers <= 0 {
 		config.Workers = runtime.GOMAXPROCS(0)
 	}
-	w := &Watcher{config: config, end: end, records: records, slots: make(chan struct{}, config.Workers), arrived: make(chan struct{})}
+	w := &Watcher{config: config, end: end, records: records, slots: make(chan struct{}, config.Workers),
+		arrived: make(chan struct{})}
 	for range config.Tiles {
-		w.tiles = append(w.tiles, &watchedTile{waiting: queue.New[*incoming](config.DecoderQueue), quality: config.Quality})
+		w.tiles = append(w.tiles, &watchedTile{waiting: queue.New[*incoming](config.DecoderQueue),
+			quality: config.Quality})
 	}
 	return w, nil
 }
 
-// Run decodes and shows what is taken until its time is over, the context ends, or ended does, after which nothing more can come. All of that is no
-// error; where nothing came at all, the error wraps ErrNothing.
+// Run decodes and shows arrivals until Duration is over, the context ends, or ended is closed, after which no more
+// frames can arrive. None of these is an error; if no frame arrived, the error wraps ErrNothing.
 func (w *Watcher) Run(ctx context.Context, ended <-chan struct{}) (*Received, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -110,7 +115,7 @@ func (w *Watcher) Run(ctx context.Context, ended <-chan struct{}) (*Received, er
 	return w.summary(), err
 }
 
-// watch waits for the end. What was taken before ended did, or before silence, is decoded within the last moments.
+// watch waits for the end. Frames taken before ended or before the silence are still decoded within lastFrames.
 func (w *Watcher) watch(ctx context.Context, ended <-chan struct{}, running *sync.WaitGroup) error {
 	var patience <-chan time.Time
 	if w.config.Patience > 0 {
@@ -128,7 +133,7 @@ func (w *Watcher) watch(ctx context.Context, ended <-chan struct{}, running *syn
 	case <-ctx.Done():
 		nothing = fmt.Errorf("%w: %w", ErrNothing, ctx.Err())
 	}
-	// What has come counts, whatever else has happened by now.
+	// An arrived frame counts, even if another event happened in the meantime.
 	select {
 	case <-w.arrived:
 	default:
@@ -161,7 +166,7 @@ func (w *Watcher) watch(ctx context.Context, ended <-chan struct{}, running *syn
 	return nil
 }
 
-// awaitSilence returns true when nothing has come for as long as configured, and false where the context ends before.
+// awaitSilence returns true when no frame has arrived for Idle, and false if the context ends before.
 func (w *Watcher) awaitSilence(ctx context.Context) bool {
 	for {
 		w.mu.Lock()
@@ -180,7 +185,7 @@ func (w *Watcher) awaitSilence(ctx context.Context) bool {
 	}
 }
 
-// settle waits until every frame that came has been decoded and shown, or for as long as the last ones may take.
+// settle waits until every frame that arrived has been decoded and shown, for at most lastFrames.
 func (w *Watcher) settle(ctx context.Context) {
 	for end := time.Now().Add(lastFrames); ctx.Err() == nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		w.mu.Lock()
@@ -193,7 +198,7 @@ func (w *Watcher) settle(ctx context.Context) {
 	}
 }
 
-// summary is what was received.
+// summary returns the counts.
 func (w *Watcher) summary() *Received {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -206,14 +211,15 @@ func (w *Watcher) summary() *Received {
 		captures = max(captures, t.numbers.count)
 		rates += t.rate()
 	}
-	// A damaged frame is one of those that did not come whole.
+	// A damaged frame is one of those that did not arrive completely.
 	if expected > 0 {
 		s.Lost = 100 * float64(s.FramesMissing) / float64(expected)
 	}
 	s.FramesMissing = max(0, s.FramesMissing-s.FramesDamaged)
 	s.FPS = rates / float64(len(w.tiles))
 	s.Mbps = spanRate(w.end.Traffic().Received, w.first, w.last, captures)
-	s.Latency, s.Decoded, s.Arrived = w.samples.latency.percentiles(), w.samples.decoded.percentiles(), w.samples.arrived.percentiles()
+	s.Latency, s.Decoded, s.Arrived = w.samples.latency.percentiles(), w.samples.decoded.percentiles(),
+		w.samples.arrived.percentiles()
 	s.Receiving, s.DecoderWait = w.samples.receiving.percentiles(), w.samples.wait.percentiles()
 	s.Decoding, s.DisplayWait = w.samples.decoding.percentiles(), w.samples.display.percentiles()
 	w.decided(&s)
@@ -224,7 +230,7 @@ func (w *Watcher) summary() *Received {
 	return &s
 }
 
-// qualities are those that are asked for now.
+// qualities returns the requested qualities.
 func (w *Watcher) qualities() []volumetric.Quality {
 	list := make([]volumetric.Quality, 0, len(w.tiles))
 	for _, t := range w.tiles {
