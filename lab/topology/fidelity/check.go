@@ -15,11 +15,13 @@ import (
 const (
 	delayErrorP95 = 0.5 // ms
 	rateError     = 2.0 // %
-	// sustainedMbps is what has to pass for longer in packets of 1,200 bytes, on a link that carries more.
+	// sustainedMbps is the rate that must pass for a longer time in packets of 1,200 bytes, on a link with a higher
+	// rate.
 	sustainedMbps = 400
-	// sustainedLink is that link: sustained traffic takes 80 % of it, as the sweeps do.
+	// sustainedLink is the rate of that link: sustained traffic uses 80 % of it, like the sweeps.
 	sustainedLink = 500
-	// attempts are how often something is measured at most: again only if the machine was disturbed, or the sender held up.
+	// attempts is the largest number of measurements: a measurement is repeated only if the machine was disturbed or
+	// the sender was delayed.
 	attempts = 4
 )
 
@@ -29,10 +31,10 @@ type cell struct {
 	mbps  int
 }
 
-// String names the cell in lines.
+// String returns the cell's name in lines.
 func (c cell) String() string { return fmt.Sprintf("%v, %d Mbit/s", c.delay, c.mbps) }
 
-// cells are all of them.
+// cells returns all cells.
 func cells() (list []cell) {
 	for _, delay := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond} {
 		for _, mbps := range []int{10, 100, 300} {
@@ -42,17 +44,17 @@ func cells() (list []cell) {
 	return list
 }
 
-// sustained is traffic over a link that carries more, for a time.
+// sustained is traffic over a link with a higher rate, for a time.
 type sustained struct {
 	delay      time.Duration
 	mbps, link int
 	lasts      time.Duration
 }
 
-// sustainedTime is long enough that what the thread is late with would add up, and be lost in the end.
+// sustainedTime is long enough that a lag of the router's thread would add up and finally cause losses.
 const sustainedTime = 5 * time.Second
 
-// String names the traffic in lines.
+// String returns the traffic's name in lines.
 func (s sustained) String() string {
 	return fmt.Sprintf("%v, %d Mbit/s of UDP for %v through %d Mbit/s", s.delay, s.mbps, s.lasts, s.link)
 }
@@ -65,16 +67,18 @@ type check struct {
 	seed     uint64
 }
 
-// New is the check of the emulated network: pings and sweeps of UDP through links of 1, 10 and 50 ms and 10, 100 and 300 Mbit/s, 400 Mbit/s for some seconds, losses, and marks.
-// Which packets are lost follows from the seed, the same ones of every run with it; 0 draws one from the time, which a line tells.
+// New returns the check of the emulated network: pings and sweeps of UDP through links of 1, 10 and 50 ms and 10, 100
+// and 300 Mbit/s, 400 Mbit/s for some seconds, losses, and marks. The seed determines the lost packets, the same ones
+// in every run; 0 draws a seed from the time, and a line reports it.
 func New(progress lab.Progress, seed uint64) lab.Check { return check{progress, seed} }
 
 // Name implements lab.Check.
 func (check) Name() string {
-	return "The emulated network: delays, rates, losses and marks against what they should be"
+	return "The emulated network: delays, rates, losses and marks against a model"
 }
 
-// Run implements lab.Check. Lines whose measurements were all disturbed are skipped with the reason. Measurements that were made again are counted.
+// Run implements lab.Check. If all measurements of a line were disturbed, the line is skipped with the reason. Repeated
+// measurements are counted.
 func (c check) Run(ctx context.Context) ([]claim.Line, error) {
 	var lines []claim.Line
 	late, again := int64(0), 0
@@ -97,7 +101,7 @@ func (c check) Run(ctx context.Context) ([]claim.Line, error) {
 	}
 	seed := c.seed
 	if seed == 0 {
-		// Seconds since 1970 are written out whole by a line.
+		// The line prints seconds since 1970 without loss of digits.
 		seed = uint64(time.Now().Unix())
 	}
 	for _, m := range measurements(seed) {
@@ -110,17 +114,18 @@ func (c check) Run(ctx context.Context) ([]claim.Line, error) {
 		}
 	}
 	lines = append(lines, claim.Information("seed of the losses", float64(seed), ""),
-		claim.Information("measurements discarded because the machine was disturbed, or the sender held up", float64(again), ""))
+		claim.Information("measurements discarded because the machine was disturbed, or the sender held up",
+			float64(again), ""))
 	return append(lines, claim.Exactly("measurements that were disturbed each time", late, "", 0)), nil
 }
 
-// measurement is something to be measured, and what it is called if it could not be.
+// measurement is one measurement with the name of its skipped line.
 type measurement struct {
 	name    string
 	measure func(context.Context) ([]claim.Line, error)
 }
 
-// measurements are all of them.
+// measurements returns all measurements.
 func measurements(seed uint64) (list []measurement) {
 	for _, c := range cells() {
 		list = append(list,
@@ -130,21 +135,23 @@ func measurements(seed uint64) (list []measurement) {
 	all := sustained{delay: 10 * time.Millisecond, mbps: sustainedMbps, link: sustainedLink, lasts: sustainedTime}
 	list = append(list, measurement{all.String(), all.measure})
 	for i, share := range losses {
-		// Each has a seed of its own: with the same one the packets of a small share are lost with a larger one, too.
+		// Each has its own seed: with the same seed, the packets lost at a small share are also lost at a larger one.
 		seed := seed + uint64(i)
-		list = append(list, measurement{fmt.Sprintf("loss of %g %%", 100*share), func(ctx context.Context) ([]claim.Line, error) { return loss(ctx, share, seed) }})
+		list = append(list, measurement{fmt.Sprintf("loss of %g %%", 100*share),
+			func(ctx context.Context) ([]claim.Line, error) { return loss(ctx, share, seed) }})
 	}
 	return append(list, measurement{"marks", marks})
 }
 
-// invalidError says why a measurement means nothing.
+// invalidError is the reason why a measurement is not valid.
 type invalidError string
 
 // Error implements error.
 func (e invalidError) Error() string { return "not valid: " + string(e) }
 
-// retried measures until nothing has disturbed the measurement, and returns how many measurements were discarded.
-func retried(ctx context.Context, measure func(context.Context) ([]claim.Line, error)) (lines []claim.Line, discarded int, err error) {
+// retried measures until a measurement is not disturbed, and returns the number of discarded measurements.
+func retried(ctx context.Context, measure func(context.Context) ([]claim.Line, error)) (lines []claim.Line,
+	discarded int, err error) {
 	for discarded = 0; discarded < attempts; discarded++ {
 		if err := ctx.Err(); err != nil {
 			return nil, discarded, err

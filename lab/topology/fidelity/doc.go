@@ -1,5 +1,7 @@
-// Package fidelity measures how true an emulated network is: delays of single packets against those of a model, rates, losses and marks.
+// Package fidelity measures the accuracy of an emulated network: delays of single packets against those of a model,
+// rates, losses and marks.
 //
-// It owns the probes, sockets inside the network's hosts with a thread each, and the model. The model is told when a packet was handed to the kernel, and computes when it has to come out of the
-// link; the kernel's own time of reception is compared with that, so that the processes that measure do not have to be in time.
+// The package owns the probes, sockets on the network's hosts with a thread each, and the model. The model computes
+// from the time at which a packet was handed to the kernel when the packet must leave the link. The result is compared
+// with the kernel's own time of reception, so the measuring processes need not be in time.
 package fidelity

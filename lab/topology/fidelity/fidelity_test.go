@@ -5,11 +5,13 @@ import (
 	"time"
 )
 
-// TestModel sends three packets of 1,250 bytes over 1 Mbit/s (10 ms each) with 5 ms of delay: two at once, and one when the link is idle.
+// TestModel sends three packets of 1,250 bytes over 1 Mbit/s (10 ms each) with 5 ms of delay: two at once, and one when
+// the link is idle.
 func TestModel(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	m := model{rate: 1_000_000, delay: 5 * time.Millisecond}
-	for i, test := range []struct{ before, after, early, late int64 }{{0, ms, 15, 16}, {0, ms, 25, 26}, {50 * ms, 50 * ms, 65, 65}} {
+	for i, test := range []struct{ before, after, early, late int64 }{{0, ms, 15, 16}, {0, ms, 25, 26},
+		{50 * ms, 50 * ms, 65, 65}} {
 		if early, late := m.arrival(1250, test.before, test.after); early != test.early*ms || late != test.late*ms {
 			t.Errorf("packet %d: %d to %d ns, expected %d to %d ms", i, early, late, test.early, test.late)
 		}
@@ -24,7 +26,7 @@ func TestDeviation(t *testing.T) {
 	}
 }
 
-// TestBinomialInterval compares with quantiles that were computed in another way, by the logarithm of the gamma function.
+// TestBinomialInterval compares with quantiles computed in another way, by the logarithm of the gamma function.
 func TestBinomialInterval(t *testing.T) {
 	for _, test := range []struct {
 		n         int

@@ -18,14 +18,14 @@ import (
 const (
 	near, far   = "near", "far" // the hosts
 	packetBytes = 1200          // of UDP packets, with headers
-	pingBytes   = 84            // with headers: what ping sends
+	pingBytes   = 84            // the size of ping's packets, with headers
 
 	pings        = 100
-	pingInterval = 11 * time.Millisecond // not a multiple of anything else here
+	pingInterval = 11 * time.Millisecond // not a multiple of any other interval here
 	sweepTime    = time.Second
-	// settling is how long an overload lasts before the rate is measured.
+	// settling is the length of an overload before the rate is measured.
 	settling = 300 * time.Millisecond
-	// lossPackets at 5,000 a second.
+	// lossPackets are sent at 5,000 a second.
 	lossPackets  = 10_000
 	lossInterval = 200 * time.Microsecond
 )
@@ -34,15 +34,16 @@ const (
 type trial struct {
 	network          *topology.Network
 	sender, receiver *probe
-	stamping         int // a socket that keeps the kernel stamping
+	stamping         int // socket that keeps the kernel's time stamping enabled
 }
 
-// openTrial starts a network whose link is the same both ways. What a queue marks at random is the same in every run.
+// openTrial starts a network whose link is the same in both directions. The random marks of a queue are the same in
+// every run.
 func openTrial(ctx context.Context, c netem.Config, kind, protocol int) (*trial, error) {
 	return openRandomTrial(ctx, c, kind, protocol, 1)
 }
 
-// openRandomTrial does the same, and what is random follows from a seed.
+// openRandomTrial is openTrial with a given seed.
 func openRandomTrial(ctx context.Context, c netem.Config, kind, protocol int, seed uint64) (*trial, error) {
 	layout := topology.Pair(near, far, topology.Duplex(c))
 	layout.Seed = seed
@@ -73,7 +74,8 @@ func (t *trial) close() error {
 	return t.network.Close()
 }
 
-// valid is an invalidError if the machine was disturbed. That the network was late by itself is what is to be found out.
+// valid returns an invalidError if the machine was disturbed. Lateness caused by the network itself is a result of the
+// measurement.
 func (t *trial) valid() error {
 	if v := t.network.Validity(); v.Disturbance != "" {
 		return invalidError(v.Disturbance)
@@ -81,7 +83,8 @@ func (t *trial) valid() error {
 	return nil
 }
 
-// exchange sends count packets to the far host and returns what became of them, and an invalidError if the machine was disturbed.
+// exchange sends count packets to the far host and returns their departures and arrivals, and an invalidError if the
+// machine was disturbed.
 func (t *trial) exchange(count, size int, interval time.Duration) ([]departure, []arrival, error) {
 	type outcome struct {
 		arrivals []arrival
@@ -100,7 +103,7 @@ func (t *trial) exchange(count, size int, interval time.Duration) ([]departure, 
 	return departures, o.arrivals, t.valid()
 }
 
-// config is the link of a cell.
+// config returns the link of a cell.
 func (c cell) config() netem.Config {
 	return netem.Config{Delay: c.delay, RateBPS: c.mbps * 1e6, QueueDelay: 100 * time.Millisecond}
 }
@@ -121,7 +124,8 @@ func (c cell) ping(ctx context.Context) (lines []claim.Line, err error) {
 		arrivals, err := t.sender.receive(pings, 20+8)
 		received <- outcome{arrivals, err}
 	}()
-	departures, err := t.sender.send(address(t.network, far), make([]byte, pingBytes-20), 8, pings, pingInterval, echoRequest)
+	departures, err := t.sender.send(address(t.network, far), make([]byte, pingBytes-20), 8, pings, pingInterval,
+		echoRequest)
 	o := <-received
 	if err := errors.Join(err, o.err, t.valid()); err != nil {
 		return nil, err
@@ -138,7 +142,8 @@ func (c cell) ping(ctx context.Context) (lines []claim.Line, err error) {
 	if len(errs) < pings {
 		return []claim.Line{claim.Exactly(c.String()+": echoes that came back", int64(len(errs)), "", pings)}, nil
 	}
-	return []claim.Line{claim.AtMost(c.String()+": error of a ping's round trip, p95", milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)}, nil
+	return []claim.Line{claim.AtMost(c.String()+": error of a ping's round trip, p95",
+		milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)}, nil
 }
 
 // sweep compares the arrivals of packets with the model.
@@ -158,16 +163,18 @@ func (c cell) sweep(ctx context.Context) (lines []claim.Line, err error) {
 		return nil, err
 	}
 	if len(arrivals) != count {
-		return []claim.Line{claim.Exactly(c.String()+": UDP packets that arrive", int64(len(arrivals)), "packets", int64(count))}, nil
+		return []claim.Line{claim.Exactly(c.String()+": UDP packets that arrive", int64(len(arrivals)), "packets",
+			int64(count))}, nil
 	}
 	errs, err := c.deviations(departures, arrivals)
 	if err != nil {
 		return nil, err
 	}
-	return []claim.Line{claim.AtMost(c.String()+": error of a UDP packet's delay, p95", milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)}, nil
+	return []claim.Line{claim.AtMost(c.String()+": error of a UDP packet's delay, p95",
+		milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)}, nil
 }
 
-// deviations are by how much packets that all arrived came at other times than the model has for them.
+// deviations returns the differences between the arrivals and the model's arrivals. All packets must have arrived.
 func (c cell) deviations(departures []departure, arrivals []arrival) (errs []time.Duration, err error) {
 	m := model{rate: c.mbps * 1e6, delay: c.delay}
 	for i, d := range departures {
@@ -180,12 +187,12 @@ func (c cell) deviations(departures []departure, arrivals []arrival) (errs []tim
 	return errs, nil
 }
 
-// interval is that of packets with a share of the rate.
+// interval returns the interval of packets at a share of the rate.
 func (c cell) interval(share float64) time.Duration {
 	return time.Duration(packetBytes * 8 / (share * float64(c.mbps) * 1e6) * float64(time.Second))
 }
 
-// overload compares the rate of what arrives with the link's.
+// overload compares the rate of arrivals with the link's.
 func (c cell) overload(ctx context.Context) (lines []claim.Line, err error) {
 	t, err := openTrial(ctx, c.config(), unix.SOCK_DGRAM, 0)
 	if err != nil {
@@ -198,7 +205,8 @@ func (c cell) overload(ctx context.Context) (lines []claim.Line, err error) {
 		return nil, err
 	}
 	first, last := departures[0], departures[len(departures)-1]
-	if offered := float64(len(departures)*packetBytes*8) / float64(last.after-first.before) * 1e3; offered < 1.1*float64(c.mbps) {
+	offered := float64(len(departures)*packetBytes*8) / float64(last.after-first.before) * 1e3
+	if offered < 1.1*float64(c.mbps) {
 		return nil, invalidError(fmt.Sprintf("the sender came to %.0f Mbit/s only", offered))
 	}
 	begin := slices.IndexFunc(arrivals, func(a arrival) bool { return a.at > first.after+int64(settling) })
@@ -207,10 +215,12 @@ func (c cell) overload(ctx context.Context) (lines []claim.Line, err error) {
 	}
 	measured := arrivals[begin:]
 	mbps := float64((len(measured)-1)*packetBytes*8) / float64(measured[len(measured)-1].at-measured[0].at) * 1e3
-	return []claim.Line{claim.AtMost(c.String()+": error of the rate", 100*math.Abs(mbps/float64(c.mbps)-1), "%", rateError)}, nil
+	return []claim.Line{claim.AtMost(c.String()+": error of the rate", 100*math.Abs(mbps/float64(c.mbps)-1), "%",
+		rateError)}, nil
 }
 
-// loss compares the number of packets lost with the binomial distribution, and with what the network counted. Which are lost follows from the seed.
+// loss compares the number of packets lost with the binomial distribution, and with the network's own count. The seed
+// determines the lost packets.
 func loss(ctx context.Context, share float64, seed uint64) (lines []claim.Line, err error) {
 	t, err := openRandomTrial(ctx, netem.Config{Delay: time.Millisecond, Loss: share}, unix.SOCK_DGRAM, 0, seed)
 	if err != nil {
@@ -226,12 +236,15 @@ func loss(ctx context.Context, share float64, seed uint64) (lines []claim.Line, 
 	lost := lossPackets - len(arrivals)
 	name := fmt.Sprintf("loss of %g %% of %d packets", 100*share, lossPackets)
 	return []claim.Line{
-		claim.AtLeast(name+", at least", float64(lost), "packets", float64(low)), claim.AtMost(name+", at most", float64(lost), "packets", float64(high)),
-		claim.Exactly(name+", as the network counts", int64(lost), "packets", int64(statistics.Wire("link", topology.Forth).LostRandom)),
+		claim.AtLeast(name+", at least", float64(lost), "packets", float64(low)),
+		claim.AtMost(name+", at most", float64(lost), "packets", float64(high)),
+		claim.Exactly(name+", as the network counts", int64(lost), "packets",
+			int64(statistics.Wire("link", topology.Forth).LostRandom)),
 	}, nil
 }
 
-// marks overloads a queue that marks, and compares the marks that arrive with those that the network has made. Packets reach a socket only with the right checksum.
+// marks overloads a marking queue, and compares the marks that arrive with those of the network. Packets reach a socket
+// only with the right checksum.
 func marks(ctx context.Context) (lines []claim.Line, err error) {
 	for _, kind := range []struct {
 		ecn    netem.ECN
@@ -248,7 +261,8 @@ func marks(ctx context.Context) (lines []claim.Line, err error) {
 }
 
 func marksOf(ctx context.Context, ecn netem.ECN, name string, marked bool) (lines []claim.Line, err error) {
-	t, err := openTrial(ctx, netem.Config{Delay: time.Millisecond, RateBPS: 50e6, Queue: netem.QueueDualPI2, QueueDelay: 250 * time.Millisecond}, unix.SOCK_DGRAM, 0)
+	t, err := openTrial(ctx, netem.Config{Delay: time.Millisecond, RateBPS: 50e6, Queue: netem.QueueDualPI2,
+		QueueDelay: 250 * time.Millisecond}, unix.SOCK_DGRAM, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +286,8 @@ func marksOf(ctx context.Context, ecn netem.ECN, name string, marked bool) (line
 	statistics := t.network.Statistics()
 	wire := statistics.Wire("link", topology.Forth)
 	lines = []claim.Line{
-		claim.Exactly(name+": packets that arrive or are dropped", int64(len(arrivals))+int64(wire.DroppedQueue), "packets", int64(len(departures))),
+		claim.Exactly(name+": packets that arrive or are dropped", int64(len(arrivals))+int64(wire.DroppedQueue),
+			"packets", int64(len(departures))),
 		claim.Exactly(name+": marks that arrive, of those that are made", int64(came), "packets", int64(wire.Marked)),
 	}
 	if marked {
@@ -283,7 +298,7 @@ func marksOf(ctx context.Context, ecn netem.ECN, name string, marked bool) (line
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// quantile sorts durations, of which there is one at least, and returns the one that the given share does not exceed.
+// quantile sorts durations, at least one, and returns the one that the given share does not exceed.
 func quantile(list []time.Duration, share float64) time.Duration {
 	slices.Sort(list)
 	return list[max(int(math.Ceil(share*float64(len(list))))-1, 0)]

@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// model is a link with a constant rate, a constant delay and a first-in, first-out queue that never overflows: what a packet's arrival is compared with. Times are in nanoseconds since
-// 1970. A packet was sent between two times, and so arrives between two.
+// model is a link with a constant rate, a constant delay and a first-in, first-out queue that never overflows, for
+// comparison with arrivals. Times are in nanoseconds since 1970. A packet was sent between two times, and so arrives
+// between two.
 type model struct {
 	rate        int // in bit/s
 	delay       time.Duration
 	early, late int64 // when the transmitter is idle again, at the earliest and at the latest
 }
 
-// arrival is when a packet of size bytes with its headers arrives that was sent between two times, after those that were asked for before.
+// arrival returns when a packet of size bytes, headers included, arrives if it was sent between two times and after the
+// packets of earlier calls.
 func (m *model) arrival(size int, before, after int64) (early, late int64) {
 	lasts := int64(size) * 8 * int64(time.Second) / int64(m.rate)
 	m.early = max(m.early, before) + lasts
@@ -21,7 +23,7 @@ func (m *model) arrival(size int, before, after int64) (early, late int64) {
 	return m.early + int64(m.delay), m.late + int64(m.delay)
 }
 
-// deviation is how far a time is off an interval, 0 inside.
+// deviation returns the distance of a time from an interval, 0 inside.
 func deviation(at, early, late int64) time.Duration {
 	switch {
 	case at < early:
@@ -33,11 +35,12 @@ func deviation(at, early, late int64) time.Duration {
 	}
 }
 
-// binomialInterval is where the number of successes in n trials of probability p lies with 99 %: below it and above it lies half a percent each, at most. With three shares of losses one run in 33
-// is outside by chance.
+// binomialInterval returns the interval of the number of successes in n trials of probability p with 99 %: at most half
+// a percent lies below and above each. With three shares of losses, one run in 33 is outside by chance.
 func binomialInterval(n int, p float64) (low, high int) {
 	const tail = 0.005
-	// log P(k) = log P(k-1) + log((n-k+1)/k · p/(1-p)); P(0) = (1-p)^n may be too small for a number, but not for its logarithm.
+	// log P(k) = log P(k-1) + log((n-k+1)/k · p/(1-p)); P(0) = (1-p)^n may be too small for a float, but its logarithm
+	// is not.
 	logarithm := float64(n) * math.Log1p(-p)
 	ratio := math.Log(p) - math.Log1p(-p)
 	below := 0.0

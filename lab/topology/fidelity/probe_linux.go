@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	port         = 9000     // on hosts that nobody else uses
+	port         = 9000     // on hosts without other programs
 	udpHeaders   = 20 + 8   // IPv4 and UDP
-	receiveBytes = 32 << 20 // of a socket's buffer, which holds a second of packets then
-	// quiet is how long nothing may come before a receiver ends: longer than all delays and queues here.
+	receiveBytes = 32 << 20 // of a socket's buffer, for a second of packets
+	// quiet is the time without arrivals after which a receiver ends, longer than all delays and queues here.
 	quiet = 400 * time.Millisecond
 )
 
@@ -65,14 +65,14 @@ func address(n *topology.Network, host string) unix.Sockaddr {
 	return &unix.SockaddrInet4{Port: port, Addr: n.Address(host).As4()}
 }
 
-// arrival is a packet that came.
+// arrival is a packet that arrived.
 type arrival struct {
 	number uint64
 	at     int64 // by the kernel's clock, in nanoseconds since 1970
 	ecn    netem.ECN
 }
 
-// receive takes packets until nothing has come for a while. Their number stands in the payload after skip bytes.
+// receive receives packets until none has arrived for quiet. Their number is in the payload after skip bytes.
 func (p *probe) receive(expected, skip int) ([]arrival, error) {
 	arrivals := make([]arrival, 0, expected)
 	buffer, control := make([]byte, 2048), make([]byte, 256)
@@ -98,10 +98,10 @@ func (p *probe) receive(expected, skip int) ([]arrival, error) {
 	}
 }
 
-// errStamp says that the kernel does not tell when a packet came.
+// errStamp reports that the kernel did not provide a packet's arrival time.
 var errStamp = errors.New("a packet without the kernel's timestamp")
 
-// read takes the time and the codepoint out of the control messages of a packet.
+// read reads the time and the codepoint from the control messages of a packet.
 func (a *arrival) read(control []byte) error {
 	for len(control) > 0 {
 		header, data, rest, err := unix.ParseOneSocketControlMessage(control)
@@ -110,7 +110,8 @@ func (a *arrival) read(control []byte) error {
 		}
 		switch {
 		case header.Level == unix.SOL_SOCKET && header.Type == unix.SCM_TIMESTAMPNS && len(data) >= 16:
-			a.at = int64(binary.NativeEndian.Uint64(data))*int64(time.Second) + int64(binary.NativeEndian.Uint64(data[8:]))
+			a.at = int64(binary.NativeEndian.Uint64(data))*int64(time.Second) +
+				int64(binary.NativeEndian.Uint64(data[8:]))
 		case header.Level == unix.IPPROTO_IP && header.Type == unix.IP_TOS && len(data) >= 1:
 			a.ecn = netem.ECN(data[0] & 3)
 		}
@@ -125,8 +126,10 @@ func (a *arrival) read(control []byte) error {
 // departure is when a packet was handed to the kernel: between two times, in nanoseconds since 1970.
 type departure struct{ before, after int64 }
 
-// send sends packets whose number stands after what is in the payload's first skip bytes, evenly spread at an interval. It returns when they were sent.
-func (p *probe) send(to unix.Sockaddr, payload []byte, skip, count int, interval time.Duration, prepare func(payload []byte, number uint64)) ([]departure, error) {
+// send sends packets evenly at an interval and returns their departures. The number of a packet follows the first skip
+// bytes of the payload.
+func (p *probe) send(to unix.Sockaddr, payload []byte, skip, count int, interval time.Duration,
+	prepare func(payload []byte, number uint64)) ([]departure, error) {
 	type outcome struct {
 		departures []departure
 		err        error
@@ -135,7 +138,7 @@ func (p *probe) send(to unix.Sockaddr, payload []byte, skip, count int, interval
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		// Timers that do not wait for others, until it is 0, which is what the thread began with.
+		// Timer slack of 1 ns; 0 restores the thread's initial value.
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 		defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) }()
 		departures := make([]departure, 0, count)
@@ -175,9 +178,11 @@ func clockNow(clock int32) int64 {
 	return t.Nano()
 }
 
-// write sends a packet. Go's scheduler is not told of a call that does not wait, which takes less than telling it.
+// write sends a packet by a system call that bypasses Go's scheduler, because the call does not block and informing the
+// scheduler would take longer.
 func (p *probe) write(payload []byte) error {
-	_, _, err := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(payload))), uintptr(len(payload)), unix.MSG_DONTWAIT, 0, 0)
+	_, _, err := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(payload))),
+		uintptr(len(payload)), unix.MSG_DONTWAIT, 0, 0)
 	switch err {
 	case 0:
 		return nil
@@ -187,14 +192,16 @@ func (p *probe) write(payload []byte) error {
 	return err
 }
 
-// shortSleep is a sleep that Go's scheduler is not told of: what stops all goroutines may wait for it.
+// shortSleep bounds a sleep that bypasses Go's scheduler: an operation that stops all goroutines may have to wait for
+// the sleep.
 const shortSleep = 300 * time.Microsecond
 
-// sleepUntil waits for a time of the monotonic clock, which is so far ahead.
+// sleepUntil waits for a time of the monotonic clock, which is ahead away.
 func sleepUntil(at int64, ahead time.Duration) {
 	t := unix.NsecToTimespec(at)
 	if ahead <= shortSleep {
-		_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&t)), 0, 0, 0)
+		_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
+			uintptr(unsafe.Pointer(&t)), 0, 0, 0)
 		return
 	}
 	for errors.Is(unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &t, nil), unix.EINTR) {

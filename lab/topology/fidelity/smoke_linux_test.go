@@ -14,11 +14,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestSmoke measures a little of everything. Figures depend on the machine, and are judged where they are measured; what is counted is not, and holds whenever the network was in time.
+// TestSmoke runs short measurements. Figures depend on the machine and are judged by the check; counts do not, and are
+// correct whenever the network was in time.
 func TestSmoke(t *testing.T) {
 	small := cell{10 * time.Millisecond, 10}
 	for name, measure := range map[string]func(context.Context) ([]claim.Line, error){
-		"ping": small.ping, "sweep": small.sweep, "loss": func(ctx context.Context) ([]claim.Line, error) { return loss(ctx, 0.1, 1) },
+		"ping": small.ping, "sweep": small.sweep, "loss": func(ctx context.Context) ([]claim.Line,
+			error) {
+			return loss(ctx, 0.1, 1)
+		},
 		"sustained": sustained{delay: 10 * time.Millisecond, mbps: 8, link: 10, lasts: 300 * time.Millisecond}.measure,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +46,7 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
-// TestLossFollowsTheSeed: another seed loses other packets, the same seed the same ones again.
+// TestLossFollowsTheSeed: another seed loses other packets, the same seed the same ones.
 func TestLossFollowsTheSeed(t *testing.T) {
 	var lost []float64
 	for _, seed := range []uint64{1, 2, 1} {

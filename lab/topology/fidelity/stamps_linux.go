@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	stampWait   = 20 * time.Millisecond // that a packet lies in a socket until it is asked when it came
+	stampWait   = 20 * time.Millisecond // time that a packet stays in a socket before it is read
 	stampTrials = 200
 )
 
-// keepStamping has the kernel stamp packets when they come for as long as the returned socket is open. It begins that only a while after the first socket has asked for it, and until then says of a
-// packet when it was read.
+// keepStamping makes the kernel stamp packets on arrival while the returned socket is open. The kernel starts stamping
+// only a while after the first socket has requested it, and until then reports when a packet was read.
 func keepStamping(ctx context.Context) (fd int, err error) {
 	if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, fmt.Errorf("socket: %w", err)

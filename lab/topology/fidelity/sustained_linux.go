@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// measure counts what arrives of the traffic, and compares its rate with what was sent, and its arrivals with the model. Packets have 1,200 bytes with their
-// headers from IP on.
+// measure counts the arrivals of the traffic, and compares its rate with the sent rate, and its arrivals with the
+// model. Packets have 1,200 bytes with their headers from IP on.
 func (s sustained) measure(ctx context.Context) (lines []claim.Line, err error) {
 	c := cell{s.delay, s.link}
 	t, err := openTrial(ctx, c.config(), unix.SOCK_DGRAM, 0)
@@ -29,10 +29,10 @@ func (s sustained) measure(ctx context.Context) (lines []claim.Line, err error) 
 	return s.judge(departures, arrivals)
 }
 
-// longestPause is half of what the link's queue holds.
+// longestPause is half of the capacity of the link's queue.
 const longestPause = 50 * time.Millisecond
 
-// judge makes lines of what was sent and what arrived; an invalidError where too little was sent, or it was not sent evenly.
+// judge returns the lines for departures and arrivals, or an invalidError if the sender was too slow or not even.
 func (s sustained) judge(departures []departure, arrivals []arrival) ([]claim.Line, error) {
 	c := cell{s.delay, s.link}
 	first, last := departures[0], departures[len(departures)-1]
@@ -42,7 +42,8 @@ func (s sustained) judge(departures []departure, arrivals []arrival) ([]claim.Li
 	if offered := rateOf(len(departures), last.before-first.before); offered < float64(s.mbps)*(1-rateError/100) {
 		return nil, invalidError(fmt.Sprintf("the sender came to %.0f Mbit/s only", offered))
 	}
-	lines := []claim.Line{claim.Exactly(s.String()+": packets that arrive", int64(len(arrivals)), "packets", int64(len(departures)))}
+	lines := []claim.Line{claim.Exactly(s.String()+": packets that arrive", int64(len(arrivals)), "packets",
+		int64(len(departures)))}
 	if len(arrivals) != len(departures) {
 		return lines, nil
 	}
@@ -51,12 +52,14 @@ func (s sustained) judge(departures []departure, arrivals []arrival) ([]claim.Li
 		return nil, err
 	}
 	mbps := rateOf(len(arrivals), arrivals[len(arrivals)-1].at-arrivals[0].at)
-	return append(lines, claim.AtMost(s.String()+": error of the rate", 100*math.Abs(mbps/float64(s.mbps)-1), "%", rateError),
-		claim.AtMost(s.String()+": error of a packet's delay, p95", milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)), nil
+	return append(lines, claim.AtMost(s.String()+": error of the rate", 100*math.Abs(mbps/float64(s.mbps)-1), "%",
+		rateError),
+		claim.AtMost(s.String()+": error of a packet's delay, p95", milliseconds(quantile(errs, 0.95)), "ms",
+			delayErrorP95)), nil
 }
 
-// evenly is an invalidError if the sender was held up for longer than longestPause: packets that are then sent at once may
-// overflow the queue of 100 ms.
+// evenly returns an invalidError if the sender was delayed for longer than longestPause: packets that are then sent at
+// once may overflow the queue of 100 ms.
 func evenly(departures []departure) error {
 	for i, d := range departures[1:] {
 		if pause := time.Duration(d.before - departures[i].before); pause > longestPause {
@@ -66,7 +69,7 @@ func evenly(departures []departure) error {
 	return nil
 }
 
-// rateOf is the rate of packets in Mbit/s, the first and the last of which are so many nanoseconds apart.
+// rateOf returns the rate of packets in Mbit/s from the time between the first and the last, in nanoseconds.
 func rateOf(count int, nanoseconds int64) float64 {
 	return float64((count-1)*packetBytes*8) / (time.Duration(nanoseconds).Seconds() * 1e6)
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestSustainedIsMeasured: 400 Mbit/s of packets of 1,200 bytes are among what is measured, through a link that carries more.
+// TestSustainedIsMeasured: the measurements include 400 Mbit/s of packets of 1,200 bytes through a link with a higher
+// rate.
 func TestSustainedIsMeasured(t *testing.T) {
 	found := slices.ContainsFunc(measurements(1), func(m measurement) bool {
 		return strings.Contains(m.name, "400 Mbit/s of UDP for 5s through 500 Mbit/s")
@@ -18,15 +19,17 @@ func TestSustainedIsMeasured(t *testing.T) {
 	}
 }
 
-// TestSustainedJudge: packets that are missing, late, or slower than they were sent miss; of a sender that was too slow, or was held up, nothing is said.
+// TestSustainedJudge: packets that are missing, late, or slower than sent miss their targets; runs of a slow or delayed
+// sender are not judged.
 func TestSustainedJudge(t *testing.T) {
 	s := sustained{delay: 10 * time.Millisecond, mbps: 400, link: 500, lasts: time.Second}
 	const interval, lasts = 24_000, 19_200 // ns between packets at 400 Mbit/s, and of each on the link
 	for name, test := range map[string]struct {
 		change func([]departure, []arrival) ([]departure, []arrival)
-		met    []bool // nil where it is not valid
+		met    []bool // nil if not valid
 	}{
-		"true":        {func(d []departure, a []arrival) ([]departure, []arrival) { return d, a }, []bool{true, true, true}},
+		"true": {func(d []departure, a []arrival) ([]departure, []arrival) { return d, a },
+			[]bool{true, true, true}},
 		"one missing": {func(d []departure, a []arrival) ([]departure, []arrival) { return d, a[1:] }, []bool{false}},
 		"late": {func(d []departure, a []arrival) ([]departure, []arrival) {
 			for i := range a {
@@ -61,7 +64,8 @@ func TestSustainedJudge(t *testing.T) {
 		}
 		lines, err := s.judge(test.change(departures, arrivals))
 		var invalid invalidError
-		if errors.As(err, &invalid) != (test.met == nil) || test.met != nil && err != nil || len(lines) != len(test.met) {
+		if errors.As(err, &invalid) != (test.met == nil) || test.met != nil && err != nil ||
+			len(lines) != len(test.met) {
 			t.Errorf("%s: %v, %v", name, lines, err)
 			continue
 		}

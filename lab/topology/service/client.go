@@ -17,10 +17,11 @@ import (
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
-// patience is how long a network may take to answer. It answers within milliseconds, but for one whose process is stopped.
+// patience is the time limit for a network's answer. A network answers within milliseconds unless its process is
+// stopped.
 const patience = 5 * time.Second
 
-// Client speaks with the process of a network. It belongs to one goroutine.
+// Client communicates with the process of a network. It belongs to one goroutine.
 type Client struct {
 	name    string
 	conn    net.Conn
@@ -28,7 +29,8 @@ type Client struct {
 	encoder *json.Encoder
 }
 
-// Connect finds a network by its name. The error wraps ErrNetwork or ErrName, or is fs.ErrPermission for who may not.
+// Connect connects to a network by its name. The error wraps ErrNetwork or ErrName, or is fs.ErrPermission if this
+// process has no access.
 func Connect(name string) (*Client, error) {
 	path, err := socketOf(name)
 	if err != nil {
@@ -72,7 +74,7 @@ func (c *Client) ask(q request) (answer, error) {
 	return a, nil
 }
 
-// Describe asks what the network is.
+// Describe returns the network's description.
 func (c *Client) Describe() (*Description, error) {
 	a, err := c.ask(request{Do: doDescribe})
 	if err == nil && a.Description == nil {
@@ -81,7 +83,7 @@ func (c *Client) Describe() (*Description, error) {
 	return a.Description, err
 }
 
-// Statistics asks for the counters.
+// Statistics returns the network's counters.
 func (c *Client) Statistics() (*topology.Summary, error) {
 	a, err := c.ask(request{Do: doStatistics})
 	if err == nil && a.Summary == nil {
@@ -90,7 +92,7 @@ func (c *Client) Statistics() (*topology.Summary, error) {
 	return a.Summary, err
 }
 
-// Restart begins traces, schedules and counters anew.
+// Restart restarts traces, schedules and counters.
 func (c *Client) Restart() error {
 	_, err := c.ask(request{Do: doRestart})
 	return err
@@ -115,18 +117,19 @@ func (c *Client) End() error {
 	return nil
 }
 
-// Ended is closed when the network has ended, or its process was killed. Nothing may be asked any more after this call.
+// Ended returns a channel that is closed when the network has ended or its process was killed. No other method but
+// Close may be called after this call.
 func (c *Client) Ended() <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = c.conn.SetDeadline(time.Time{})
-		c.lines.Scan() // nothing comes any more but the end
+		c.lines.Scan() // only the end of the connection arrives from here on
 	}()
 	return ended
 }
 
-// Find describes a network by its name.
+// Find returns the description of a network by its name.
 func Find(name string) (*Description, error) {
 	c, err := Connect(name)
 	if err != nil {
@@ -136,8 +139,8 @@ func Find(name string) (*Description, error) {
 	return c.Describe()
 }
 
-// removeStale removes the socket of a killed process. Another process may be about to listen on the socket: it holds
-// the lock until then.
+// removeStale removes the socket of a killed process. It holds the folder's lock, because another process may be about
+// to listen on the socket.
 func removeStale(name string) {
 	unlock, err := lock(Folder())
 	if err != nil {
@@ -158,7 +161,7 @@ func removeStaleLocked(name string) {
 	}
 }
 
-// List describes all networks that are up, sorted by name.
+// List describes all running networks, sorted by name.
 func List() ([]Description, error) {
 	entries, err := os.ReadDir(Folder())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

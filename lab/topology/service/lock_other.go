@@ -2,5 +2,5 @@
 
 package service
 
-// lock has no effect: there is no network here that could be served.
+// lock has no effect: networks do not run on this system.
 func lock(string) (unlock func(), err error) { return func() {}, nil }

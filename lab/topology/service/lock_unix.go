@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock keeps other processes from making sockets in a folder until the returned function is called.
+// lock prevents other processes from making sockets in a folder until the returned function is called.
 func lock(folder string) (unlock func(), err error) {
 	file, err := os.Open(folder)
 	if err != nil {

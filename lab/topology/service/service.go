@@ -16,13 +16,13 @@ import (
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
-// Errors of this package, wrapped with the name of the network and what was expected.
+// Errors of this package. The wrapping error has the name of the network and the expected value.
 var (
-	// ErrName says that a name cannot be used for a network, or is used by another.
+	// ErrName reports a name that is invalid or used by another network.
 	ErrName = errors.New("invalid name of a network")
-	// ErrNetwork says that no network of a name is up.
+	// ErrNetwork reports that no network of a name is running.
 	ErrNetwork = errors.New("no such network")
-	// ErrRefused says what the process of a network answered.
+	// ErrRefused reports an error returned by the process of a network.
 	ErrRefused = errors.New("the network refuses")
 )
 
@@ -30,7 +30,7 @@ const (
 	// FolderVariable is the environment variable with the folder of the sockets.
 	FolderVariable = "VOLLAB_LINKS"
 	defaultFolder  = "/run/vollab"
-	// DefaultName is the name of a network that is given none.
+	// DefaultName is the name of a network without a given name.
 	DefaultName = "link"
 
 	socketSuffix = ".sock"
@@ -39,7 +39,7 @@ const (
 
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`)
 
-// Folder is where the sockets are.
+// Folder returns the folder of the sockets.
 func Folder() string {
 	if folder := os.Getenv(FolderVariable); folder != "" {
 		return folder
@@ -47,15 +47,16 @@ func Folder() string {
 	return defaultFolder
 }
 
-// socketOf is the path of a network's socket.
+// socketOf returns the path of a network's socket.
 func socketOf(name string) (string, error) {
 	if !names.MatchString(name) {
-		return "", fmt.Errorf("%w: %q, expected at most 32 letters, digits, hyphens and underscores, a letter or a digit first", ErrName, name)
+		return "", fmt.Errorf("%w: %q, expected at most 32 letters, digits, hyphens and underscores, "+
+			"a letter or a digit first", ErrName, name)
 	}
 	return filepath.Join(Folder(), name+socketSuffix), nil
 }
 
-// request is what a client asks.
+// request is a client's request.
 type request struct {
 	Do   action        `json:"do"`
 	Link string        `json:"link,omitempty"`
@@ -73,17 +74,17 @@ const (
 	doEnd        action = "end"
 )
 
-// answer is what it gets.
+// answer is the answer to a request.
 type answer struct {
 	Error       string            `json:"error,omitempty"`
 	Description *Description      `json:"description,omitempty"`
 	Summary     *topology.Summary `json:"summary,omitempty"`
 }
 
-// Description says what a network is.
+// Description describes a running network.
 type Description struct {
 	Name string `json:"name"`
-	// File is the topology's, as it was given.
+	// File is the topology's file name as given.
 	File  string    `json:"file"`
 	PID   int       `json:"pid"`
 	Began time.Time `json:"began"`
@@ -98,7 +99,8 @@ type Host struct {
 	Name string `json:"name"`
 	// Addresses are its addresses, the main one first.
 	Addresses []string `json:"addresses"`
-	// Namespace is the path of its network namespace while the network is up, and Environment what its commands are given.
+	// Namespace is the path of its network namespace while the network is running. Environment lists the variables for
+	// its commands.
 	Namespace   string   `json:"namespace"`
 	Environment []string `json:"environment"`
 }
@@ -108,7 +110,7 @@ type Service struct {
 	network     *topology.Network
 	description Description
 	listener    *net.UnixListener
-	ending      chan struct{} // closed when somebody asks for the end
+	ending      chan struct{} // closed when a client requests the end
 	goroutines  sync.WaitGroup
 
 	mu    sync.Mutex
@@ -116,7 +118,7 @@ type Service struct {
 	conns map[net.Conn]struct{}
 }
 
-// Serve makes a network known under a name. The error wraps ErrName.
+// Serve makes a network available under a name. The error wraps ErrName.
 func Serve(n *topology.Network, name, file string) (*Service, error) {
 	path, err := socketOf(name)
 	if err != nil {
@@ -164,10 +166,10 @@ func describe(n *topology.Network, name, file string) (Description, error) {
 	return d, nil
 }
 
-// Ending is closed when somebody has asked the network to end.
+// Ending returns a channel that is closed when a client has requested the network's end.
 func (s *Service) Ending() <-chan struct{} { return s.ending }
 
-// Close makes the network unknown again and ends all connections. The network itself is left to its owner.
+// Close removes the socket and ends all connections. The network itself belongs to the caller.
 func (s *Service) Close() error {
 	err := s.listener.Close()
 	s.mu.Lock()
@@ -225,7 +227,7 @@ func (s *Service) converse(conn net.Conn) {
 	}
 }
 
-// answer does what is asked.
+// answer performs a request.
 func (s *Service) answer(q *request) (a answer) {
 	switch q.Do {
 	case doDescribe:

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve starts a network and serves it under a name, in a folder of the test's own.
+// serve starts a network and serves it under a name, in the test's own folder.
 func serve(t *testing.T, name string) (*topology.Network, *service.Service) {
 	t.Helper()
 	n, err := topology.Start(t.Context(), topology.Pair("a", "b", topology.Link{}))
@@ -55,29 +55,34 @@ func TestClient(t *testing.T) {
 	n, s := serve(t, "first")
 	c := connect(t, "first")
 	d, err := c.Describe()
-	if err != nil || d.Name != "first" || d.File != "net.yaml" || d.PID != os.Getpid() || d.ID != n.ID() || len(d.Hosts) != 2 || len(d.Links) != 1 {
+	if err != nil || d.Name != "first" || d.File != "net.yaml" || d.PID != os.Getpid() || d.ID != n.ID() ||
+		len(d.Hosts) != 2 || len(d.Links) != 1 {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	h := d.Hosts[0]
 	if h.Name != "a" || len(h.Addresses) != 1 || h.Addresses[0] != n.Address("a").String() || len(h.Environment) == 0 {
 		t.Errorf("%+v", h)
 	}
-	if out, err := topology.CommandIn(t.Context(), h.Namespace, h.Environment, "sh", "-c", "echo $"+topology.HostVariable).Output(); err != nil || string(out) != "a\n" {
+	if out, err := topology.CommandIn(t.Context(), h.Namespace, h.Environment, "sh", "-c",
+		"echo $"+topology.HostVariable).Output(); err != nil || string(out) != "a\n" {
 		t.Errorf("%q, %v", out, err)
 	}
 	if err := c.Configure("link", netem.Config{Delay: 5 * time.Millisecond, Loss: 1}, topology.Forth); err != nil {
 		t.Error(err)
 	}
-	if out, err := topology.CommandIn(t.Context(), h.Namespace, nil, "sh", "-c", "echo > /dev/udp/198.18.0.2/9 || true").CombinedOutput(); err != nil {
+	if out, err := topology.CommandIn(t.Context(), h.Namespace, nil, "sh", "-c",
+		"echo > /dev/udp/198.18.0.2/9 || true").CombinedOutput(); err != nil {
 		t.Errorf("%s, %v", out, err)
 	}
-	if err := c.Configure("cable", netem.Config{}, topology.Forth); !errors.Is(err, service.ErrRefused) || !strings.Contains(err.Error(), "no such link") {
+	if err := c.Configure("cable", netem.Config{}, topology.Forth); !errors.Is(err, service.ErrRefused) ||
+		!strings.Contains(err.Error(), "no such link") {
 		t.Errorf("%v, expected a refusal", err)
 	}
 	if err := c.Restart(); err != nil {
 		t.Error(err)
 	}
-	if summary, err := c.Statistics(); err != nil || !summary.Validity.Valid || len(summary.Links) != 2 || len(summary.Interfaces) != 2 {
+	if summary, err := c.Statistics(); err != nil || !summary.Validity.Valid || len(summary.Links) != 2 ||
+		len(summary.Interfaces) != 2 {
 		t.Errorf("%+v, %v", summary, err)
 	}
 	if _, err := service.Serve(n, "first", ""); !errors.Is(err, service.ErrName) {
@@ -107,7 +112,7 @@ func TestList(t *testing.T) {
 	}
 	serve(t, "b")
 	serve(t, "a")
-	// What a process has left that was killed: a socket on which nobody listens.
+	// A killed process leaves a socket without a listener.
 	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(folder, "c.sock"), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +142,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestMalformed speaks with a network in other words than its clients do.
+// TestMalformed sends requests that no client sends.
 func TestMalformed(t *testing.T) {
 	t.Setenv(service.FolderVariable, t.TempDir())
 	serve(t, "net")
@@ -148,7 +153,8 @@ func TestMalformed(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	lines := bufio.NewScanner(conn)
 	for text, says := range map[string]string{
-		"{": "malformed request", `{"do":"dance"}`: `unknown request \"dance\"`, `{"do":"configure"}`: "configure without set", `[]`: "malformed",
+		"{": "malformed request", `{"do":"dance"}`: `unknown request \"dance\"`,
+		`{"do":"configure"}`: "configure without set", `[]`: "malformed",
 	} {
 		if _, err := fmt.Fprintln(conn, text); err != nil {
 			t.Fatal(err)
@@ -157,7 +163,7 @@ func TestMalformed(t *testing.T) {
 			t.Errorf("%s: %s, expected %s", text, lines.Text(), says)
 		}
 	}
-	// A line without end is not waited for.
+	// The service does not wait for a line without an end.
 	go func() { _, _ = conn.Write(make([]byte, 3<<20)) }()
 	if lines.Scan() {
 		t.Errorf("%s, expected the end of the connection", lines.Text())
