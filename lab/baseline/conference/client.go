@@ -14,18 +14,19 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Config says as whom a client joins, what it publishes and what it watches.
+// Config describes a client: its identity, its publication and the watched peer.
 type Config struct {
 	Address, Secret string
 	Name, Watched   string
-	// Publication is published where it is not nil.
+	// Publication is the client's publication, or nil.
 	Publication *volumetric.Publication
-	// Tiles of Watched are watched at Quality; 0 watches nothing. Where Adapt is set the server chooses their qualities, until Choose does.
+	// Tiles of Watched are watched at Quality; 0 watches none. If Adapt is set, the server chooses their qualities
+	// until Choose is called.
 	Tiles   int
 	Quality volumetric.Quality
 	Adapt   bool
-	// Spread and Uplink are those of client.Config: the part of the frame interval over which frames leave, and what is taken for granted of the way
-	// to the server.
+	// Spread and Uplink are those of client.Config: the part of the frame interval over which frames leave, and the
+	// assumed rate to the server.
 	Spread float64
 	Uplink volumetric.Bitrate
 }
@@ -34,39 +35,41 @@ type Config struct {
 type Client struct {
 	config    Config
 	session   *client.Session
-	publisher *client.Publisher // nil for who publishes nothing
+	publisher *client.Publisher // nil if the client does not publish
 	connected chan struct{}
 	sent      atomic.Int64
 
 	asking sync.Mutex
 
 	mu sync.Mutex
-	// wanted are the qualities of tiles, none where the server chooses; asked are those that it was asked for. known says that the publication is there.
+	// wanted are the qualities of tiles, none if the server chooses; asked are those requested so far. known is set
+	// once the publication exists.
 	asked, wanted []volumetric.Quality
 	known         bool
-	// told are the server's estimates of the way to this client, with when they came.
+	// told are the server's estimates of the path to this client, with their arrival times.
 	told []estimate
 }
 
-// estimate is one with its instant.
+// estimate is an estimate with its time.
 type estimate struct {
 	at   time.Time
 	mbps float64
 }
 
-// dialPatience is how long the server is waited for, and dialInterval how often it is tried.
+// dialPatience is the time limit for the server to start; dialInterval is the interval between attempts.
 const (
 	dialPatience = 30 * time.Second
 	dialInterval = 100 * time.Millisecond
 )
 
-// Join enters the lab's room, and waits for the server where it is not there yet.
+// Join joins the lab's room, and waits for the server if it has not started yet.
 func Join(ctx context.Context, c Config) (*Client, error) {
 	pass, err := token(c.Secret, c.Name)
 	if err != nil {
 		return nil, err
 	}
-	config := client.Config{URL: "ws://" + c.Address, Room: Room, Identity: c.Name, Token: pass, Receive: c.Tiles > 0, Spread: c.Spread, StartUplink: c.Uplink}
+	config := client.Config{URL: "ws://" + c.Address, Room: Room, Identity: c.Name, Token: pass, Receive: c.Tiles > 0,
+		Spread: c.Spread, StartUplink: c.Uplink}
 	if c.Publication != nil {
 		config.Publications = []volumetric.Publication{*c.Publication}
 	}
@@ -94,7 +97,7 @@ func Join(ctx context.Context, c Config) (*Client, error) {
 	return e, nil
 }
 
-// Run implements carriage.End. It returns carriage.ErrEnded once who is watched has left.
+// Run implements carriage.End. It returns carriage.ErrEnded once the watched peer has left.
 func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -113,7 +116,7 @@ func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 			frames = nil
 		}
 	}
-	// Events end after frames: that who is watched has left may be among the last.
+	// Events end after frames: the departure of the watched peer may be among the last events.
 	running.Wait()
 	if ctx.Err() == nil {
 		stop(c.session.Err())
@@ -124,19 +127,19 @@ func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 	return nil
 }
 
-// take hands a frame of who is watched over.
+// take passes a frame of the watched peer to the taker.
 func (c *Client) take(f client.Frame, to carriage.Taker) {
 	if f.Track.Participant != c.config.Watched {
 		return
 	}
 	now := time.Now()
-	// Frames come with the server's time; the difference is the clocks'.
+	// Frame times are in the server's clock; shift is the difference of the clocks.
 	shift := c.session.ServerTime(now).Sub(now)
 	last := f.Complete.Add(-shift)
 	to.Take(&carriage.Arrival{Data: f.Data, First: f.First.Add(-shift), Last: last, Whole: last})
 }
 
-// watchEvents follows what happens until the context or the session ends.
+// watchEvents handles events until the context or the session ends.
 func (c *Client) watchEvents(ctx context.Context, stop context.CancelCauseFunc) {
 	connected := sync.OnceFunc(func() { close(c.connected) })
 	var asking sync.WaitGroup
@@ -178,7 +181,7 @@ func (c *Client) watchEvents(ctx context.Context, stop context.CancelCauseFunc) 
 	}
 }
 
-// watching tells whether who is watched is among participants, and publishes.
+// watching reports whether the watched peer is among participants and publishes.
 func (c *Client) watching(participants []signal.Participant) bool {
 	for _, p := range participants {
 		if p.Identity == c.config.Watched && len(p.Publications) > 0 && c.config.Tiles > 0 {
@@ -188,9 +191,9 @@ func (c *Client) watching(participants []signal.Participant) bool {
 	return false
 }
 
-// ask asks the server for the qualities that are wanted, tile by tile where they differ from those asked for before.
+// ask requests the wanted qualities from the server, for each tile whose quality differs from the last request.
 func (c *Client) ask(ctx context.Context) {
-	// Requests leave in the order in which they were decided on.
+	// Requests leave in the order of their decisions.
 	c.asking.Lock()
 	defer c.asking.Unlock()
 	c.mu.Lock()
@@ -199,7 +202,7 @@ func (c *Client) ask(ctx context.Context) {
 	if c.asked == nil {
 		c.asked = make([]volumetric.Quality, c.config.Tiles)
 		for i := range c.asked {
-			c.asked[i] = -2 // unlike any
+			c.asked[i] = -2 // unlike any quality
 		}
 	}
 	ref := volumetric.PublicationRef{Participant: c.config.Watched, Publication: "body"}
@@ -211,12 +214,12 @@ func (c *Client) ask(ctx context.Context) {
 	}
 	c.mu.Unlock()
 	if len(choices) > 0 {
-		// A session that cannot be asked ends, which Run tells.
+		// A session that cannot be asked ends, and Run reports the error.
 		_ = c.session.SetQuality(ctx, choices...)
 	}
 }
 
-// Ready implements carriage.End: media flows.
+// Ready implements carriage.End: it waits for the media connection.
 func (c *Client) Ready(ctx context.Context) error {
 	select {
 	case <-c.connected:
@@ -228,14 +231,16 @@ func (c *Client) Ready(ctx context.Context) error {
 	}
 }
 
-// Wanted implements carriage.End: as the server says.
+// Wanted implements carriage.End: it returns the server's demand.
 func (c *Client) Wanted(tile int, quality volumetric.Quality) bool {
 	return c.publisher != nil && c.publisher.Wanted(tile, quality)
 }
 
-// Send implements carriage.End. The frame leaves over a part of its interval, after this returns; one that nobody takes does not leave.
+// Send implements carriage.End. The frame leaves over a part of its interval, after Send returns; a frame without
+// receivers does not leave.
 func (c *Client) Send(_ context.Context, f *carriage.Frame) (carriage.Departure, error) {
-	taken, err := c.publisher.WriteFrame(f.Tile, f.Quality, client.OutgoingFrame{Number: f.Number, Capture: f.Capture, Codec: f.Codec, Data: f.Bytes})
+	taken, err := c.publisher.WriteFrame(f.Tile, f.Quality, client.OutgoingFrame{Number: f.Number, Capture: f.Capture,
+		Codec: f.Codec, Data: f.Bytes})
 	if errors.Is(err, client.ErrNotConnected) {
 		return carriage.Departure{}, nil
 	}
@@ -246,7 +251,7 @@ func (c *Client) Send(_ context.Context, f *carriage.Frame) (carriage.Departure,
 	return carriage.Departure{Copies: 1}, nil
 }
 
-// Choose implements carriage.End: it asks the server over the websocket.
+// Choose implements carriage.End: it sends a request to the server over the websocket.
 func (c *Client) Choose(ctx context.Context, qualities []volumetric.Quality) error {
 	c.mu.Lock()
 	c.wanted = append(c.wanted[:0], qualities...)

@@ -16,12 +16,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// nobody takes what arrives.
+// nobody discards arrivals.
 type nobody struct{}
 
 func (nobody) Take(*carriage.Arrival) {}
 
-// TestSendBooksWhatIsTaken: a frame that nobody takes has left to nobody, and none of its bytes are booked.
+// TestSendBooksWhatIsTaken: a frame without receivers has no copies, and its bytes are not counted.
 func TestSendBooksWhatIsTaken(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -30,7 +30,8 @@ func TestSendBooksWhatIsTaken(t *testing.T) {
 	defer stop()
 	const secret = "a secret of thirty-two characters"
 	go func() {
-		_, err := Serve(serving, Settings{Address: "127.0.0.1:0", Secret: secret, Suppression: demand.Strict, Pacing: pacing.Default}, func(address string) { listening <- address })
+		_, err := Serve(serving, Settings{Address: "127.0.0.1:0", Secret: secret, Suppression: demand.Strict,
+			Pacing: pacing.Default}, func(address string) { listening <- address })
 		served <- err
 	}()
 	var address string
@@ -40,7 +41,8 @@ func TestSendBooksWhatIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := volumetric.Publication{
-		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 30, Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 1),
+		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 30,
+		Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 1),
 		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
 	}
 	c, err := Join(ctx, Config{Address: address, Secret: secret, Name: "ada", Publication: &body})
@@ -57,7 +59,8 @@ func TestSendBooksWhatIsTaken(t *testing.T) {
 	wait.Until(t, "the server says that nobody takes the track", func() bool { return !c.Wanted(0, 0) })
 	before := c.Traffic().Sent
 	if d, err := c.Send(ctx, frame); err != nil || d.Copies != 0 || c.Traffic().Sent != before {
-		t.Errorf("got %+v, %v, %d bytes booked; want nothing of a frame that nobody takes", d, err, c.Traffic().Sent-before)
+		t.Errorf("got %+v, %v, %d bytes booked; want nothing of a frame that nobody takes", d, err,
+			c.Traffic().Sent-before)
 	}
 	leave()
 	if err := <-ended; err != nil {

@@ -1,5 +1,6 @@
-// Package conference is volsfu itself as a transport: its server, and clients made of its SDK (package client). A session's goroutines are the SDK's;
-// one of this package's own takes its frames and one its events.
+// Package conference is volsfu itself as a transport: its server, and clients built on its SDK (package client). A
+// session's goroutines are the SDK's; this package adds one that reads the session's frames and one that reads its
+// events.
 package conference
 
 import (
@@ -20,27 +21,27 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// keyName names the key that signs the tokens of the lab's peers, Room is where they meet.
+// keyName names the key that signs the tokens of the lab's peers; Room is their room.
 const (
 	keyName = "lab"
 	Room    = "lab"
 )
 
-// stopTimeout is how long the server's last requests may go on.
+// stopTimeout is the time limit for the server's last requests.
 const stopTimeout = 5 * time.Second
 
-// Settings are those of a server that are not the defaults.
+// Settings are the settings of a server that differ from the defaults.
 type Settings struct {
-	// Address is where it listens for signalling; media goes to a UDP port of the system's choice on the same host.
+	// Address is the listen address for signalling; media uses a UDP port of the system's choice on the same host.
 	Address string
-	// Secret signs tokens, Suppression is what publishers are asked for.
+	// Secret signs tokens; Suppression is the policy of the demand on publishers.
 	Secret      string
 	Suppression demand.Policy
-	// Pacing is how frames are spread to receivers.
+	// Pacing is the pacing mode towards receivers.
 	Pacing pacing.Mode
 }
 
-// Serve runs a server until the context ends. Listening is told its address.
+// Serve runs a server until the context ends. listening is called with its address.
 func Serve(ctx context.Context, s Settings, listening func(string)) (*carriage.Relayed, error) {
 	host, _, err := net.SplitHostPort(s.Address)
 	if err != nil {
@@ -74,21 +75,23 @@ func Serve(ctx context.Context, s Settings, listening func(string)) (*carriage.R
 	}
 	return &carriage.Relayed{
 		FramesReceived: int64(stats.FramesReceived), FramesSent: int64(stats.FramesForwarded),
-		FramesDropped: int64(stats.DroppedOverrun + stats.DroppedLate + stats.DroppedBudget + stats.DroppedExpired + stats.DroppedIncomplete +
-			stats.DroppedBlocked + stats.DroppedUnbound),
-		BytesReceived: int64(stats.Received.Media.Bytes + stats.Received.Parity.Bytes + stats.Received.Retransmission.Bytes),
-		BytesSent:     int64(stats.Sent.Media.Bytes + stats.Sent.Parity.Bytes + stats.Sent.Retransmission.Bytes),
+		FramesDropped: int64(stats.DroppedOverrun + stats.DroppedLate + stats.DroppedBudget + stats.DroppedExpired +
+			stats.DroppedIncomplete + stats.DroppedBlocked + stats.DroppedUnbound),
+		BytesReceived: int64(stats.Received.Media.Bytes + stats.Received.Parity.Bytes +
+			stats.Received.Retransmission.Bytes),
+		BytesSent: int64(stats.Sent.Media.Bytes + stats.Sent.Parity.Bytes + stats.Sent.Retransmission.Bytes),
 	}, err
 }
 
-// token is what a peer enters with.
+// token returns the token of a peer.
 func token(secret, name string) (string, error) {
 	ring, err := auth.NewKeyring(auth.Config{Keys: []string{keyName + ":" + secret}})
 	if err != nil {
 		return "", err
 	}
 	now := time.Now()
-	return ring.Mint("", auth.Claims{Identity: name, Room: Room, Publish: true, Subscribe: true, Expires: now.Add(validity)}, now)
+	return ring.Mint("", auth.Claims{Identity: name, Room: Room, Publish: true, Subscribe: true,
+		Expires: now.Add(validity)}, now)
 }
 
 // validity is longer than any run.

@@ -1,5 +1,6 @@
-// Package datagrams carries frames by the UDP protocol of paper 002 (package chunks): in packets of 1,400 bytes, paced or not, from a producer that
-// is told where its consumer is to a consumer that learns that a frame has ended when the next one begins. Nothing is repaired, and nobody estimates.
+// Package datagrams carries frames by the UDP protocol of paper 002 (package chunks): in packets of 1,400 bytes, paced
+// or not. The producer is configured with its consumer's address; the consumer recognises the end of a frame when the
+// next one begins. There is neither repair nor an estimate.
 package datagrams
 
 import (
@@ -18,18 +19,18 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// socketBuffer is asked for each direction, in bytes: a frame of 1.1 MB, the paper's largest, is 800 packets, which cost the kernel 2,300 bytes each,
-// 1.8 MB; two of them.
+// socketBuffer is requested for each direction, in bytes: a frame of 1.1 MB, the paper's largest, is 800 packets, which
+// cost the kernel 2,300 bytes each, 1.8 MB; two of them.
 const socketBuffer = 4 << 20
 
-// errUnasked says that the protocol has no way back.
+// errUnasked reports that the protocol has no channel for choices.
 var errUnasked = errors.New("the protocol of paper 002 chooses nothing")
 
 // End is a producer's or a consumer's end, or both in one, each with a socket.
 type End struct {
 	gap  time.Duration
-	out  *net.UDPConn // nil for who publishes nothing
-	in   *net.UDPConn // nil for who watches nothing
+	out  *net.UDPConn // nil if the end does not publish
+	in   *net.UDPConn // nil if the end does not watch
 	sent atomic.Int64
 	got  atomic.Int64
 
@@ -38,7 +39,8 @@ type End struct {
 	last    uint32
 }
 
-// Open makes an end that listens at an address, or sends to one with a gap between packets, or both; "" is neither.
+// Open opens an end that listens at an address, or sends to one with a gap between packets, or both; an empty address
+// means neither.
 func Open(listen, connect string, gap time.Duration) (*End, error) {
 	e := &End{gap: gap, packet: make([]byte, 0, chunks.MaxPacketSize)}
 	if listen != "" {
@@ -65,7 +67,7 @@ func Open(listen, connect string, gap time.Duration) (*End, error) {
 	return e, nil
 }
 
-// Address is where it listens, empty where it does not.
+// Address returns the listen address, empty if the end does not listen.
 func (e *End) Address() string {
 	if e.in == nil {
 		return ""
@@ -92,24 +94,24 @@ func (e *End) Run(ctx context.Context, to carriage.Taker) error {
 			return err
 		}
 		e.got.Add(int64(n))
-		// What is malformed is another's.
+		// Malformed packets are not from the producer.
 		if f, closed, err := assembler.Push(buffer[:n], time.Now()); err == nil && closed {
 			to.Take(&carriage.Arrival{Data: slices.Clone(f.Data), First: f.First, Last: f.Last, Whole: f.Closed})
 		}
 	}
 }
 
-// Ready implements carriage.End: nobody tells whether the consumer is there.
+// Ready implements carriage.End: the protocol does not report whether the consumer exists.
 func (e *End) Ready(ctx context.Context) error { return ctx.Err() }
 
 // Wanted implements carriage.End.
 func (e *End) Wanted(int, volumetric.Quality) bool { return true }
 
-// SendOne implements chunks.Outlet. A consumer that is not there yet is one that loses everything.
+// SendOne implements chunks.Outlet. Packets for a consumer that has not started are lost.
 func (e *End) SendOne(datagram []byte) {
 	n, err := e.out.Write(datagram)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		// The error is that of a datagram before, and this one has not been sent.
+		// The error belongs to an earlier datagram, and this one has not been sent.
 		n, _ = e.out.Write(datagram)
 	}
 	e.sent.Add(int64(n))
@@ -132,7 +134,7 @@ func (e *End) Traffic() carriage.Traffic {
 	return carriage.Traffic{Sent: e.sent.Load(), Received: e.got.Load()}
 }
 
-// Close implements carriage.End. The consumer is made to close the last frame.
+// Close implements carriage.End. It makes the consumer close the last frame.
 func (e *End) Close() error {
 	var errs []error
 	if e.out != nil {

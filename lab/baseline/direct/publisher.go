@@ -15,14 +15,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Publisher is the end that publishes: it listens, and has a goroutine for each connection.
+// Publisher is the publishing end: it listens, and has a goroutine for each connection.
 type Publisher struct {
 	listener net.Listener
 	counts   tcp.Counts
 
 	mu     sync.Mutex
 	conns  map[*viewer]bool
-	ready  chan struct{} // closed once anything is watched
+	ready  chan struct{} // closed once a stream is watched
 	closed bool
 	named  string
 }
@@ -31,13 +31,13 @@ type Publisher struct {
 type viewer struct {
 	conn   net.Conn
 	stream carriage.Job
-	// sending makes frames of one stream leave one after the other; header is its memory.
+	// sending serialises the frames of one stream; header is its memory.
 	sending sync.Mutex
 	buffers net.Buffers
 	header  []byte
 }
 
-// Listen makes the end.
+// Listen opens a publishing end.
 func Listen(ctx context.Context, options tcp.Options, address string) (*Publisher, error) {
 	listener, err := options.Listen(ctx, address)
 	if err != nil {
@@ -46,7 +46,7 @@ func Listen(ctx context.Context, options tcp.Options, address string) (*Publishe
 	return &Publisher{listener: listener, conns: make(map[*viewer]bool), ready: make(chan struct{})}, nil
 }
 
-// Address is where it listens.
+// Address returns the listen address.
 func (p *Publisher) Address() string { return p.listener.Addr().String() }
 
 // Run implements carriage.End.
@@ -75,7 +75,7 @@ func (p *Publisher) Run(ctx context.Context, _ carriage.Taker) error {
 	}
 }
 
-// shut ends the listener and all connections.
+// shut closes the listener and all connections.
 func (p *Publisher) shut() {
 	_ = p.listener.Close()
 	p.mu.Lock()
@@ -111,11 +111,11 @@ func (p *Publisher) serve(v *viewer) {
 		close(p.ready)
 	}
 	p.mu.Unlock()
-	// A viewer sends nothing more.
+	// A viewer sends nothing after the request.
 	_, _ = io.Copy(io.Discard, v.conn)
 }
 
-// Ready implements carriage.End: somebody watches.
+// Ready implements carriage.End: it waits for a viewer.
 func (p *Publisher) Ready(ctx context.Context) error {
 	select {
 	case <-p.ready:
@@ -125,7 +125,7 @@ func (p *Publisher) Ready(ctx context.Context) error {
 	}
 }
 
-// Wanted implements carriage.End: VR2Gather encodes all qualities, whoever watches.
+// Wanted implements carriage.End: VR2Gather encodes all qualities, with or without viewers.
 func (p *Publisher) Wanted(int, volumetric.Quality) bool { return true }
 
 // Send implements carriage.End.
@@ -133,7 +133,7 @@ func (p *Publisher) Send(ctx context.Context, f *carriage.Frame) (d carriage.Dep
 	for _, v := range p.viewers(carriage.Job{Tile: f.Tile, Quality: f.Quality}) {
 		begun := time.Now()
 		if v.send(ctx, f) != nil {
-			// Whoever has closed the connection watches something else now.
+			// A viewer that closed the connection has switched to another quality.
 			_ = v.conn.Close()
 			continue
 		}
@@ -147,7 +147,7 @@ func (p *Publisher) Send(ctx context.Context, f *carriage.Frame) (d carriage.Dep
 	return d, nil
 }
 
-// viewers are those of a stream.
+// viewers returns the viewers of a stream.
 func (p *Publisher) viewers(stream carriage.Job) (list []*viewer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +171,7 @@ func (v *viewer) send(ctx context.Context, f *carriage.Frame) error {
 	return err
 }
 
-// errPublisher says that there is nothing to choose.
+// errPublisher reports that a publishing end has nothing to choose.
 var errPublisher = errors.New("this end watches nothing")
 
 // Choose implements carriage.End.
@@ -182,7 +182,7 @@ func (p *Publisher) Traffic() carriage.Traffic {
 	return carriage.Traffic{Sent: p.counts.Sent.Load(), Received: p.counts.Received.Load()}
 }
 
-// Congestion is what the kernel says of the latest connection.
+// Congestion returns the kernel's name of the latest connection's congestion control.
 func (p *Publisher) Congestion() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Watcher is the end that watches. A goroutine for each tile opens its connections and reads them.
+// Watcher is the watching end. A goroutine for each tile opens its connections and reads them.
 type Watcher struct {
 	options tcp.Options
 	address string
@@ -24,17 +24,17 @@ type Watcher struct {
 	named     string
 }
 
-// tile is the stream of one tile. Its fields belong to the watcher's lock.
+// tile is the stream of one tile. Its fields are guarded by the watcher's lock.
 type tile struct {
 	index   int
 	quality volumetric.Quality
-	// conn is the present connection, nil while there is none; changed is signalled when another quality is asked for.
+	// conn is the current connection, nil if there is none; changed is signalled when another quality is requested.
 	conn      net.Conn
 	changed   chan struct{}
 	connected bool
 }
 
-// NewWatcher makes an end that watches so many tiles at a quality. Nothing is opened before Run.
+// NewWatcher returns an end that watches the given number of tiles at a quality. No connection is opened before Run.
 func NewWatcher(options tcp.Options, address string, tiles int, quality volumetric.Quality) *Watcher {
 	w := &Watcher{options: options, address: address, ready: make(chan struct{})}
 	for i := range tiles {
@@ -72,7 +72,7 @@ func (w *Watcher) hangUp() {
 	}
 }
 
-// follow watches a tile at whatever quality is asked for, until the other end closes its connection.
+// follow watches a tile at the requested quality, until the other end closes its connection.
 func (w *Watcher) follow(ctx context.Context, t *tile, to carriage.Taker) error {
 	for {
 		w.mu.Lock()
@@ -112,7 +112,7 @@ func (w *Watcher) follow(ctx context.Context, t *tile, to carriage.Taker) error 
 	}
 }
 
-// open opens a connection and asks for a stream.
+// open opens a connection and requests a stream.
 func (w *Watcher) open(ctx context.Context, stream carriage.Job) (net.Conn, error) {
 	conn, err := w.options.Dial(ctx, w.address)
 	if err != nil {
@@ -125,7 +125,7 @@ func (w *Watcher) open(ctx context.Context, stream carriage.Job) (net.Conn, erro
 	return conn, nil
 }
 
-// opened notes a tile's connection.
+// opened records a tile's connection.
 func (w *Watcher) opened(t *tile, conn net.Conn) {
 	t.conn, w.named = conn, tcp.Congestion(conn)
 	if !t.connected {
@@ -136,7 +136,7 @@ func (w *Watcher) opened(t *tile, conn net.Conn) {
 	}
 }
 
-// read takes frames until the connection ends.
+// read reads frames until the connection ends.
 func (w *Watcher) read(conn net.Conn, to carriage.Taker) {
 	r := tcp.NewReader(conn, &w.counts)
 	for {
@@ -166,12 +166,13 @@ func (w *Watcher) Ready(ctx context.Context) error {
 // Wanted implements carriage.End.
 func (w *Watcher) Wanted(int, volumetric.Quality) bool { return false }
 
-// Send implements carriage.End: nothing is published here.
+// Send implements carriage.End: this end does not publish.
 func (w *Watcher) Send(context.Context, *carriage.Frame) (carriage.Departure, error) {
 	return carriage.Departure{}, nil
 }
 
-// Choose implements carriage.End: it closes the connections of tiles whose quality changes, which has others opened.
+// Choose implements carriage.End: it closes the connections of tiles whose quality changes, and follow then opens
+// others.
 func (w *Watcher) Choose(_ context.Context, qualities []volumetric.Quality) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,7 +197,7 @@ func (w *Watcher) Traffic() carriage.Traffic {
 	return carriage.Traffic{Received: w.counts.Received.Load()}
 }
 
-// Congestion is what the kernel says of the latest connection.
+// Congestion returns the kernel's name of the latest connection's congestion control.
 func (w *Watcher) Congestion() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

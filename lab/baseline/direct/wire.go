@@ -1,9 +1,9 @@
-// Package direct is VR2Gather's Direct TCP: whoever watches opens a connection for each tile to whoever publishes, and gets the frames of one quality
-// of it, each behind VR2Gather's header of 16 bytes. Another quality takes another connection: the one that there is gets closed, and one for the
-// other quality opened.
+// Package direct is VR2Gather's Direct TCP: the watching peer opens a connection for each tile to the publishing peer,
+// and receives the frames of one quality of the tile, each preceded by VR2Gather's header of 16 bytes. To switch the
+// quality, the watching peer closes the connection and opens one for the other quality.
 //
-// In VR2Gather each stream has a port of its own. Here a request of eight bytes names the stream: it leaves with the acknowledgement that completes
-// the handshake, so it takes no time, and all streams share a port.
+// In VR2Gather each stream has its own port. Here a request of eight bytes names the stream: it leaves with the
+// acknowledgement that completes the handshake, so it takes no additional time, and all streams share a port.
 package direct
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Errors of the wire form. They are wrapped with what was found.
+// Errors of the wire format. The wrapping error has the invalid data.
 var (
 	ErrRequest = errors.New("malformed request")
 	ErrFrame   = errors.New("malformed frame")
@@ -37,7 +37,7 @@ func AppendRequest(dst []byte, stream carriage.Job) []byte {
 	return append(dst, byte(stream.Quality), 0)
 }
 
-// ParseRequest reads a request. Errors wrap ErrRequest.
+// ParseRequest parses a request. Errors wrap ErrRequest.
 func ParseRequest(data []byte) (carriage.Job, error) {
 	if len(data) != RequestSize || [4]byte(data) != requestMagic || data[7] != 0 {
 		return carriage.Job{}, fmt.Errorf("%w: % x", ErrRequest, data[:min(len(data), RequestSize)])
@@ -49,15 +49,15 @@ func ParseRequest(data []byte) (carriage.Job, error) {
 	return job, nil
 }
 
-// codecName is the codec of what follows a header: a frame with its envelope, which names the codec itself.
+// codecName is the codec name in the header: the frame's envelope names the actual codec.
 var codecName = volumetric.FourCC{'l', 'a', 'b', '1'}
 
-// AppendHeader appends the header of a frame of so many bytes.
+// AppendHeader appends the header of a frame of length bytes.
 func AppendHeader(dst []byte, length int, capture time.Time) []byte {
 	return vr2gather.NewFrameHeader(codecName, length, capture).Append(dst)
 }
 
-// ReadFrame reads a frame behind its header, into memory of its own. Errors wrap ErrFrame, or are the reader's.
+// ReadFrame reads a header and its frame into new memory. Errors wrap ErrFrame, or are the reader's.
 func ReadFrame(r io.Reader) ([]byte, error) {
 	var begin [vr2gather.FrameHeaderSize]byte
 	if _, err := io.ReadFull(r, begin[:]); err != nil {
@@ -68,7 +68,8 @@ func ReadFrame(r io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrFrame, err)
 	}
 	if header.FourCC != codecName || header.Length > carriage.MaxFrameBytes {
-		return nil, fmt.Errorf("%w: codec %q, %d bytes, expected %q and at most %d", ErrFrame, header.FourCC, header.Length, codecName, carriage.MaxFrameBytes)
+		return nil, fmt.Errorf("%w: codec %q, %d bytes, expected %q and at most %d", ErrFrame, header.FourCC,
+			header.Length, codecName, carriage.MaxFrameBytes)
 	}
 	data := make([]byte, header.Length)
 	if _, err := io.ReadFull(r, data); err != nil {

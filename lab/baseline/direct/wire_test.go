@@ -21,7 +21,8 @@ func TestRequest(t *testing.T) {
 	if got, err := ParseRequest(request); err != nil || got != want {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
-	for _, text := range []string{"", "vreq\x00\x0e\x01", "vreq\x00\x0e\x01\x00\x00", "GET / HT", "vreq\x01\x00\x01\x00", "vreq\x00\x0e\x40\x00", "vreq\x00\x0e\x01\x01"} {
+	for _, text := range []string{"", "vreq\x00\x0e\x01", "vreq\x00\x0e\x01\x00\x00", "GET / HT",
+		"vreq\x01\x00\x01\x00", "vreq\x00\x0e\x40\x00", "vreq\x00\x0e\x01\x01"} {
 		if _, err := ParseRequest([]byte(text)); !errors.Is(err, ErrRequest) {
 			t.Errorf("%q: got %v, want ErrRequest", text, err)
 		}
@@ -39,7 +40,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// framed is frames as they follow each other on a connection.
+// framed returns frames in the form of a connection's stream.
 func framed(frames ...string) []byte {
 	var stream []byte
 	for _, f := range frames {
@@ -60,7 +61,8 @@ func TestReadFrame(t *testing.T) {
 	}
 	other := vr2gather.NewFrameHeader(volumetric.FourCC{'c', 'w', 'i', '1'}, 3, time.Time{}).Append(nil)
 	large := vr2gather.NewFrameHeader(codecName, carriage.MaxFrameBytes+1, time.Time{}).Append(nil)
-	for name, data := range map[string][]byte{"cut off": framed("four")[:18], "another codec": other, "too large": large} {
+	for name, data := range map[string][]byte{"cut off": framed("four")[:18], "another codec": other,
+		"too large": large} {
 		if _, err := ReadFrame(bytes.NewReader(data)); !errors.Is(err, ErrFrame) {
 			t.Errorf("%s: got %v, want ErrFrame", name, err)
 		}

@@ -23,14 +23,14 @@ type Client struct {
 	name      string
 	selection *reflector.Selection
 	counts    tcp.Counts
-	// began is when bytes came after the last frame, in nanoseconds since 1970, 0 for none.
+	// began is when bytes arrived after the last frame, in nanoseconds since 1970, 0 for none.
 	began *atomic.Int64
 
 	sending sync.Mutex
 	text    []byte
 }
 
-// arrivals is a connection that notes when the first bytes came since it was asked last, and counts.
+// arrivals is a connection that counts bytes and records when the first bytes arrived since began was last cleared.
 type arrivals struct {
 	net.Conn
 	began  *atomic.Int64
@@ -52,19 +52,22 @@ func (a arrivals) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// clientBuffer is for what is masked before it is sent: a message up to that size leaves as one frame of the websocket, as those of browsers and Unity do.
+// clientBuffer is the buffer for masking: a message up to that size leaves as one websocket frame, like those of
+// browsers and Unity.
 const clientBuffer = 1 << 20
 
-// Join opens a websocket to a relay, and greets it.
-func Join(ctx context.Context, options tcp.Options, address, name string, selection *reflector.Selection) (*Client, error) {
+// Join opens a websocket to a relay and performs the handshake.
+func Join(ctx context.Context, options tcp.Options, address, name string, selection *reflector.Selection) (*Client,
+	error) {
 	c := &Client{name: name, selection: selection, began: new(atomic.Int64)}
-	dialer := websocket.Dialer{ReadBufferSize: buffers, WriteBufferSize: clientBuffer, NetDialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-		conn, err := options.Dial(ctx, address)
-		if err != nil {
-			return nil, err
-		}
-		return arrivals{conn, c.began, &c.counts}, nil
-	}}
+	dialer := websocket.Dialer{ReadBufferSize: buffers, WriteBufferSize: clientBuffer,
+		NetDialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			conn, err := options.Dial(ctx, address)
+			if err != nil {
+				return nil, err
+			}
+			return arrivals{conn, c.began, &c.counts}, nil
+		}}
 	conn, response, err := dialer.DialContext(ctx, "ws://"+address+Path+"?EIO=4&transport=websocket", http.Header{})
 	if err != nil {
 		return nil, err
@@ -92,7 +95,7 @@ func (c *Client) greet() error {
 	return c.conn.WriteMessage(websocket.TextMessage, Packet{Kind: Connect, ID: -1}.Append(nil))
 }
 
-// Run implements carriage.End: every event is read; those of the selection are handed over.
+// Run implements carriage.End: every event is read; those of the selection are passed to the taker.
 func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
 	defer stop()
@@ -110,7 +113,7 @@ func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 		}
 		last := time.Now()
 		first := time.Unix(0, c.began.Swap(0))
-		// What had been read together with the frame before came with that.
+		// Bytes that were read together with the previous frame arrived with it.
 		if first.Unix() == 0 {
 			first = last
 		}
@@ -120,10 +123,10 @@ func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 	}
 }
 
-// Ready implements carriage.End: the connection is there. Who watches, the relay does not tell.
+// Ready implements carriage.End: the connection exists. The relay does not report its watchers.
 func (c *Client) Ready(context.Context) error { return nil }
 
-// Wanted implements carriage.End: everything is sent to everybody.
+// Wanted implements carriage.End: everything is sent to every client.
 func (c *Client) Wanted(int, volumetric.Quality) bool { return true }
 
 // Send implements carriage.End.
@@ -133,7 +136,8 @@ func (c *Client) Send(ctx context.Context, f *carriage.Frame) (carriage.Departur
 	stop := tcp.Until(ctx, c.conn.NetConn())
 	defer stop()
 	d := carriage.Departure{First: time.Now(), Copies: 1}
-	c.text = AppendEvent(c.text[:0], EventSend, reflector.StreamName(c.name, carriage.Job{Tile: f.Tile, Quality: f.Quality}))
+	c.text = AppendEvent(c.text[:0], EventSend, reflector.StreamName(c.name,
+		carriage.Job{Tile: f.Tile, Quality: f.Quality}))
 	err := c.conn.WriteMessage(websocket.TextMessage, c.text)
 	if err == nil {
 		err = c.conn.WriteMessage(websocket.BinaryMessage, f.Bytes)
@@ -142,7 +146,7 @@ func (c *Client) Send(ctx context.Context, f *carriage.Frame) (carriage.Departur
 	return d, err
 }
 
-// Choose implements carriage.End: the relay knows no qualities, the client leaves out what it did not choose.
+// Choose implements carriage.End: the relay does not know qualities; the client ignores those it did not choose.
 func (c *Client) Choose(_ context.Context, qualities []volumetric.Quality) error {
 	c.selection.Choose(qualities)
 	return nil
@@ -153,7 +157,7 @@ func (c *Client) Traffic() carriage.Traffic {
 	return carriage.Traffic{Sent: c.counts.Sent.Load(), Received: c.counts.Received.Load()}
 }
 
-// Congestion is what the kernel says of the connection.
+// Congestion returns the kernel's name of the connection's congestion control.
 func (c *Client) Congestion() string {
 	if a, ok := c.conn.NetConn().(arrivals); ok {
 		return tcp.Congestion(a.Conn)

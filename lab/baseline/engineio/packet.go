@@ -1,5 +1,6 @@
-// Package engineio is a relay over websockets with the framing of engine.io (protocol 4) and socket.io (protocol 5), as VR2Gather's SocketIO
-// transport has it: a frame is an event with a binary attachment, which the server passes on to everybody else.
+// Package engineio is a relay over websockets with the framing of engine.io (protocol 4) and socket.io (protocol 5),
+// like VR2Gather's SocketIO transport: a frame is an event with a binary attachment, which the server relays to all
+// other clients.
 package engineio
 
 import (
@@ -10,10 +11,11 @@ import (
 	"strings"
 )
 
-// ErrPacket is wrapped with the packet that cannot be read.
+// ErrPacket reports an invalid packet. The wrapping error has the packet.
 var ErrPacket = errors.New("malformed packet")
 
-// Type is the first character of an engine.io packet in a text message. A binary message is a packet of type Message with nothing before its data.
+// Type is the first character of an engine.io packet in a text message. A binary message is a packet of type Message
+// without a type character.
 type Type byte
 
 // The types of engine.io.
@@ -27,7 +29,7 @@ const (
 	Noop    Type = '6'
 )
 
-// Handshake is the data of the packet Open. Times are milliseconds.
+// Handshake is the data of the packet Open. Times are in milliseconds.
 type Handshake struct {
 	SID          string   `json:"sid"`
 	Upgrades     []string `json:"upgrades"`
@@ -58,10 +60,11 @@ const (
 	BinaryEvent Kind = '5'
 )
 
-// maxAttachments bounds how many binary messages a packet may announce: an event of the relay has one.
+// maxAttachments bounds the binary messages that a packet may announce: an event of the relay has one.
 const maxAttachments = 16
 
-// Packet is a socket.io packet: kind, number of attachments and a dash (binary kinds), namespace and a comma (but for /), number to be acknowledged by, JSON.
+// Packet is a socket.io packet: kind, number of attachments and a dash (binary kinds), namespace and a comma (except
+// for /), number of the acknowledgement, JSON.
 type Packet struct {
 	Kind        Kind
 	Attachments int
@@ -71,7 +74,7 @@ type Packet struct {
 	JSON json.RawMessage
 }
 
-// Append appends the packet as it stands in a text message, engine.io's type before it.
+// Append appends the packet in the form of a text message, with engine.io's type.
 func (p Packet) Append(dst []byte) []byte {
 	dst = append(dst, byte(Message), byte(p.Kind))
 	if p.Kind == BinaryEvent {
@@ -86,7 +89,7 @@ func (p Packet) Append(dst []byte) []byte {
 	return append(dst, p.JSON...)
 }
 
-// ParsePacket reads the data of a Message. Errors wrap ErrPacket.
+// ParsePacket parses the data of a Message. Errors wrap ErrPacket.
 func ParsePacket(data []byte) (Packet, error) {
 	fail := func(why string) (Packet, error) { return Packet{}, fmt.Errorf("%w: %.64q: %s", ErrPacket, data, why) }
 	if len(data) == 0 || data[0] < '0' || data[0] > '6' {
@@ -122,16 +125,17 @@ func ParsePacket(data []byte) (Packet, error) {
 	return p, nil
 }
 
-// The events of the relay: what a client sends, and what the others get.
+// The events of the relay: from a client, and to the others.
 const (
 	EventSend    = "SendData"
 	EventReceive = "DataReceived"
 )
 
-// placeholder stands in an event's JSON for its attachment.
+// placeholder represents the attachment in an event's JSON.
 const placeholder = `{"_placeholder":true,"num":0}`
 
-// AppendEvent appends an event about a stream with one attachment, as it stands in a text message. The stream's name has no characters that JSON escapes.
+// AppendEvent appends an event about a stream with one attachment, in the form of a text message. The stream's name
+// must not contain characters that JSON escapes.
 func AppendEvent(dst []byte, event, stream string) []byte {
 	dst = append(dst, byte(Message), byte(BinaryEvent), '1', '-')
 	dst = append(append(dst, `["`...), event...)
@@ -139,7 +143,7 @@ func AppendEvent(dst []byte, event, stream string) []byte {
 	return append(append(append(dst, `",`...), placeholder...), ']')
 }
 
-// ParseEvent reads the JSON of an event with one attachment. Errors wrap ErrPacket.
+// ParseEvent parses the JSON of an event with one attachment. Errors wrap ErrPacket.
 func (p *Packet) ParseEvent() (event, stream string, err error) {
 	var fields []json.RawMessage
 	var held struct {
@@ -147,9 +151,11 @@ func (p *Packet) ParseEvent() (event, stream string, err error) {
 		Num         int  `json:"num"`
 	}
 	if p.Kind != BinaryEvent || p.Attachments != 1 {
-		return "", "", fmt.Errorf("%w: kind %c with %d attachments, expected %c with 1", ErrPacket, p.Kind, p.Attachments, BinaryEvent)
+		return "", "", fmt.Errorf("%w: kind %c with %d attachments, expected %c with 1", ErrPacket, p.Kind,
+			p.Attachments, BinaryEvent)
 	}
-	if json.Unmarshal(p.JSON, &fields) != nil || len(fields) != 3 || json.Unmarshal(fields[0], &event) != nil || json.Unmarshal(fields[1], &stream) != nil ||
+	if json.Unmarshal(p.JSON, &fields) != nil || len(fields) != 3 || json.Unmarshal(fields[0], &event) != nil ||
+		json.Unmarshal(fields[1], &stream) != nil ||
 		json.Unmarshal(fields[2], &held) != nil || !held.Placeholder || held.Num != 0 {
 		return "", "", fmt.Errorf("%w: %.64q, expected an event, a stream and a placeholder", ErrPacket, p.JSON)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTranscript is a conversation as socket.io's own clients and servers hold it.
+// TestTranscript is a conversation of socket.io's own clients and servers.
 func TestTranscript(t *testing.T) {
 	for _, test := range []struct {
 		text string
@@ -23,7 +23,8 @@ func TestTranscript(t *testing.T) {
 		{`4212["hello"]`, Message, Packet{Kind: Event, Namespace: "/", ID: 12, JSON: []byte(`["hello"]`)}},
 		{`41/room,`, Message, Packet{Kind: Disconnect, Namespace: "/room", ID: -1}},
 		{`451-["SendData","a/0/1",{"_placeholder":true,"num":0}]`, Message,
-			Packet{Kind: BinaryEvent, Attachments: 1, Namespace: "/", ID: -1, JSON: []byte(`["SendData","a/0/1",{"_placeholder":true,"num":0}]`)}},
+			Packet{Kind: BinaryEvent, Attachments: 1, Namespace: "/", ID: -1,
+				JSON: []byte(`["SendData","a/0/1",{"_placeholder":true,"num":0}]`)}},
 	} {
 		kind, data, err := Parse([]byte(test.text))
 		if err != nil || kind != test.kind {
@@ -49,13 +50,16 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%q: got %v, want ErrPacket", text, err)
 		}
 	}
-	for _, text := range []string{"", "9", "5", "5-[]", "5x-[]", "517-[]", "5-1-[]", "2[", "2nonsense", "299999999999999999999[]"} {
+	for _, text := range []string{"", "9", "5", "5-[]", "5x-[]", "517-[]", "5-1-[]", "2[", "2nonsense",
+		"299999999999999999999[]"} {
 		if _, err := ParsePacket([]byte(text)); !errors.Is(err, ErrPacket) {
 			t.Errorf("%q: got %v, want ErrPacket", text, err)
 		}
 	}
-	for _, text := range []string{`2["SendData","a",{"_placeholder":true,"num":0}]`, `52-["SendData","a",{"_placeholder":true,"num":0}]`, `51-["SendData","a"]`,
-		`51-["SendData",1,{"_placeholder":true,"num":0}]`, `51-["SendData","a",{"num":0}]`, `51-["SendData","a",{"_placeholder":true,"num":1}]`, `51-{}`, `51-`} {
+	for _, text := range []string{`2["SendData","a",{"_placeholder":true,"num":0}]`,
+		`52-["SendData","a",{"_placeholder":true,"num":0}]`, `51-["SendData","a"]`,
+		`51-["SendData",1,{"_placeholder":true,"num":0}]`, `51-["SendData","a",{"num":0}]`,
+		`51-["SendData","a",{"_placeholder":true,"num":1}]`, `51-{}`, `51-`} {
 		p, err := ParsePacket([]byte(text))
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
@@ -81,7 +85,8 @@ func FuzzParsePacket(f *testing.F) {
 			return
 		}
 		_, _, _ = p.ParseEvent()
-		if again, err := ParsePacket(p.Append(nil)[1:]); p.Kind <= BinaryEvent && (err != nil || again.Kind != p.Kind || again.ID != p.ID) {
+		if again, err := ParsePacket(p.Append(nil)[1:]); p.Kind <= BinaryEvent &&
+			(err != nil || again.Kind != p.Kind || again.ID != p.ID) {
 			t.Errorf("%q was read as %+v, and that again as %+v, %v", text, p, again, err)
 		}
 	})

@@ -17,20 +17,22 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// Path is where socket.io's clients open their websocket.
+// Path is the path of socket.io's websockets.
 const Path = "/socket.io/"
 
-// Intervals of a server: engine.io's own.
+// Intervals of a server: engine.io's defaults.
 const (
 	pingInterval = 25 * time.Second
 	pingTimeout  = 20 * time.Second
 )
 
-// headerTimeout is how long a request may take to say what it is.
+// headerTimeout is the time limit for a request's header.
 const headerTimeout = 10 * time.Second
 
-// Serve runs a relay until the context ends, with queues of so many frames. Listening is told its address.
-func Serve(ctx context.Context, options tcp.Options, address string, queue int, listening func(string)) (*carriage.Relayed, error) {
+// Serve runs a relay until the context ends, with queues of the given number of frames. listening is called with its
+// address.
+func Serve(ctx context.Context, options tcp.Options, address string, queue int,
+	listening func(string)) (*carriage.Relayed, error) {
 	listener, err := options.Listen(ctx, address)
 	if err != nil {
 		return nil, err
@@ -38,7 +40,8 @@ func Serve(ctx context.Context, options tcp.Options, address string, queue int, 
 	s := &server{fanout: reflector.NewFanout[relayed](queue), ctx: ctx, conns: make(map[*websocket.Conn]bool)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Path, s.serve)
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
 	listening(listener.Addr().String())
 	stop := context.AfterFunc(ctx, func() {
 		_ = web.Close()
@@ -80,7 +83,7 @@ func (s *server) shut() {
 	}
 }
 
-// enter counts a client in.
+// enter registers a client.
 func (s *server) enter(conn *websocket.Conn) (number int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,16 +104,17 @@ func (s *server) leave(conn *websocket.Conn) {
 	s.serving.Done()
 }
 
-// buffers are those of a websocket: what is larger passes them by.
+// buffers is the size of a websocket's buffers; larger messages bypass them.
 const buffers = 4096
 
-// serve is one client's request.
+// serve handles one client's request.
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	if q := r.URL.Query(); q.Get("EIO") != "4" || q.Get("transport") != "websocket" {
 		http.Error(w, "expected EIO=4&transport=websocket", http.StatusBadRequest)
 		return
 	}
-	upgrader := websocket.Upgrader{ReadBufferSize: buffers, WriteBufferSize: buffers, CheckOrigin: func(*http.Request) bool { return true }}
+	upgrader := websocket.Upgrader{ReadBufferSize: buffers, WriteBufferSize: buffers,
+		CheckOrigin: func(*http.Request) bool { return true }}
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return
@@ -130,7 +134,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	s.read(conn, own)
 }
 
-// write greets a client, sends it what others send, and pings it, until it has left.
+// write sends the handshake to a client, then the other clients' events and pings, until the client has left.
 func (s *server) write(conn *websocket.Conn, number int, own *reflector.Outbox[relayed]) {
 	handshake, err := json.Marshal(Handshake{
 		SID: "lab" + strconv.Itoa(number), Upgrades: []string{}, MaxPayload: carriage.MaxFrameBytes,
@@ -148,7 +152,7 @@ func (s *server) write(conn *websocket.Conn, number int, own *reflector.Outbox[r
 				return
 			}
 			if err != nil {
-				continue // what is left is taken out
+				continue // drain the queue
 			}
 			if err = conn.WriteMessage(websocket.TextMessage, r.text); err == nil {
 				err = conn.WriteMessage(websocket.BinaryMessage, r.data)
@@ -167,7 +171,7 @@ func (s *server) write(conn *websocket.Conn, number int, own *reflector.Outbox[r
 	}
 }
 
-// read passes on what a client sends until its connection ends.
+// read relays a client's events until its connection ends.
 func (s *server) read(conn *websocket.Conn, own *reflector.Outbox[relayed]) {
 	for {
 		text, data, err := readEvent(conn, nil)
@@ -184,7 +188,7 @@ func (s *server) read(conn *websocket.Conn, own *reflector.Outbox[relayed]) {
 	}
 }
 
-// readEvent reads until an event with an attachment is complete. Pings are answered by pong where that is not nil.
+// readEvent reads until an event with an attachment is complete. Pings are answered by pong if pong is not nil.
 func readEvent(conn *websocket.Conn, pong func() error) (event Packet, data []byte, err error) {
 	awaiting := false
 	for {

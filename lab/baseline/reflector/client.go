@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Selection is which of the streams that a relay sends a client takes: those of one peer, each tile at one quality. It is safe for concurrent use.
+// Selection is the set of a relay's streams that a client accepts: those of one peer, each tile at one quality. It is
+// safe for concurrent use.
 type Selection struct {
 	peer string
 
@@ -19,7 +20,7 @@ type Selection struct {
 	qualities []volumetric.Quality
 }
 
-// NewSelection takes so many tiles of a peer at one quality.
+// NewSelection selects the first tiles of a peer at one quality.
 func NewSelection(peer string, tiles int, quality volumetric.Quality) *Selection {
 	s := &Selection{peer: peer, qualities: make([]volumetric.Quality, tiles)}
 	for i := range s.qualities {
@@ -28,7 +29,7 @@ func NewSelection(peer string, tiles int, quality volumetric.Quality) *Selection
 	return s
 }
 
-// Takes tells whether a stream is taken.
+// Takes reports whether a stream is selected.
 func (s *Selection) Takes(stream string) bool {
 	peer, job, ok := ParseStreamName(stream)
 	s.mu.Lock()
@@ -36,7 +37,7 @@ func (s *Selection) Takes(stream string) bool {
 	return ok && peer == s.peer && job.Tile < len(s.qualities) && s.qualities[job.Tile] == job.Quality
 }
 
-// Choose takes other qualities from now on.
+// Choose selects other qualities from now on.
 func (s *Selection) Choose(qualities []volumetric.Quality) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +65,7 @@ func Join(ctx context.Context, options tcp.Options, address, name string, select
 	return &Client{conn: conn, name: name, selection: selection}, nil
 }
 
-// Run implements carriage.End: every packet is read; those of the selection are handed over.
+// Run implements carriage.End: every packet is read; those of the selection are passed to the taker.
 func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
 	defer stop()
@@ -88,10 +89,10 @@ func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 	}
 }
 
-// Ready implements carriage.End: the connection is there. Who watches, the reflector does not tell.
+// Ready implements carriage.End: the connection exists. The reflector does not report its watchers.
 func (c *Client) Ready(context.Context) error { return nil }
 
-// Wanted implements carriage.End: everything is sent to everybody.
+// Wanted implements carriage.End: everything is sent to every client.
 func (c *Client) Wanted(int, volumetric.Quality) bool { return true }
 
 // Send implements carriage.End.
@@ -100,7 +101,8 @@ func (c *Client) Send(ctx context.Context, f *carriage.Frame) (carriage.Departur
 	defer c.sending.Unlock()
 	stream := StreamName(c.name, carriage.Job{Tile: f.Tile, Quality: f.Quality})
 	var err error
-	if c.header, err = (Header{Stream: stream, Timestamp: f.Capture.UnixMilli(), Length: len(f.Bytes)}).Append(c.header[:0]); err != nil {
+	if c.header, err = (Header{Stream: stream, Timestamp: f.Capture.UnixMilli(),
+		Length: len(f.Bytes)}).Append(c.header[:0]); err != nil {
 		return carriage.Departure{}, err
 	}
 	stop := tcp.Until(ctx, c.conn)
@@ -114,7 +116,7 @@ func (c *Client) Send(ctx context.Context, f *carriage.Frame) (carriage.Departur
 	return d, err
 }
 
-// Choose implements carriage.End: the reflector knows no qualities, the client leaves out what it did not choose.
+// Choose implements carriage.End: the reflector does not know qualities; the client ignores those it did not choose.
 func (c *Client) Choose(_ context.Context, qualities []volumetric.Quality) error {
 	c.selection.Choose(qualities)
 	return nil
@@ -125,7 +127,7 @@ func (c *Client) Traffic() carriage.Traffic {
 	return carriage.Traffic{Sent: c.counts.Sent.Load(), Received: c.counts.Received.Load()}
 }
 
-// Congestion is what the kernel says of the connection.
+// Congestion returns the kernel's name of the connection's congestion control.
 func (c *Client) Congestion() string { return tcp.Congestion(c.conn) }
 
 // Close implements carriage.End.

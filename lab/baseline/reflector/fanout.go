@@ -6,8 +6,8 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// Fanout hands what one client sends to all others, through a bounded queue each: a client that does not take its packets loses what does not fit. It
-// is safe for concurrent use.
+// Fanout relays each client's packets to all others, through a bounded queue each: a client that does not read its
+// packets loses those that do not fit. It is safe for concurrent use.
 type Fanout[T any] struct {
 	size int
 
@@ -16,10 +16,10 @@ type Fanout[T any] struct {
 	counts carriage.Relayed
 }
 
-// Outbox is what one client is to get. Its owner reads Packets until it leaves.
+// Outbox is the queue of one client. Its owner reads Packets until it leaves.
 type Outbox[T any] struct{ packets chan T }
 
-// NewFanout makes one with queues of so many packets.
+// NewFanout returns a fan-out with queues of size packets.
 func NewFanout[T any](size int) *Fanout[T] {
 	return &Fanout[T]{size: size, queues: make(map[*Outbox[T]]bool)}
 }
@@ -33,7 +33,7 @@ func (f *Fanout[T]) Join() *Outbox[T] {
 	return o
 }
 
-// Leave takes a client out. Its packets end.
+// Leave removes a client and closes its queue.
 func (f *Fanout[T]) Leave(o *Outbox[T]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,10 +43,10 @@ func (f *Fanout[T]) Leave(o *Outbox[T]) {
 	}
 }
 
-// Packets brings what the client is to get, and is closed when it has left.
+// Packets returns the client's queue, which is closed when the client has left.
 func (o *Outbox[T]) Packets() <-chan T { return o.packets }
 
-// Spread gives a packet of so many bytes to all but the one it came from.
+// Spread passes a packet of size bytes to all clients except its sender.
 func (f *Fanout[T]) Spread(from *Outbox[T], packet T, size int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,7 +72,7 @@ func (f *Fanout[T]) Sent(size int) {
 	f.counts.BytesSent += int64(size)
 }
 
-// Counts are what was relayed so far.
+// Counts returns the counts of relaying so far.
 func (f *Fanout[T]) Counts() carriage.Relayed {
 	f.mu.Lock()
 	defer f.mu.Unlock()

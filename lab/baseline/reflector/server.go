@@ -9,8 +9,10 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// Serve runs a reflector until the context ends, with queues of so many packets. Listening is told its address. Two goroutines serve each client.
-func Serve(ctx context.Context, options tcp.Options, address string, queue int, listening func(string)) (*carriage.Relayed, error) {
+// Serve runs a reflector until the context ends, with queues of the given number of packets. listening is called with
+// its address. Two goroutines serve each client.
+func Serve(ctx context.Context, options tcp.Options, address string, queue int,
+	listening func(string)) (*carriage.Relayed, error) {
 	listener, err := options.Listen(ctx, address)
 	if err != nil {
 		return nil, err
@@ -84,7 +86,7 @@ func (s *server) serve(conn net.Conn) {
 		for packet := range own.Packets() {
 			if _, err := conn.Write(packet); err != nil {
 				_ = conn.Close()
-				continue // what is left is taken out
+				continue // drain the queue
 			}
 			s.fanout.Sent(len(packet))
 		}

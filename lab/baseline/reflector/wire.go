@@ -1,5 +1,6 @@
-// Package reflector is VR2Gather's TCP reflector: one connection for each client, and a server that passes on to all others what one sends, each
-// through a queue of ten packets; what does not fit there is dropped. A packet is a line of 128 bytes that names its stream, and the data.
+// Package reflector is VR2Gather's TCP reflector: one connection for each client, and a server that relays a client's
+// packets to all others, each through a queue of ten packets; packets that do not fit are dropped. A packet is a line
+// of 128 bytes that names its stream, and the data.
 package reflector
 
 import (
@@ -14,24 +15,25 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// HeaderSize is the size of a packet's first line, in bytes, the line feed at its end included.
+// HeaderSize is the size of a packet's first line, in bytes, with the line feed at its end.
 const HeaderSize = 128
 
 // version begins every header.
 const version = "2"
 
-// ErrHeader is wrapped with the header that cannot be read.
+// ErrHeader reports an invalid header. The wrapping error has the header.
 var ErrHeader = errors.New("malformed header")
 
-// Header says what follows it: version,stream,timestamp,length,000…
+// Header describes the data after it: version,stream,timestamp,length,000…
 type Header struct {
 	Stream string
-	// Timestamp is milliseconds since 1970.
+	// Timestamp is in milliseconds since 1970.
 	Timestamp int64
 	Length    int
 }
 
-// Append appends the header, padded with zeros to its size. The stream's name must have no comma, and leave room for two numbers.
+// Append appends the header, padded with zeros to its size. The stream's name must have no comma, and leave room for
+// two numbers.
 func (h Header) Append(dst []byte) ([]byte, error) {
 	begin := len(dst)
 	dst = append(append(append(dst, version...), ','), h.Stream...)
@@ -39,7 +41,8 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 	dst = strconv.AppendInt(append(dst, ','), int64(h.Length), 10)
 	dst = append(dst, ',')
 	if room := HeaderSize - 1 - (len(dst) - begin); room < 0 || strings.ContainsAny(h.Stream, ",\n") {
-		return dst[:begin], fmt.Errorf("%w: stream %.140q, expected no commas and a header of %d bytes", ErrHeader, h.Stream, HeaderSize)
+		return dst[:begin], fmt.Errorf("%w: stream %.140q, expected no commas and a header of %d bytes", ErrHeader,
+			h.Stream, HeaderSize)
 	}
 	for len(dst)-begin < HeaderSize-1 {
 		dst = append(dst, '0')
@@ -47,7 +50,7 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 	return append(dst, '\n'), nil
 }
 
-// Parse reads a header of HeaderSize bytes. Errors wrap ErrHeader.
+// Parse parses a header of HeaderSize bytes. Errors wrap ErrHeader.
 func Parse(line []byte) (Header, error) {
 	fail := func(why string) (Header, error) {
 		return Header{}, fmt.Errorf("%w: %.*q: %s", ErrHeader, HeaderSize, line, why)
@@ -70,7 +73,7 @@ func Parse(line []byte) (Header, error) {
 	return Header{Stream: string(fields[1]), Timestamp: timestamp, Length: length}, nil
 }
 
-// readPacket reads a packet into memory of its own: header and data.
+// readPacket reads a packet into new memory: header and data.
 func readPacket(r io.Reader) (Header, []byte, error) {
 	var line [HeaderSize]byte
 	if _, err := io.ReadFull(r, line[:]); err != nil {
@@ -88,12 +91,12 @@ func readPacket(r io.Reader) (Header, []byte, error) {
 	return h, packet, nil
 }
 
-// StreamName names the stream of a peer's tile at a quality.
+// StreamName returns the name of the stream of a peer's tile at a quality.
 func StreamName(peer string, job carriage.Job) string {
 	return peer + "/" + strconv.Itoa(job.Tile) + "/" + strconv.Itoa(int(job.Quality))
 }
 
-// ParseStreamName reads what StreamName writes, and tells whether it is such a name.
+// ParseStreamName parses the result of StreamName, and reports whether name has that form.
 func ParseStreamName(name string) (peer string, job carriage.Job, ok bool) {
 	fields := strings.Split(name, "/")
 	if len(fields) != 3 {
@@ -101,6 +104,7 @@ func ParseStreamName(name string) (peer string, job carriage.Job, ok bool) {
 	}
 	tile, err := strconv.Atoi(fields[1])
 	quality, err2 := strconv.Atoi(fields[2])
-	ok = err == nil && err2 == nil && tile >= 0 && tile < volumetric.MaxTiles && quality >= 0 && quality < volumetric.MaxQualities
+	ok = err == nil && err2 == nil && tile >= 0 && tile < volumetric.MaxTiles && quality >= 0 &&
+		quality < volumetric.MaxQualities
 	return fields[0], carriage.Job{Tile: tile, Quality: volumetric.Quality(quality)}, ok
 }

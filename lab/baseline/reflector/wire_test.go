@@ -16,7 +16,8 @@ func TestHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	line = line[len("before"):]
-	if len(line) != HeaderSize || !strings.HasPrefix(string(line), "2,a/14/1,1700000000123,51234,000") || !bytes.HasSuffix(line, []byte("00\n")) {
+	if len(line) != HeaderSize || !strings.HasPrefix(string(line), "2,a/14/1,1700000000123,51234,000") ||
+		!bytes.HasSuffix(line, []byte("00\n")) {
 		t.Errorf("got %q", line)
 	}
 	if got, err := Parse(line); err != nil || got != want {
@@ -29,7 +30,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// padded is a line of the right size.
+// padded returns a line of the right size.
 func padded(text string) []byte {
 	return []byte(text + strings.Repeat("0", HeaderSize-1-len(text)) + "\n")
 }
@@ -67,7 +68,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%q was read as %+v, and that again as %+v, %v", data, h, got, err)
 			}
 		}
-		// What follows a header is read up to what there is.
+		// The data after a header is read as far as available.
 		_, _, _ = readPacket(bytes.NewReader(append(bytes.Clone(data), 1, 2, 3)))
 	})
 }
@@ -84,7 +85,7 @@ func TestStreamName(t *testing.T) {
 	}
 }
 
-// TestFanout: everybody but the sender gets a packet, and who does not read loses what is beyond ten.
+// TestFanout: every client except the sender gets a packet, and a client that does not read loses packets beyond ten.
 func TestFanout(t *testing.T) {
 	f := NewFanout[int](10)
 	one, two, slow := f.Join(), f.Join(), f.Join()
@@ -95,7 +96,8 @@ func TestFanout(t *testing.T) {
 		}
 	}
 	if len(one.Packets()) != 0 || len(slow.Packets()) != 10 {
-		t.Errorf("%d wait for the sender and %d for who does not read, want 0 and 10", len(one.Packets()), len(slow.Packets()))
+		t.Errorf("%d wait for the sender and %d for who does not read, want 0 and 10", len(one.Packets()),
+			len(slow.Packets()))
 	}
 	if c := f.Counts(); c.FramesReceived != 12 || c.FramesDropped != 2 || c.BytesReceived != 1200 {
 		t.Errorf("got %+v", c)

@@ -6,21 +6,21 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// openFrames is how many frames of a track are put together at the same time. A retransmission comes a round trip and Pion's 100 ms between requests
-// later: at 30 frames per second four or five frames.
+// openFrames is the number of frames of a track that are assembled at the same time. A retransmission arrives a round
+// trip and Pion's 100 ms between requests later: at 30 frames per second four or five frames.
 const openFrames = 8
 
-// Assembler puts the frames of one track together. It is pure; its memory is that of openFrames frames.
+// Assembler assembles the frames of one track. It is pure; its memory is that of openFrames frames.
 type Assembler struct {
 	open []*partial
 	// closed is the highest number of a frame that was completed or given up to make room, valid once begun.
 	begun  bool
 	closed uint32
-	// Incomplete frames were given up, Late payloads were of frames that had been.
+	// Incomplete counts frames that were given up. Late counts payloads of frames that were closed.
 	Incomplete, Late int64
 }
 
-// partial is a frame under way.
+// partial is an incomplete frame.
 type partial struct {
 	number      uint32
 	data        []byte
@@ -29,7 +29,7 @@ type partial struct {
 	first, last time.Time
 }
 
-// Push takes a payload and returns the frame that it completes, nil for none. Errors wrap ErrPayload.
+// Push adds a payload and returns the frame that it completes, nil for none. Errors wrap ErrPayload.
 func (a *Assembler) Push(payload []byte, now time.Time) (*carriage.Arrival, error) {
 	h, chunk, err := Parse(payload)
 	if err != nil {
@@ -54,19 +54,20 @@ func (a *Assembler) Push(payload []byte, now time.Time) (*carriage.Arrival, erro
 	return &carriage.Arrival{Data: f.data, First: f.first, Last: now, Whole: now}, nil
 }
 
-// frame finds the frame of a payload, or begins it. It is nil where that was closed before.
+// frame finds the frame of a payload, or begins it. The result is nil if the frame was closed before.
 func (a *Assembler) frame(h Header, now time.Time) *partial {
 	for _, f := range a.open {
 		if f.number == h.Frame {
 			return f
 		}
 	}
-	// Frames that were overtaken may still complete, those from before everything that is known may not.
+	// Frames that were overtaken may still complete. Frames older than every closed one may not begin.
 	if a.begun && int32(h.Frame-a.closed) <= 0 {
 		return nil
 	}
 	count := (int(h.Length) + ChunkSize - 1) / ChunkSize
-	f := &partial{number: h.Frame, data: make([]byte, h.Length), seen: make([]uint64, (count+63)/64), missing: count, first: now}
+	f := &partial{number: h.Frame, data: make([]byte, h.Length), seen: make([]uint64, (count+63)/64), missing: count,
+		first: now}
 	if len(a.open) == openFrames {
 		oldest := a.open[0]
 		for _, other := range a.open {
@@ -81,7 +82,7 @@ func (a *Assembler) frame(h Header, now time.Time) *partial {
 	return f
 }
 
-// finish closes a frame. Nothing older can begin any more.
+// finish closes a frame. Older frames can no longer begin.
 func (a *Assembler) finish(f *partial) {
 	for i, other := range a.open {
 		if other == f {

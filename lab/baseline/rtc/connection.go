@@ -16,15 +16,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// What the systems of the papers had.
+// Parameters of the systems of the papers.
 const (
-	// bufferedPackets is how many packets answer requests for retransmission, and retries how often one is asked for.
+	// bufferedPackets is the number of packets kept for retransmission; retries is the number of requests for each.
 	bufferedPackets = 1024
 	retries         = 1
-	// reportInterval is how often a receiver reports arrivals.
+	// reportInterval is the interval of a receiver's reports.
 	reportInterval = 10 * time.Millisecond
-	// replayWindow is how far behind the newest a packet is accepted. Pion's 64 would refuse every retransmission at such rates: at 46 Mbit/s 500
-	// packets go by until one comes. It is as long as the buffer here, so that what the papers say of repair is what happens.
+	// replayWindow is the largest distance of an accepted packet from the newest. Pion's 64 would refuse every
+	// retransmission at such rates: at 46 Mbit/s 500 packets pass before a retransmission arrives. The window is as
+	// long as the buffer here, so that repair works as described in the papers.
 	replayWindow = bufferedPackets
 )
 
@@ -33,7 +34,7 @@ const (
 	payloadType = 96
 )
 
-// api makes Pion's interface for one side.
+// api returns Pion's API for one side.
 func api(configure func(*webrtc.MediaEngine, *interceptor.Registry) error) (*webrtc.API, error) {
 	logs := logging.NewDefaultLoggerFactory()
 	logs.DefaultLogLevel = logging.LogLevelDisabled
@@ -45,28 +46,34 @@ func api(configure func(*webrtc.MediaEngine, *interceptor.Registry) error) (*web
 	engine, registry := &webrtc.MediaEngine{}, &interceptor.Registry{}
 	err := engine.RegisterCodec(webrtc.RTPCodecParameters{
 		RTPCodecCapability: webrtc.RTPCodecCapability{
-			MimeType: volumetric.MIMEVolumetric, ClockRate: clockRate, RTCPFeedback: []webrtc.RTCPFeedback{{Type: "nack"}, {Type: webrtc.TypeRTCPFBTransportCC}},
+			MimeType: volumetric.MIMEVolumetric, ClockRate: clockRate,
+			RTCPFeedback: []webrtc.RTCPFeedback{{Type: "nack"}, {Type: webrtc.TypeRTCPFBTransportCC}},
 		},
 		PayloadType: payloadType,
 	}, webrtc.RTPCodecTypeVideo)
 	if err = errors.Join(err, configure(engine, registry)); err != nil {
 		return nil, fmt.Errorf("pion: %w", err)
 	}
-	return webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(registry), webrtc.WithSettingEngine(settings)), nil
+	return webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(registry),
+		webrtc.WithSettingEngine(settings)), nil
 }
 
-// sending configures the side that publishes. Whoever was added first is nearest to the wire: packets are numbered before they are paced, and kept
-// before both.
-func sending(estimate Estimator, least, most volumetric.Bitrate, estimators chan<- cc.BandwidthEstimator) func(*webrtc.MediaEngine, *interceptor.Registry) error {
+// sending configures the publishing side. The interceptor added first is nearest to the wire: packets are numbered
+// before they are paced, and stored before both.
+func sending(estimate Estimator, least, most volumetric.Bitrate,
+	estimators chan<- cc.BandwidthEstimator) func(*webrtc.MediaEngine, *interceptor.Registry) error {
 	return func(engine *webrtc.MediaEngine, registry *interceptor.Registry) error {
-		control, err := cc.NewInterceptor(func() (cc.BandwidthEstimator, error) { return estimate(int(least), int(most)) })
+		control, err := cc.NewInterceptor(func() (cc.BandwidthEstimator,
+			error) {
+			return estimate(int(least), int(most))
+		})
 		if err != nil {
 			return err
 		}
 		control.OnNewPeerConnection(func(_ string, estimator cc.BandwidthEstimator) {
 			select {
 			case estimators <- estimator:
-			default: // of a connection more than one is wanted
+			default: // only one connection is used
 			}
 		})
 		registry.Add(control)
@@ -81,17 +88,18 @@ func sending(estimate Estimator, least, most volumetric.Bitrate, estimators chan
 	}
 }
 
-// receiving configures the side that watches.
+// receiving configures the watching side.
 func receiving(engine *webrtc.MediaEngine, registry *interceptor.Registry) error {
 	if err := webrtc.ConfigureTWCCSenderWithOptions(engine, registry, twcc.SendInterval(reportInterval)); err != nil {
 		return err
 	}
-	generator, err := nack.NewGeneratorInterceptor(nack.GeneratorSize(bufferedPackets), nack.GeneratorMaxNacksPerPacket(retries))
+	generator, err := nack.NewGeneratorInterceptor(nack.GeneratorSize(bufferedPackets),
+		nack.GeneratorMaxNacksPerPacket(retries))
 	if err == nil {
 		registry.Add(generator)
 	}
 	return err
 }
 
-// rtpOverhead is what a packet has beside its payload, in bytes: 12 of RTP, 8 of its extension, 16 of SRTP's tag.
+// rtpOverhead is the size of a packet without its payload, in bytes: 12 of RTP, 8 of its extension, 16 of SRTP's tag.
 const rtpOverhead = 12 + 8 + 16

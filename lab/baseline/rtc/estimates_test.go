@@ -12,22 +12,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestEstimatesSince: estimates are told by their time since the instant that is asked for, not since the publisher listened.
+// TestEstimatesSince: estimates have their time since the given instant, not since the publisher listened.
 func TestEstimatesSince(t *testing.T) {
 	listened := time.Unix(1000, 0)
-	p := &Publisher{begun: listened, estimates: []estimate{{listened.Add(5 * time.Second), 12.5}, {listened.Add(7 * time.Second), 20}}}
+	p := &Publisher{begun: listened, estimates: []estimate{{listened.Add(5 * time.Second), 12.5},
+		{listened.Add(7 * time.Second), 20}}}
 	got := p.Estimates(listened.Add(6 * time.Second))
 	if len(got) != 2 || got[0].At != -1 || got[0].Mbps != 12.5 || got[1].At != 1 || got[1].Mbps != 20 {
 		t.Errorf("got %+v, expected 12.5 Mbit/s at -1 s and 20 at 1 s", got)
 	}
 }
 
-// nobody takes what arrives.
+// nobody discards arrivals.
 type nobody struct{}
 
 func (nobody) Take(*carriage.Arrival) {}
 
-// TestEstimateMoves: what the watcher reports comes to Pion's congestion control. Its estimate of a way that carries everything does not stay where it began.
+// TestEstimateMoves: the watcher's reports reach Pion's congestion control. Its estimate of a path that carries
+// everything does not stay at its initial value.
 func TestEstimateMoves(t *testing.T) {
 	for name, estimator := range map[string]Estimator{"pion": PionEstimator, "pion-patched": PatchedEstimator} {
 		t.Run(name, func(t *testing.T) { estimateMoves(t, estimator) })
@@ -36,7 +38,8 @@ func TestEstimateMoves(t *testing.T) {
 
 func estimateMoves(t *testing.T, estimator Estimator) {
 	const least = 1_000_000
-	publication := volumetric.Publication{Tiles: make([]volumetric.Tile, 1), Qualities: []volumetric.QualityLevel{{Name: "only", Bitrate: least}}}
+	publication := volumetric.Publication{Tiles: make([]volumetric.Tile, 1),
+		Qualities: []volumetric.QualityLevel{{Name: "only", Bitrate: least}}}
 	p, err := Listen("127.0.0.1:0", publication, estimator, least, 90*least, false)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +76,8 @@ func estimateMoves(t *testing.T, estimator Estimator) {
 		case <-ctx.Done():
 			t.Fatalf("%d frames have left, and the estimate is still what it was at first", number)
 		}
-		if _, err := p.Send(ctx, &carriage.Frame{Number: number, Capture: time.Now(), Bytes: make([]byte, 5000)}); err != nil {
+		if _, err := p.Send(ctx, &carriage.Frame{Number: number, Capture: time.Now(),
+			Bytes: make([]byte, 5000)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,15 +7,17 @@ import (
 	patched "github.com/volsfu/volsfu/lab/baseline/rtc/gcc"
 )
 
-// Estimator makes the estimator of a publisher, which begins with the least bit rate. Rates are in bits per second.
+// Estimator creates the estimator of a publisher, which starts at the least bit rate. Rates are in bits per second.
 type Estimator func(least, most int) (cc.BandwidthEstimator, error)
 
-// PionEstimator is Pion's own.
+// PionEstimator creates Pion's own estimator.
 func PionEstimator(least, most int) (cc.BandwidthEstimator, error) {
-	return pion.NewSendSideBWE(pion.SendSideBWEInitialBitrate(least), pion.SendSideBWEMinBitrate(least), pion.SendSideBWEMaxBitrate(most))
+	return pion.NewSendSideBWE(pion.SendSideBWEInitialBitrate(least), pion.SendSideBWEMinBitrate(least),
+		pion.SendSideBWEMaxBitrate(most))
 }
 
-// PatchedEstimator is Pion's with the corrections of package gcc.
+// PatchedEstimator creates Pion's estimator with the corrections of package gcc.
 func PatchedEstimator(least, most int) (cc.BandwidthEstimator, error) {
-	return patched.NewSendSideBWE(patched.SendSideBWEInitialBitrate(least), patched.SendSideBWEMinBitrate(least), patched.SendSideBWEMaxBitrate(most))
+	return patched.NewSendSideBWE(patched.SendSideBWEInitialBitrate(least), patched.SendSideBWEMinBitrate(least),
+		patched.SendSideBWEMaxBitrate(most))
 }

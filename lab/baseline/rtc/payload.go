@@ -1,6 +1,7 @@
-// Package rtc carries frames over a peer connection of Pion's with Pion's own congestion control (its GCC with its pacer) and repair, as the systems
-// of papers 000 and 001 were built: an estimate between 12.5 and 90 Mbit/s, one request for each lost packet, and a buffer of 1,024 packets to answer
-// it from. The payload is that of the one-to-many system of the same group.
+// Package rtc carries frames over a peer connection of Pion's with Pion's own congestion control (its GCC with its
+// pacer) and repair, like the systems of papers 000 and 001: an estimate between 12.5 and 90 Mbit/s, one request for
+// each lost packet, and a buffer of 1,024 packets for retransmission. The payload is that of the one-to-many system of
+// the same group.
 package rtc
 
 import (
@@ -11,18 +12,20 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// The sizes of payloads, in bytes: a packet has 1,196, and 1,252 with the headers of RTP, its extension, the tag of SRTP, UDP and IPv4.
+// The sizes of payloads, in bytes: a packet has 1,196, and 1,252 with the headers of RTP, its extension, the tag of
+// SRTP, UDP and IPv4.
 const (
 	HeaderSize = 16
 	ChunkSize  = 1180
 )
 
-// ErrPayload is wrapped with the payload that cannot be read.
+// ErrPayload reports an invalid payload. The wrapping error describes it.
 var ErrPayload = errors.New("malformed payload")
 
 // Header begins every payload: four numbers of 32 bits, little-endian.
 type Header struct {
-	// Frame is the frame number, Length its bytes, Offset where the payload's bytes belong, Size how many there are.
+	// Frame is the frame number, Length the size of the frame, Offset the position of the payload's bytes, Size their
+	// number.
 	Frame, Length, Offset, Size uint32
 }
 
@@ -35,20 +38,25 @@ func AppendPayload(dst []byte, number uint32, frame []byte, offset int) []byte {
 	return append(dst, chunk...)
 }
 
-// Parse reads a payload; its bytes are a part of data. Errors wrap ErrPayload.
+// Parse parses a payload; its bytes are a part of data. Errors wrap ErrPayload.
 func Parse(data []byte) (h Header, chunk []byte, err error) {
 	if len(data) < HeaderSize {
 		return h, nil, fmt.Errorf("%w: %d bytes, expected at least %d", ErrPayload, len(data), HeaderSize)
 	}
-	h = Header{binary.LittleEndian.Uint32(data), binary.LittleEndian.Uint32(data[4:]), binary.LittleEndian.Uint32(data[8:]), binary.LittleEndian.Uint32(data[12:])}
+	h = Header{binary.LittleEndian.Uint32(data), binary.LittleEndian.Uint32(data[4:]),
+		binary.LittleEndian.Uint32(data[8:]), binary.LittleEndian.Uint32(data[12:])}
 	chunk = data[HeaderSize:]
 	switch {
 	case h.Length == 0 || h.Length > carriage.MaxFrameBytes:
-		return h, nil, fmt.Errorf("%w: a frame of %d bytes, expected 1 to %d", ErrPayload, h.Length, carriage.MaxFrameBytes)
-	case int64(h.Size) != int64(len(chunk)) || h.Offset%ChunkSize != 0 || int64(h.Offset)+int64(h.Size) > int64(h.Length):
-		return h, nil, fmt.Errorf("%w: bytes %d to %d of %d in a payload with %d", ErrPayload, h.Offset, int64(h.Offset)+int64(h.Size), h.Length, len(chunk))
+		return h, nil, fmt.Errorf("%w: a frame of %d bytes, expected 1 to %d", ErrPayload, h.Length,
+			carriage.MaxFrameBytes)
+	case int64(h.Size) != int64(len(chunk)) || h.Offset%ChunkSize != 0 ||
+		int64(h.Offset)+int64(h.Size) > int64(h.Length):
+		return h, nil, fmt.Errorf("%w: bytes %d to %d of %d in a payload with %d", ErrPayload, h.Offset,
+			int64(h.Offset)+int64(h.Size), h.Length, len(chunk))
 	case h.Size != min(ChunkSize, h.Length-h.Offset):
-		return h, nil, fmt.Errorf("%w: %d bytes at %d of %d, expected %d", ErrPayload, h.Size, h.Offset, h.Length, min(ChunkSize, h.Length-h.Offset))
+		return h, nil, fmt.Errorf("%w: %d bytes at %d of %d, expected %d", ErrPayload, h.Size, h.Offset, h.Length,
+			min(ChunkSize, h.Length-h.Offset))
 	}
 	return h, chunk, nil
 }

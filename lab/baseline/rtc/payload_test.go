@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// frameOf is a frame of so many bytes that no other frame has.
+// frameOf returns a frame of the given length with unique content.
 func frameOf(number uint32, length int) []byte {
 	data := make([]byte, length)
 	for i := range data {
@@ -22,7 +22,8 @@ func frameOf(number uint32, length int) []byte {
 
 func TestPayload(t *testing.T) {
 	frame := frameOf(7, 2*ChunkSize+1)
-	for offset, want := range map[int]Header{0: {7, 2361, 0, 1180}, ChunkSize: {7, 2361, 1180, 1180}, 2 * ChunkSize: {7, 2361, 2360, 1}} {
+	for offset, want := range map[int]Header{0: {7, 2361, 0, 1180}, ChunkSize: {7, 2361, 1180, 1180},
+		2 * ChunkSize: {7, 2361, 2360, 1}} {
 		payload := AppendPayload(nil, 7, frame, offset)
 		h, chunk, err := Parse(payload)
 		if err != nil || h != want || !bytes.Equal(chunk, frame[offset:offset+int(want.Size)]) {
@@ -45,8 +46,8 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// TestTranscripts: each word is FRAME.CHUNK of a frame with 3 chunks, in order of arrival, one per millisecond; the output says when which frame was
-// complete.
+// TestTranscripts: each word is FRAME.CHUNK of a frame with 3 chunks, in order of arrival, one per millisecond; the
+// output has the time at which each frame was complete.
 func TestTranscripts(t *testing.T) {
 	many := ""
 	for number := 2; number < 2+openFrames; number++ {
@@ -76,7 +77,8 @@ func TestTranscripts(t *testing.T) {
 					t.Fatal(err)
 				}
 				frame := frameOf(number, 3000)
-				arrival, err := a.Push(AppendPayload(nil, number, frame, index*ChunkSize), begin.Add(time.Duration(at)*time.Millisecond))
+				arrival, err := a.Push(AppendPayload(nil, number, frame, index*ChunkSize),
+					begin.Add(time.Duration(at)*time.Millisecond))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -87,8 +89,10 @@ func TestTranscripts(t *testing.T) {
 					got = append(got, fmt.Sprintf("%d at %d", number, arrival.Whole.Sub(begin).Milliseconds()))
 				}
 			}
-			if text := strings.Join(got, ", "); text != test.output || a.Incomplete != test.incomplete || a.Late != test.late {
-				t.Errorf("got %q, %d incomplete, %d late, want %q, %d, %d", text, a.Incomplete, a.Late, test.output, test.incomplete, test.late)
+			if text := strings.Join(got, ", "); text != test.output || a.Incomplete != test.incomplete ||
+				a.Late != test.late {
+				t.Errorf("got %q, %d incomplete, %d late, want %q, %d, %d", text, a.Incomplete, a.Late, test.output,
+					test.incomplete, test.late)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// The paths of a publisher. Session descriptions travel as they are; choices as a JSON list.
+// The paths of a publisher. Session descriptions are sent as text, choices as a JSON list.
 const (
 	offerPath  = "/offer"
 	choicePath = "/choice"
@@ -29,15 +29,15 @@ const (
 const (
 	// maxBody bounds a request: a session description has about 1 kB per tile.
 	maxBody = 1 << 20
-	// maxReport is more than a packet of reports has.
+	// maxReport is larger than any packet of reports.
 	maxReport = 1500
-	// headerTimeout is how long a request may take to say what it is.
+	// headerTimeout is the time limit for a request's header.
 	headerTimeout = 10 * time.Second
-	// estimateInterval is how often the estimate is noted.
+	// estimateInterval is the interval at which the estimate is recorded.
 	estimateInterval = 100 * time.Millisecond
 )
 
-// Publisher is the end that publishes to one watcher, whom it waits for by HTTP.
+// Publisher is the end that publishes to one watcher, which connects by HTTP.
 type Publisher struct {
 	publication volumetric.Publication
 	least       volumetric.Bitrate
@@ -58,7 +58,7 @@ type Publisher struct {
 	estimates []estimate
 }
 
-// estimate is one with its instant.
+// estimate is an estimate with its time.
 type estimate struct {
 	at   time.Time
 	mbps float64
@@ -73,8 +73,8 @@ type track struct {
 	payload  []byte
 }
 
-// Listen makes the end of a publication whose estimate has such bounds. Where adapt is set, the estimate chooses the quality of all tiles, else the
-// watcher does.
+// Listen opens the end of a publication whose estimate is bounded by least and most. If adapt is set, the estimate
+// chooses the quality of all tiles; otherwise the watcher does.
 func Listen(
 	address string, publication volumetric.Publication, estimate Estimator, least, most volumetric.Bitrate, adapt bool,
 ) (*Publisher, error) {
@@ -93,7 +93,8 @@ func Listen(
 	p.estimator = <-p.estimators
 	for tile := range publication.Tiles {
 		local, err := webrtc.NewTrackLocalStaticRTP(
-			webrtc.RTPCodecCapability{MimeType: volumetric.MIMEVolumetric, ClockRate: clockRate}, fmt.Sprintf("tile-%d", tile), "body")
+			webrtc.RTPCodecCapability{MimeType: volumetric.MIMEVolumetric, ClockRate: clockRate},
+			fmt.Sprintf("tile-%d", tile), "body")
 		var sender *webrtc.RTPSender
 		if err == nil {
 			sender, err = p.pc.AddTrack(local)
@@ -105,7 +106,8 @@ func Listen(
 		p.reading.Go(func() { hear(sender) })
 		p.tracks = append(p.tracks, &track{local: local})
 	}
-	p.pc.OnConnectionStateChange(p.stateChanged(sync.OnceFunc(func() { close(p.connected) }), sync.OnceFunc(func() { close(p.failed) })))
+	p.pc.OnConnectionStateChange(p.stateChanged(sync.OnceFunc(func() { close(p.connected) }),
+		sync.OnceFunc(func() { close(p.failed) })))
 	if p.listener, err = net.Listen("tcp", address); err != nil {
 		_ = p.pc.Close()
 		return nil, err
@@ -113,7 +115,8 @@ func Listen(
 	return p, nil
 }
 
-// hear reads what a watcher reports of a track until it ends. Pion's estimate and its repair work in the course of reading, and not at all where nobody reads.
+// hear reads a watcher's reports on a track until the track ends. Pion's estimate and repair run in the course of
+// reading, and do not run without it.
 func hear(sender *webrtc.RTPSender) {
 	report := make([]byte, maxReport)
 	for {
@@ -134,7 +137,7 @@ func (p *Publisher) stateChanged(connected, failed func()) func(webrtc.PeerConne
 	}
 }
 
-// Address is where it listens.
+// Address returns the listen address.
 func (p *Publisher) Address() string { return p.listener.Addr().String() }
 
 // Run implements carriage.End.
@@ -154,7 +157,7 @@ func (p *Publisher) Run(ctx context.Context, _ carriage.Taker) error {
 	return nil
 }
 
-// note notes the estimate until the context ends.
+// note records the estimate until the context ends.
 func (p *Publisher) note(ctx context.Context) {
 	ticker := time.NewTicker(estimateInterval)
 	defer ticker.Stop()
@@ -174,7 +177,7 @@ func (p *Publisher) note(ctx context.Context) {
 	}
 }
 
-// follow chooses the highest quality that an estimate carries, for all tiles; the lowest where it carries none.
+// follow chooses the highest quality that an estimate can carry for all tiles, or the lowest if it can carry none.
 func (p *Publisher) follow(estimate volumetric.Bitrate) {
 	best := Affordable(p.publication, max(estimate, p.least))
 	for i := range p.qualities {
@@ -182,10 +185,10 @@ func (p *Publisher) follow(estimate volumetric.Bitrate) {
 	}
 }
 
-// Affordable is the highest quality that an estimate carries for all tiles of a publication, by its nominal rates and what packets add to them; the
-// lowest where it carries none.
+// Affordable returns the highest quality that an estimate can carry for all tiles of a publication, by its nominal
+// rates and the packets' overhead; the lowest if it can carry none.
 func Affordable(publication volumetric.Publication, estimate volumetric.Bitrate) volumetric.Quality {
-	// Packets are numbered by their payloads: what they have beside those is not estimated for, but takes the same way.
+	// The nominal rates cover payloads only, and the headers use the same path.
 	const added = float64(ChunkSize+HeaderSize+rtpOverhead) / ChunkSize
 	best := volumetric.Quality(0)
 	for q, level := range publication.Qualities {
@@ -230,7 +233,7 @@ func describeLocally(ctx context.Context, pc *webrtc.PeerConnection, description
 	}
 }
 
-// chosen takes the qualities that a watcher asks for.
+// chosen applies the qualities that a watcher requests.
 func (p *Publisher) chosen(w http.ResponseWriter, r *http.Request) {
 	var qualities []volumetric.Quality
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&qualities); err != nil {
@@ -244,10 +247,10 @@ func (p *Publisher) chosen(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// errFailed says that the peer connection failed.
+// errFailed reports that the peer connection failed.
 var errFailed = errors.New("the peer connection failed")
 
-// Ready implements carriage.End: the peer connection is there.
+// Ready implements carriage.End: it waits for the peer connection.
 func (p *Publisher) Ready(ctx context.Context) error {
 	select {
 	case <-p.connected:
@@ -266,7 +269,7 @@ func (p *Publisher) Wanted(tile int, quality volumetric.Quality) bool {
 	return p.qualities[tile] == quality
 }
 
-// Send implements carriage.End. Pion's pacer queues what it is given: how long packets stay there, nobody is told.
+// Send implements carriage.End. Pion's pacer queues packets and does not report how long.
 func (p *Publisher) Send(_ context.Context, f *carriage.Frame) (carriage.Departure, error) {
 	t := p.tracks[f.Tile]
 	t.sending.Lock()
@@ -276,7 +279,8 @@ func (p *Publisher) Send(_ context.Context, f *carriage.Frame) (carriage.Departu
 	for offset := 0; offset < len(f.Bytes); offset += ChunkSize {
 		t.payload = AppendPayload(t.payload[:0], f.Number, f.Bytes, offset)
 		packet := rtp.Packet{
-			Header:  rtp.Header{Version: 2, SequenceNumber: t.sequence, Timestamp: ticks, Marker: offset+ChunkSize >= len(f.Bytes)},
+			Header: rtp.Header{Version: 2, SequenceNumber: t.sequence, Timestamp: ticks,
+				Marker: offset+ChunkSize >= len(f.Bytes)},
 			Payload: t.payload,
 		}
 		t.sequence++
@@ -289,7 +293,7 @@ func (p *Publisher) Send(_ context.Context, f *carriage.Frame) (carriage.Departu
 	return d, nil
 }
 
-// errPublisher says that there is nothing to choose.
+// errPublisher reports that a publishing end has nothing to choose.
 var errPublisher = errors.New("this end watches nothing")
 
 // Choose implements carriage.End.

@@ -30,7 +30,7 @@ type Watcher struct {
 
 	connected chan struct{}
 	failed    chan struct{}
-	// reading are the goroutines that read tracks, none of which begins once closed is set.
+	// reading counts the goroutines that read tracks. None starts once closed is set.
 	reading sync.WaitGroup
 
 	mu     sync.Mutex
@@ -39,7 +39,8 @@ type Watcher struct {
 	given  chan struct{}  // closed once there is a taker
 }
 
-// Connect makes an end that watches so many tiles of a publisher at a quality. Nothing is sent before Run.
+// Connect returns an end that watches the given number of tiles of a publisher at a quality. No packet is sent before
+// Run.
 func Connect(address string, tiles int, quality volumetric.Quality) (*Watcher, error) {
 	w := &Watcher{
 		address: address, tiles: tiles, quality: quality, http: &http.Client{Transport: &http.Transport{}},
@@ -63,7 +64,8 @@ func Connect(address string, tiles int, quality volumetric.Quality) (*Watcher, e
 	})
 	w.pc.OnTrack(func(remote *webrtc.TrackRemote, _ *webrtc.RTPReceiver) { w.begin(func() { w.read(remote) }) })
 	for range tiles {
-		if _, err := w.pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo, webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}); err != nil {
+		if _, err := w.pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo,
+			webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}); err != nil {
 			_ = w.pc.Close()
 			return nil, err
 		}
@@ -71,7 +73,7 @@ func Connect(address string, tiles int, quality volumetric.Quality) (*Watcher, e
 	return w, nil
 }
 
-// begin starts a goroutine, unless the end is closed: Pion tells of tracks on goroutines of its own, which may be late.
+// begin starts a goroutine, unless the end is closed: Pion reports tracks on its own goroutines, possibly late.
 func (w *Watcher) begin(read func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,7 +82,7 @@ func (w *Watcher) begin(read func()) {
 	}
 }
 
-// read puts the frames of a track together until it ends.
+// read assembles the frames of a track until the track ends.
 func (w *Watcher) read(remote *webrtc.TrackRemote) {
 	<-w.given
 	var a Assembler
@@ -125,12 +127,12 @@ func (w *Watcher) Run(ctx context.Context, to carriage.Taker) error {
 }
 
 const (
-	// patience is how long a publisher is waited for, and retryInterval how often it is asked.
+	// patience is the time limit for a publisher to start; retryInterval is the interval between requests.
 	patience      = 30 * time.Second
 	retryInterval = 50 * time.Millisecond
 )
 
-// await asks a publisher for qualities as soon as it is there.
+// await requests qualities from a publisher as soon as it has started.
 func (w *Watcher) await(ctx context.Context, qualities []volumetric.Quality) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -149,7 +151,7 @@ func (w *Watcher) await(ctx context.Context, qualities []volumetric.Quality) err
 	}
 }
 
-// negotiate offers, and takes the answer.
+// negotiate sends the offer and applies the answer.
 func (w *Watcher) negotiate(ctx context.Context) error {
 	offer, err := w.pc.CreateOffer(nil)
 	if err == nil {
@@ -165,7 +167,7 @@ func (w *Watcher) negotiate(ctx context.Context) error {
 	return w.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: answer})
 }
 
-// errRefused is wrapped with what a publisher has answered.
+// errRefused reports a publisher's refusal. The wrapping error has the answer.
 var errRefused = errors.New("the publisher refuses")
 
 // post sends a request and returns the answer.
@@ -201,12 +203,12 @@ func (w *Watcher) Ready(ctx context.Context) error {
 // Wanted implements carriage.End.
 func (w *Watcher) Wanted(int, volumetric.Quality) bool { return false }
 
-// Send implements carriage.End: nothing is published here.
+// Send implements carriage.End: this end does not publish.
 func (w *Watcher) Send(context.Context, *carriage.Frame) (carriage.Departure, error) {
 	return carriage.Departure{}, nil
 }
 
-// Choose implements carriage.End: it asks the publisher by HTTP.
+// Choose implements carriage.End: it sends a request to the publisher by HTTP.
 func (w *Watcher) Choose(ctx context.Context, qualities []volumetric.Quality) error {
 	text, err := json.Marshal(qualities)
 	if err != nil {
@@ -224,7 +226,7 @@ func (w *Watcher) Close() error {
 	select {
 	case <-w.given:
 	default:
-		close(w.given) // tracks that nobody takes end all the same
+		close(w.given) // tracks without a taker end as well
 	}
 	err := w.pc.GracefulClose()
 	w.mu.Lock()

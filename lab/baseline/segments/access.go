@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// ErrAnswer is wrapped with what a server has answered.
+// ErrAnswer reports an unexpected answer of a server. The wrapping error has the answer.
 var ErrAnswer = errors.New("unexpected answer")
 
 // maxAnswer bounds a text.
@@ -22,7 +22,8 @@ const maxAnswer = 4096
 // maxIdle keeps a connection for every stream: 15 tiles at several qualities.
 const maxIdle = 256
 
-// access is a client's way to an origin: connections that are kept, and counted together. Its methods are safe for concurrent use.
+// access is a client's access to an origin: connections that are kept, and counted together. Its methods are safe for
+// concurrent use.
 type access struct {
 	address string
 	http    *http.Client
@@ -32,7 +33,7 @@ type access struct {
 	named string
 }
 
-// newAccess opens nothing before the first request.
+// newAccess opens no connection before the first request.
 func newAccess(options tcp.Options, address string) *access {
 	a := &access{address: address}
 	a.http = &http.Client{Transport: &http.Transport{
@@ -51,7 +52,7 @@ func newAccess(options tcp.Options, address string) *access {
 	return a
 }
 
-// counted is a connection that counts.
+// counted is a connection that counts bytes.
 type counted struct {
 	net.Conn
 	counts *tcp.Counts
@@ -71,14 +72,14 @@ func (c counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// congestion is what the kernel says of the latest connection.
+// congestion returns the kernel's name of the latest connection's congestion control.
 func (a *access) congestion() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.named
 }
 
-// url is the address of what a peer has, the parts being those of the origin's paths.
+// url returns the address of a peer's resource; parts are those of the origin's paths.
 func (a *access) url(peer string, parts ...any) string {
 	url := "http://" + a.address + "/" + peer
 	for _, part := range parts {

@@ -15,20 +15,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Config says what a client publishes and watches.
+// Config describes the publication and the watched tiles of a client.
 type Config struct {
 	Address string
-	// Name is what this client publishes under, Watched whom it watches, so many Tiles of it at a Quality; no tiles are nothing.
+	// Name is the name of this client's publication, Watched that of the watched peer, whose first Tiles tiles are
+	// watched at Quality; 0 watches none.
 	Name, Watched string
 	Tiles         int
 	Quality       volumetric.Quality
-	// Publishes tells whether it publishes, at FPS, in segments of Segment; 0 is one frame.
+	// Publishes is set if the client publishes, at FPS, in segments of Segment; 0 is one frame.
 	Publishes bool
 	FPS       float64
 	Segment   time.Duration
 }
 
-// Client is the end of a client. A goroutine for each tile downloads what is watched; one for each segment under way uploads it.
+// Client is the end of a client. A goroutine for each tile downloads its segments; one for each upload sends a segment.
 type Client struct {
 	config  Config
 	access  *access
@@ -38,7 +39,7 @@ type Client struct {
 	qualities []volumetric.Quality
 }
 
-// NewClient makes a client. Nothing is opened before there is something to send, or Run.
+// NewClient returns a client. No connection is opened before the first frame is sent, or Run.
 func NewClient(options tcp.Options, config Config) *Client {
 	c := &Client{config: config, access: newAccess(options, config.Address)}
 	c.uploads = newUploads(c.access, config)
@@ -48,7 +49,7 @@ func NewClient(options tcp.Options, config Config) *Client {
 	return c
 }
 
-// Run implements carriage.End. It returns carriage.ErrEnded once who is watched has ended.
+// Run implements carriage.End. It returns carriage.ErrEnded once the watched peer has ended.
 func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 	if c.config.Tiles == 0 {
 		<-ctx.Done()
@@ -66,7 +67,7 @@ func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 	return errors.Join(failures...)
 }
 
-// pollInterval is how often a tile that is switched off is looked at.
+// pollInterval is the interval at which a tile that is off is checked.
 const pollInterval = 5 * time.Millisecond
 
 // follow downloads the segments of a tile one after the other.
@@ -84,7 +85,7 @@ func (c *Client) follow(ctx context.Context, tile int, to carriage.Taker) error 
 		quality := c.qualities[tile]
 		c.mu.Unlock()
 		if quality == volumetric.QualityOff {
-			// There is no request that another choice could wait in.
+			// A tile that is off has no pending request, so its choice is polled.
 			select {
 			case <-time.After(pollInterval):
 				known = false
@@ -104,7 +105,7 @@ func (c *Client) follow(ctx context.Context, tile int, to carriage.Taker) error 
 	}
 }
 
-// latest asks for the number of the newest segment.
+// latest requests the number of the newest segment.
 func (c *Client) latest(ctx context.Context, tile int) (int64, error) {
 	response, err := c.access.request(ctx, http.MethodGet, c.access.url(c.config.Watched, tile, "latest"))
 	if err != nil {
@@ -122,9 +123,10 @@ func (c *Client) latest(ctx context.Context, tile int) (int64, error) {
 	return number, nil
 }
 
-// download takes the frames of a segment as they come.
+// download reads the frames of a segment as they arrive.
 func (c *Client) download(ctx context.Context, job carriage.Job, number int64, to carriage.Taker) error {
-	response, err := c.access.request(ctx, http.MethodGet, c.access.url(c.config.Watched, job.Tile, int(job.Quality), number))
+	response, err := c.access.request(ctx, http.MethodGet, c.access.url(c.config.Watched, job.Tile, int(job.Quality),
+		number))
 	if err != nil {
 		return err
 	}
@@ -148,7 +150,7 @@ func (c *Client) download(ctx context.Context, job carriage.Job, number int64, t
 	}
 }
 
-// Ready implements carriage.End: the server keeps what nobody watches.
+// Ready implements carriage.End: the server accepts segments without watchers.
 func (c *Client) Ready(ctx context.Context) error { return ctx.Err() }
 
 // Wanted implements carriage.End: every quality is uploaded.
@@ -172,10 +174,10 @@ func (c *Client) Traffic() carriage.Traffic {
 	return carriage.Traffic{Sent: c.access.counts.Sent.Load(), Received: c.access.counts.Received.Load()}
 }
 
-// Congestion is what the kernel says of the latest connection.
+// Congestion returns the kernel's name of the latest connection's congestion control.
 func (c *Client) Congestion() string { return c.access.congestion() }
 
-// Close implements carriage.End. What was being uploaded ends, and the server is told.
+// Close implements carriage.End. It ends the uploads and notifies the server.
 func (c *Client) Close() error {
 	c.uploads.close()
 	var err error

@@ -17,31 +17,31 @@ var (
 )
 
 const (
-	// keptSegments is how many segments of a track are kept: who is further behind begins anew with the latest.
+	// keptSegments is the number of segments kept per track: a client that is further behind continues with the latest.
 	keptSegments = 8
-	// maxSegmentBytes bounds one segment: some seconds of the largest frames that the lab has.
+	// maxSegmentBytes bounds one segment: some seconds of the lab's largest frames.
 	maxSegmentBytes = 256 << 20
 )
 
-// track is the segments of one tile at one quality of one peer. It belongs to the origin's lock.
+// track holds the segments of one tile at one quality of one peer. It is guarded by the origin's lock.
 type track struct {
 	segments map[int64]*segment
 	latest   int64
 }
 
-// segment is what came of a segment so far.
+// segment is the received part of a segment.
 type segment struct {
 	data  []byte
 	whole bool
-	// changed is closed, and replaced, when anything changes.
+	// changed is closed and replaced when anything changes.
 	changed chan struct{}
 }
 
-// peer is what one peer publishes.
+// peer holds the tracks of one peer.
 type peer struct {
 	tracks map[carriage.Job]*track
 	ended  bool
-	// changed is closed, and replaced, when a segment begins or the peer ends.
+	// changed is closed and replaced when a segment begins or the peer ends.
 	changed chan struct{}
 }
 
@@ -54,7 +54,7 @@ type origin struct {
 
 func newOrigin() *origin { return &origin{peers: make(map[string]*peer)} }
 
-// peerOf finds a peer, or makes it. It belongs to the lock.
+// peerOf finds or creates a peer. The caller holds the lock.
 func (o *origin) peerOf(name string) *peer {
 	p := o.peers[name]
 	if p == nil {
@@ -74,7 +74,7 @@ func (s *segment) tell() {
 	s.changed = make(chan struct{})
 }
 
-// begin begins a segment of a track. Older ones beyond those kept are forgotten.
+// begin begins a segment of a track. Segments beyond the kept ones are deleted.
 func (o *origin) begin(name string, job carriage.Job, number int64) *segment {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,10 +95,10 @@ func (o *origin) begin(name string, job carriage.Job, number int64) *segment {
 	return s
 }
 
-// readBuffers are for uploads under way, of which there may be one for each tile and quality.
+// readBuffers are for concurrent uploads, up to one for each tile and quality.
 var readBuffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
 
-// take reads a segment as it comes.
+// take reads a segment as it arrives.
 func (o *origin) take(s *segment, body io.Reader) error {
 	pooled := readBuffers.Get().(*[]byte)
 	defer readBuffers.Put(pooled)
@@ -125,7 +125,7 @@ func (o *origin) take(s *segment, body io.Reader) error {
 	}
 }
 
-// end notes that a peer publishes nothing more.
+// end records that a peer publishes nothing more.
 func (o *origin) end(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,7 +134,8 @@ func (o *origin) end(name string) {
 	p.tell()
 }
 
-// find waits until a segment begins. The error is errGone where newer ones have replaced it, errEnded where it will not come any more.
+// find waits until a segment begins. The error is errGone if newer ones have replaced it, errEnded if the peer has
+// ended without it.
 func (o *origin) find(ctx context.Context, name string, job carriage.Job, number int64) (*segment, error) {
 	for {
 		o.mu.Lock()
@@ -163,7 +164,8 @@ func (o *origin) find(ctx context.Context, name string, job carriage.Job, number
 	}
 }
 
-// latest waits until a peer has published anything of a tile, and gives the number of its newest segment at any quality.
+// latest waits until a peer has published any segment of a tile, and returns the number of its newest segment at any
+// quality.
 func (o *origin) latest(ctx context.Context, name string, tile int) (int64, error) {
 	for {
 		o.mu.Lock()
@@ -190,13 +192,13 @@ func (o *origin) latest(ctx context.Context, name string, tile int) (int64, erro
 	}
 }
 
-// give writes a segment as it comes. Flush is called when there is nothing more for now.
+// give writes a segment as it arrives. flush is called when all received data is written.
 func (o *origin) give(ctx context.Context, s *segment, w io.Writer, flush func()) error {
 	for at := 0; ; {
 		o.mu.Lock()
 		data, whole, changed := s.data[at:], s.whole, s.changed
 		o.mu.Unlock()
-		// What was appended does not move: the slice keeps the memory that it had.
+		// Appending does not move earlier data: the slice keeps its memory.
 		if len(data) > 0 {
 			if _, err := w.Write(data); err != nil {
 				return err
@@ -222,7 +224,7 @@ func (o *origin) give(ctx context.Context, s *segment, w io.Writer, flush func()
 	}
 }
 
-// relayed is what was passed on; it counts segments where others count frames.
+// relayed returns the counts of forwarding; segments are counted as frames.
 func (o *origin) relayed() *carriage.Relayed {
 	o.mu.Lock()
 	defer o.mu.Unlock()

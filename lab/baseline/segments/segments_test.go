@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// patience is far longer than anything here takes.
+// patience is far longer than any step of these tests takes.
 const patience = time.Minute
 
 func boxed(frames ...string) []byte {
@@ -34,7 +34,8 @@ func TestBox(t *testing.T) {
 		t.Errorf("got %v at the end, want EOF", err)
 	}
 	for name, data := range map[string]string{
-		"type": "\x00\x00\x00\x09moofx", "size below its header": "\x00\x00\x00\x07mdat", "too large": "\xff\xff\xff\xffmdat", "cut off": "\x00\x00\x00\x10mdatx",
+		"type": "\x00\x00\x00\x09moofx", "size below its header": "\x00\x00\x00\x07mdat",
+		"too large": "\xff\xff\xff\xffmdat", "cut off": "\x00\x00\x00\x10mdatx",
 	} {
 		if _, err := ReadBox(strings.NewReader(data)); !errors.Is(err, ErrBox) {
 			t.Errorf("%s: got %v, want ErrBox", name, err)
@@ -73,7 +74,8 @@ func FuzzParsePath(f *testing.F) {
 	})
 }
 
-// TestOrigin reads a segment while it comes into being, and asks for ones that are gone, that are to come, and that will not come.
+// TestOrigin reads a segment while it is uploaded, and requests segments that are gone, that are to come, and that will
+// not come.
 func TestOrigin(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -14,20 +14,22 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// headerTimeout is how long a request may take to say what it is, stopTimeout how long the last ones may go on.
+// headerTimeout is the time limit for a request's header; stopTimeout is the time limit for the last requests.
 const (
 	headerTimeout = 10 * time.Second
 	stopTimeout   = time.Second
 )
 
-// Serve runs an origin until the context ends. Listening is told its address.
-func Serve(ctx context.Context, options tcp.Options, address string, listening func(string)) (*carriage.Relayed, error) {
+// Serve runs an origin until the context ends. listening is called with its address.
+func Serve(ctx context.Context, options tcp.Options, address string, listening func(string)) (*carriage.Relayed,
+	error) {
 	listener, err := options.Listen(ctx, address)
 	if err != nil {
 		return nil, err
 	}
 	o := newOrigin()
-	web := &http.Server{Handler: o.handler(), ReadHeaderTimeout: headerTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
+	web := &http.Server{Handler: o.handler(), ReadHeaderTimeout: headerTimeout,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
 	listening(listener.Addr().String())
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -64,15 +66,16 @@ func (o *origin) handler() http.Handler {
 	return mux
 }
 
-// ErrPath is wrapped with what is wrong with a path.
+// ErrPath reports an invalid path. The wrapping error describes it.
 var ErrPath = errors.New("malformed path")
 
-// parsePath reads the parts of a segment's path.
+// parsePath parses the parts of a segment's path.
 func parsePath(tile, quality, number string) (job carriage.Job, segment int64, err error) {
 	t, err1 := strconv.Atoi(tile)
 	q, err2 := strconv.Atoi(quality)
 	segment, err3 := strconv.ParseInt(number, 10, 64)
-	if errors.Join(err1, err2, err3) != nil || t < 0 || t >= volumetric.MaxTiles || q < 0 || q >= volumetric.MaxQualities || segment < 0 {
+	if errors.Join(err1, err2, err3) != nil || t < 0 || t >= volumetric.MaxTiles || q < 0 ||
+		q >= volumetric.MaxQualities || segment < 0 {
 		return job, 0, fmt.Errorf("%w: tile %.16q, quality %.16q, segment %.32q", ErrPath, tile, quality, number)
 	}
 	return carriage.Job{Tile: t, Quality: volumetric.Quality(q)}, segment, nil
@@ -105,7 +108,7 @@ func (o *origin) get(w http.ResponseWriter, r *http.Request) {
 	_ = o.give(r.Context(), s, w, func() { _ = http.NewResponseController(w).Flush() })
 }
 
-// refuse says why there is no segment.
+// refuse answers with the reason why there is no segment.
 func refuse(w http.ResponseWriter, err error) {
 	status := http.StatusServiceUnavailable
 	switch {

@@ -10,13 +10,13 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// uploads are the segments of all streams on their way out. A goroutine for each segment under way sends it.
+// uploads are the outgoing segments of all streams. A goroutine for each current segment sends it.
 type uploads struct {
 	access *access
-	// name is what they are published under, frames how many a segment has.
+	// name is the peer's name, frames the number of frames of a segment.
 	name   string
 	frames uint32
-	// ctx is theirs: they go on for a moment after the last frame was sent.
+	// ctx is the context of the uploads, which continue for a moment after the last frame was sent.
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -25,7 +25,7 @@ type uploads struct {
 	streams map[carriage.Job]*upload
 }
 
-// upload is the segments of one stream on their way out. It belongs to the goroutine that sends the stream's frames.
+// upload holds the outgoing segments of one stream. It belongs to the goroutine that sends the stream's frames.
 type upload struct {
 	number int64
 	body   *io.PipeWriter
@@ -41,7 +41,7 @@ func newUploads(access *access, config Config) *uploads {
 	return u
 }
 
-// stream is the upload of a stream.
+// stream returns the upload of a stream.
 func (u *uploads) stream(job carriage.Job) *upload {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -53,7 +53,7 @@ func (u *uploads) stream(job carriage.Job) *upload {
 	return s
 }
 
-// send adds a frame to the segment that it belongs to.
+// send adds a frame to its segment.
 func (u *uploads) send(ctx context.Context, f *carriage.Frame) (carriage.Departure, error) {
 	job := carriage.Job{Tile: f.Tile, Quality: f.Quality}
 	s := u.stream(job)
@@ -66,7 +66,7 @@ func (u *uploads) send(ctx context.Context, f *carriage.Frame) (carriage.Departu
 	stop := context.AfterFunc(ctx, func() { _ = body.CloseWithError(context.Cause(ctx)) })
 	defer stop()
 	d := carriage.Departure{First: time.Now(), Copies: 1}
-	// One write, which the HTTP client sends at once, in chunks of 32 kB at most.
+	// One write, which the HTTP client sends at once, in chunks of at most 32 kB.
 	s.box = append(AppendBoxHeader(s.box[:0], len(f.Bytes)), f.Bytes...)
 	_, err := s.body.Write(s.box)
 	d.Last = time.Now()
@@ -90,14 +90,14 @@ func (u *uploads) begin(s *upload, job carriage.Job) {
 	})
 }
 
-// end ends the segment under way.
+// end ends the current segment.
 func (s *upload) end() {
 	if s.body != nil {
 		_ = s.body.Close()
 	}
 }
 
-// close ends the segments under way, and waits for them for a moment.
+// close ends the current segments, and waits up to stopTimeout for their uploads.
 func (u *uploads) close() {
 	u.mu.Lock()
 	for _, s := range u.streams {

@@ -1,5 +1,5 @@
-// Package tcp has what the baselines over TCP share: sockets whose congestion control is named, dialling that waits for who is to listen, and reading
-// that knows when bytes came. Connections belong to who opened them.
+// Package tcp contains the common parts of the baselines over TCP: sockets with a selected congestion control, dialling
+// that waits for the listener, and a reader that records arrival times. Connections belong to their opener.
 package tcp
 
 import (
@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// ErrCongestion is wrapped with the name of a congestion control that this system does not have.
+// ErrCongestion reports a congestion control that this system does not have. The wrapping error has its name.
 var ErrCongestion = errors.New("congestion control is not available")
 
-// Options are those of sockets.
+// Options are options of sockets.
 type Options struct {
-	// Congestion names TCP's congestion control; empty is the system's.
+	// Congestion names TCP's congestion control; empty selects the system's.
 	Congestion string
 }
 
@@ -35,15 +35,15 @@ func (o Options) control(_, _ string, raw syscall.RawConn) error {
 	return err
 }
 
-// Listen listens on an address. Connections that are accepted have the listener's congestion control.
+// Listen listens on an address. Accepted connections have the listener's congestion control.
 func (o Options) Listen(ctx context.Context, address string) (net.Listener, error) {
 	return (&net.ListenConfig{Control: o.control}).Listen(ctx, "tcp", address)
 }
 
 const (
-	// dialPatience is how long is waited for who is to listen: processes of one experiment start at the same time.
+	// dialPatience is the time limit for the listener to start: processes of one experiment start at the same time.
 	dialPatience = 30 * time.Second
-	// dialInterval is how often is tried meanwhile.
+	// dialInterval is the interval between attempts.
 	dialInterval = 50 * time.Millisecond
 )
 
@@ -52,7 +52,7 @@ func (o Options) DialOnce(ctx context.Context, network, address string) (net.Con
 	return (&net.Dialer{Control: o.control}).DialContext(ctx, network, address)
 }
 
-// Dial opens a connection, and tries again while nobody listens.
+// Dial opens a connection, and repeats the attempt while there is no listener.
 func (o Options) Dial(ctx context.Context, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
@@ -71,7 +71,7 @@ func (o Options) Dial(ctx context.Context, address string) (net.Conn, error) {
 	}
 }
 
-// Congestion is the congestion control of a connection, empty where the system does not say.
+// Congestion returns the congestion control of a connection, empty if the system does not report it.
 func Congestion(conn any) string {
 	raw, ok := conn.(syscall.Conn)
 	if !ok {
@@ -86,19 +86,19 @@ func Congestion(conn any) string {
 	return name
 }
 
-// Counts are bytes that were moved. The zero value is ready.
+// Counts are numbers of bytes. The zero value is ready.
 type Counts struct{ Sent, Received atomic.Int64 }
 
-// Reader reads a connection and knows when bytes came. It belongs to one goroutine.
+// Reader reads a connection and records when bytes arrived. It belongs to one goroutine.
 type Reader struct {
 	*bufio.Reader
 	timed *timed
 }
 
-// readBuffer takes what headers have; contents are read past it.
+// readBuffer is enough for headers; contents bypass the buffer.
 const readBuffer = 4096
 
-// timed notes when a read returned.
+// timed records when a read returned.
 type timed struct {
 	reader io.Reader
 	counts *Counts
@@ -113,22 +113,22 @@ func (t *timed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// NewReader reads from r and counts.
+// NewReader returns a reader of r that counts bytes.
 func NewReader(r io.Reader, counts *Counts) *Reader {
 	t := &timed{reader: r, counts: counts}
 	return &Reader{bufio.NewReaderSize(t, readBuffer), t}
 }
 
-// First waits for the next byte, which stays to be read, and tells when it came.
+// First waits for the next byte without consuming it, and returns its arrival time.
 func (r *Reader) First() (time.Time, error) {
 	_, err := r.Peek(1)
 	return r.timed.last, err
 }
 
-// Last is when the newest bytes came.
+// Last returns the arrival time of the newest bytes.
 func (r *Reader) Last() time.Time { return r.timed.last }
 
-// Until has writes to a connection fail once the context ends; the function that it returns takes that back.
+// Until makes writes to a connection fail once the context ends. The returned function cancels this.
 func Until(ctx context.Context, conn net.Conn) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })
 }

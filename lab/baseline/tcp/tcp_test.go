@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// patience is far longer than anything here takes.
+// patience is far longer than any step of these tests takes.
 const patience = time.Minute
 
-// TestCongestion asks for Reno, which every kernel has, on both ends.
+// TestCongestion requests Reno, which every kernel has, on both ends.
 func TestCongestion(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("skipped: only Linux names its congestion control")
@@ -52,7 +52,7 @@ func TestCongestion(t *testing.T) {
 	}
 }
 
-// TestDialWaits opens a connection to a port at which somebody listens only later.
+// TestDialWaits opens a connection to a port whose listener starts later.
 func TestDialWaits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -85,7 +85,7 @@ func TestDialWaits(t *testing.T) {
 	}
 }
 
-// TestReader knows when the bytes of a frame came, and not when the next ones did.
+// TestReader: the recorded times are those of a frame's bytes, not of the next frame's.
 func TestReader(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer func() { _ = ours.Close() }()
@@ -103,8 +103,9 @@ func TestReader(t *testing.T) {
 	if b, err := r.ReadByte(); err != nil || b != 'a' {
 		t.Errorf("got %c, %v", b, err)
 	}
-	// The next byte came together with that one.
-	if second, err := r.First(); err != nil || !second.Equal(first) || !r.Last().Equal(first) || counts.Received.Load() != 2 {
+	// The next byte arrived together with the first.
+	if second, err := r.First(); err != nil || !second.Equal(first) || !r.Last().Equal(first) ||
+		counts.Received.Load() != 2 {
 		t.Errorf("got %v, %v, %d bytes", second, err, counts.Received.Load())
 	}
 }

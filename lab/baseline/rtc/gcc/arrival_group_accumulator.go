@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// burstDuration is how long a group of arrivals may last; Pion has no such limit. It is libwebrtc's kMaxBurstDuration.
+// burstDuration is the longest duration of a group of arrivals; Pion has no such limit. It is libwebrtc's
+// kMaxBurstDuration.
 const burstDuration = 100 * time.Millisecond
 
 type arrivalGroupAccumulator struct {

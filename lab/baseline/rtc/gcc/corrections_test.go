@@ -9,7 +9,7 @@ import (
 	"github.com/pion/rtp"
 )
 
-// TestGroupsEnd has a queue drain: packets that left 2 ms apart arrive 1 ms apart. Pion's groups never end then.
+// TestGroupsEnd drains a queue: packets that left 2 ms apart arrive 1 ms apart. Pion's groups never end in this case.
 func TestGroupsEnd(t *testing.T) {
 	const packets = 500
 	acks := make([]Acknowledgment, packets)
@@ -45,7 +45,8 @@ func TestHistory(t *testing.T) {
 			err = header.SetExtension(extension, number)
 		}
 		if err == nil {
-			err = f.OnSent(begun.Add(time.Duration(i)*time.Millisecond), header, 1200, interceptor.Attributes{TwccExtensionAttributesKey: uint8(extension)})
+			err = f.OnSent(begun.Add(time.Duration(i)*time.Millisecond), header, 1200,
+				interceptor.Attributes{TwccExtensionAttributesKey: uint8(extension)})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -53,8 +54,10 @@ func TestHistory(t *testing.T) {
 	}
 	acks, err := f.OnTransportCCFeedback(begun, &rtcp.TransportLayerCC{
 		BaseSequenceNumber: 0, PacketStatusCount: 1, ReferenceTime: 1,
-		PacketChunks: []rtcp.PacketStatusChunk{&rtcp.RunLengthChunk{PacketStatusSymbol: rtcp.TypeTCCPacketReceivedSmallDelta, RunLength: 1}},
-		RecvDeltas:   []*rtcp.RecvDelta{{Type: rtcp.TypeTCCPacketReceivedSmallDelta, Delta: 250}},
+		PacketChunks: []rtcp.PacketStatusChunk{
+			&rtcp.RunLengthChunk{PacketStatusSymbol: rtcp.TypeTCCPacketReceivedSmallDelta, RunLength: 1},
+		},
+		RecvDeltas: []*rtcp.RecvDelta{{Type: rtcp.TypeTCCPacketReceivedSmallDelta, Delta: 250}},
 	})
 	if err != nil || len(acks) != 1 || !acks[0].Departure.Equal(begun) || acks[0].Arrival.IsZero() {
 		t.Errorf("%+v, %v; expected the acknowledgement of the first packet", acks, err)

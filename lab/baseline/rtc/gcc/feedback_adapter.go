@@ -24,8 +24,8 @@ var (
 	errInvalidFeedback      = errors.New("invalid feedback")
 )
 
-// historySize is the number of packets that are remembered until they are acknowledged; Pion has 250. At 90 Mbit/s, 9,400
-// packets per second, these are 1.7 s: a round trip through any queue here.
+// historySize is the number of packets kept until their acknowledgement; Pion has 250. At 90 Mbit/s, 9,400 packets per
+// second, this is 1.7 s: a round trip through any queue here.
 const historySize = 1 << 14
 
 // FeedbackAdapter converts incoming RTCP Packets (TWCC) into Acknowledgments.
@@ -174,7 +174,8 @@ func (f *FeedbackAdapter) OnTransportCCFeedback(
 		}
 		switch chunk := chunk.(type) {
 		case *rtcp.RunLengthChunk:
-			n, nextRefTime, statusCount, acks, err := f.unpackRunLengthChunk(index, refTime, chunk, recvDeltas, remaining)
+			n, nextRefTime, statusCount, acks, err := f.unpackRunLengthChunk(index, refTime, chunk, recvDeltas,
+				remaining)
 			if err != nil {
 				return nil, err
 			}
@@ -184,7 +185,8 @@ func (f *FeedbackAdapter) OnTransportCCFeedback(
 			index += statusCount
 			remaining -= statusCount
 		case *rtcp.StatusVectorChunk:
-			n, nextRefTime, statusCount, acks, err := f.unpackStatusVectorChunk(index, refTime, chunk, recvDeltas, remaining)
+			n, nextRefTime, statusCount, acks, err := f.unpackStatusVectorChunk(index, refTime, chunk, recvDeltas,
+				remaining)
 			if err != nil {
 				return nil, err
 			}

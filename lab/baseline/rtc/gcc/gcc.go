@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The Pion community <https://pion.ly>
 // SPDX-License-Identifier: MIT
 
-// Package gcc is the estimator of pion/interceptor v0.1.51 (pkg/gcc, with internal/cc) with two defects corrected, for the
-// baseline pion-patched:
+// Package gcc is the estimator of pion/interceptor v0.1.51 (pkg/gcc, with internal/cc) with two defects corrected, for
+// the baseline pion-patched:
 //
-//   - The send history has 16,384 packets (historySize) where Pion has 250. At 50 Mbit/s those are 50 ms, less than a round
-//     trip through a full queue, and an acknowledgement of a packet that is not in the history is not counted.
+//   - The send history has 16,384 packets (historySize); Pion's has 250. At 50 Mbit/s 250 packets are 50 ms, less than
+//     a round trip through a full queue, and an acknowledgement of a packet that is not in the history is not counted.
 //   - A group of arrivals ends after 100 ms (burstDuration), as in libwebrtc (InterArrivalDelta::BelongsToBurst). On a
 //     saturated link packets arrive less than 5 ms apart: without the cap they join one group that never ends, and the
 //     delay-based estimate is not updated.
 //
-// The rest is Pion's but for RFC 8888 feedback, logging options and the pacer, which is taken from Pion itself. The files keep
-// Pion's licence (LICENSE).
+// The rest is Pion's code without RFC 8888 feedback, logging options and the pacer, which is imported from Pion itself.
+// The files keep Pion's licence (LICENSE).
 package gcc
 
 import "time"
