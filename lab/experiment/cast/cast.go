@@ -20,14 +20,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// Cast is the processes of one iteration, and the network between them.
+// Cast is the set of processes of one iteration, and the network between them.
 type Cast struct {
 	settings *experiment.Settings
-	network  *topology.Network // nil where they run side by side
+	network  *topology.Network // nil if they run side by side
 	players  []*Player
 }
 
-// Open starts the network; nil has processes run side by side, over the loopback interface.
+// Open starts the network. If the topology is nil, processes run side by side over the loopback interface.
 func Open(ctx context.Context, settings *experiment.Settings, t *topology.Topology) (*Cast, error) {
 	c := &Cast{settings: settings}
 	if t == nil {
@@ -38,15 +38,16 @@ func Open(ctx context.Context, settings *experiment.Settings, t *topology.Topolo
 	return c, err
 }
 
-// Lacking tells whether an error says that this machine has no emulated networks, so that an iteration is skipped rather than failed.
+// Lacking reports whether an error means that this machine cannot have emulated networks, so an iteration is skipped
+// and not failed.
 func Lacking(err error) bool {
 	return errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN)
 }
 
-// Network is the emulated network, nil where there is none.
+// Network returns the emulated network, nil if there is none.
 func (c *Cast) Network() *topology.Network { return c.network }
 
-// Listen is where a process on a host listens: an address of the host, on a port that the system chooses.
+// Listen returns the listen address of a process on a host, with port 0.
 func (c *Cast) Listen(host string) string {
 	if c.network == nil {
 		return "127.0.0.1:0"
@@ -54,7 +55,7 @@ func (c *Cast) Listen(host string) string {
 	return net.JoinHostPort(c.network.Address(host).String(), "0")
 }
 
-// On is an address of a host with a port, for processes that have to know where the others will be.
+// On returns an address of a host with a port, for processes that must know the others' addresses in advance.
 func (c *Cast) On(host, port string) string {
 	if c.network == nil {
 		return net.JoinHostPort("127.0.0.1", port)
@@ -66,7 +67,7 @@ func (c *Cast) On(host, port string) string {
 type Player struct {
 	*lab.Program
 	name    string
-	summary string // files
+	summary string // names of files
 	records string
 	signs   *signs
 	cpu     [2]time.Duration // at the window's ends
@@ -79,12 +80,13 @@ func (c *Cast) Peer(ctx context.Context, host, name string, flags ...string) (*P
 	if err != nil {
 		return nil, err
 	}
-	p := &Player{name: name, summary: c.settings.File(name + ".json"), records: c.settings.File(name + ".jsonl"), signs: newSigns()}
+	p := &Player{name: name, summary: c.settings.File(name + ".json"), records: c.settings.File(name + ".jsonl"),
+		signs: newSigns()}
 	arguments := append([]string{"peer", "--name", name, "--summary", p.summary}, flags...)
 	if !slices.Contains(flags, "server") {
 		arguments = append(arguments, "--records", p.records)
 	}
-	// Stop asks the process to end, so that it tells what it measured: no context kills it before.
+	// The process is ended by Stop, so that it prints its summary; a context must not kill it before.
 	command := exec.Command(path, arguments...)
 	if c.network != nil {
 		command = c.network.Command(context.WithoutCancel(ctx), host, path, arguments...)
@@ -96,7 +98,7 @@ func (c *Cast) Peer(ctx context.Context, host, name string, flags ...string) (*P
 	return p, nil
 }
 
-// Close ends all processes that still run, and the network.
+// Close ends all running processes, and the network.
 func (c *Cast) Close() error {
 	var err error
 	for _, p := range slices.Backward(c.players) {
@@ -110,10 +112,11 @@ func (c *Cast) Close() error {
 	return err
 }
 
-// patience is how long a process may take to listen, and frames to flow: it samples a figure of 200,000 points sixty times before, which takes seconds on a busy machine.
+// patience is the time limit for a process to listen, and for frames to arrive. Before, the process samples a figure of
+// 200,000 points sixty times, which takes seconds on a busy machine.
 const patience = 90 * time.Second
 
-// Ready waits until the player listens, and returns where.
+// Ready waits until the player listens, and returns the address.
 func (p *Player) Ready(ctx context.Context) (string, error) {
 	if err := p.await(ctx, p.signs.ready, "listens"); err != nil {
 		return "", err
@@ -141,16 +144,16 @@ func (p *Player) await(ctx context.Context, sign <-chan struct{}, what string) e
 		return nil
 	case err = <-gone:
 	}
-	// What a player has said by its end it has said.
+	// A sign that was printed before the end counts.
 	select {
 	case <-sign:
 		return nil
 	default:
 	}
 	if err == nil {
-		err = errors.New("it has ended")
+		err = errors.New("the process has ended")
 	}
-	return fmt.Errorf("waiting until %s %s: %w; it said last: %s", p.name, what, err, p.Said())
+	return fmt.Errorf("waiting until %s %s: %w; its last output: %s", p.name, what, err, p.Said())
 }
 
 // Stop asks the player to end, and waits for it.
@@ -159,7 +162,7 @@ func (p *Player) Stop() error {
 	return p.Program.Stop()
 }
 
-// Summary is what the player measured, once it has ended.
+// Summary returns the player's summary, once the player has ended.
 func (p *Player) Summary() (*carriage.Summary, error) {
 	text, err := os.ReadFile(p.summary)
 	if err != nil {
@@ -172,7 +175,7 @@ func (p *Player) Summary() (*carriage.Summary, error) {
 	return &s, nil
 }
 
-// Records are the times of the player's frames, once it has ended.
+// Records returns the times of the player's frames, once the player has ended.
 func (p *Player) Records() ([]frametimes.Record, error) {
 	file, err := os.Open(p.records)
 	if err != nil {

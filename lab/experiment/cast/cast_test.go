@@ -16,7 +16,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// actor is a program that behaves as vollab peer does towards a cast: it says that it listens and receives, and leaves a summary and a record when it is asked to end.
+// actor is a program with the interface of vollab peer: it reports that it listens and receives, and writes a summary
+// and a record when asked to end.
 const actor = `#!/bin/sh
 while [ $# -gt 0 ]; do
 	case "$1" in
@@ -50,7 +51,7 @@ func settings(t *testing.T) *experiment.Settings {
 	return &experiment.Settings{Duration: 10 * time.Millisecond, Folder: t.TempDir(), Programs: programs}
 }
 
-// TestLastWord: a player that has said what is waited for has said it, though it has ended since.
+// TestLastWord: a sign counts even if the player has ended since.
 func TestLastWord(t *testing.T) {
 	said := newSigns()
 	if _, err := said.Write([]byte(`{"receiving":"left"}` + "\n")); err != nil {
@@ -142,7 +143,8 @@ func TestPlayersThatFail(t *testing.T) {
 
 func TestSigns(t *testing.T) {
 	s := newSigns()
-	for _, part := range []string{"2026 log\n{\"rea", "dy\":\"a:1\"}\n{\"ready\":\"b:2\"}\n", strings.Repeat("x", 3*maxLine), "\n{\"receiving\":\"p\"}\n"} {
+	for _, part := range []string{"2026 log\n{\"rea", "dy\":\"a:1\"}\n{\"ready\":\"b:2\"}\n",
+		strings.Repeat("x", 3*maxLine), "\n{\"receiving\":\"p\"}\n"} {
 		if n, err := s.Write([]byte(part)); n != len(part) || err != nil {
 			t.Fatalf("expected all of it to be taken, got %d, %v", n, err)
 		}
@@ -154,7 +156,7 @@ func TestSigns(t *testing.T) {
 	}
 }
 
-// record is one of a frame of tile 0.
+// record returns a record of a frame of tile 0.
 func record(frame int64, stamps map[frametimes.Stamp]int64) frametimes.Record {
 	r := frametimes.Record{Frame: frame}
 	for stamp, at := range stamps {
@@ -169,8 +171,10 @@ func TestJoin(t *testing.T) {
 		record(2, map[frametimes.Stamp]int64{frametimes.Captured: 200, frametimes.Encoded: 225}),
 	}
 	received := []frametimes.Record{
-		record(2, map[frametimes.Stamp]int64{frametimes.Captured: 200, frametimes.Reassembled: 260, frametimes.Decoded: 270}),
-		record(1, map[frametimes.Stamp]int64{frametimes.Captured: 100, frametimes.Reassembled: 150, frametimes.Decoded: 155}),
+		record(2, map[frametimes.Stamp]int64{frametimes.Captured: 200, frametimes.Reassembled: 260,
+			frametimes.Decoded: 270}),
+		record(1, map[frametimes.Stamp]int64{frametimes.Captured: 100, frametimes.Reassembled: 150,
+			frametimes.Decoded: 155}),
 		record(3, map[frametimes.Stamp]int64{frametimes.Captured: 300, frametimes.Reassembled: 350}),
 	}
 	joined := Join(sent, received)

@@ -1,5 +1,6 @@
-// Package cast runs the processes of an iteration: peers of the transports (vollab peer), each a process of its own, in the namespaces of an emulated network or side by side
-// on this machine. It tells when frames flow, measures what the processes and the machine use in a window of time, and reads the records that the peers leave.
+// Package cast runs the processes of an iteration: peers of the transports (vollab peer), each in its own process, in
+// the namespaces of an emulated network or side by side on this machine. It waits until frames arrive, measures the
+// usage of the processes and the machine in a window of time, and reads the records of the peers.
 //
 // A Cast belongs to the goroutine that opened it.
 package cast

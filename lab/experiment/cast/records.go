@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// frameKey names a tile's frame at one quality.
+// frameKey identifies a tile's frame at one quality.
 type frameKey struct {
 	participant, publication string
 	tile, quality            int
@@ -19,7 +19,8 @@ func keyOf(r *frametimes.Record) frameKey {
 	return frameKey{r.Track.Participant, r.Track.Publication, int(r.Track.Tile), int(r.Track.Quality), r.Frame}
 }
 
-// Join adds to each record of a receiver what the sender has noted of the same frame. It returns the receiver's records in the order of capture.
+// Join merges each of a receiver's records with the sender's record of the same frame. It returns the receiver's
+// records in the order of capture.
 func Join(sent, received []frametimes.Record) []frametimes.Record {
 	known := make(map[frameKey]*frametimes.Record, len(sent))
 	for i := range sent {
@@ -37,12 +38,12 @@ func Join(sent, received []frametimes.Record) []frametimes.Record {
 	return joined
 }
 
-// In are the records of frames that were captured in a window.
+// In returns the records of frames that were captured in a window.
 func In(records []frametimes.Record, w Window) []frametimes.Record {
 	return slices.DeleteFunc(slices.Clone(records), func(r frametimes.Record) bool { return !w.Contains(&r) })
 }
 
-// Layer are the durations of some layers together, in milliseconds, of all records that know every one of them.
+// Layer returns the sums of some layers' durations, in milliseconds, for all records that have every one of them.
 func Layer(records []frametimes.Record, layers ...frametimes.Layer) []float64 {
 	var all []float64
 	for i := range records {
@@ -60,7 +61,7 @@ func Layer(records []frametimes.Record, layers ...frametimes.Layer) []float64 {
 	return all
 }
 
-// Between are the times between two stamps, in milliseconds, of all records that know both.
+// Between returns the times between two stamps, in milliseconds, for all records that have both.
 func Between(records []frametimes.Record, from, to frametimes.Stamp) []float64 {
 	var all []float64
 	for i := range records {
@@ -71,5 +72,5 @@ func Between(records []frametimes.Record, from, to frametimes.Stamp) []float64 {
 	return all
 }
 
-// Finished tells whether a frame was decoded, and shown where frames are shown.
+// Finished reports whether a frame was decoded or shown.
 func Finished(r *frametimes.Record) bool { return r.Has(frametimes.Decoded) || r.Has(frametimes.Shown) }

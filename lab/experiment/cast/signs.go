@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// signs reads what a peer says on its standard error: lines of JSON tell where it listens, and that it receives.
+// signs parses a peer's standard error: lines of JSON report its address, and that it receives.
 type signs struct {
 	ready, receiving chan struct{}
 
@@ -18,7 +18,7 @@ type signs struct {
 
 func newSigns() *signs { return &signs{ready: make(chan struct{}), receiving: make(chan struct{})} }
 
-// maxLine bounds what is kept of a line; signs are shorter.
+// maxLine bounds the stored part of a line; signs are shorter.
 const maxLine = 4096
 
 // Write implements io.Writer.
@@ -37,7 +37,7 @@ func (s *signs) Write(data []byte) (int, error) {
 	}
 }
 
-// read takes a whole line. What is no sign is passed over.
+// read parses a complete line and ignores other output.
 func (s *signs) read(line []byte) {
 	var sign struct {
 		Ready     string `json:"ready"`
@@ -56,7 +56,7 @@ func (s *signs) read(line []byte) {
 	}
 }
 
-// address is where the peer listens, once ready is closed.
+// address returns the peer's address, once ready is closed.
 func (s *signs) address() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,19 +13,20 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// Warming is what passes between the first frame and the window: buffers fill, estimates climb, the source's first loop is over.
+// Warming is the time between the first frame and the window: buffers fill, estimates rise, the source's first loop
+// ends.
 const Warming = 2 * time.Second
 
-// Window is the time that is measured, by the clock of this machine, which all namespaces share.
+// Window is the measured time, by the clock of this machine, which all namespaces share.
 type Window struct {
 	From, To time.Time
-	// Busy is what share of all processors was in use, 0 to 1.
+	// Busy is the used share of all processors' time, 0 to 1.
 	Busy float64
 	// Disturbed and Late are those of experiment.Pace.
 	Disturbed, Late string
 }
 
-// Measure waits while everybody warms up, and then for the iteration's duration.
+// Measure waits for Warming, and then measures for the iteration's duration.
 func (c *Cast) Measure(ctx context.Context) (Window, error) {
 	if err := lab.Pause(ctx, Warming); err != nil {
 		return Window{}, err
@@ -56,18 +57,20 @@ func (c *Cast) Measure(ctx context.Context) (Window, error) {
 	return w, nil
 }
 
-// Contains tells whether a frame was captured in the window.
+// Contains reports whether a frame was captured in the window.
 func (w *Window) Contains(r *frametimes.Record) bool {
 	at := r.Time(frametimes.Captured)
 	return !at.Before(w.From) && at.Before(w.To)
 }
 
-// Seconds is how long the window was.
+// Seconds returns the length of the window.
 func (w *Window) Seconds() float64 { return w.To.Sub(w.From).Seconds() }
 
-// Judge judges an outcome by what became of its frames, by how busy the machine was and by whether it was disturbed, see experiment.Outcome.Judge.
+// Judge judges an outcome by the counts of its frames, by the machine's utilisation and by disturbances, see
+// experiment.Outcome.Judge.
 func (w *Window) Judge(o *experiment.Outcome, wanted, done, dropped int) {
-	o.Judge(experiment.Pace{Wanted: wanted, Done: done, DroppedByCPU: dropped, Busy: w.Busy, Disturbed: w.Disturbed, Late: w.Late})
+	o.Judge(experiment.Pace{Wanted: wanted, Done: done, DroppedByCPU: dropped, Busy: w.Busy, Disturbed: w.Disturbed,
+		Late: w.Late})
 }
 
 func (c *Cast) readCPU(end int) {
@@ -76,19 +79,20 @@ func (c *Cast) readCPU(end int) {
 	}
 }
 
-// CPU is the processor time that the player used in the window, in per cent of one core.
+// CPU returns the player's processor time in the window, in per cent of one core.
 func (p *Player) CPU(w Window) float64 {
 	return 100 * (p.cpu[1] - p.cpu[0]).Seconds() / w.Seconds()
 }
 
-// The fields of /proc/PID/stat behind the command, which ends with the last parenthesis (proc(5)): time in user mode and in the kernel, in ticks of 10 ms.
+// The fields of /proc/PID/stat after the command, which ends with the last parenthesis (proc(5)): time in user mode and
+// in the kernel, in ticks of 10 ms.
 const (
 	fieldUser   = 11
 	fieldSystem = 12
 	tick        = 10 * time.Millisecond
 )
 
-// ProcessTime is what a process has used of processors; 0 where the system does not tell.
+// ProcessTime returns the processor time of a process; 0 if the system does not report it.
 func ProcessTime(pid int) time.Duration {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -13,19 +13,19 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Options say what runs, and where reports go.
+// Options configure the checks.
 type Options struct {
 	Library *experiment.Library
-	// Data is the folder of the test data, "" for the synthetic figure.
+	// Data is the folder of the test data, empty for the synthetic figure.
 	Data string
-	// Folder is for the reports of the first check; "" is one that is removed afterwards.
+	// Folder is the folder for the reports of the first check; empty selects a temporary folder.
 	Folder string
-	// Programs is the folder of the module's programs, "" for that of the running one.
+	// Programs is the folder of the module's programs, empty for that of the running program.
 	Programs string
 	Version  string
 }
 
-// Checks are the checks of experiments, in the order of their numbers.
+// Checks returns the checks of experiments, in the order of their numbers.
 func Checks(o Options, progress lab.Progress) []lab.Check {
 	return []lab.Check{&everything{o, progress}, &interactive{Options: o, progress: progress}}
 }
@@ -36,7 +36,7 @@ type everything struct {
 	progress lab.Progress
 }
 
-// allMinutes is how long all short experiments may take together on a machine with two cores.
+// allMinutes is the time limit of all short experiments together on a machine with two cores.
 const allMinutes = 25
 
 // Name implements lab.Check.
@@ -57,7 +57,7 @@ func (c *everything) Run(ctx context.Context) (lines []claim.Line, err error) {
 	for _, e := range c.Library.Experiments() {
 		r, err := e.Run(ctx, c.options(filepath.Join(folder, e.Name), experiment.Options{Short: true}, c.progress))
 		if errors.Is(err, experiment.ErrNoCells) {
-			continue // it has no short cells
+			continue // no short cells
 		}
 		if err != nil {
 			return lines, err
@@ -73,14 +73,14 @@ func (c *everything) Run(ctx context.Context) (lines []claim.Line, err error) {
 	return append(lines, claim.AtMost("all of it", time.Since(begun).Minutes(), "min", allMinutes)), unwritten
 }
 
-// options are those of a run.
+// options completes the options of a run.
 func (o *Options) options(folder string, run experiment.Options, progress lab.Progress) experiment.Options {
 	run.Data, run.Programs, run.Version, run.Progress, run.Seed = o.Data, o.Programs, o.Version, progress, 1
 	run.Folder, run.Shared = folder, filepath.Join(filepath.Dir(folder), "shared")
 	return run
 }
 
-// reported are the lines of one experiment: what became of its iterations, and whether its report has every plot.
+// reported returns the lines of one experiment: the counts of its iterations, and whether its report has every plot.
 func reported(r *experiment.Result, folder string) []claim.Line {
 	counts := r.Counts()
 	drawn, wanted := 0, 0
@@ -91,9 +91,11 @@ func reported(r *experiment.Result, folder string) []claim.Line {
 		}
 	}
 	lines := []claim.Line{
-		claim.AtMost(fmt.Sprintf("%s: failed (valid %d, cpu-bound %d, skipped %d)", r.Name, counts[experiment.Valid], counts[experiment.CPUBound], counts[experiment.Skipped]),
+		claim.AtMost(fmt.Sprintf("%s: failed (valid %d, cpu-bound %d, skipped %d)", r.Name, counts[experiment.Valid],
+			counts[experiment.CPUBound], counts[experiment.Skipped]),
 			float64(counts[experiment.Failed]), "iterations", 0),
-		claim.Information(r.Name+": invalid, the measuring disturbed", float64(counts[experiment.Invalid]), "iterations"),
+		claim.Information(r.Name+": invalid, the measurement disturbed", float64(counts[experiment.Invalid]),
+			"iterations"),
 	}
 	if counts[experiment.Skipped] == r.Iterations*len(r.Cells) {
 		return append(lines, claim.Skip(r.Name+": plots", r.Cells[0].Iterations[0].Reason))

@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// trial are the parameters of both experiments that the check reads; its figures are known.
+// trial holds the parameters of both experiments of the check; its figures are known.
 type trial struct {
 	Level     int           `yaml:"level"`
 	Transport string        `yaml:"transport"`
@@ -28,21 +28,26 @@ type trial struct {
 
 var errTrial = errors.New("nobody came")
 
-// undelayed are the latencies of transports without delay; that of volsfu without pacing is a parameter of the test, and spreading frames adds 27 ms.
+// undelayed returns the latencies of transports without delay. The latency of volsfu without pacing is a parameter of
+// the test; spreading frames adds 27 ms.
 func undelayed(ours float64) map[string]float64 {
-	return map[string]float64{"volsfu-unpaced": ours, "volsfu": ours + 27, "direct-tcp": 20, "reflector": 24, "websocket": 30}
+	return map[string]float64{"volsfu-unpaced": ours, "volsfu": ours + 27, "direct-tcp": 20, "reflector": 24,
+		"websocket": 30}
 }
 
-// reflectorLost is what share of its frames the reflector does not show with losses, by level: of the lower one few, of the higher one more than a percentile stands.
+// reflectorLost is the share of the reflector's frames that are not shown under loss, by level: few at the lower level,
+// more than a percentile allows at the higher.
 var reflectorLost = map[int]float64{7: 4, 9: 48}
 
-// late tells of a cell whether the emulated network disturbs its next iteration.
+// late reports whether the emulated network disturbs a cell's next iteration.
 type late func(p trial) bool
 
 func library(t *testing.T, ours, decision float64, disturbed ...late) *experiment.Library {
 	t.Helper()
 	quantities := []experiment.Quantity{{Name: "latency", Unit: "ms", Label: "latency"}}
-	for _, name := range []string{"decoded", "shown", "first_packet_p95_15", "bound_15", "first_packet_p95_30", "bound_30", "lost", "latency_p95", "decoded_p95_15", "decoded_p95_30", "shown_p95_15", "shown_p95_30", "decisions", "unanswered"} {
+	for _, name := range []string{"decoded", "shown", "first_packet_p95_15", "bound_15", "first_packet_p95_30",
+		"bound_30", "lost", "latency_p95", "decoded_p95_15", "decoded_p95_30", "shown_p95_15", "shown_p95_30",
+		"decisions", "unanswered"} {
 		quantities = append(quantities, experiment.Quantity{Name: name, Unit: "ms", Label: name})
 	}
 	run := func(_ context.Context, p trial, _ experiment.Settings) (*experiment.Outcome, error) {
@@ -53,12 +58,13 @@ func library(t *testing.T, ours, decision float64, disturbed ...late) *experimen
 		case p.Transport == "absent":
 			return experiment.Skip("no namespaces here"), nil
 		case p.System != "":
-			for _, name := range []string{"decoded", "shown", "first_packet_p95_15", "first_packet_p95_30", "decoded_p95_15", "decoded_p95_30", "shown_p95_15", "shown_p95_30"} {
+			for _, name := range []string{"decoded", "shown", "first_packet_p95_15", "first_packet_p95_30",
+				"decoded_p95_15", "decoded_p95_30", "shown_p95_15", "shown_p95_30"} {
 				o.Set(name, decision)
 			}
 			o.Set("bound_15", 90)
 			o.Set("bound_30", 60)
-			// As many of a hundred decisions had no packet as the others took of 15 ms.
+			// The number of decisions without a packet equals the other transports' figure at 15 ms.
 			o.Set("decisions", 100)
 			o.Set("unanswered", math.Floor(decision/15))
 		default:
@@ -142,7 +148,8 @@ func TestEverything(t *testing.T) {
 	all := Checks(Options{Library: library(t, 22, 50), Folder: t.TempDir()}, lab.Progress{})
 	found := lines(t, all[0])
 	for name, met := range map[string]bool{
-		"sfu-fig4: failed": true, "sfu-fig4: plots": true, "sfu-fig5-6: failed": true, "sfu-fig5-6: plots": true, "troubles: failed": false, "troubles: plots": false, "all of it": true,
+		"sfu-fig4: failed": true, "sfu-fig4: plots": true, "sfu-fig5-6: failed": true, "sfu-fig5-6: plots": true,
+		"troubles: failed": false, "troubles: plots": false, "all of it": true,
 	} {
 		if l, ok := found[name]; !ok || l.Met != met {
 			t.Errorf("%s: expected a line that is met: %v, got %+v", name, met, l)
@@ -160,49 +167,63 @@ func TestLatencies(t *testing.T) {
 	}{{22, 55, true}, {26, 95, false}} {
 		found := lines(t, Checks(Options{Library: library(t, test.ours, test.decision)}, lab.Progress{})[1])
 		for _, name := range []string{
-			"0 ms: volsfu-unpaced above direct-tcp, which does not pace either", "5ms: volsfu-unpaced, 30 frames/s: decision to first packet, p95", "5ms: volsfu-warm, 15 frames/s: decision to first packet, p95", "10ms: volsfu-neighbours, 30 frames/s: decision to first packet, p95",
-			"5ms: volsfu-unpaced: decisions without any packet of the quality", "10ms: volsfu-neighbours: decisions without any packet of the quality",
+			"0 ms: volsfu-unpaced above direct-tcp, which does not pace either",
+			"5ms: volsfu-unpaced, 30 frames/s: decision to first packet, p95",
+			"5ms: volsfu-warm, 15 frames/s: decision to first packet, p95",
+			"10ms: volsfu-neighbours, 30 frames/s: decision to first packet, p95",
+			"5ms: volsfu-unpaced: decisions without any packet of the quality",
+			"10ms: volsfu-neighbours: decisions without any packet of the quality",
 		} {
 			if l, ok := found[name]; !ok || l.Met != test.met || l.Target == "" {
 				t.Errorf("%s: expected a line with a target that is met: %v, got %+v", name, test.met, l)
 			}
 		}
-		for network, lost := range map[string]float64{"level 7, 50 ms, 0.1 % loss": reflectorLost[7], "level 9, 50 ms, 0.1 % loss": reflectorLost[9]} {
-			if l := found[network+": volsfu-unpaced faster than the reflector, which does not pace either"]; !l.Met || l.Figure != 100*(1-(test.ours+100)/200) || !strings.Contains(l.Name, fmt.Sprintf("100.0 %% and of the reflector's %.1f %%", 100-lost)) {
-				t.Errorf("%s: expected volsfu to be much faster than the reflector, beside the shares shown, got %+v", network, l)
+		for network, lost := range map[string]float64{"level 7, 50 ms, 0.1 % loss": reflectorLost[7],
+			"level 9, 50 ms, 0.1 % loss": reflectorLost[9]} {
+			if l := found[network+": volsfu-unpaced faster than the reflector, which does not pace either"]; !l.Met ||
+				l.Figure != 100*(1-(test.ours+100)/200) || !strings.Contains(l.Name,
+				fmt.Sprintf("100.0 %% and of the reflector's %.1f %%", 100-lost)) {
+				t.Errorf("%s: expected volsfu to be much faster than the reflector, beside the shares shown, got %+v",
+					network, l)
 			}
 			if l := found[network+": frames not shown, reflector"]; l.Figure != lost || l.Target != "" {
 				t.Errorf("%s: expected what the reflector has lost, got %+v", network, l)
 			}
-			if l := found[network+": latency above the path's own 100 ms, volsfu-unpaced"]; math.Abs(l.Figure-test.ours) > 1e-9 || l.Target != "" {
+			l := found[network+": latency above the path's own 100 ms, volsfu-unpaced"]
+			if math.Abs(l.Figure-test.ours) > 1e-9 || l.Target != "" {
 				t.Errorf("%s: expected what is above the path's delay for information, got %+v", network, l)
 			}
 		}
 		checkTails(t, found, test.ours)
-		for network, delay := range map[string]float64{"0 ms": 0, "level 7, 50 ms, no loss": 100, "level 7, 50 ms, 0.1 % loss": 100} {
+		for network, delay := range map[string]float64{"0 ms": 0, "level 7, 50 ms, no loss": 100,
+			"level 7, 50 ms, 0.1 % loss": 100} {
 			name := network + ": latency of volsfu as delivered, which spreads frames over 0.4 of their interval"
 			if l := found[name]; !l.Met || l.Target != "" || l.Figure != test.ours+27+delay {
 				t.Errorf("expected volsfu as delivered for information, got %+v", l)
 			}
 		}
 		for _, stage := range []string{"decoded", "shown"} {
-			if l := found["10ms: volsfu-warm, 30 frames/s: to the first frame "+stage+", p95"]; l.Figure != test.decision || l.Target != "" {
+			l := found["10ms: volsfu-warm, 30 frames/s: to the first frame "+stage+", p95"]
+			if l.Figure != test.decision || l.Target != "" {
 				t.Errorf("expected the 95th percentile to frames %s for information, got %+v", stage, l)
 			}
 		}
 		if l := found["5ms: direct-tcp, 15 frames/s: decision to first packet, p95"]; !l.Met || l.Target != "" {
 			t.Errorf("expected Direct TCP for information, got %+v", l)
 		}
-		if l, ok := found["5ms: direct-tcp: decisions without any packet of the quality"]; !ok || !l.Met || l.Target != "" {
+		if l, ok := found["5ms: direct-tcp: decisions without any packet of the quality"]; !ok || !l.Met ||
+			l.Target != "" {
 			t.Errorf("expected what Direct TCP leaves unanswered for information, got %+v", l)
 		}
 	}
 }
 
-// checkTails: a 95th percentile is judged where nearly all frames were shown; where not, the shares shown are.
+// checkTails: a 95th percentile is judged if nearly all frames were shown; otherwise the shares of shown frames are
+// judged.
 func checkTails(t *testing.T, found map[string]claim.Line, ours float64) {
 	t.Helper()
-	const tail, shown = ": volsfu-unpaced faster than the reflector in the 95th percentile", ": frames shown, volsfu-unpaced, beside the reflector's"
+	const tail, shown = ": volsfu-unpaced faster than the reflector in the 95th percentile",
+		": frames shown, volsfu-unpaced, beside the reflector's"
 	if l := found["level 7, 50 ms, 0.1 % loss"+tail]; !l.Met || l.Figure != 100*(1-(ours+110)/300) || l.Target == "" {
 		t.Errorf("expected volsfu to be judged by the 95th percentile, got %+v", l)
 	}
@@ -215,29 +236,33 @@ func checkTails(t *testing.T, found map[string]claim.Line, ours float64) {
 	if l := found["level 9, 50 ms, 0.1 % loss"+shown]; !l.Met || l.Figure != 100 || l.Target != "≥ 52" {
 		t.Errorf("expected volsfu to have to show as much as the reflector, got %+v", l)
 	}
-	if l := found["level 7, 50 ms, no loss: the reflector above volsfu-unpaced, where the paper has 21 %"]; math.Abs(l.Figure-100*(124/(ours+100)-1)) > 1e-9 || l.Target != "" {
+	l := found["level 7, 50 ms, no loss: the reflector above volsfu-unpaced, where the paper has 21 %"]
+	if math.Abs(l.Figure-100*(124/(ours+100)-1)) > 1e-9 || l.Target != "" {
 		t.Errorf("expected the paper's condition for information, got %+v", l)
 	}
 }
 
-// TestShownLess: who shows less than the reflector misses, however quick.
+// TestShownLess: a transport that shows less than the reflector misses, however fast.
 func TestShownLess(t *testing.T) {
 	cell := func(transport string, latency, lost float64) experiment.CellResult {
 		figures := []experiment.Summary{
-			{Quantity: experiment.Quantity{Name: "latency"}, Statistics: experiment.Statistics{Mean: latency}}, {Quantity: experiment.Quantity{Name: "lost"}, Statistics: experiment.Statistics{Mean: lost}},
+			{Quantity: experiment.Quantity{Name: "latency"}, Statistics: experiment.Statistics{Mean: latency}},
+			{Quantity: experiment.Quantity{Name: "lost"}, Statistics: experiment.Statistics{Mean: lost}},
 		}
-		return experiment.CellResult{Parameters: experiment.Parameters{parameter("transport", transport)}, Worth: experiment.Valid, Figures: figures}
+		return experiment.CellResult{Parameters: experiment.Parameters{parameter("transport", transport)},
+			Worth: experiment.Valid, Figures: figures}
 	}
-	lines := besideReflector(&experiment.Result{Cells: []experiment.CellResult{cell("volsfu-unpaced", 100, 60), cell("reflector", 900, 50)}}, "far")
+	lines := besideReflector(&experiment.Result{Cells: []experiment.CellResult{cell("volsfu-unpaced", 100, 60),
+		cell("reflector", 900, 50)}}, "far")
 	if len(lines) != 2 || !lines[0].Met || !lines[1].Missed() {
 		t.Errorf("expected a mean that is met, no percentile, and too few frames shown, got %+v", lines)
 	}
 }
 
-// TestDisturbed: a cell that was disturbed is measured anew, twice at most, and nothing is judged of one that still was.
+// TestDisturbed: a disturbed cell is measured again, at most twice, and is not judged if still disturbed.
 func TestDisturbed(t *testing.T) {
 	for _, test := range []struct {
-		disturbed int // how many iterations in a row are
+		disturbed int // number of consecutive disturbed iterations
 		measured  bool
 	}{{3, true}, {6, true}, {9, false}} {
 		count := 0
@@ -250,8 +275,10 @@ func TestDisturbed(t *testing.T) {
 		}
 		found := lines(t, Checks(Options{Library: library(t, 22, 50, reflector)}, lab.Progress{})[1])
 		l := found["level 7, 50 ms, 0.1 % loss: volsfu-unpaced faster than the reflector, which does not pace either"]
-		if l.Met != test.measured || l.Missed() || (l.Skipped == "") != test.measured || strings.Contains(l.Name, "invalid") {
-			t.Errorf("%d iterations disturbed: got %+v, expected it to be measured: %v", test.disturbed, l, test.measured)
+		if l.Met != test.measured || l.Missed() || (l.Skipped == "") != test.measured ||
+			strings.Contains(l.Name, "invalid") {
+			t.Errorf("%d iterations disturbed: got %+v, expected it to be measured: %v", test.disturbed, l,
+				test.measured)
 		}
 		if !test.measured && !strings.Contains(l.Skipped, "not measured: the machine was disturbed") {
 			t.Errorf("expected the reason, got %q", l.Skipped)
@@ -276,7 +303,8 @@ func TestWhatIsNotThereIsSkipped(t *testing.T) {
 		t.Errorf("expected a skipped line, got %+v", l)
 	}
 	failed := figure{remark: "not measured: volsfu ended", failed: "volsfu ended"}
-	for _, l := range []claim.Line{both(failed, there, "a", line), both(absent, failed, "a", line), failed.information("a")} {
+	for _, l := range []claim.Line{both(failed, there, "a", line), both(absent, failed, "a", line),
+		failed.information("a")} {
 		if l.Failed != "volsfu ended" || !l.Missed() {
 			t.Errorf("expected a line that failed, got %+v", l)
 		}

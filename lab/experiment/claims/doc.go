@@ -1,3 +1,3 @@
-// Package claims checks what the laboratory claims of its experiments: that every one of them runs and tells all of it, and what follows from those of paper 001.
-// A check measures on the goroutine that calls Run.
+// Package claims checks the lab's claims about its experiments: every experiment runs and reports completely, and the
+// claims that follow from the experiments of paper 001. A check measures on the goroutine that calls Run.
 package claims

@@ -5,22 +5,22 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// figure is one of a cell, with what is to be known of it.
+// figure is a figure of a cell with its remark.
 type figure struct {
 	value  float64
 	unit   string
 	there  bool
 	remark string
-	// failed says how an iteration of the cell failed, empty if none did. Whatever the other iterations measured, a
-	// transport that failed has missed its targets.
+	// failed is the reason of a failed iteration of the cell, empty if none failed. A transport that failed misses its
+	// targets, independently of the other iterations.
 	failed string
 }
 
-// notMeasured is what is known of a figure that is not there.
+// notMeasured is the remark of an absent figure.
 const notMeasured = "not measured"
 
-// figureOf finds a cell's figure. A cell has none if the measuring of all its iterations was disturbed, or if one of
-// them failed.
+// figureOf returns a cell's figure. The figure is absent if the measurement of all iterations was disturbed, or if one
+// of them failed.
 func figureOf(r *experiment.Result, name string, cell experiment.Parameter) figure {
 	for i := range r.Cells {
 		c := &r.Cells[i]
@@ -45,7 +45,7 @@ func figureOf(r *experiment.Result, name string, cell experiment.Parameter) figu
 	return figure{remark: notMeasured}
 }
 
-// failureOf says how an iteration of a cell failed, empty if none did.
+// failureOf returns the reason of a failed iteration of a cell, empty if none failed.
 func failureOf(c *experiment.CellResult) string {
 	for _, iteration := range c.Iterations {
 		if iteration.Validity == experiment.Failed {
@@ -55,7 +55,7 @@ func failureOf(c *experiment.CellResult) string {
 	return ""
 }
 
-// named is a line's name with what is to be known of its figure.
+// named returns a line's name with the figure's remark.
 func (f figure) named(name string) string {
 	if f.remark == "" {
 		return name
@@ -63,7 +63,7 @@ func (f figure) named(name string) string {
 	return name + " (" + f.remark + ")"
 }
 
-// absent is the line of a figure that is not there.
+// absent returns the line of an absent figure.
 func (f figure) absent(name string) claim.Line {
 	if f.failed != "" {
 		return claim.Fail(name, f.failed)
@@ -78,7 +78,7 @@ func (f figure) information(name string) claim.Line {
 	return claim.Information(f.named(name), f.value, f.unit)
 }
 
-// both makes a line of two figures, or says why there is none.
+// both returns a line of two figures, or the line of an absent one.
 func both(a, b figure, name string, line func(a, b float64, name string) claim.Line) claim.Line {
 	switch {
 	case a.failed != "" || b.failed == "" && !a.there:

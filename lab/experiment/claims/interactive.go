@@ -11,25 +11,32 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// interactive checks what paper 001 says of latency, by the cells of its experiments.
+// interactive checks paper 001's claims on latency, by the cells of its experiments.
 type interactive struct {
 	Options
 	progress lab.Progress
-	// repeated counts the cells that were measured again because measuring was disturbed.
+	// repeated counts the cells that were measured again because the measurement was disturbed.
 	repeated int
 }
 
-// The bounds of paper 001's claims, as this project makes them.
+// The bounds of paper 001's claims in this project's form.
 const (
-	besideTCP       = 5.0  // ms that volsfu may be above a TCP baseline without delay (the paper's section 5.1: all within 5 ms)
-	underReflector  = 20.0 // per cent by which volsfu is faster than the reflector at 50 ms with losses (without, the paper has the reflector 21 % above its SFU)
-	unansweredShare = 5.0  // per cent of the decisions that may have no packet, and of the frames that may not be shown: with more there is no 95th percentile
-	repeats         = 3    // iterations of each cell
-	// again is how often a cell is measured anew whose iterations were all disturbed.
+	// besideTCP is the time in ms that volsfu may be above a TCP baseline without delay (the paper's section 5.1: all
+	// are within 5 ms).
+	besideTCP = 5.0
+	// underReflector is the per cent by which volsfu is faster than the reflector at 50 ms with losses. Without losses,
+	// the paper has the reflector 21 % above its SFU.
+	underReflector = 20.0
+	// unansweredShare is the per cent of the decisions that may have no packet, and of the frames that may not be
+	// shown. With more, there is no 95th percentile.
+	unansweredShare = 5.0
+	// repeats is the number of iterations of each cell.
+	repeats = 3
+	// again is the largest number of repetitions of a cell whose iterations were all disturbed.
 	again = 2
 )
 
-// pathDelay is what the two links with 50 ms one way take of each frame, whatever carries it, in ms.
+// pathDelay is the delay of two links with 50 ms one way, in ms, the least latency of any transport.
 const pathDelay = 2 * 50.0
 
 // Name implements lab.Check.
@@ -46,7 +53,8 @@ func (c *interactive) Run(ctx context.Context) ([]claim.Line, error) {
 	defer func() { _ = os.RemoveAll(folder) }()
 	c.repeated = 0
 	var lines []claim.Line
-	for _, part := range []func(context.Context, string) ([]claim.Line, error){c.idle, c.distant, c.lossy, c.decisions} {
+	for _, part := range []func(context.Context, string) ([]claim.Line, error){c.idle, c.distant, c.lossy,
+		c.decisions} {
 		more, err := part(ctx, folder)
 		lines = append(lines, more...)
 		if err != nil {
@@ -57,8 +65,9 @@ func (c *interactive) Run(ctx context.Context) ([]claim.Line, error) {
 	return append(lines, repeated), nil
 }
 
-// cells runs some cells of an experiment. It measures cells again whose iterations were all disturbed.
-func (c *interactive) cells(ctx context.Context, folder, name string, only experiment.Parameters) (*experiment.Result, error) {
+// cells runs some cells of an experiment. A cell whose iterations were all disturbed is measured again.
+func (c *interactive) cells(ctx context.Context, folder, name string, only experiment.Parameters) (*experiment.Result,
+	error) {
 	e, err := c.Library.Find(name)
 	if err != nil {
 		return nil, err
@@ -77,7 +86,7 @@ func (c *interactive) cells(ctx context.Context, folder, name string, only exper
 			if r.Cells[i].Worth != experiment.Invalid || failureOf(&r.Cells[i]) != "" {
 				continue
 			}
-			c.progress.Say("%s: %s: measured anew, since it was disturbed", name, r.Cells[i].Name)
+			c.progress.Say("%s: %s was disturbed and is measured again", name, r.Cells[i].Name)
 			anew, err := measure(r.Cells[i].Parameters)
 			if err != nil {
 				return nil, err
@@ -93,8 +102,9 @@ func parameter(name string, value any) experiment.Parameter {
 	return experiment.Parameter{Name: name, Value: value}
 }
 
-// What is compared: volsfu without pacing, since the TCP baselines do not pace either. As it is delivered it spreads a frame over 0.4 of its interval, 27 ms at 15
-// frames per second, which no bound of 5 ms can mean; what that is stands beside for information.
+// compared is volsfu without pacing, because the TCP baselines do not pace either. With its default pacing, volsfu
+// spreads a frame over 0.4 of its interval, 27 ms at 15 frames per second, so a bound of 5 ms would be meaningless; the
+// figures of delivered are for information.
 const (
 	compared  = "volsfu-unpaced"
 	delivered = "volsfu"
@@ -105,7 +115,8 @@ var baselines = []string{"direct-tcp", "reflector", "websocket"}
 
 // idle compares without delay.
 func (c *interactive) idle(ctx context.Context, folder string) ([]claim.Line, error) {
-	r, err := c.cells(ctx, folder, "sfu-fig4", experiment.Parameters{parameter("level", 7), parameter("tiles", 1), parameter("fps", 15), parameter("loss", 0), parameter("delay", "0ms")})
+	r, err := c.cells(ctx, folder, "sfu-fig4", experiment.Parameters{parameter("level", 7), parameter("tiles", 1),
+		parameter("fps", 15), parameter("loss", 0), parameter("delay", "0ms")})
 	if err != nil {
 		return nil, err
 	}
@@ -113,14 +124,17 @@ func (c *interactive) idle(ctx context.Context, folder string) ([]claim.Line, er
 	for _, transport := range baselines {
 		theirs := figureOf(r, "latency", parameter("transport", transport))
 		lines = append(lines, theirs.information("0 ms: latency of "+transport),
-			both(ours, theirs, "0 ms: "+compared+" above "+transport+", which does not pace either", func(a, b float64, name string) claim.Line { return claim.AtMost(name, a-b, "ms", besideTCP) }))
+			both(ours, theirs, "0 ms: "+compared+" above "+transport+", which does not pace either",
+				func(a, b float64, name string) claim.Line { return claim.AtMost(name, a-b, "ms", besideTCP) }))
 	}
 	return lines, nil
 }
 
-// distant compares under the condition of the paper's statement on the reflector: 50 ms, no loss. The paper's own figure is of its systems, and no demand on ours.
+// distant compares under the conditions of the paper's statement on the reflector: 50 ms, no loss. The paper's figure
+// describes its systems and is not a target for ours.
 func (c *interactive) distant(ctx context.Context, folder string) ([]claim.Line, error) {
-	r, err := c.cells(ctx, folder, "sfu-fig4", experiment.Parameters{parameter("level", 7), parameter("tiles", 1), parameter("fps", 15), parameter("loss", 0), parameter("delay", "50ms")})
+	r, err := c.cells(ctx, folder, "sfu-fig4", experiment.Parameters{parameter("level", 7), parameter("tiles", 1),
+		parameter("fps", 15), parameter("loss", 0), parameter("delay", "50ms")})
 	if err != nil {
 		return nil, err
 	}
@@ -129,19 +143,23 @@ func (c *interactive) distant(ctx context.Context, folder string) ([]claim.Line,
 	theirs := figureOf(r, "latency", parameter("transport", "reflector"))
 	for _, transport := range []string{compared, delivered} {
 		ours := figureOf(r, "latency", parameter("transport", transport))
-		lines = append(lines, both(ours, theirs, network+": the reflector above "+transport+", where the paper has 21 %", func(a, b float64, name string) claim.Line {
-			return claim.Information(name, 100*(b/a-1), "%")
-		}))
+		lines = append(lines,
+			both(ours, theirs, network+": the reflector above "+transport+", where the paper has 21 %",
+				func(a, b float64, name string) claim.Line {
+					return claim.Information(name, 100*(b/a-1), "%")
+				}))
 	}
 	return append(lines, abovePath(r, network)...), nil
 }
 
-// lossy compares on a long link with losses: at the level of paper 001's figure 4, and at the higher one, which TCP's window does not carry there.
+// lossy compares on a long link with losses: at the level of paper 001's figure 4, and at the higher level, whose rate
+// exceeds TCP's window there.
 func (c *interactive) lossy(ctx context.Context, folder string) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, level := range []int{7, 9} {
 		r, err := c.cells(ctx, folder, "sfu-fig4", experiment.Parameters{
-			parameter("level", level), parameter("tiles", 1), parameter("fps", 15), parameter("loss", 0.1), parameter("delay", "50ms"),
+			parameter("level", level), parameter("tiles", 1), parameter("fps", 15), parameter("loss", 0.1),
+			parameter("delay", "50ms"),
 		})
 		if err != nil {
 			return lines, err
@@ -149,7 +167,8 @@ func (c *interactive) lossy(ctx context.Context, folder string) ([]claim.Line, e
 		network := fmt.Sprintf("level %d, 50 ms, 0.1 %% loss", level)
 		lines = append(lines, latencies(r, network)...)
 		for _, transport := range append([]string{compared, delivered}, baselines...) {
-			lines = append(lines, figureOf(r, "lost", parameter("transport", transport)).information(network+": frames not shown, "+transport))
+			lines = append(lines, figureOf(r, "lost", parameter("transport",
+				transport)).information(network+": frames not shown, "+transport))
 		}
 		lines = append(lines, besideReflector(r, network)...)
 		lines = append(lines, abovePath(r, network)...)
@@ -157,11 +176,14 @@ func (c *interactive) lossy(ctx context.Context, folder string) ([]claim.Line, e
 	return lines, nil
 }
 
-// besideReflector judges volsfu by the reflector on a link with losses. Latencies are of the frames that were shown: one that shows half of them can be quick with these. So what shares of the
-// frames they are of stands beside the mean, there is no 95th percentile where more than 5 % were not shown, and there volsfu has to show no less than the reflector, too.
+// besideReflector compares volsfu with the reflector on a link with losses. Latencies are of shown frames, so a
+// transport that shows half of the frames may appear fast. Therefore the shares of shown frames are printed beside the
+// mean, there is no 95th percentile if more than 5 % were not shown, and in that case volsfu must also show at least as
+// many frames as the reflector.
 func besideReflector(r *experiment.Result, network string) []claim.Line {
 	of := func(name string) (ours, theirs figure) {
-		return figureOf(r, name, parameter("transport", compared)), figureOf(r, name, parameter("transport", "reflector"))
+		return figureOf(r, name, parameter("transport", compared)), figureOf(r, name,
+			parameter("transport", "reflector"))
 	}
 	faster := func(a, b float64, name string) claim.Line {
 		return claim.AtLeast(name, 100*(1-a/b), "%", underReflector)
@@ -169,29 +191,33 @@ func besideReflector(r *experiment.Result, network string) []claim.Line {
 	ourLost, theirLost := of("lost")
 	shares := ""
 	if ourLost.there && theirLost.there {
-		shares = fmt.Sprintf(" (of the frames shown, %.1f %% and of the reflector's %.1f %%)", 100-ourLost.value, 100-theirLost.value)
+		shares = fmt.Sprintf(" (of the frames shown, %.1f %% and of the reflector's %.1f %%)", 100-ourLost.value,
+			100-theirLost.value)
 	}
 	ours, theirs := of("latency")
-	lines := []claim.Line{both(ours, theirs, network+": "+compared+" faster than the reflector, which does not pace either"+shares, faster)}
+	lines := []claim.Line{both(ours, theirs,
+		network+": "+compared+" faster than the reflector, which does not pace either"+shares, faster)}
 	name := network + ": " + compared + " faster than the reflector in the 95th percentile" + shares
 	if max(ourLost.value, theirLost.value) > unansweredShare {
-		lines = append(lines, both(ourLost, theirLost, network+": frames shown, "+compared+", beside the reflector's", func(a, b float64, name string) claim.Line { return claim.AtLeast(name, 100-a, "%", 100-b) }))
+		lines = append(lines, both(ourLost, theirLost, network+": frames shown, "+compared+", beside the reflector's",
+			func(a, b float64, name string) claim.Line { return claim.AtLeast(name, 100-a, "%", 100-b) }))
 		return lines
 	}
 	ours, theirs = of("latency_p95")
 	return append(lines, both(ours, theirs, name, faster))
 }
 
-// latencies are lines of all transports.
+// latencies returns the lines of all transports.
 func latencies(r *experiment.Result, network string) []claim.Line {
 	_, lines := ownLatencies(r, network)
 	for _, transport := range baselines {
-		lines = append(lines, figureOf(r, "latency", parameter("transport", transport)).information(network+": latency of "+transport))
+		lines = append(lines, figureOf(r, "latency", parameter("transport",
+			transport)).information(network+": latency of "+transport))
 	}
 	return lines
 }
 
-// abovePath is what there is of latency beside the delay of the two links, which no transport can take less than.
+// abovePath returns the latencies beyond the delay of the two links, the least latency of any transport.
 func abovePath(r *experiment.Result, network string) (lines []claim.Line) {
 	for _, transport := range []string{compared, "reflector"} {
 		f := figureOf(r, "latency", parameter("transport", transport))
@@ -201,16 +227,19 @@ func abovePath(r *experiment.Result, network string) (lines []claim.Line) {
 	return lines
 }
 
-// ownLatencies are that of volsfu that is compared, and lines of it and of volsfu as it is delivered.
+// ownLatencies returns the latency of compared, and the lines of compared and delivered.
 func ownLatencies(r *experiment.Result, network string) (figure, []claim.Line) {
 	ours := figureOf(r, "latency", parameter("transport", compared))
 	return ours, []claim.Line{
 		ours.information(network + ": latency of " + compared),
-		figureOf(r, "latency", parameter("transport", delivered)).information(network + ": latency of " + delivered + " as delivered, which spreads frames over 0.4 of their interval"),
+		figureOf(r, "latency",
+			parameter("transport",
+				delivered)).information(network + ": latency of " + delivered +
+			" as delivered, which spreads frames over 0.4 of their interval"),
 	}
 }
 
-// decisions measures from decisions on quality to what comes of them.
+// decisions measures the times from decisions on quality to their effects.
 func (c *interactive) decisions(ctx context.Context, folder string) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, delay := range []string{"5ms", "10ms"} {
@@ -227,7 +256,10 @@ func (c *interactive) decisions(ctx context.Context, folder string) ([]claim.Lin
 					lines = append(lines, p95.information(name))
 					continue
 				}
-				lines = append(lines, both(p95, bound, name, func(a, b float64, name string) claim.Line { return claim.AtMost(name, a, "ms", b) }))
+				lines = append(lines, both(p95, bound, name, func(a, b float64,
+					name string) claim.Line {
+					return claim.AtMost(name, a, "ms", b)
+				}))
 			}
 			share := func(none, all float64, name string) claim.Line {
 				return claim.AtMost(name, 100*none/max(all, 1), "%", unansweredShare)
@@ -237,11 +269,15 @@ func (c *interactive) decisions(ctx context.Context, folder string) ([]claim.Lin
 					return claim.Information(name, 100*none/max(all, 1), "%")
 				}
 			}
-			lines = append(lines, both(figureOf(r, "unanswered", cell), figureOf(r, "decisions", cell), delay+": "+system+": decisions without any packet of the quality", share))
+			lines = append(lines, both(figureOf(r, "unanswered", cell), figureOf(r, "decisions", cell),
+				delay+": "+system+": decisions without any packet of the quality", share))
 			for _, stage := range []string{"decoded", "shown"} {
-				lines = append(lines, figureOf(r, stage, cell).information(delay+": "+system+": to the first frame "+stage+", mean"))
+				lines = append(lines,
+					figureOf(r, stage, cell).information(delay+": "+system+": to the first frame "+stage+", mean"))
 				for _, rate := range []string{"15", "30"} {
-					lines = append(lines, figureOf(r, stage+"_p95_"+rate, cell).information(fmt.Sprintf("%s: %s, %s frames/s: to the first frame %s, p95", delay, system, rate, stage)))
+					lines = append(lines, figureOf(r, stage+"_p95_"+rate,
+						cell).information(fmt.Sprintf("%s: %s, %s frames/s: to the first frame %s, p95", delay, system,
+						rate, stage)))
 				}
 			}
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
-// Source is where a producer has its clouds from.
+// Source is a producer's source of clouds.
 type Source struct {
-	// Spec is what vollab direct takes for --source.
+	// Spec is the argument of flag --source of vollab direct.
 	Spec string
 	// Points is the size of the largest frame.
 	Points int
@@ -18,30 +18,38 @@ type Source struct {
 	Says string
 }
 
-// The clouds that experiments show.
+// The scenes of experiments.
 const (
-	// Figure is a moving person of as many points as are asked for: the animated figure of the test data, else the synthetic one.
+	// Figure is a moving person with the requested number of points: the animated figure of the test data, or else the
+	// synthetic one.
 	Figure = "figure"
 	// Desk is the one frame of a man at his desk.
 	Desk = "desk-human"
 )
 
-// deskPoints is how many the man at his desk has.
+// deskPoints is the number of points of the man at his desk.
 const deskPoints = 271_864
 
-// SourceOf is a scene of so many points. Without test data the synthetic figure stands in.
+// SourceOf returns the source of a scene with the given number of points. Without test data the synthetic figure is
+// used.
 func SourceOf(scene string, points int, data string) Source {
 	if scene == Desk {
 		points = deskPoints
 		if folder := filepath.Join(data, "desk-human"); data != "" && exists(folder) {
-			return Source{"ply:" + folder, points, "desk-human is one frame of " + strconv.Itoa(points) + " points, shown again and again."}
+			return Source{"ply:" + folder, points,
+				"desk-human is one frame of " + strconv.Itoa(points) + " points, shown again and again."}
 		}
-		return Source{"synthetic", points, "Without the test data the synthetic figure of as many points stands in for desk-human."}
+		return Source{"synthetic", points,
+			"Without the test data the synthetic figure of as many points stands in for desk-human."}
 	}
 	if file := filepath.Join(data, "cesium-man", "CesiumMan.glb"); data != "" && exists(file) {
-		return Source{"glb:" + file, points, "The figure is the animated cesium-man, its surface sampled at " + strconv.Itoa(points) + " points, in random order."}
+		return Source{"glb:" + file, points,
+			"The figure is the animated cesium-man, its surface sampled at " + strconv.Itoa(points) +
+				" points, in random order."}
 	}
-	return Source{"synthetic", points, "Without the test data the synthetic figure stands in for the animated one, with " + strconv.Itoa(points) + " points."}
+	return Source{"synthetic", points,
+		"Without the test data the synthetic figure stands in for the animated one, with " + strconv.Itoa(points) +
+			" points."}
 }
 
 func exists(name string) bool {
@@ -49,9 +57,10 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// Flags are those of vollab direct that open the source.
+// Flags returns the flags of vollab that open the source.
 func (s *Source) Flags(fps float64, settings *experiment.Settings) []string {
 	return []string{
-		"--source", s.Spec, "--points", strconv.Itoa(s.Points), "--fps", strconv.FormatFloat(fps, 'g', -1, 64), "--seed", strconv.FormatUint(settings.Seed%1000, 10),
+		"--source", s.Spec, "--points", strconv.Itoa(s.Points), "--fps", strconv.FormatFloat(fps, 'g', -1, 64),
+		"--seed", strconv.FormatUint(settings.Seed%1000, 10),
 	}
 }

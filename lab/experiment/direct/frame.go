@@ -13,22 +13,22 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
-// ErrLog says what is wrong with a log of frames.
+// ErrLog reports an invalid log of frames.
 var ErrLog = errors.New("invalid log of frames")
 
-// The outcomes of frames, as vollab direct logs them.
+// The outcomes of frames in the log of vollab direct.
 const (
 	Intact = "intact"
 	Unsent = "unsent"
 )
 
-// Instant is a time in microseconds since 1970 by the producer's clock, 0 where it is not known.
+// Instant is a time in microseconds since 1970 by the producer's clock, 0 if unknown.
 type Instant int64
 
-// Since is how many seconds it is after a time.
+// Since returns the seconds since a time.
 func (i Instant) Since(t time.Time) float64 { return float64(int64(i)-t.UnixMicro()) / 1e6 }
 
-// Frame is what the log of vollab direct says of a frame; docs/direct.md has what its times mean.
+// Frame is a frame in the log of vollab direct; docs/direct.md defines the times.
 type Frame struct {
 	Number        uint32  `json:"frame"`
 	Capture       Instant `json:"capture_us"`
@@ -56,7 +56,7 @@ type Frame struct {
 	Outcome       string  `json:"outcome"`
 }
 
-// Stamp picks one of a frame's times.
+// Stamp selects one of a frame's times.
 type Stamp func(*Frame) Instant
 
 // The times of a frame, by their names in the log.
@@ -75,7 +75,7 @@ var (
 	Shown        Stamp = func(f *Frame) Instant { return f.Shown }
 )
 
-// Sent tells whether the frame left the producer.
+// Sent reports whether the frame left the producer.
 func (f *Frame) Sent() bool { return f.FirstSent != 0 && f.Outcome != Unsent }
 
 // Bounds of a log: lines have some 700 bytes, and an hour 108,000 of them.
@@ -84,7 +84,7 @@ const (
 	maxFrames = 1 << 20
 )
 
-// ParseFrames reads a log. Errors wrap ErrLog and name the line.
+// ParseFrames parses a log. Errors wrap ErrLog and name the line.
 func ParseFrames(from io.Reader) ([]Frame, error) {
 	var frames []Frame
 	lines := bufio.NewScanner(from)
@@ -119,7 +119,7 @@ func ReadFrames(name string) ([]Frame, error) {
 	return frames, nil
 }
 
-// Span takes the milliseconds between two instants of each frame that has both, in the order of the frames.
+// Span returns the milliseconds between two instants of each frame that has both, in the order of the frames.
 func Span(frames []Frame, from, until Stamp) (ms []float64) {
 	for i := range frames {
 		a, b := from(&frames[i]), until(&frames[i])
@@ -130,7 +130,7 @@ func Span(frames []Frame, from, until Stamp) (ms []float64) {
 	return ms
 }
 
-// Begin is when the first frame of a log was captured.
+// Begin returns the capture time of the first frame of a log.
 func Begin(frames []Frame) (begin Instant) {
 	for i := range frames {
 		if at := frames[i].Capture; at != 0 && (begin == 0 || at < begin) {
@@ -140,7 +140,7 @@ func Begin(frames []Frame) (begin Instant) {
 	return begin
 }
 
-// Between are the frames captured from a time after the first capture on, and before another one; an end of 0 takes all.
+// Between returns the frames captured between two times after the first capture; an end of 0 selects all later frames.
 func Between(frames []Frame, from, until time.Duration) (some []Frame) {
 	begin := Begin(frames)
 	for _, f := range frames {
@@ -152,7 +152,7 @@ func Between(frames []Frame, from, until time.Duration) (some []Frame) {
 	return some
 }
 
-// Deviation is the standard deviation of all values there are, 0 of none.
+// Deviation returns the standard deviation of values as a population, 0 for no values.
 func Deviation(values []float64) float64 {
 	mean, sum := experiment.Mean(values), 0.0
 	for _, v := range values {

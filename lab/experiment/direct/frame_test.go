@@ -24,7 +24,8 @@ func TestParseFrames(t *testing.T) {
 	if err != nil || len(frames) != 3 {
 		t.Fatalf("%d frames, %v", len(frames), err)
 	}
-	if f := frames[0]; f.Number != 1 || f.Points != 40000 || f.Bytes != 120000 || f.Bound != "rate" || f.Outcome != Intact {
+	if f := frames[0]; f.Number != 1 || f.Points != 40000 || f.Bytes != 120000 || f.Bound != "rate" ||
+		f.Outcome != Intact {
 		t.Errorf("got %+v", f)
 	}
 	if !frames[0].Sent() || !frames[1].Sent() || frames[2].Sent() {
@@ -39,8 +40,10 @@ func TestParseFrames(t *testing.T) {
 	if some := Between(frames, 0, 0); len(some) != 3 {
 		t.Errorf("of all there are %d", len(some))
 	}
-	for text, want := range map[string]string{"{}\nx": "line 2", `{"frame":"a"}`: "line 1", strings.Repeat(" ", maxLine+1): "too long"} {
-		if _, err := ParseFrames(strings.NewReader(text)); !errors.Is(err, ErrLog) || !strings.Contains(err.Error(), want) {
+	for text, want := range map[string]string{"{}\nx": "line 2", `{"frame":"a"}`: "line 1",
+		strings.Repeat(" ", maxLine+1): "too long"} {
+		if _, err := ParseFrames(strings.NewReader(text)); !errors.Is(err, ErrLog) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%.10q: %v", text, err)
 		}
 	}
@@ -49,10 +52,11 @@ func TestParseFrames(t *testing.T) {
 	}
 }
 
-// TestPace: frames that fell due and were never captured count as much as those that were dropped later.
+// TestPace: frames that fell due and were never captured count as much as frames dropped later.
 func TestPace(t *testing.T) {
 	s := Summary{Captured: 10, Missed: 50, Skipped: 3}
-	frames := []Frame{{Outcome: Intact, Decoded: 1}, {Outcome: Intact, Decoded: 2}, {Outcome: Intact, Superseded: true}, {Outcome: "lost"}}
+	frames := []Frame{{Outcome: Intact, Decoded: 1}, {Outcome: Intact, Decoded: 2}, {Outcome: Intact, Superseded: true},
+		{Outcome: "lost"}}
 	if got := s.Pace(frames); got != (experiment.Pace{Wanted: 60, Done: 2, DroppedByCPU: 54}) {
 		t.Errorf("got %+v, expected 60 wanted, 2 done and 54 that computing did not get to", got)
 	}
@@ -71,7 +75,7 @@ func TestDeviation(t *testing.T) {
 	}
 }
 
-// TestSources: without test data the synthetic figure stands in, and says so.
+// TestSources: without test data the synthetic figure is used, and the report says so.
 func TestSources(t *testing.T) {
 	data := t.TempDir()
 	for _, dir := range []string{"desk-human", "cesium-man"} {
@@ -89,7 +93,8 @@ func TestSources(t *testing.T) {
 	}{
 		{Figure, "", "synthetic", 1000, "synthetic"}, {Desk, "", "synthetic", deskPoints, "stands in"},
 		{Figure, data, "glb:" + filepath.Join(data, "cesium-man", "CesiumMan.glb"), 1000, "cesium-man"},
-		{Desk, data, "ply:" + filepath.Join(data, "desk-human"), deskPoints, "one frame"}, {Desk, t.TempDir(), "synthetic", deskPoints, "stands in"},
+		{Desk, data, "ply:" + filepath.Join(data, "desk-human"), deskPoints, "one frame"},
+		{Desk, t.TempDir(), "synthetic", deskPoints, "stands in"},
 	}
 	for _, test := range tests {
 		got := SourceOf(test.scene, 1000, test.data)
@@ -98,15 +103,17 @@ func TestSources(t *testing.T) {
 		}
 	}
 	source := Source{Spec: "synthetic", Points: 1000}
-	if got := strings.Join(source.Flags(30, &experiment.Settings{Seed: 7}), " "); got != "--source synthetic --points 1000 --fps 30 --seed 7" {
+	if got := strings.Join(source.Flags(30, &experiment.Settings{Seed: 7}),
+		" "); got != "--source synthetic --points 1000 --fps 30 --seed 7" {
 		t.Errorf("flags %s", got)
 	}
 }
 
-// TestListen: the address is found among other lines, and the rest is read on.
+// TestListen: the address is found among other lines, and later lines are consumed.
 func TestListen(t *testing.T) {
 	found := make(chan string, 1)
-	listen(strings.NewReader("time=x level=WARN msg=other address=1.2.3.4:5\ntime=x level=INFO msg=\"waiting for the other side\" address=198.18.0.1:4711\nmore\n"), found)
+	listen(strings.NewReader("time=x level=WARN msg=other address=1.2.3.4:5\n"+
+		"time=x level=INFO msg=\"waiting for the other side\" address=198.18.0.1:4711\nmore\n"), found)
 	if got := <-found; got != "198.18.0.1:4711" {
 		t.Errorf("got %s", got)
 	}

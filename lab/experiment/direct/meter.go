@@ -11,23 +11,23 @@ import (
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
-// Metered is a network and the machine that it runs on.
+// Metered measures a network and the machine it runs on.
 type Metered struct {
 	Network *topology.Network
-	// Began is when it was last begun to measure.
+	// Began is the beginning of the current measurement.
 	Began time.Time
 
 	machine lab.MachineTime
 	ended   *load // nil before End
 }
 
-// load is how busy the machine was, and what is known of the network.
+// load is the machine's utilisation and the network's validity.
 type load struct {
 	busy    float64
 	network router.Validity
 }
 
-// OpenMetered starts a network. Where this machine cannot have one, the outcome says so.
+// OpenMetered starts a network. If this machine cannot have networks, the returned outcome is a skip.
 func OpenMetered(ctx context.Context, layout *topology.Topology) (*Metered, *experiment.Outcome, error) {
 	network, err := topology.Start(ctx, layout)
 	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
@@ -43,13 +43,14 @@ func OpenMetered(ctx context.Context, layout *topology.Topology) (*Metered, *exp
 	return m, nil, nil
 }
 
-// NewMetered measures a network that has started, and the machine. The error wraps lab.ErrProc.
+// NewMetered measures a started network, and the machine. The error wraps lab.ErrProc.
 func NewMetered(network *topology.Network) (*Metered, error) {
 	m := &Metered{Network: network}
 	return m, m.Begin()
 }
 
-// Begin begins to measure how busy the machine is, and the counters of the network anew. The error wraps lab.ErrProc.
+// Begin restarts the measurement of the machine's utilisation, and the counters of the network. The error wraps
+// lab.ErrProc.
 func (m *Metered) Begin() (err error) {
 	m.Network.Restart()
 	m.Began, m.ended = time.Now(), nil
@@ -57,7 +58,7 @@ func (m *Metered) Begin() (err error) {
 	return err
 }
 
-// Until waits for a time since Begin, or until a channel is closed, which is no error.
+// Until waits for a time since Begin, or until a channel is closed, which is not an error.
 func (m *Metered) Until(ctx context.Context, since time.Duration, closed <-chan struct{}) error {
 	timer := time.NewTimer(time.Until(m.Began.Add(since)))
 	defer timer.Stop()
@@ -70,7 +71,7 @@ func (m *Metered) Until(ctx context.Context, since time.Duration, closed <-chan 
 	return nil
 }
 
-// End ends what counts for Judge: in what comes after it, such as waiting for the last frames, the machine has little to do.
+// End ends the measurement for Judge: afterwards, while the last frames are awaited, the machine is mostly idle.
 func (m *Metered) End() {
 	m.ended = &load{}
 	if now, err := lab.ReadMachineTime(); err == nil {
@@ -79,7 +80,7 @@ func (m *Metered) End() {
 	m.ended.network = m.Network.Validity()
 }
 
-// Busy is how busy all processors were between Begin and End, 0 to 1.
+// Busy returns the utilisation of all processors between Begin and End, 0 to 1.
 func (m *Metered) Busy() float64 {
 	if m.ended == nil {
 		m.End()
@@ -87,7 +88,8 @@ func (m *Metered) Busy() float64 {
 	return m.ended.busy
 }
 
-// Judge judges an outcome, see experiment.Outcome.Judge. How busy the machine was between Begin and End, and whether the network was late then, are added to the pace.
+// Judge judges an outcome, see experiment.Outcome.Judge. It adds the machine's utilisation between Begin and End, and
+// the network's lateness, to the pace.
 func (m *Metered) Judge(outcome *experiment.Outcome, pace experiment.Pace) {
 	pace.Busy = m.Busy()
 	pace.Disturbed, pace.Late = m.ended.network.Disturbance, m.ended.network.Reason

@@ -18,7 +18,7 @@ import (
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
-// Run is a producer and a consumer on their way.
+// Run is a running producer and consumer.
 type Run struct {
 	network  *topology.Network
 	producer *lab.Program
@@ -26,29 +26,29 @@ type Run struct {
 	log      string
 }
 
-// Config says what runs where.
+// Config configures a Run.
 type Config struct {
 	Network *topology.Network
 	// Producer and Consumer are hosts of the network.
 	Producer, Consumer string
-	// Produce and Consume are the flags of both, but for those of meeting, of time and of logs.
+	// Produce and Consume are the flags of both, without those for addresses, duration and logs.
 	Produce, Consume []string
-	// Length is how long the producer sends once both have met.
+	// Length is the time for which the producer sends once both are connected.
 	Length time.Duration
 }
 
-// Patience with programs.
+// Time limits of the programs.
 const (
-	// listenPatience covers the reading of every frame of a source of files.
+	// listenPatience covers reading every frame of a source of files.
 	listenPatience = time.Minute
-	// endPatience is for what a run takes beside its length.
+	// endPatience is the time limit of a run in addition to its length.
 	endPatience = 30 * time.Second
 )
 
-// ErrMeeting says that both programs did not find each other.
+// ErrMeeting reports that the two programs did not connect.
 var ErrMeeting = errors.New("producer and consumer did not meet")
 
-// waiting is what a producer logs once it listens.
+// waiting matches a producer's log line once it listens.
 var waiting = regexp.MustCompile(`msg="waiting for the other side" address=(\S+)`)
 
 // Start starts both.
@@ -58,12 +58,14 @@ func Start(ctx context.Context, c Config, s *experiment.Settings) (*Run, error) 
 		return nil, err
 	}
 	address := net.JoinHostPort(c.Network.Address(c.Producer).String(), "0")
-	arguments := append([]string{"direct", "produce", "--listen", address, "--seconds", seconds(c.Length), "--json"}, c.Produce...)
+	arguments := append([]string{"direct", "produce", "--listen", address, "--seconds", seconds(c.Length), "--json"},
+		c.Produce...)
 	reader, writer := io.Pipe()
 	listening := make(chan string, 1)
 	go listen(reader, listening)
 	r := &Run{network: c.Network, log: s.File("frames.jsonl")}
-	if r.producer, err = lab.StartCommand("vollab direct produce", c.Network.Command(ctx, c.Producer, vollab, arguments...), writer); err != nil {
+	if r.producer, err = lab.StartCommand("vollab direct produce", c.Network.Command(ctx, c.Producer, vollab,
+		arguments...), writer); err != nil {
 		_ = writer.Close()
 		return nil, err
 	}
@@ -74,18 +76,21 @@ func Start(ctx context.Context, c Config, s *experiment.Settings) (*Run, error) 
 	if address, err = lab.AwaitSign(ctx, r.producer, listening, listenPatience); err != nil {
 		return nil, errors.Join(ErrMeeting, err, r.producer.Stop())
 	}
-	// Hosts of an emulated network have one clock.
-	arguments = append([]string{"direct", "consume", "--connect", address, "--same-clock", "--log", r.log, "--json"}, c.Consume...)
-	if r.consumer, err = lab.StartCommand("vollab direct consume", c.Network.Command(ctx, c.Consumer, vollab, arguments...), nil); err != nil {
+	// Hosts of an emulated network share one clock.
+	arguments = append([]string{"direct", "consume", "--connect", address, "--same-clock", "--log", r.log, "--json"},
+		c.Consume...)
+	if r.consumer, err = lab.StartCommand("vollab direct consume", c.Network.Command(ctx, c.Consumer, vollab,
+		arguments...), nil); err != nil {
 		return nil, errors.Join(err, r.producer.Stop())
 	}
 	return r, nil
 }
 
-// seconds is a time as vollab direct takes it.
+// seconds formats a time for vollab.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
-// listen looks for the address that the producer listens at, and reads on, so that the producer can write.
+// listen finds the address on which the producer listens, and consumes the rest of the output, so that the producer can
+// write.
 func listen(from io.Reader, found chan<- string) {
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {
@@ -99,21 +104,22 @@ func listen(from io.Reader, found chan<- string) {
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// Summary is what the producer and the consumer print at the end, of which experiments take these.
+// Summary is the part of the printed summaries that experiments use.
 type Summary struct {
-	// Captured, Missed, Skipped and Refused are the producer's: frames captured, those that fell due and were not, those captured that a newer one replaced before they
-	// were encoded, those that the codec refused.
+	// Captured, Missed, Skipped and Refused are the producer's counts: frames captured, frames that fell due and were
+	// not captured, captured frames that a newer one replaced before they were encoded, and frames that the codec
+	// refused.
 	Captured int `json:"frames_captured"`
 	Missed   int `json:"frames_missed"`
 	Skipped  int `json:"frames_superseded_before_encoding"`
 	Refused  int `json:"frames_refused"`
 }
 
-// Ended is closed once the consumer has ended, which it does when the producer has.
+// Ended returns a channel that is closed once the consumer has ended, which happens when the producer has ended.
 func (r *Run) Ended() <-chan struct{} { return r.consumer.Ended() }
 
-// Pace is what the machine got done: of the frames that fell due those that were decoded in the end, and those that the producer or the consumer's decoder did not get
-// to.
+// Pace returns the machine's pace: of the frames that fell due, the decoded ones, and those that the producer or the
+// consumer's decoder did not process.
 func (s *Summary) Pace(frames []Frame) experiment.Pace {
 	p := experiment.Pace{Wanted: s.Captured + s.Missed, DroppedByCPU: s.Missed + s.Skipped}
 	for i := range frames {
@@ -148,11 +154,11 @@ func (r *Run) Wait(ctx context.Context, length time.Duration) ([]Frame, Summary,
 	return frames, summary, err
 }
 
-// statusNothing is the exit status of vollab direct consume if nothing went wrong but that no frame was decoded.
+// statusNothing is the exit status of vollab if the only failure is that no frame was decoded.
 const statusNothing = 3
 
-// foundNothing tells whether the consumer ended as it should, with nothing decoded of what came: its status says so, and to an experiment it is a finding. Where no
-// packet came at all there is nothing to find.
+// foundNothing reports whether the consumer ended normally without a decoded frame, as its status shows. For an
+// experiment this is a finding. If no packet arrived at all, it is not.
 func foundNothing(ended error, output []byte) bool {
 	var exit *exec.ExitError
 	if !errors.As(ended, &exit) || exit.ExitCode() != statusNothing {

@@ -28,7 +28,7 @@ func vollab(t *testing.T) string {
 	return folder
 }
 
-// begin has a producer and a consumer meet over a link whose forward direction has the profile, and send for a second.
+// begin connects a producer and a consumer over a link whose forward direction has the profile, and sends for a second.
 func begin(t *testing.T, profile string, points int, produce ...string) (*Metered, []Frame, Summary) {
 	t.Helper()
 	forth, err := netem.ParseProfile(profile)
@@ -39,7 +39,8 @@ func begin(t *testing.T, profile string, points int, produce ...string) (*Metere
 	if err != nil {
 		t.Fatal(err)
 	}
-	network, skipped, err := OpenMetered(t.Context(), topology.Pair("producer", "consumer", topology.Link{Forth: topology.Direction{Config: forth}, Back: topology.Direction{Config: back}}))
+	network, skipped, err := OpenMetered(t.Context(), topology.Pair("producer", "consumer",
+		topology.Link{Forth: topology.Direction{Config: forth}, Back: topology.Direction{Config: back}}))
 	if errors.Is(err, router.ErrPrivileges) {
 		t.Skip(err)
 	}
@@ -71,7 +72,7 @@ func begin(t *testing.T, profile string, points int, produce ...string) (*Metere
 	return network, frames, summary
 }
 
-// TestRun: a producer and a consumer meet over an emulated link, and the log has what it delays.
+// TestRun: a producer and a consumer connect over an emulated link, and the log shows the link's delay.
 func TestRun(t *testing.T) {
 	network, frames, summary := begin(t, "delay=20ms", 500, "--bitrate", "5Mbit")
 	intact := 0
@@ -84,7 +85,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("%d of %d frames came, %d were captured", intact, len(frames), summary.Captured)
 	}
 	for _, ms := range Span(frames, FirstSent, LastReceived) {
-		// Clocks of two namespaces are one, and are taken for that. Instants are in whole microseconds.
+		// The clocks of the two namespaces are the same, and are treated as such. Instants are in whole microseconds.
 		if ms < 19.999 {
 			t.Errorf("a frame took %g ms over 20 ms of link", ms)
 		}
@@ -96,7 +97,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestFoundNothing: a consumer that has printed that nothing was decoded and then failed for another reason is no finding.
+// TestFoundNothing: a consumer that printed that nothing was decoded and then failed for another reason is a failure.
 func TestFoundNothing(t *testing.T) {
 	const nothing = `{"frames_decoded":0,"packets_received":12}`
 	for _, test := range []struct {
@@ -121,7 +122,8 @@ func TestFoundNothing(t *testing.T) {
 	}
 }
 
-// TestNothingComesWhole: frames of 90 kB that leave at once lose packets in a queue of 10 kB, all of them, and nothing repairs them. That is a finding, not a failure.
+// TestNothingComesWhole: every frame of 90 kB that leaves at once loses packets in a queue of 10 kB, without repair.
+// This is a finding, not a failure.
 func TestNothingComesWhole(t *testing.T) {
 	_, frames, summary := begin(t, "rate=20Mbit,delay=20ms,queue=10kB", 6000, "--mode", "paper002", "--gap", "0s")
 	if len(frames) == 0 || summary.Captured == 0 {

@@ -27,18 +27,19 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment/scale"
 )
 
-// New reads all experiments that there are.
+// New returns all experiments.
 func New() (*experiment.Library, error) {
-	return experiment.NewLibrary(paper001.Collection(), paper000.Collection(), paper002.Collection(), paper004.Collection(), scale.Collection())
+	return experiment.NewLibrary(paper001.Collection(), paper000.Collection(), paper002.Collection(),
+		paper004.Collection(), scale.Collection())
 }
 
-// everything is the name under which all experiments run.
+// everything is the name that selects all experiments.
 const everything = "all"
 
-// errFailed says that iterations came back with errors. Reports tell which.
+// errFailed reports that iterations failed. The reports name the errors.
 var errFailed = errors.New("iterations failed")
 
-// running is what the flags of vollab run say.
+// running holds the flags of vollab run.
 type running struct {
 	options experiment.Options
 	file    string
@@ -48,15 +49,17 @@ type running struct {
 	json    bool
 }
 
-// Command is vollab run. The version is for reports.
+// Command returns the command vollab run. The version is for reports.
 func Command(version string) *cobra.Command {
 	r := &running{options: experiment.Options{Version: version}}
 	cmd := &cobra.Command{
 		Use:   "run NAME|all|list",
 		Short: "Run an experiment, several iterations of each of its cells, and write a report",
-		Long: `Run an experiment, several iterations of each of its cells, and write a report: JSON, CSV, and a page with plots.
+		Long: `Run an experiment, several iterations of each of its cells, and write a report: JSON, CSV, and a
+page with plots.
 
-NAME is an experiment, all runs every one, and list tells which there are. An experiment is a file in YAML and a scenario in Go; --file runs one of your own.`,
+NAME is an experiment, all runs every experiment, and list prints their names. An experiment is a file in
+YAML and a scenario in Go; --file runs your own file.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -65,21 +68,24 @@ NAME is an experiment, all runs every one, and list tells which there are. An ex
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&r.options.Short, "short", false, "run the cells marked short, for one iteration of mostly 10 s, as each experiment says")
+	f.BoolVar(&r.options.Short, "short", false,
+		"run the cells marked short, for the short extent of each experiment, mostly one iteration of 10 s")
 	f.StringVar(&r.file, "file", "", "an experiment's file in YAML, instead of NAME")
-	f.StringVar(&r.options.Data, "data", os.Getenv(lab.TestDataVariable), "folder of the test data; without, the synthetic figure stands in and the report says so")
+	f.StringVar(&r.options.Data, "data", os.Getenv(lab.TestDataVariable),
+		"folder of the test data; empty selects the synthetic figure, which the report notes")
 	f.StringVar(&r.out, "out", "reports", "folder for reports, each in a folder of its experiment's name")
-	f.IntVar(&r.options.Iterations, "iterations", 0, "iterations of each cell; 0 is what the experiment says")
-	f.Float64Var(&r.seconds, "seconds", 0, "how long an iteration measures; 0 is what the experiment says")
+	f.IntVar(&r.options.Iterations, "iterations", 0, "iterations of each cell; 0 selects the experiment's number")
+	f.Float64Var(&r.seconds, "seconds", 0, "measured time of an iteration in seconds; 0 selects the experiment's time")
 	f.StringSliceVar(&r.only, "only", nil, "run only cells with these parameters, as in tiles=4,fps=15")
 	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the first iteration; the next has the next number")
 	f.StringVar(&r.options.Programs, "programs", "", "folder of volsfu and volpeer; by default that of this program")
-	f.BoolVar(&r.options.NoRaw, "no-raw", false, "remove what processes leave of each iteration, the times of every frame among it, once it has been evaluated")
+	f.BoolVar(&r.options.NoRaw, "no-raw", false,
+		"remove the files of each iteration, including the times of every frame, once it has been evaluated")
 	f.BoolVar(&r.json, "json", false, "print results as JSON instead of text, an object per experiment")
 	return cmd
 }
 
-// run runs what is asked for.
+// run runs the selected experiments.
 func (r *running) run(ctx context.Context, arguments []string, out, console io.Writer) error {
 	l, err := New()
 	if err != nil {
@@ -109,7 +115,7 @@ func (r *running) run(ctx context.Context, arguments []string, out, console io.W
 	return r.runAll(ctx, chosen, out)
 }
 
-// choose finds the experiments that are to run.
+// choose finds the experiments to run.
 func (r *running) choose(l *experiment.Library, arguments []string) ([]*experiment.Experiment, error) {
 	switch {
 	case r.file != "" && len(arguments) > 0:
@@ -125,7 +131,7 @@ func (r *running) choose(l *experiment.Library, arguments []string) ([]*experime
 		}
 		return []*experiment.Experiment{e}, nil
 	case len(arguments) == 0:
-		return nil, errors.New("expected the name of an experiment; vollab run list tells which there are")
+		return nil, errors.New("expected the name of an experiment; vollab run list prints the names")
 	case arguments[0] == everything:
 		return l.Experiments(), nil
 	}
@@ -133,7 +139,7 @@ func (r *running) choose(l *experiment.Library, arguments []string) ([]*experime
 	return []*experiment.Experiment{e}, err
 }
 
-// parseOnly reads name=value pairs; values are read as in files.
+// parseOnly parses name=value pairs; values are parsed as in files.
 func parseOnly(pairs []string) (experiment.Parameters, error) {
 	var only experiment.Parameters
 	for _, pair := range pairs {
@@ -147,8 +153,8 @@ func parseOnly(pairs []string) (experiment.Parameters, error) {
 	return only, nil
 }
 
-// runAll runs experiments one after the other and writes the report of each as soon as it is there. A report that cannot be written keeps none of those after it from being
-// measured. An interruption ends the one that runs and leaves out the rest.
+// runAll runs experiments one after the other and writes each report immediately. A report that cannot be written does
+// not prevent later experiments. An interruption ends the current experiment and omits the rest.
 func (r *running) runAll(ctx context.Context, chosen []*experiment.Experiment, out io.Writer) error {
 	shared, err := os.MkdirTemp("", "vollab-run-")
 	if err != nil {
@@ -198,7 +204,7 @@ func (r *running) print(result *experiment.Result, out io.Writer) error {
 	return err
 }
 
-// list prints what there is.
+// list prints the experiments.
 func list(l *experiment.Library, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "experiment\tpaper\tcells (short)\titerations × seconds (short)\twhat")
@@ -209,7 +215,8 @@ func list(l *experiment.Library, out io.Writer) error {
 				short++
 			}
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d (%d)\t%d × %g (%d × %g)\t%s\n", e.Name, e.Paper, len(e.Cells()), short, e.Iterations, e.Seconds, e.Short.Iterations, e.Short.Seconds, e.Title)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d (%d)\t%d × %g (%d × %g)\t%s\n", e.Name, e.Paper, len(e.Cells()), short,
+			e.Iterations, e.Seconds, e.Short.Iterations, e.Short.Seconds, e.Title)
 	}
 	_, _ = fmt.Fprintf(table, "\nscenarios for files of your own: %s\n", strings.Join(l.Scenarios(), ", "))
 	return table.Flush()

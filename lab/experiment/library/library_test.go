@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
-// TestLibrary reads every experiment that this program carries.
+// TestLibrary reads every experiment of this program.
 func TestLibrary(t *testing.T) {
 	l, err := New()
 	if err != nil {
@@ -105,10 +105,11 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// TestRunWithoutPrograms: what cannot run fails, and its report says so.
+// TestRunWithoutPrograms: an experiment without its programs fails, and its report says so.
 func TestRunWithoutPrograms(t *testing.T) {
 	folder := t.TempDir()
-	text, err := runCommand("scale", "--short", "--only", "participants=2", "--seconds", "1", "--programs", folder, "--out", folder)
+	text, err := runCommand("scale", "--short", "--only", "participants=2", "--seconds", "1", "--programs", folder,
+		"--out", folder)
 	if !errors.Is(err, errFailed) || !strings.Contains(text, "1 failed") {
 		t.Errorf("expected a failed iteration, got %v:\n%s", err, text)
 	}

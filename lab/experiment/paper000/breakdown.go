@@ -10,15 +10,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// defaultBreakdown has three competitors, as figure 12.
+// defaultBreakdown has three competitors, like figure 12.
 func defaultBreakdown() stage {
 	s := defaultStage()
 	s.Flows = 3
 	return s
 }
 
-// breakdownQuantities are the stages of the frames that came whole. Transport is from encoded to the last packet received, with what pacers hold back; waits are what is left of the whole: for the encoder, the
-// decoder and the display.
+// breakdownQuantities are the stages of complete frames. Transport is from encoded to the last packet received,
+// including the time in pacers. Waits are the remainder of the whole: for the encoder, the decoder and the display.
 var breakdownQuantities = []experiment.Quantity{
 	{Name: "encoding", Unit: "ms", Label: "encoding"},
 	{Name: "transport", Unit: "ms", Label: "transport"},
@@ -35,7 +35,8 @@ var breakdownQuantities = []experiment.Quantity{
 // runBreakdown measures one iteration. Both senders encode as they capture.
 func runBreakdown(ctx context.Context, s stage, settings experiment.Settings) (*experiment.Outcome, error) {
 	if s.Sender == senderServer {
-		return nil, fmt.Errorf("sender: expected %s, %s or %s, got %s", senderVolsfu, senderPion, senderPatched, s.Sender)
+		return nil, fmt.Errorf("sender: expected %s, %s or %s, got %s", senderVolsfu, senderPion, senderPatched,
+			s.Sender)
 	}
 	n, skipped, err := s.open(ctx, &settings)
 	if skipped != nil || err != nil {
@@ -71,10 +72,10 @@ func runBreakdown(ctx context.Context, s stage, settings experiment.Settings) (*
 	return outcome, nil
 }
 
-// stages are the milliseconds of each frame's stages; all is from capture to the last of them.
+// stages are the milliseconds of each frame's stages; all is from capture to the end of the last stage.
 type stages struct{ encoding, transport, decoding, rendering, all []float64 }
 
-// set gives the figures. What the stages leave of the whole are waits.
+// set sets the figures. The remainder of the whole is waits.
 func (s *stages) set(o *experiment.Outcome) {
 	o.Sample("encoding", s.encoding)
 	o.Sample("transport", s.transport)
@@ -86,14 +87,15 @@ func (s *stages) set(o *experiment.Outcome) {
 	o.Sample("end_to_end", s.all)
 	o.Set("end_to_end_p95", experiment.Quantile(s.all, 0.95))
 	o.Set("end_to_end_deviation", direct.Deviation(s.all))
-	known := experiment.Mean(s.encoding) + experiment.Mean(s.transport) + experiment.Mean(s.decoding) + experiment.Mean(s.rendering)
+	known := experiment.Mean(s.encoding) + experiment.Mean(s.transport) +
+		experiment.Mean(s.decoding) + experiment.Mean(s.rendering)
 	o.Set("waits", experiment.Mean(s.all)-known)
 }
 
-// counts tells whether a frame that was captured so many seconds after the run began is one of the stable state.
+// counts reports whether a frame captured at a time, in seconds since the run began, belongs to the stable state.
 func (p *performance) counts(at float64) bool { return at >= p.stable && at < p.length }
 
-// stagesOfLog are those of the frames of vollab direct that came whole in the stable state.
+// stagesOfLog returns the stages of the complete frames of vollab direct in the stable state.
 func (p *performance) stagesOfLog(n *network) (s stages) {
 	var whole []direct.Frame
 	for i := range p.frames {
@@ -109,7 +111,7 @@ func (p *performance) stagesOfLog(n *network) (s stages) {
 	return s
 }
 
-// stagesOfRecords are those of the frames of vollab peer that were decoded in the stable state.
+// stagesOfRecords returns the stages of the decoded frames of vollab peer in the stable state.
 func (p *performance) stagesOfRecords(n *network) (s stages) {
 	var decoded []frametimes.Record
 	for _, r := range cast.Join(p.sent, p.received) {

@@ -13,21 +13,23 @@ import (
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
-// errCompetitors says that iperf3 did not do what it was started for.
+// errCompetitors reports a failure of iperf3.
 var errCompetitors = errors.New("iperf3")
 
-// competitor is the program of whose flows they are.
+// competitor is the program that generates the competing flows.
 const competitor = "iperf3"
 
 // competitors are TCP flows of the kernel, from one host to another.
 type competitors struct{ server, client *lab.Program }
 
-// startCompetitors starts so many flows with Cubic for a time.
-func startCompetitors(ctx context.Context, n *topology.Network, from, to string, flows int, length time.Duration) (*competitors, error) {
+// startCompetitors starts the given number of flows with Cubic for a time.
+func startCompetitors(ctx context.Context, n *topology.Network, from, to string, flows int,
+	length time.Duration) (*competitors, error) {
 	c := &competitors{}
 	var err error
 	listens := make(listening, 1)
-	// The server ends with its first client. What it says of itself goes to standard output, which is only read in the end.
+	// The server ends with its first client. Its messages go to standard error, because standard output is read only at
+	// the end.
 	server := n.Command(ctx, to, "sh", "-c", "exec "+competitor+" --server --one-off --forceflush >&2")
 	if c.server, err = lab.StartCommand("iperf3 -s", server, listens); err != nil {
 		return nil, err
@@ -36,7 +38,8 @@ func startCompetitors(ctx context.Context, n *topology.Network, from, to string,
 		return nil, errors.Join(errCompetitors, err, c.server.Stop())
 	}
 	arguments := []string{
-		"--client", n.Address(to).String(), "--congestion", "cubic", "--parallel", strconv.Itoa(flows), "--time", strconv.Itoa(max(1, int(length.Seconds()))),
+		"--client", n.Address(to).String(), "--congestion", "cubic", "--parallel", strconv.Itoa(flows), "--time",
+		strconv.Itoa(max(1, int(length.Seconds()))),
 		"--interval", "1", "--json", "--connect-timeout", "5000",
 	}
 	if c.client, err = lab.StartCommand("iperf3 -c", n.Command(ctx, from, competitor, arguments...), nil); err != nil {
@@ -45,10 +48,10 @@ func startCompetitors(ctx context.Context, n *topology.Network, from, to string,
 	return c, nil
 }
 
-// listening is told when iperf3 says that it listens: a client that comes before is refused.
+// listening is signalled when iperf3 reports that it listens: an earlier client would be refused.
 type listening chan struct{}
 
-// Write implements io.Writer. The line is written at once.
+// Write implements io.Writer. iperf3 writes the line in one call.
 func (l listening) Write(data []byte) (int, error) {
 	if bytes.Contains(data, []byte("listening")) {
 		select {
@@ -59,13 +62,13 @@ func (l listening) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// readyTime is how long the server may take until it listens.
+// readyTime is the time limit for the server to listen.
 const readyTime = 10 * time.Second
 
-// endingTime is what iperf3 may take beyond its time: it waits until everything has arrived.
+// endingTime is the time limit for iperf3 beyond its duration: it waits until all data has arrived.
 const endingTime = 10 * time.Second
 
-// wait waits for the end, and tells the rate of all flows together, second by second.
+// wait waits for the end, and returns the rate of all flows together, second by second.
 func (c *competitors) wait(ctx context.Context) ([]rate, error) {
 	ctx, cancel := context.WithTimeout(ctx, endingTime)
 	defer cancel()
@@ -77,22 +80,22 @@ func (c *competitors) wait(ctx context.Context) ([]rate, error) {
 	return parseCompetitors(c.client.Output())
 }
 
-// stop ends both. That they were asked to end shows in their status, which is no failure.
+// stop ends both. Their exit status after the request to end is not a failure.
 func (c *competitors) stop() {
 	_ = c.client.Stop()
 	_ = c.server.Stop()
 }
 
-// rate is what was carried from one time to another.
+// rate is the rate between two times.
 type rate struct {
 	From, Until float64 // in seconds
 	BPS         float64
 }
 
-// maxCompetitors bounds what is read of iperf3: an hour of seconds takes some 5 MB.
+// maxCompetitors bounds the output read from iperf3: an hour of seconds is some 5 MB.
 const maxCompetitors = 64 << 20
 
-// parseCompetitors reads what iperf3 --json prints.
+// parseCompetitors parses the output of iperf3 --json.
 func parseCompetitors(text []byte) ([]rate, error) {
 	if len(text) > maxCompetitors {
 		return nil, fmt.Errorf("%w: printed %d bytes, expected at most %d", errCompetitors, len(text), maxCompetitors)
@@ -123,7 +126,7 @@ func parseCompetitors(text []byte) ([]rate, error) {
 	return rates, nil
 }
 
-// meanRate is the mean over time of what was carried between two times.
+// meanRate returns the mean rate between two times.
 func meanRate(rates []rate, from, until float64) float64 {
 	sum, took := 0.0, 0.0
 	for _, r := range rates {

@@ -16,7 +16,7 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Collection are the experiments of this package.
+// Collection returns the experiments of this package.
 func Collection() experiment.Collection {
 	return experiment.Collection{Files: files, Scenarios: map[string]experiment.Scenario{
 		"paper000/congestion": experiment.Define(defaultStage(), congestionQuantities, runCongestion),
@@ -25,9 +25,11 @@ func Collection() experiment.Collection {
 	}}
 }
 
-// congestionQuantities are of the stable state unless they say otherwise. Rates received are of the frames captured in each second. Undecodable are frames that were published and did not come whole, be it
-// that a server dropped them; superseded are those that came whole and were not decoded, most often since a newer one had come before. Transport latency is from encoded to the last packet received,
-// latency from capture to decoded, of the ladder to whole. The queue is that of all flows.
+// congestionQuantities describe the stable state unless noted otherwise. Received rates are of the frames captured in
+// each second. Undecodable frames were published and did not arrive completely, including frames dropped by a server;
+// superseded frames arrived completely and were not decoded, mostly because a newer one had arrived before. Transport
+// latency is from encoded to the last packet received. Latency is from capture to decoded, for the ladder to complete
+// arrival. The queue is that of all flows.
 var congestionQuantities = []experiment.Quantity{
 	{Name: "throughput", Unit: "Mbit/s", Label: "received, stable state"},
 	{Name: "throughput_max", Unit: "Mbit/s", Label: "received, best second"},
@@ -67,7 +69,7 @@ func runCongestion(ctx context.Context, s stage, settings experiment.Settings) (
 	return outcome, nil
 }
 
-// measure turns a run into figures.
+// measure computes the figures of a run.
 func (p *performance) measure(o *experiment.Outcome) {
 	for _, note := range p.notes {
 		o.Note("%s", note)
@@ -131,7 +133,7 @@ func (p *performance) measureTimes(o *experiment.Outcome, stable []flight) {
 	o.Series("transport", "s", "ms", points)
 }
 
-// whole is the estimate at which the paper's sender has all that it may send.
+// whole is the paper's largest estimate, in Mbit/s.
 const whole = 90
 
 func (p *performance) measureEstimates(o *experiment.Outcome) {
@@ -145,14 +147,14 @@ func (p *performance) measureEstimates(o *experiment.Outcome) {
 		}
 	}
 	o.Sample("estimate", stable)
-	// An estimate that is bounded by 90 Mbit/s comes to it, give or take the last bit.
+	// An estimate bounded by 90 Mbit/s reaches the bound except for rounding.
 	if at, ok := firstAbove(p.estimates, 0.99*whole); ok {
 		o.Set("estimate_90", at)
 	}
 	o.Series("estimate", "s", "Mbit/s", p.estimates)
 }
 
-// network is the network of a run, with whoever runs in it and the meter of the machine.
+// network is the network of a run, with its processes and the machine's meter.
 type network struct {
 	*direct.Metered
 	cast     *cast.Cast
@@ -160,11 +162,12 @@ type network struct {
 	settings *experiment.Settings
 }
 
-// open starts the network, or says what is missing.
+// open starts the network, or returns a skip that names the missing requirement.
 func (s *stage) open(ctx context.Context, settings *experiment.Settings) (*network, *experiment.Outcome, error) {
 	if s.Flows > 0 {
 		if _, err := exec.LookPath(competitor); err != nil {
-			return nil, experiment.Skip("%s is missing, whose flows are the competitors: make deps installs it", competitor), nil
+			return nil, experiment.Skip("%s is missing, which generates the competing flows; make deps installs it",
+				competitor), nil
 		}
 	}
 	layout, err := s.layout(settings.Seed)
@@ -185,7 +188,7 @@ func (s *stage) open(ctx context.Context, settings *experiment.Settings) (*netwo
 	return &network{metered, c, s, settings}, nil, nil
 }
 
-// begin starts whoever sends; a viewer of the ladder has more flags.
+// begin starts the sender and the viewer; watch holds additional flags for a viewer of the ladder.
 func (n *network) begin(ctx context.Context, watch ...string) (session, error) {
 	if n.stage.Sender == senderVolsfu {
 		return n.startIndividual(ctx)
@@ -193,14 +196,15 @@ func (n *network) begin(ctx context.Context, watch ...string) (session, error) {
 	return n.startLadder(ctx, watch...)
 }
 
-// maxBound is the share of frames that computing may decide on where the rate should.
+// maxBound is the largest share of frames whose size may be decided by the encoding time in place of the rate.
 const maxBound = 0.05
 
-// judge says what the run is worth.
+// judge sets the validity of the run.
 func (n *network) judge(o *experiment.Outcome, p *performance) {
 	n.Judge(o, p.pace)
 	if p.bound > maxBound && o.Validity == experiment.Valid {
 		o.Validity = experiment.CPUBound
-		o.Reason = fmt.Sprintf("the time to encode, not the rate, decided on the size of %.0f %% of the frames in the stable state (bound: 5 %%)", 100*p.bound)
+		o.Reason = fmt.Sprintf("the encoding time, not the rate, determined the size of %.0f %% of the frames in the "+
+			"stable state (bound: 5 %%)", 100*p.bound)
 	}
 }

@@ -6,22 +6,23 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
-// flight is what became of one frame, whoever sent it.
+// flight is the result of one frame of any sender.
 type flight struct {
-	// At is when it was captured, in seconds since the run began.
+	// At is the capture time, in seconds since the run began.
 	At float64
-	// Bytes is its size as encoded.
+	// Bytes is the encoded size.
 	Bytes int
-	// Sent says that it left, Whole that it came as it was sent, Shown that it was decoded.
+	// Sent is set if the frame left, Whole if it arrived as sent, Shown if it was decoded.
 	Sent, Whole, Shown bool
-	// Transport is from encoded, when it was handed over to be sent, to its last packet received, Latency from capture to decoded, in ms; NaN where there is none. That its packets leave is no beginning
-	// to compare by: Pion's pacer does not say when it lets them go, so that what it holds back would be in the one and not in the other.
+	// Transport is from encoded, when the frame was passed to the sender, to its last packet received, Latency from
+	// capture to decoded, in ms; NaN if unknown. The departure of packets would not be comparable: Pion's pacer does
+	// not report it, so the time in the pacer would be included for one sender and not for the other.
 	Transport, Latency float64
-	// Estimate is what the way was taken to carry when it was encoded, in bit/s; 0 where that is not known.
+	// Estimate is the estimate of the path's rate at the time of encoding, in bit/s; 0 if unknown.
 	Estimate float64
 }
 
-// part are the flights captured between two times, in seconds.
+// part returns the flights captured between two times, in seconds.
 func part(flights []flight, from, until float64) (some []flight) {
 	for _, f := range flights {
 		if f.At >= from && f.At < until {
@@ -31,7 +32,7 @@ func part(flights []flight, from, until float64) (some []flight) {
 	return some
 }
 
-// collect takes a number of each flight that has one.
+// collect returns a number of each flight that has one.
 func collect(flights []flight, number func(*flight) float64) (values []float64) {
 	for i := range flights {
 		if v := number(&flights[i]); !math.IsNaN(v) {
@@ -41,7 +42,8 @@ func collect(flights []flight, number func(*flight) float64) (values []float64) 
 	return values
 }
 
-// perSecond is what came of the frames captured in each whole second from the first on, in Mbit/s, whenever they came.
+// perSecond returns the received rate of the frames captured in each whole second from the first on, in Mbit/s,
+// independently of their arrival times.
 func perSecond(flights []flight, length float64) []float64 {
 	seconds := make([]float64, int(length))
 	for _, f := range flights {
@@ -52,7 +54,7 @@ func perSecond(flights []flight, length float64) []float64 {
 	return seconds
 }
 
-// estimates are the estimates over time, in Mbit/s, one for each tenth of a second at most.
+// estimates returns the estimates over time, in Mbit/s, at most one for each tenth of a second.
 func estimates(flights []flight) (points [][2]float64) {
 	next := 0.0
 	for _, f := range flights {
@@ -64,14 +66,16 @@ func estimates(flights []flight) (points [][2]float64) {
 	return points
 }
 
-// How a rate counts as converged: the mean of so many seconds, since frames differ in size and a flow with Cubic saws for some, differs by so much from the stable mean.
+// The condition of convergence: the mean over steadySeconds differs from the stable mean by at most steadyShare. The
+// window is some seconds because frames differ in size and the rate of a Cubic flow is a sawtooth.
 const (
 	steadySeconds = 5
 	steadyShare   = 0.1
 )
 
-// convergence is after how many seconds from a beginning a rate has come to what it has in the mean from a second on: from then on five seconds are in the mean within 10 % of it, whether it
-// came from below or from above. Whoever competes has to have begun, since until then the rate is that of a link of one's own. It is false where it never does, or has none.
+// convergence returns the seconds from begin until a rate has reached its mean from stable on: from then on the mean of
+// five seconds is within 10 % of it, from below or from above. begin is when competitors begin, because before the rate
+// is that of an otherwise idle link. The result is false if the rate never converges, or if nothing was received.
 func convergence(rates []float64, begin float64, stable int) (float64, bool) {
 	if stable >= len(rates) {
 		return 0, false
@@ -85,7 +89,7 @@ func convergence(rates []float64, begin float64, stable int) (float64, bool) {
 	return 0, false
 }
 
-// firstAbove is when points first come to a value, false where they never do.
+// firstAbove returns when points first reach a value, false if they never do.
 func firstAbove(points [][2]float64, value float64) (float64, bool) {
 	for _, p := range points {
 		if p[1] >= value {
@@ -95,7 +99,7 @@ func firstAbove(points [][2]float64, value float64) (float64, bool) {
 	return 0, false
 }
 
-// share is a part of a whole in %, 0 of nothing.
+// share returns a part of a whole in %, 0 if the whole is 0.
 func share(some, all int) float64 {
 	if all == 0 {
 		return 0
@@ -103,7 +107,7 @@ func share(some, all int) float64 {
 	return 100 * float64(some) / float64(all)
 }
 
-// count is how many flights are so.
+// count returns the number of flights that satisfy a condition.
 func count(flights []flight, so func(*flight) bool) (n int) {
 	for i := range flights {
 		if so(&flights[i]) {
@@ -113,7 +117,7 @@ func count(flights []flight, so func(*flight) bool) (n int) {
 	return n
 }
 
-// indexed turns values of consecutive seconds into points over time, each in the middle of its second.
+// indexed converts values of consecutive seconds to points over time, each in the middle of its second.
 func indexed(values []float64) (points [][2]float64) {
 	for i, v := range values {
 		points = append(points, [2]float64{float64(i) + 0.5, v})

@@ -19,20 +19,23 @@ type individual struct {
 	source  direct.Source
 }
 
-// produce are the producer's flags; those of codec and source are what vollab compare takes, too.
+// produce returns the producer's flags; those of codec and source are also flags of vollab compare.
 func (s *stage) produce(source *direct.Source, settings *experiment.Settings) []string {
-	return append(source.Flags(s.FPS, settings), "--codec", "draco", "--bits", strconv.Itoa(s.Bits), "--speed", strconv.Itoa(s.Speed))
+	return append(source.Flags(s.FPS, settings), "--codec", "draco", "--bits", strconv.Itoa(s.Bits), "--speed",
+		strconv.Itoa(s.Speed))
 }
 
-// startIndividual starts vollab direct; what the consumer does more is in its flags.
+// startIndividual starts vollab direct; consume holds additional flags of the consumer.
 func (n *network) startIndividual(ctx context.Context, consume ...string) (*individual, error) {
-	i := &individual{network: n, length: n.settings.Duration, source: direct.SourceOf(direct.Figure, n.stage.Points, n.settings.Data)}
+	i := &individual{network: n, length: n.settings.Duration, source: direct.SourceOf(direct.Figure, n.stage.Points,
+		n.settings.Data)}
 	_, stable := n.stage.phases(i.length)
 	i.stable = stable.Seconds()
 	var err error
 	i.run, err = direct.Start(ctx, direct.Config{
 		Network: n.Network, Producer: hostSender, Consumer: hostReceiver, Length: i.length,
-		Produce: append(n.stage.produce(&i.source, n.settings), "--transport", "webrtc", "--mode", "adaptive", "--regions", ""), Consume: consume,
+		Produce: append(n.stage.produce(&i.source, n.settings), "--transport", "webrtc", "--mode", "adaptive",
+			"--regions", ""), Consume: consume,
 	}, n.settings)
 	return i, err
 }
@@ -46,9 +49,10 @@ func (i *individual) wait(ctx context.Context) (*flights, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The network's time begins when both programs have been started: frames come once these have met.
+	// The network's time begins when both programs have been started; frames arrive once the programs are connected.
 	began := i.network.Began
-	f := &flights{list: flightsOf(frames, began), frames: frames, source: i.source, since: -direct.Begin(frames).Since(began), notes: []string{i.source.Says}}
+	f := &flights{list: flightsOf(frames, began), frames: frames, source: i.source,
+		since: -direct.Begin(frames).Since(began), notes: []string{i.source.Says}}
 	f.estimates = estimates(f.list)
 	f.pace = summary.Pace(frames)
 	f.bound = boundByTime(frames, began, i.stable)
@@ -58,7 +62,7 @@ func (i *individual) wait(ctx context.Context) (*flights, error) {
 // stop implements session.
 func (i *individual) stop() error { return i.run.Stop() }
 
-// flightsOf turns a log into flights of a run that began at a time.
+// flightsOf converts a log to flights of a run that began at a time.
 func flightsOf(frames []direct.Frame, began time.Time) (list []flight) {
 	for i := range frames {
 		f := &frames[i]
@@ -66,14 +70,16 @@ func flightsOf(frames []direct.Frame, began time.Time) (list []flight) {
 			continue
 		}
 		list = append(list, flight{
-			At: f.Capture.Since(began), Bytes: f.Bytes, Sent: f.Sent(), Whole: f.Outcome == direct.Intact, Shown: f.Decoded != 0 && f.Outcome == direct.Intact,
-			Transport: span(f.Encoded, f.LastReceived), Latency: span(f.Capture, f.Decoded), Estimate: float64(f.Estimate),
+			At: f.Capture.Since(began), Bytes: f.Bytes, Sent: f.Sent(), Whole: f.Outcome == direct.Intact,
+			Shown:     f.Decoded != 0 && f.Outcome == direct.Intact,
+			Transport: span(f.Encoded, f.LastReceived), Latency: span(f.Capture, f.Decoded),
+			Estimate: float64(f.Estimate),
 		})
 	}
 	return list
 }
 
-// span is the milliseconds between two instants, no number where one is not known.
+// span returns the milliseconds between two instants, NaN if one is unknown.
 func span(from, until direct.Instant) float64 {
 	if from == 0 || until == 0 {
 		return math.NaN()
@@ -81,7 +87,8 @@ func span(from, until direct.Instant) float64 {
 	return float64(until-from) / 1e3
 }
 
-// boundByTime is the share of the frames from a second on whose points the time to encode them bounded, rather than the rate.
+// boundByTime returns the share of the frames from a time on whose number of points was bounded by the encoding time,
+// not by the rate.
 func boundByTime(frames []direct.Frame, began time.Time, from float64) float64 {
 	bound, all := 0, 0
 	for i := range frames {

@@ -19,23 +19,23 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment/direct"
 )
 
-// errLadder says that the qualities could not be made.
+// errLadder reports that the qualities could not be prepared.
 var errLadder = errors.New("ladder of qualities")
 
-// shares are the parts of the points, in %, that the qualities of the ladder have: from what takes some 12.5 Mbit/s to what takes some 75 Mbit/s, as the paper's sequence does, each a
-// third more than the one below.
+// shares are the shares of the points, in %, of the ladder's qualities: from some 12.5 Mbit/s to some 75 Mbit/s, like
+// the paper's sequence, each a third more than the one below.
 var shares = []int{9, 12, 16, 22, 30, 41, 56, 76}
 
 // prepared are the frames of the ladder in a file.
 type prepared struct {
 	Path     string
 	Captures int `json:"captures"`
-	// Rates are what the qualities take, in Mbit/s.
+	// Rates are the rates of the qualities, in Mbit/s.
 	Rates  []float64
 	Source direct.Source
 }
 
-// loop is how many captures are prepared: two seconds, which is the period of the figure's movement.
+// loop is the number of prepared captures: two seconds, the period of the figure's movement.
 const loop = 60
 
 // prepare encodes the ladder once for all cells and iterations of a run.
@@ -64,7 +64,7 @@ func (s *stage) prepare(ctx context.Context, settings *experiment.Settings) (*pr
 	return p, nil
 }
 
-// levels are the qualities as vollab takes them.
+// levels returns the qualities in vollab's syntax.
 func (s *stage) levels() string {
 	var levels []string
 	for _, share := range shares {
@@ -73,14 +73,15 @@ func (s *stage) levels() string {
 	return strings.Join(levels, ",")
 }
 
-// encode has vollab prepare make the file, and returns what it says of it.
+// encode runs vollab prepare, and returns its report.
 func (s *stage) encode(ctx context.Context, p *prepared, settings *experiment.Settings) ([]byte, error) {
 	vollab, err := settings.Program("vollab")
 	if err != nil {
 		return nil, err
 	}
 	_ = os.Remove(p.Path)
-	flags := append([]string{"prepare", "--output", p.Path, "--count", strconv.Itoa(loop), "--qualities", s.levels(), "--codec", "draco"},
+	flags := append([]string{"prepare", "--output", p.Path, "--count", strconv.Itoa(loop), "--qualities", s.levels(),
+		"--codec", "draco"},
 		p.Source.Flags(s.FPS, settings)...)
 	text, err := exec.CommandContext(ctx, vollab, flags...).Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
@@ -93,14 +94,14 @@ func (s *stage) encode(ctx context.Context, p *prepared, settings *experiment.Se
 type ladder struct {
 	network *network
 	source  direct.Source
-	// prepared is nil where clouds are encoded as they are captured.
+	// nil if clouds are encoded as they are captured
 	prepared  *prepared
 	publisher *cast.Player
 	watcher   *cast.Player
-	server    *cast.Player // nil of senders without one
+	server    *cast.Player // nil for senders without a server
 }
 
-// startLadder starts one that publishes prepared frames and one that watches, with more flags for that one.
+// startLadder starts a publisher of prepared frames and a watcher, which gets additional flags.
 func (n *network) startLadder(ctx context.Context, watch ...string) (*ladder, error) {
 	p, err := n.stage.prepare(ctx, n.settings)
 	if err != nil {
@@ -110,21 +111,24 @@ func (n *network) startLadder(ctx context.Context, watch ...string) (*ladder, er
 	return l, l.start(ctx, watch, "--frames", p.Path, "--fps", strconv.FormatFloat(n.stage.FPS, 'g', -1, 64))
 }
 
-// startLive is the same with clouds that are encoded as they are captured.
+// startLive does the same with clouds that are encoded as they are captured.
 func (n *network) startLive(ctx context.Context) (*ladder, error) {
 	l := &ladder{network: n, source: direct.SourceOf(direct.Figure, n.stage.Points, n.settings.Data)}
-	return l, l.start(ctx, nil, append(l.source.Flags(n.stage.FPS, n.settings), "--qualities", n.stage.levels(), "--codec", "draco")...)
+	return l, l.start(ctx, nil, append(l.source.Flags(n.stage.FPS, n.settings), "--qualities", n.stage.levels(),
+		"--codec", "draco")...)
 }
 
-// start starts all peers. The server, where there is one, stands with the publisher: the bottleneck is behind it.
+// start starts all peers. The server, if any, is on the publisher's host: the bottleneck is behind it.
 func (l *ladder) start(ctx context.Context, watching []string, material ...string) (err error) {
 	n := l.network
 	highest := strconv.Itoa(len(shares) - 1)
 	publish := append([]string{"--role", "publish"}, material...)
-	watch := append([]string{"--role", "watch", "--watched", "publisher", "--watched-tiles", "1", "--quality", highest}, watching...)
+	watch := append([]string{"--role", "watch", "--watched", "publisher", "--watched-tiles", "1", "--quality", highest},
+		watching...)
 	listen := n.cast.Listen(hostSender)
 	if n.stage.Sender == senderServer {
-		if l.server, err = n.cast.Peer(ctx, hostSender, "server", "--transport", "volsfu", "--role", "server", "--listen", listen); err != nil {
+		if l.server, err = n.cast.Peer(ctx, hostSender, "server", "--transport", "volsfu", "--role", "server",
+			"--listen", listen); err != nil {
 			return err
 		}
 		address, err := l.server.Ready(ctx)
@@ -132,16 +136,19 @@ func (l *ladder) start(ctx context.Context, watching []string, material ...strin
 			return err
 		}
 		common := []string{"--transport", "volsfu", "--connect", address}
-		// The way from the publisher to the server is within one host.
-		if l.publisher, err = n.cast.Peer(ctx, hostSender, "publisher", append(append(publish, common...), "--uplink", "300Mbit")...); err != nil {
+		// The path from the publisher to the server is within one host.
+		if l.publisher, err = n.cast.Peer(ctx, hostSender, "publisher",
+			append(append(publish, common...), "--uplink", "300Mbit")...); err != nil {
 			return err
 		}
-		if l.watcher, err = n.cast.Peer(ctx, hostReceiver, "watcher", append(append(watch, common...), "--adapt")...); err != nil {
+		if l.watcher, err = n.cast.Peer(ctx, hostReceiver, "watcher",
+			append(append(watch, common...), "--adapt")...); err != nil {
 			return err
 		}
 		return l.watcher.Receiving(ctx)
 	}
-	if l.publisher, err = n.cast.Peer(ctx, hostSender, "publisher", append(publish, "--transport", n.stage.Sender, "--listen", listen, "--adapt", "--min-bitrate", "12.5Mbit",
+	if l.publisher, err = n.cast.Peer(ctx, hostSender, "publisher", append(publish, "--transport", n.stage.Sender,
+		"--listen", listen, "--adapt", "--min-bitrate", "12.5Mbit",
 		"--max-bitrate", "90Mbit")...); err != nil {
 		return err
 	}
@@ -149,19 +156,21 @@ func (l *ladder) start(ctx context.Context, watching []string, material ...strin
 	if err != nil {
 		return err
 	}
-	if l.watcher, err = n.cast.Peer(ctx, hostReceiver, "watcher", append(watch, "--transport", n.stage.Sender, "--connect", address)...); err != nil {
+	if l.watcher, err = n.cast.Peer(ctx, hostReceiver, "watcher", append(watch, "--transport", n.stage.Sender,
+		"--connect", address)...); err != nil {
 		return err
 	}
 	return l.watcher.Receiving(ctx)
 }
 
-// drain is how long the last frames may take.
+// drain is the time limit for the last frames.
 const drain = time.Second
 
 // ended implements session.
 func (l *ladder) ended() <-chan struct{} { return l.watcher.Ended() }
 
-// wait implements session. The publisher goes on while the last frames that count are on their way: when it ends, its pacer drops what it still holds.
+// wait implements session. The publisher continues while the last frames that count are in flight: when it ends, its
+// pacer drops its queue.
 func (l *ladder) wait(ctx context.Context) (*flights, error) {
 	if err := l.network.Until(ctx, l.network.settings.Duration+drain, l.watcher.Ended()); err != nil {
 		return nil, errors.Join(err, l.stop())
@@ -177,10 +186,10 @@ func (l *ladder) wait(ctx context.Context) (*flights, error) {
 	return l.read()
 }
 
-// stop implements session. The cast ends whoever runs.
+// stop implements session. Closing the cast ends all processes.
 func (l *ladder) stop() error { return nil }
 
-// read reads what the peers left.
+// read reads the records and summaries of the peers.
 func (l *ladder) read() (*flights, error) {
 	sent, err := l.publisher.Records()
 	if err != nil {
@@ -216,18 +225,23 @@ func (l *ladder) read() (*flights, error) {
 		f.notes = append(f.notes, baseline.PionPatch)
 	}
 	if p := l.prepared; p != nil && len(p.Rates) > 0 {
-		f.notes = append(f.notes, fmt.Sprintf("The ladder of %s, %s and %s has %d qualities, from %.1f to %.1f Mbit/s, prepared before: encoding takes no time while it is measured.",
-			senderPion, senderPatched, senderServer, len(p.Rates), p.Rates[0], p.Rates[len(p.Rates)-1]))
+		f.notes = append(f.notes,
+			fmt.Sprintf("The ladder of %s, %s and %s has %d qualities, from %.1f to %.1f Mbit/s. It is "+
+				"prepared before the measurement, so that encoding takes no time during it.",
+				senderPion, senderPatched, senderServer, len(p.Rates), p.Rates[0], p.Rates[len(p.Rates)-1]))
 	}
 	if published.Sent == nil || watched.Got == nil {
 		return nil, fmt.Errorf("%w: the peers published and watched nothing", errLadder)
 	}
-	if f.estimates = estimatesFrom(published.Sent.Begun, published.Sent.Estimates, l.network.Began, l.network.settings.Duration); l.server != nil {
-		// The server's are of the way behind the bottleneck; the publisher's, if any, of that within its host.
+	if f.estimates = estimatesFrom(published.Sent.Begun, published.Sent.Estimates, l.network.Began,
+		l.network.settings.Duration); l.server != nil {
+		// The server's estimates are of the path behind the bottleneck; the publisher's, if any, are of the path within
+		// its host.
 		f.estimates = held(watched.Got.Begun, watched.Got.Estimates, l.network.Began, l.network.settings.Duration)
 	}
 	f.pace = experiment.Pace{
-		Wanted: int(published.Sent.Captures), Done: int(watched.Got.FramesDecoded), DroppedByCPU: int(published.Sent.NotEncoded() + watched.Got.FramesSkipped),
+		Wanted: int(published.Sent.Captures), Done: int(watched.Got.FramesDecoded),
+		DroppedByCPU: int(published.Sent.NotEncoded() + watched.Got.FramesSkipped),
 	}
 	return f, nil
 }

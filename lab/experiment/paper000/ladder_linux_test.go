@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment/direct"
 )
 
-// actor behaves as vollab peer does: it publishes a frame when it is asked to end.
+// actor has the interface of vollab peer: it publishes a frame when asked to end.
 const actor = `#!/bin/sh
 while [ $# -gt 0 ]; do
 	case "$1" in
@@ -33,7 +33,7 @@ echo '{"receiving":"publisher"}' >&2
 while :; do sleep 0.01; done
 `
 
-// TestLadderGoesOn: whoever publishes goes on after the run, until the last frames that count have come.
+// TestLadderGoesOn: the publisher continues after the run, until the last frames that count have arrived.
 func TestLadderGoesOn(t *testing.T) {
 	programs := t.TempDir()
 	if err := os.WriteFile(filepath.Join(programs, "vollab"), []byte(actor), 0o755); err != nil {
@@ -47,7 +47,8 @@ func TestLadderGoesOn(t *testing.T) {
 	defer func() { _ = c.Close() }()
 	l := &ladder{network: &network{cast: c, settings: settings, stage: &stage{Sender: senderPion}}}
 	for _, player := range []**cast.Player{&l.publisher, &l.watcher} {
-		if *player, err = c.Peer(t.Context(), hostSender, map[bool]string{true: "publisher", false: "watcher"}[player == &l.publisher]); err != nil {
+		if *player, err = c.Peer(t.Context(), hostSender, map[bool]string{true: "publisher",
+			false: "watcher"}[player == &l.publisher]); err != nil {
 			t.Fatal(err)
 		}
 		if err := (*player).Receiving(t.Context()); err != nil {

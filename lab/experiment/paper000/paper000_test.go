@@ -38,14 +38,17 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	if e, _ := library.Find("gcc-congestion"); e.Short.Seconds != 40 {
-		t.Errorf("a short run of gcc-congestion takes %g s, want 40: there is no stable state before 30", e.Short.Seconds)
+		t.Errorf("a short run of gcc-congestion takes %g s, want 40: there is no stable state before 30",
+			e.Short.Seconds)
 	}
 }
 
 func TestParameters(t *testing.T) {
 	wrong := map[string]func(*stage){
-		"sender": func(s *stage) { s.Sender = "l4s" }, "flows": func(s *stage) { s.Flows = -1 }, "points": func(s *stage) { s.Points = 0 },
-		"startup": func(s *stage) { s.Startup = 0 }, "queue": func(s *stage) { s.Queue = "best" }, "rate": func(s *stage) { s.Rate = "much" },
+		"sender": func(s *stage) { s.Sender = "l4s" }, "flows": func(s *stage) { s.Flows = -1 },
+		"points":  func(s *stage) { s.Points = 0 },
+		"startup": func(s *stage) { s.Startup = 0 }, "queue": func(s *stage) { s.Queue = "best" },
+		"rate": func(s *stage) { s.Rate = "much" },
 	}
 	for name, change := range wrong {
 		s := defaultStage()
@@ -61,14 +64,16 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestPhases: a run that is too short for the paper's phases has the same in little.
+// TestPhases: a run that is too short for the paper's phases has proportionally shorter ones.
 func TestPhases(t *testing.T) {
 	s := defaultStage()
 	for length, want := range map[time.Duration][2]time.Duration{
-		60 * time.Second: {5 * time.Second, 30 * time.Second}, 40 * time.Second: {5 * time.Second, 30 * time.Second}, 10 * time.Second: {2500 * time.Millisecond, 5 * time.Second},
+		60 * time.Second: {5 * time.Second, 30 * time.Second}, 40 * time.Second: {5 * time.Second, 30 * time.Second},
+		10 * time.Second: {2500 * time.Millisecond, 5 * time.Second},
 	} {
 		if competing, stable := s.phases(length); [2]time.Duration{competing, stable} != want {
-			t.Errorf("of %v competitors begin after %v and the stable state after %v, want %v", length, competing, stable, want)
+			t.Errorf("of %v competitors begin after %v and the stable state after %v, want %v", length, competing,
+				stable, want)
 		}
 	}
 }
@@ -81,13 +86,16 @@ func TestParseCompetitors(t *testing.T) {
 	if err != nil || len(rates) != 3 || rates[1] != (rate{1, 2, 150e6}) {
 		t.Fatalf("got %+v, %v", rates, err)
 	}
-	for _, test := range []struct{ from, until, want float64 }{{0, 2, 125e6}, {1.5, 2.5, 100e6}, {0, 100, 110e6}, {3, 4, 0}} {
+	for _, test := range []struct{ from, until, want float64 }{{0, 2, 125e6}, {1.5, 2.5, 100e6}, {0, 100, 110e6},
+		{3, 4, 0}} {
 		if got := meanRate(rates, test.from, test.until); math.Abs(got-test.want) > 1 {
 			t.Errorf("from %g to %g s it was %g, want %g", test.from, test.until, got, test.want)
 		}
 	}
-	for text, want := range map[string]string{"": "JSON", "{}": "no interval", `{"error":"unable to connect"}`: "unable to connect", `{"intervals":1}`: "JSON"} {
-		if _, err := parseCompetitors([]byte(text)); !errors.Is(err, errCompetitors) || !strings.Contains(err.Error(), want) {
+	for text, want := range map[string]string{"": "JSON", "{}": "no interval",
+		`{"error":"unable to connect"}`: "unable to connect", `{"intervals":1}`: "JSON"} {
+		if _, err := parseCompetitors([]byte(text)); !errors.Is(err, errCompetitors) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -103,10 +111,11 @@ func FuzzParseCompetitors(f *testing.F) {
 	})
 }
 
-// fly is 10 flights a second for ten seconds: 1 Mbit each for two seconds, then 3.
+// fly returns 10 flights a second for ten seconds: 1 Mbit each for two seconds, then 3.
 func fly() (list []flight) {
 	for i := range 100 {
-		f := flight{At: float64(i) / 10, Bytes: 125_000, Sent: true, Whole: true, Shown: true, Transport: 20, Latency: 50, Estimate: 15e6}
+		f := flight{At: float64(i) / 10, Bytes: 125_000, Sent: true, Whole: true, Shown: true, Transport: 20,
+			Latency: 50, Estimate: 15e6}
 		if i >= 20 {
 			f.Bytes, f.Estimate = 375_000, 90e6
 		}
@@ -121,15 +130,18 @@ func fly() (list []flight) {
 func TestMeasure(t *testing.T) {
 	list := fly()
 	p := &performance{
-		flights: &flights{list: list, estimates: estimates(list), bound: 0.25}, stable: 5, length: 10, began: 2, rates: []rate{{0, 3, 100e6}, {3, 8, 120e6}},
+		flights: &flights{list: list, estimates: estimates(list), bound: 0.25}, stable: 5, length: 10, began: 2,
+		rates: []rate{{0, 3, 100e6}, {3, 8, 120e6}},
 		queue: queueing{dropped: 7},
 	}
 	o := experiment.NewOutcome()
 	p.measure(o)
 	for figure, want := range map[string]float64{
 		// Of each two seconds one frame is lost.
-		"throughput": (27 + 30 + 27 + 30 + 27) / 5.0, "throughput_max": 30, "throughput_startup": (10 + 9 + 30 + 27 + 30) / 5.0, "convergence": 0, "estimate": 90, "estimate_90": 2,
-		"undecodable": 6, "unsent": 0, "transport": 20, "transport_max": 20, "latency": 50, "cubic": 120, "queue_dropped": 7, "time_bound": 25,
+		"throughput": (27 + 30 + 27 + 30 + 27) / 5.0, "throughput_max": 30,
+		"throughput_startup": (10 + 9 + 30 + 27 + 30) / 5.0, "convergence": 0, "estimate": 90, "estimate_90": 2,
+		"undecodable": 6, "unsent": 0, "transport": 20, "transport_max": 20, "latency": 50, "cubic": 120,
+		"queue_dropped": 7, "time_bound": 25,
 	} {
 		if got, ok := o.Figure(figure); !ok || math.Abs(got-want) > 0.01 {
 			t.Errorf("%s: got %g, want %g", figure, got, want)
@@ -154,7 +166,8 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestConvergence(t *testing.T) {
-	// Alone on the link it has 72; competitors begin after 4.5 s, and it comes to 30 from above, or from below.
+	// Alone on the link the rate is 72; competitors begin after 4.5 s, and the rate reaches 30 from above, or from
+	// below.
 	fell := []float64{72, 72, 72, 72, 72, 60, 50, 40, 32, 30, 29, 31, 30, 28, 32, 30, 30, 30}
 	rose := []float64{72, 72, 72, 72, 72, 12, 12, 15, 20, 22, 27, 29, 31, 30, 28, 32, 30, 30}
 	for name, test := range map[string]struct {
@@ -164,8 +177,10 @@ func TestConvergence(t *testing.T) {
 		want   float64
 	}{
 		"as before":  {[]float64{30, 30, 30, 30, 30, 10, 10, 10, 10, 10, 30, 30, 30, 30, 30, 30}, 5, 10, 5},
-		"from above": {fell, 4.5, 12, 7 - 4.5}, "from below": {rose, 4.5, 12, 9 - 4.5}, "alone": {rose[8:], 0, 4, 1}, "never": {[]float64{10, 10, 10, 10, 10, 10, 90, 90}, 0, 6, -1},
-		"without a stable state": {[]float64{1, 2}, 0, 2, -1}, "without anything received": {make([]float64, 9), 0, 1, -1}, "too short": {[]float64{1, 1, 1, 1}, 0, 1, -1},
+		"from above": {fell, 4.5, 12, 7 - 4.5}, "from below": {rose, 4.5, 12, 9 - 4.5}, "alone": {rose[8:], 0, 4, 1},
+		"never":                  {[]float64{10, 10, 10, 10, 10, 10, 90, 90}, 0, 6, -1},
+		"without a stable state": {[]float64{1, 2}, 0, 2, -1}, "without anything received": {make([]float64, 9), 0, 1,
+			-1}, "too short": {[]float64{1, 1, 1, 1}, 0, 1, -1},
 	} {
 		got, ok := convergence(test.rates, test.begin, test.stable)
 		if ok != (test.want >= 0) || ok && got != test.want {
@@ -177,15 +192,18 @@ func TestConvergence(t *testing.T) {
 	}
 }
 
-// TestFlightsOfLog: what the log of vollab direct says of frames.
+// TestFlightsOfLog checks the flights of a log of vollab direct.
 func TestFlightsOfLog(t *testing.T) {
 	frames := []direct.Frame{
-		{Capture: 1_000_000, Encoded: 1_010_000, FirstSent: 1_015_000, LastReceived: 1_030_000, Decoded: 1_040_000, Bytes: 10, Outcome: direct.Intact, Estimate: 20e6, Bound: "rate"},
-		{Capture: 1_500_000, FirstSent: 1_510_000, Bytes: 10, Outcome: "lost", Bound: "time"}, {Capture: 2_000_000, Outcome: direct.Unsent, Bound: "time"}, {Outcome: "unmatched"},
+		{Capture: 1_000_000, Encoded: 1_010_000, FirstSent: 1_015_000, LastReceived: 1_030_000, Decoded: 1_040_000,
+			Bytes: 10, Outcome: direct.Intact, Estimate: 20e6, Bound: "rate"},
+		{Capture: 1_500_000, FirstSent: 1_510_000, Bytes: 10, Outcome: "lost", Bound: "time"},
+		{Capture: 2_000_000, Outcome: direct.Unsent, Bound: "time"}, {Outcome: "unmatched"},
 	}
 	began := time.UnixMicro(1_000_000)
 	list := flightsOf(frames, began)
-	if len(list) != 3 || !list[0].Whole || list[0].Transport != 20 || list[0].Latency != 40 || list[1].Whole || !list[1].Sent || list[2].Sent || list[2].At != 1 {
+	if len(list) != 3 || !list[0].Whole || list[0].Transport != 20 || list[0].Latency != 40 || list[1].Whole ||
+		!list[1].Sent || list[2].Sent || list[2].At != 1 {
 		t.Errorf("got %+v", list)
 	}
 	if got := boundByTime(frames, began, 0.5); got != 1 {
@@ -193,7 +211,7 @@ func TestFlightsOfLog(t *testing.T) {
 	}
 }
 
-// record is one of a peer's, with the stamps at so many milliseconds after a time.
+// record returns a peer's record, with stamps in milliseconds after a time.
 func record(frame int64, quality int, begin time.Time, stamps map[frametimes.Stamp]int) frametimes.Record {
 	var r frametimes.Record
 	r.Frame, r.Track.Quality, r.Bytes = frame, volumetric.Quality(quality), 1000*(quality+1)
@@ -203,23 +221,27 @@ func record(frame int64, quality int, begin time.Time, stamps map[frametimes.Sta
 	return r
 }
 
-// TestLadderFlights: frames of both peers are joined, those before the run and further qualities of one capture left out.
+// TestLadderFlights: frames of both peers are joined; frames before the run and further qualities of one capture are
+// left out.
 func TestLadderFlights(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	sent := []frametimes.Record{
 		record(2, 1, begin, map[frametimes.Stamp]int{frametimes.Captured: 133, frametimes.Encoded: 140}),
 		record(0, 0, begin, map[frametimes.Stamp]int{frametimes.Captured: -33}),
-		record(1, 0, begin, map[frametimes.Stamp]int{frametimes.Captured: 100, frametimes.Encoded: 102, frametimes.FirstSent: 103}),
+		record(1, 0, begin, map[frametimes.Stamp]int{frametimes.Captured: 100, frametimes.Encoded: 102,
+			frametimes.FirstSent: 103}),
 		record(1, 1, begin, map[frametimes.Stamp]int{frametimes.Captured: 100, frametimes.Encoded: 103}),
 	}
 	received := []frametimes.Record{
 		record(0, 0, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 0, frametimes.Decoded: 5}),
-		record(1, 0, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 118}), // whole, and shown from what came again
+		record(1, 0, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 118}),
+		// whole, and shown from what came again
 		record(1, 1, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 122, frametimes.Decoded: 130}),
 		record(1, 0, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 150}), // late, and shown before
 	}
 	list := ladderFlights(sent, received, begin)
-	if len(list) != 2 || list[0].At != 0.1 || !list[0].Shown || list[0].Bytes != 2000 || list[0].Transport != 20 || list[0].Latency != 30 || list[1].Whole || !math.IsNaN(list[1].Transport) {
+	if len(list) != 2 || list[0].At != 0.1 || !list[0].Shown || list[0].Bytes != 2000 || list[0].Transport != 20 ||
+		list[0].Latency != 30 || list[1].Whole || !math.IsNaN(list[1].Transport) {
 		t.Errorf("got %+v", list)
 	}
 	if got := before(sent, begin); math.Abs(got-0.033) > 1e-9 {
@@ -233,19 +255,23 @@ func TestLadderFlights(t *testing.T) {
 	if err := writeShown(name, sent, received, 30); err != nil {
 		t.Fatal(err)
 	}
-	if text, _ := os.ReadFile(name); !bytes.Equal(text, []byte("{\"number\":0,\"quality\":0}\n{\"number\":4,\"quality\":1}\n")) {
+	if text,
+		_ := os.ReadFile(name); !bytes.Equal(text,
+		[]byte("{\"number\":0,\"quality\":0}\n{\"number\":4,\"quality\":1}\n")) {
 		t.Errorf("the list is %s", text)
 	}
 }
 
 func TestPictures(t *testing.T) {
-	p, err := parsePictures([]byte(`{"repeated":1,"frames":[{"number":0,"psnr_db":30,"ssim":0.9},{"number":1,"shown":0,"psnr_db":20,"ssim":0.7}]}`))
+	p,
+		err := parsePictures([]byte(`{"repeated":1,"frames":[{"number":0,"psnr_db":30,"ssim":0.9},{"number":1,"shown":0,"psnr_db":20,"ssim":0.7}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := experiment.NewOutcome()
 	p.set(o)
-	for figure, want := range map[string]float64{"psnr": 25, "psnr_within": 5, "psnr_min": 20, "psnr_max": 30, "ssim": 0.8, "repeated": 50} {
+	for figure, want := range map[string]float64{"psnr": 25, "psnr_within": 5, "psnr_min": 20, "psnr_max": 30,
+		"ssim": 0.8, "repeated": 50} {
 		if got, ok := o.Figure(figure); !ok || math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: got %g, want %g", figure, got, want)
 		}
@@ -266,10 +292,11 @@ func FuzzParsePictures(f *testing.F) {
 	})
 }
 
-// TestStages: what the stages leave of the whole are waits, and frames captured after the run do not count.
+// TestStages: the remainder of the stages is waits, and frames captured after the run do not count.
 func TestStages(t *testing.T) {
 	frames := []direct.Frame{{
-		Capture: 1_000_000, Taken: 1_002_000, Encoded: 1_022_000, FirstSent: 1_023_000, LastReceived: 1_053_000, DecodeBegun: 1_054_000, Decoded: 1_068_000, Shown: 1_073_000, Outcome: direct.Intact,
+		Capture: 1_000_000, Taken: 1_002_000, Encoded: 1_022_000, FirstSent: 1_023_000, LastReceived: 1_053_000,
+		DecodeBegun: 1_054_000, Decoded: 1_068_000, Shown: 1_073_000, Outcome: direct.Intact,
 	}}
 	late := frames[0]
 	late.Capture += 2_000_000
@@ -278,7 +305,8 @@ func TestStages(t *testing.T) {
 	s := p.stagesOfLog(&network{Metered: &direct.Metered{Began: time.UnixMicro(1_000_000)}})
 	o := experiment.NewOutcome()
 	s.set(o)
-	for figure, want := range map[string]float64{"encoding": 20, "transport": 31, "decoding": 14, "rendering": 5, "waits": 3, "end_to_end": 73} {
+	for figure, want := range map[string]float64{"encoding": 20, "transport": 31, "decoding": 14, "rendering": 5,
+		"waits": 3, "end_to_end": 73} {
 		if got, ok := o.Figure(figure); !ok || math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: got %g, want %g", figure, got, want)
 		}

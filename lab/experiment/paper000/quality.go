@@ -21,18 +21,18 @@ import (
 // quality is a stage whose pictures are compared.
 type quality struct {
 	stage `yaml:",inline"`
-	// Width and Height are those of the pictures, Every takes every so many frames.
+	// Width and Height are the size of the pictures; every Every-th frame is compared.
 	Width  int `yaml:"width"`
 	Height int `yaml:"height"`
 	Every  int `yaml:"every"`
 }
 
-// defaultQuality has the window of the usual viewer.
+// defaultQuality has the default window of the viewer.
 func defaultQuality() quality {
 	return quality{stage: defaultStage(), Width: 1280, Height: 720, Every: 1}
 }
 
-// Validate implements what experiment.Define asks for.
+// Validate implements the optional interface of experiment.Define.
 func (q quality) Validate() error {
 	if q.Width < 16 || q.Height < 16 || q.Width%2 != 0 || q.Height%2 != 0 || q.Every < 1 {
 		return errors.New("width, height, every: expected even numbers from 16 on, and 1 or more")
@@ -40,7 +40,8 @@ func (q quality) Validate() error {
 	return q.stage.Validate()
 }
 
-// qualityQuantities are those of tables 1 and 2, for each measure: its mean, its standard deviation within the sequence, its least and its largest. PSNR and SSIM are those of the luma.
+// qualityQuantities are those of tables 1 and 2, for each measure: its mean, its standard deviation within the
+// sequence, its least and its largest. PSNR and SSIM are those of the luma.
 var qualityQuantities = []experiment.Quantity{
 	{Name: "vmaf", Unit: "", Label: "VMAF"},
 	{Name: "vmaf_within", Unit: "", Label: "VMAF, within the sequence"},
@@ -69,7 +70,7 @@ func runQuality(ctx context.Context, q quality, settings experiment.Settings) (*
 	if err == nil {
 		n.judge(outcome, p)
 	}
-	// Pictures are drawn when nothing else runs any more.
+	// Pictures are drawn after all processes have ended.
 	if err := errors.Join(err, n.cast.Close()); err != nil {
 		return nil, err
 	}
@@ -86,8 +87,9 @@ func runQuality(ctx context.Context, q quality, settings experiment.Settings) (*
 	return outcome, nil
 }
 
-// look has vollab compare draw and compare the pictures of the stable state, and a program of VMAF's, where there is one.
-func (q *quality) look(ctx context.Context, o *experiment.Outcome, p *performance, settings *experiment.Settings) error {
+// look draws and compares the pictures of the stable state with vollab, and with a VMAF program if available.
+func (q *quality) look(ctx context.Context, o *experiment.Outcome, p *performance,
+	settings *experiment.Settings) error {
 	vollab, err := settings.Program("vollab")
 	if err != nil {
 		return err
@@ -100,7 +102,7 @@ func (q *quality) look(ctx context.Context, o *experiment.Outcome, p *performanc
 	films := settings.File("films")
 	if missing == nil {
 		flags = append(flags, "--films", films)
-		// Two films of 10 s take 800 MB.
+		// Two films of 10 s are 800 MB.
 		defer func() { _ = os.RemoveAll(films) }()
 	}
 	text, err := exec.CommandContext(ctx, vollab, flags...).Output()
@@ -129,16 +131,17 @@ func (q *quality) look(ctx context.Context, o *experiment.Outcome, p *performanc
 	return nil
 }
 
-// tools are the folders in which programs may be beside the path: that of vollab, and what make deps fills.
+// tools returns folders for programs in addition to the path: that of vollab, and the one filled by make deps.
 func tools(program string) []string {
 	folder := filepath.Dir(program)
 	return []string{folder, filepath.Join(folder, "..", ".tools", "bin")}
 }
 
-// compare are the flags of vollab compare.
+// compare returns the flags of vollab compare.
 func (q *quality) compare(p *performance, settings *experiment.Settings) ([]string, error) {
 	flags := append([]string{"compare"}, q.produce(&p.source, settings)...)
-	flags = append(flags, "--width", strconv.Itoa(q.Width), "--height", strconv.Itoa(q.Height), "--every", strconv.Itoa(q.Every))
+	flags = append(flags, "--width", strconv.Itoa(q.Width), "--height", strconv.Itoa(q.Height), "--every",
+		strconv.Itoa(q.Every))
 	if file := filepath.Join(settings.Data, "viewports", "loot.csv"); settings.Data != "" {
 		if _, err := os.Stat(file); err == nil {
 			flags = append(flags, "--viewpoint", file)
@@ -156,9 +159,10 @@ func (q *quality) compare(p *performance, settings *experiment.Settings) ([]stri
 	return append(flags, "--frames", p.prepared.Path, "--shown", list), nil
 }
 
-// compared is when the stable state begins and ends, by the time since the source's first frame. It ends with the run and not with the last frame that came:
-// what is missing then counts as much as before. Of vollab direct it ends with the last frame that the producer told of, since of those that it had not
-// encoded when its time was over nobody knows.
+// compared returns the beginning and the end of the stable state, by the time since the source's first frame. It ends
+// with the run, not with the last frame that arrived, so missing frames at the end count as well. For vollab direct it
+// ends with the last frame that the producer reported, because nothing is known of frames that were not encoded at the
+// end.
 func (p *performance) compared(fps float64) (from, until time.Duration) {
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	if p.prepared != nil {
@@ -174,7 +178,7 @@ func (p *performance) compared(fps float64) (from, until time.Duration) {
 	return seconds(p.stable + p.since), seconds(min(p.length+p.since, (float64(last)+0.5)/fps))
 }
 
-// pictures are what vollab compare prints.
+// pictures is the output of vollab compare.
 type pictures struct {
 	Repeated int `json:"repeated"`
 	Frames   []struct {
@@ -184,7 +188,7 @@ type pictures struct {
 	} `json:"frames"`
 }
 
-// errPictures says that vollab compare did not print what it should.
+// errPictures reports invalid output of vollab compare.
 var errPictures = errors.New("pictures compared")
 
 func parsePictures(text []byte) (*pictures, error) {
@@ -193,7 +197,8 @@ func parsePictures(text []byte) (*pictures, error) {
 		return nil, fmt.Errorf("%w: %w", errPictures, err)
 	}
 	if len(p.Frames) == 0 || p.Repeated < 0 || p.Repeated > len(p.Frames) {
-		return nil, fmt.Errorf("%w: %d of %d repeated, expected one or more, and no more repeated than there are", errPictures, p.Repeated, len(p.Frames))
+		return nil, fmt.Errorf("%w: %d of %d repeated, expected one or more, and no more repeated than there are",
+			errPictures, p.Repeated, len(p.Frames))
 	}
 	return &p, nil
 }
@@ -210,7 +215,8 @@ func (p *pictures) set(o *experiment.Outcome) {
 	o.Series("SSIM", "frame", "SSIM", overFrames(ssim))
 }
 
-// setSequence gives the figures of tables 1 and 2 of one measure: its mean, the deviation within the sequence, the least and the largest.
+// setSequence sets the figures of tables 1 and 2 of one measure: its mean, the deviation within the sequence, the least
+// and the largest.
 func setSequence(o *experiment.Outcome, measure string, scores []float64) {
 	s := visual.SequenceOf(scores)
 	o.Sample(measure, scores)
@@ -226,13 +232,13 @@ func overFrames(scores []float64) (points [][2]float64) {
 	return points
 }
 
-// shownFrame is a line of the list that vollab compare takes: at which quality a captured frame was shown.
+// shownFrame is a line of the list for vollab compare: the quality at which a captured frame was shown.
 type shownFrame struct {
 	Number  int64 `json:"number"`
 	Quality int   `json:"quality"`
 }
 
-// shownFrames are the captured frames that were decoded. The publisher's first frame shows the first one that was prepared.
+// shownFrames returns the captured frames that were decoded. The publisher's first frame shows the first prepared one.
 func shownFrames(sent, received []frametimes.Record, fps float64) (list []shownFrame) {
 	first := int64(math.MaxInt64)
 	for i := range sent {

@@ -10,11 +10,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// ladderFlights joins what both peers noted of each frame. Frames captured before a time do not count: they warm everything up.
+// ladderFlights joins the records of both peers. Frames captured before a time are warm-up and do not count.
 func ladderFlights(sent, received []frametimes.Record, began time.Time) (list []flight) {
 	arrived := make(map[int64]*frametimes.Record, len(received))
 	for i := range received {
-		// What came again, late, is not what was shown.
+		// A late second arrival is not the shown one.
 		if arrived[received[i].Frame] == nil || received[i].Has(frametimes.Decoded) {
 			arrived[received[i].Frame] = &received[i]
 		}
@@ -30,7 +30,7 @@ func ladderFlights(sent, received []frametimes.Record, began time.Time) (list []
 			continue
 		}
 		f := flight{At: at.Sub(began).Seconds(), Bytes: s.Bytes, Sent: true, Transport: math.NaN(), Latency: math.NaN()}
-		// A server may have sent another quality of the same frame than the publisher's first one.
+		// A server may have sent another quality of the frame than the publisher's first one.
 		if r := arrived[s.Frame]; r != nil {
 			f.Whole, f.Shown, f.Bytes = r.Has(frametimes.LastReceived), r.Has(frametimes.Decoded), r.Bytes
 			f.Transport = between(s, r, frametimes.Encoded, frametimes.LastReceived)
@@ -44,7 +44,7 @@ func ladderFlights(sent, received []frametimes.Record, began time.Time) (list []
 	return list
 }
 
-// before is how long before a time the first frame was captured, in seconds.
+// before returns how long before a time the first frame was captured, in seconds.
 func before(sent []frametimes.Record, began time.Time) float64 {
 	longest := 0.0
 	for i := range sent {
@@ -55,12 +55,13 @@ func before(sent []frametimes.Record, began time.Time) float64 {
 	return longest
 }
 
-// alreadyCounted tells whether the last flight is of the same capture: a publisher sends several qualities of one where the server asks for them.
+// alreadyCounted reports whether the last flight is of the same capture: a publisher sends several qualities of a
+// capture if the server requests them.
 func alreadyCounted(list []flight, at float64) bool {
 	return len(list) > 0 && list[len(list)-1].At == at
 }
 
-// between is the milliseconds from a stamp of the sender's to one of the receiver's, no number where one is missing.
+// between returns the milliseconds from a stamp of the sender's to one of the receiver's, NaN if one is missing.
 func between(s, r *frametimes.Record, from, until frametimes.Stamp) float64 {
 	if !s.Has(from) || !r.Has(until) {
 		return math.NaN()
@@ -68,9 +69,10 @@ func between(s, r *frametimes.Record, from, until frametimes.Stamp) float64 {
 	return float64(r.Times[until]-s.Times[from]) / 1e6
 }
 
-// estimatesFrom are estimates that count from an instant, from when the run began on and for as long as is measured, in Mbit/s over seconds. Those before are left out: a publisher estimates as soon as it
-// is connected.
-func estimatesFrom(since time.Time, list []carriage.Estimate, began time.Time, length time.Duration) (points [][2]float64) {
+// estimatesFrom returns the estimates within the run, in Mbit/s over seconds, for estimates that count from an instant.
+// Earlier ones are left out: a publisher has estimates as soon as it is connected.
+func estimatesFrom(since time.Time, list []carriage.Estimate, began time.Time,
+	length time.Duration) (points [][2]float64) {
 	for _, e := range list {
 		if at := e.At + since.Sub(began).Seconds(); at >= 0 && at < length.Seconds() {
 			points = append(points, [2]float64{at, e.Mbps})
@@ -79,10 +81,12 @@ func estimatesFrom(since time.Time, list []carriage.Estimate, began time.Time, l
 	return points
 }
 
-// heldInterval is how often an estimate is looked at that is told of when it changes: as often as a publisher notes its own.
+// heldInterval is the sampling interval of an estimate that is reported when it changes, the same as the interval of a
+// publisher's records.
 const heldInterval = 100 * time.Millisecond
 
-// held are estimates that count from an instant and each hold until the next, as they hold from when the run began on: the mean of those told would be one of changes, and not over time.
+// held returns the values within the run of estimates that count from an instant and each hold until the next. The mean
+// of the reported values would be a mean over changes, not over time.
 func held(since time.Time, told []carriage.Estimate, began time.Time, length time.Duration) (points [][2]float64) {
 	next := 0
 	for at := time.Duration(0); at < length; at += heldInterval {

@@ -15,7 +15,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// TestCompetitorMissing: without iperf3 a cell with competitors is skipped before anything starts, and says what installs it.
+// TestCompetitorMissing: without iperf3 a cell with competitors is skipped before any process starts, and the reason
+// names the installer.
 func TestCompetitorMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	s := defaultStage()
@@ -24,12 +25,13 @@ func TestCompetitorMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if skipped == nil || skipped.Validity != experiment.Skipped || !strings.Contains(skipped.Reason, "iperf3 is missing") || !strings.Contains(skipped.Reason, "make deps") {
+	if skipped == nil || skipped.Validity != experiment.Skipped || !strings.Contains(skipped.Reason,
+		"iperf3 is missing") || !strings.Contains(skipped.Reason, "make deps") {
 		t.Errorf("got %+v, expected to be skipped for want of iperf3", skipped)
 	}
 }
 
-// TestQueueing: what a queue did in the start-up is not in what it did in the stable state.
+// TestQueueing: the queue's figures of the stable state do not include the start-up.
 func TestQueueing(t *testing.T) {
 	var stable topology.WireStatistics
 	stable.Stats = netem.Stats{DroppedQueue: 3}
@@ -43,29 +45,35 @@ func TestQueueing(t *testing.T) {
 	}
 	q := queueingBetween(&stable, &end)
 	if q.dropped != 7 || q.waited.Count() != 100 || q.waited.Quantile(0.95) > 1100*time.Microsecond {
-		t.Errorf("%d were dropped, %d waited up to %v; expected 7, and 100 for a millisecond", q.dropped, q.waited.Count(), q.waited.Quantile(0.95))
+		t.Errorf("%d were dropped, %d waited up to %v; expected 7, and 100 for a millisecond", q.dropped,
+			q.waited.Count(), q.waited.Quantile(0.95))
 	}
 }
 
-// TestEstimatesFrom: estimates count from when it was begun to measure, whenever the publisher began, and end with the run.
+// TestEstimatesFrom: estimates count from the beginning of the measurement, independently of the publisher's beginning,
+// and end with the run.
 func TestEstimatesFrom(t *testing.T) {
 	began := time.Unix(1000, 0)
-	list := []carriage.Estimate{{At: -1, Mbps: 12}, {At: 1.5, Mbps: 13}, {At: 2, Mbps: 20}, {At: 11.5, Mbps: 90}, {At: 12, Mbps: 50}}
+	list := []carriage.Estimate{{At: -1, Mbps: 12}, {At: 1.5, Mbps: 13}, {At: 2, Mbps: 20}, {At: 11.5, Mbps: 90},
+		{At: 12, Mbps: 50}}
 	points := estimatesFrom(began.Add(-2*time.Second), list, began, 10*time.Second)
 	if len(points) != 2 || points[0] != [2]float64{0, 20} || points[1] != [2]float64{9.5, 90} {
 		t.Errorf("got %v, expected 20 Mbit/s at 0 s and 90 at 9.5", points)
 	}
 }
 
-// TestHeld: an estimate that is told of when it changes holds until the next, whenever the one before came.
+// TestHeld: an estimate that is reported when it changes holds until the next, independently of the previous one's
+// arrival.
 func TestHeld(t *testing.T) {
 	began := time.Unix(1000, 0)
 	told := []carriage.Estimate{{At: 0.5, Mbps: 2}, {At: 1, Mbps: 40}, {At: 4.05, Mbps: 20}}
 	points := held(began.Add(-2*time.Second), told, began, 3*time.Second)
-	if len(points) != 30 || points[0] != [2]float64{0, 40} || points[20] != [2]float64{2, 40} || points[21][1] != 20 || points[29][1] != 20 {
+	if len(points) != 30 || points[0] != [2]float64{0, 40} || points[20] != [2]float64{2, 40} || points[21][1] != 20 ||
+		points[29][1] != 20 {
 		t.Errorf("got %v, expected 40 Mbit/s for 2.05 s and 20 until 3 s", points)
 	}
-	if points := held(began.Add(time.Second), told, began, 3*time.Second); len(points) != 15 || points[0] != [2]float64{1.5, 2} {
+	if points := held(began.Add(time.Second), told, began, 3*time.Second); len(points) != 15 ||
+		points[0] != [2]float64{1.5, 2} {
 		t.Errorf("got %v, expected nothing before the first was told of", points)
 	}
 	if points := held(began, nil, began, time.Second); len(points) > 0 {
@@ -73,7 +81,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestOneInstant: frames of vollab direct count from when the network's time began, as the competitors and the queue do, though they came later.
+// TestOneInstant: frames of vollab direct count from the beginning of the network's time, like the competitors and the
+// queue, although they arrived later.
 func TestOneInstant(t *testing.T) {
 	began := time.Unix(1000, 0)
 	at := func(ms int) direct.Instant {
@@ -88,17 +97,19 @@ func TestOneInstant(t *testing.T) {
 	}
 }
 
-// TestCompared: pictures are compared until the end of the run, whatever came last.
+// TestCompared: pictures are compared until the end of the run, independently of the last arrival.
 func TestCompared(t *testing.T) {
 	ladder := &performance{flights: &flights{prepared: &prepared{}, since: 1.5}, stable: 5, length: 10}
 	if from, until := ladder.compared(30); from != 6500*time.Millisecond || until != 11500*time.Millisecond {
 		t.Errorf("of prepared frames from %v to %v, expected 6.5 to 11.5 s", from, until)
 	}
-	frames := []direct.Frame{{Capture: 1, SourceFrame: 3, Outcome: direct.Intact}, {Capture: 2, SourceFrame: 297, Outcome: "lost"}, {SourceFrame: 900}}
+	frames := []direct.Frame{{Capture: 1, SourceFrame: 3, Outcome: direct.Intact},
+		{Capture: 2, SourceFrame: 297, Outcome: "lost"}, {SourceFrame: 900}}
 	log := &performance{flights: &flights{frames: frames}, stable: 5, length: 10}
 	from, until := log.compared(30)
 	if last, next := 297*time.Second/30, 298*time.Second/30; from != 5*time.Second || until <= last || until >= next {
-		t.Errorf("of a log from %v to %v, expected 5 s to the last frame that was sent, though it was lost", from, until)
+		t.Errorf("of a log from %v to %v, expected 5 s to the last frame that was sent, though it was lost", from,
+			until)
 	}
 	log.since = -0.5
 	if from, _ := log.compared(30); from != 4500*time.Millisecond {
@@ -115,8 +126,10 @@ func TestStableOfRecords(t *testing.T) {
 	began := time.Unix(1000, 0)
 	var sent, received []frametimes.Record
 	for i, ms := range []int{4900, 5000, 9900, 10_000} {
-		sent = append(sent, record(int64(i), 0, began, map[frametimes.Stamp]int{frametimes.Captured: ms, frametimes.EncodingBegan: ms + 1, frametimes.Encoded: ms + 3}))
-		received = append(received, record(int64(i), 0, began, map[frametimes.Stamp]int{frametimes.Captured: ms, frametimes.DecodingBegan: ms + 30, frametimes.Decoded: ms + 40}))
+		sent = append(sent, record(int64(i), 0, began, map[frametimes.Stamp]int{frametimes.Captured: ms,
+			frametimes.EncodingBegan: ms + 1, frametimes.Encoded: ms + 3}))
+		received = append(received, record(int64(i), 0, began, map[frametimes.Stamp]int{frametimes.Captured: ms,
+			frametimes.DecodingBegan: ms + 30, frametimes.Decoded: ms + 40}))
 	}
 	p := &performance{flights: &flights{sent: sent, received: received}, stable: 5, length: 10}
 	s := p.stagesOfRecords(&network{Metered: &direct.Metered{Began: began}})
@@ -125,7 +138,7 @@ func TestStableOfRecords(t *testing.T) {
 	}
 }
 
-// TestEndingEarly: nobody waits for the time of a run whose viewer has ended.
+// TestEndingEarly: a run ends early if its viewer has ended.
 func TestEndingEarly(t *testing.T) {
 	ended := make(chan struct{})
 	close(ended)

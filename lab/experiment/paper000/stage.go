@@ -18,55 +18,60 @@ import (
 
 // The senders.
 const (
-	// senderVolsfu is vollab direct: each frame is encoded for its one viewer at what the estimate allows, as the paper's sender does it.
+	// senderVolsfu is vollab direct: each frame is encoded for its one viewer at the rate of the estimate, like the
+	// paper's sender.
 	senderVolsfu = "volsfu"
-	// senderServer is volsfu's server between one that publishes a ladder of qualities and one that watches; the bottleneck is behind the server.
+	// senderServer is volsfu's server between a publisher of a ladder of qualities and a watcher; the bottleneck is
+	// behind the server.
 	senderServer = "volsfu-server"
-	// senderPion is Pion with its own GCC, as the paper had it; the estimate chooses out of the same ladder.
+	// senderPion is Pion with its own GCC, as in the paper; the estimate chooses a quality of the same ladder.
 	senderPion = "pion"
 	// senderPatched is Pion with two defects of its GCC corrected (package baseline/rtc/gcc).
 	senderPatched = "pion-patched"
 )
 
-// senders are all of them.
+// senders lists all senders.
 var senders = []string{senderVolsfu, senderServer, senderPion, senderPatched}
 
 // pionSends reports whether the sender is Pion, patched or not.
 func (s *stage) pionSends() bool { return s.Sender == senderPion || s.Sender == senderPatched }
 
-// stage is the network of the paper, and who sends over it.
+// stage is the network of the paper with its sender.
 type stage struct {
 	Sender string `yaml:"sender"`
-	// Flows is how many competitors with Cubic there are.
+	// Flows is the number of competitors with Cubic.
 	Flows int `yaml:"flows"`
-	// Queue is the bottleneck's, and Rate and Delay its rate and the delay of each direction, as netem's profiles have them.
+	// Queue, Rate and Delay are the bottleneck's queue, its rate and the delay of each direction, in the syntax of
+	// netem's profiles.
 	Queue string `yaml:"queue"`
 	Rate  string `yaml:"rate"`
 	Delay string `yaml:"delay"`
-	// Points is how many a captured cloud has.
+	// Points is the number of points of a captured cloud.
 	Points int     `yaml:"points"`
 	FPS    float64 `yaml:"fps"`
 	Bits   int     `yaml:"bits"`
 	Speed  int     `yaml:"speed"`
-	// Competing is when competitors begin, Startup how long the first phase is; a run that ends before, or soon after, has one of half of its
-	// length.
+	// Competing is when competitors begin; Startup is the length of the first phase. In a run that ends before, or soon
+	// after, the first phase is half of the run's length.
 	Competing time.Duration `yaml:"competing"`
 	Startup   time.Duration `yaml:"startup"`
 }
 
-// defaultStage is the setup of section 4.2. The depth of the queue is not in the paper: 25 ms at its rate is one round trip and a bit, as much as the fair queue of Linux leaves four flows at
-// its usual 100 packets for each.
+// defaultStage is the setup of section 4.2. The paper does not give the depth of the queue: 25 ms at its rate is a
+// little more than one round trip, the same as Linux' fair queue holds for four flows at its default of 100 packets
+// each.
 func defaultStage() stage {
 	return stage{
-		Sender: senderVolsfu, Queue: "paper000:25ms", Rate: "200Mbit", Delay: "10ms", Points: 125_000, FPS: 30, Bits: 11, Speed: 7,
+		Sender: senderVolsfu, Queue: "paper000:25ms", Rate: "200Mbit", Delay: "10ms", Points: 125_000, FPS: 30,
+		Bits: 11, Speed: 7,
 		Competing: 5 * time.Second, Startup: 30 * time.Second,
 	}
 }
 
-// maxFlows bounds competitors: iperf3 takes so many.
+// maxFlows bounds competitors: iperf3's limit.
 const maxFlows = 128
 
-// Validate implements what experiment.Define asks for.
+// Validate implements the optional interface of experiment.Define.
 func (s stage) Validate() error {
 	switch {
 	case !slices.Contains(senders, s.Sender):
@@ -82,7 +87,7 @@ func (s stage) Validate() error {
 	return err
 }
 
-// links are both directions of the bottleneck; only the one towards the viewer has a rate.
+// links returns both directions of the bottleneck; only the one towards the viewer has a rate.
 func (s *stage) links() (forth, back netem.Config, err error) {
 	if forth, err = netem.ParseProfile(fmt.Sprintf("rate=%s,delay=%s,queue=%s", s.Rate, s.Delay, s.Queue)); err != nil {
 		return forth, back, fmt.Errorf("rate, delay, queue: %w", err)
@@ -91,10 +96,10 @@ func (s *stage) links() (forth, back netem.Config, err error) {
 	return forth, back, err
 }
 
-// leastStable is how long a stable state is at least.
+// leastStable is the least length of a stable state.
 const leastStable = 5 * time.Second
 
-// phases are when the competitors begin and when the stable state does, in a run of some length.
+// phases returns when the competitors begin and when the stable state begins, in a run of the given length.
 func (s *stage) phases(length time.Duration) (competing, stable time.Duration) {
 	if stable = s.Startup; length < stable+leastStable {
 		stable = length / 2
@@ -109,7 +114,7 @@ const (
 	bottleneck   = "bottleneck"
 )
 
-// layout is the network.
+// layout returns the topology of the network.
 func (s *stage) layout(seed uint64) (*topology.Topology, error) {
 	forth, back, err := s.links()
 	if err != nil {
@@ -117,67 +122,70 @@ func (s *stage) layout(seed uint64) (*topology.Topology, error) {
 	}
 	return &topology.Topology{
 		Hosts: map[string]topology.Host{hostSender: {}, hostReceiver: {}},
-		Links: map[string]topology.Link{bottleneck: {Forth: topology.Direction{Config: forth}, Back: topology.Direction{Config: back}}},
+		Links: map[string]topology.Link{bottleneck: {Forth: topology.Direction{Config: forth},
+			Back: topology.Direction{Config: back}}},
 		Paths: []topology.Path{{From: hostSender, To: hostReceiver, Through: []topology.Passage{{Link: bottleneck}}}},
 		Seed:  seed,
 	}, nil
 }
 
-// session is a sender and a viewer that run.
+// session is a running sender and viewer.
 type session interface {
-	// ended is closed once the viewer has ended, which is early where something went wrong.
+	// ended is closed once the viewer has ended, which is early if there was a failure.
 	ended() <-chan struct{}
-	// wait waits until both have ended, and tells what became of the frames.
+	// wait waits until both have ended, and returns the results of the frames.
 	wait(ctx context.Context) (*flights, error)
-	// stop ends both before.
+	// stop ends both early.
 	stop() error
 }
 
 // flights are the frames of a run.
 type flights struct {
 	list []flight
-	// estimates are those of whoever sends through the bottleneck, in Mbit/s over time in seconds.
+	// estimates are those of the sender through the bottleneck, in Mbit/s over time in seconds.
 	estimates [][2]float64
-	// pace is what the machine got done, and bound the share of frames in the stable state whose size the time to encode them decided on.
+	// pace is the machine's pace. bound is the share of frames in the stable state whose size was decided by the
+	// encoding time.
 	pace   experiment.Pace
 	bound  float64
 	notes  []string
 	source direct.Source
-	// prepared are the frames of the ladder, nil where clouds were encoded as they were captured. Since is how long before the run began the first frame was captured, in
-	// seconds, below 0 where that was after.
+	// prepared are the frames of the ladder, nil if clouds were encoded as they were captured. since is how long before
+	// the run's beginning the first frame was captured, in seconds, below 0 if it was captured after.
 	prepared *prepared
 	since    float64
 	// frames is the log of vollab direct; sent and received are the records of other senders.
 	frames         []direct.Frame
 	sent, received []frametimes.Record
-	// relayed is what a server has passed on, nil where there is none.
+	// relayed is a server's counts, nil if there is no server.
 	relayed *carriage.Relayed
 }
 
-// performance is what came of a run.
+// performance is the result of a run.
 type performance struct {
 	*flights
-	// stable is when the stable state begins, in seconds.
+	// stable is the beginning of the stable state, in seconds.
 	stable, length float64
-	// rates are those of all competitors; began is when they began, in seconds.
+	// rates are those of all competitors; began is their beginning, in seconds.
 	rates []rate
 	began float64
-	// queue is what the bottleneck's did in the stable state, with the packets of all flows.
+	// queue describes the bottleneck's queue in the stable state, with the packets of all flows.
 	queue queueing
 }
 
-// queueing is what a queue did for some time: how long the packets that left it had waited, and how many it dropped.
+// queueing describes a queue over some time: the waiting times of the packets that left it, and the number of dropped
+// packets.
 type queueing struct {
 	waited  netem.DelayCounts
 	dropped uint64
 }
 
-// queueingBetween is what a queue did between two counts.
+// queueingBetween returns the difference of two counts.
 func queueingBetween(earlier, later *topology.WireStatistics) queueing {
 	return queueing{later.Waited.Since(&earlier.Waited), later.DroppedQueue - earlier.DroppedQueue}
 }
 
-// errNoFrame says that a sender has failed. The iteration then counts as failed, and is not left out.
+// errNoFrame reports that a sender has failed. The iteration then counts as failed, and is not left out.
 var errNoFrame = errors.New("no frame was sent")
 
 // perform runs sender, viewer and competitors.
@@ -197,7 +205,8 @@ func (n *network) perform(ctx context.Context, begin func() (session, error)) (*
 		if err := n.Until(ctx, competing, running.ended()); err != nil {
 			return nil, errors.Join(err, running.stop())
 		}
-		if others, err = startCompetitors(ctx, n.Network, hostSender, hostReceiver, n.stage.Flows, length-competing); err != nil {
+		if others, err = startCompetitors(ctx, n.Network, hostSender, hostReceiver, n.stage.Flows,
+			length-competing); err != nil {
 			return nil, errors.Join(err, running.stop())
 		}
 		defer others.stop()
@@ -219,7 +228,7 @@ func (n *network) perform(ctx context.Context, begin func() (session, error)) (*
 	return p, nil
 }
 
-// observe waits until the run is over, and tells what the bottleneck's queue did in the stable state.
+// observe waits until the run is over, and returns the bottleneck's queueing in the stable state.
 func (n *network) observe(ctx context.Context, stable, length time.Duration, ended <-chan struct{}) (queueing, error) {
 	var counts [2]topology.WireStatistics
 	for i, at := range []time.Duration{stable, length} {

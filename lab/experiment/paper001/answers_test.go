@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment/cast"
 )
 
-// decisions are so many that were answered after 20 ms, and so many that the next one overtook before.
+// decisions returns decisions that were answered after 20 ms, and decisions that the next one overtook before.
 func decisions(answered, overtaken int) (list []carriage.DecisionOutcome) {
 	for range answered {
 		list = append(list, carriage.DecisionOutcome{At: 3, FirstPacket: 20, Decoded: 30, Shown: 35})
@@ -22,7 +22,7 @@ func decisions(answered, overtaken int) (list []carriage.DecisionOutcome) {
 	return list
 }
 
-// TestP95: decisions that were never answered are among those of which 95 % are to be answered.
+// TestP95: decisions without an answer are among those of which 95 % must be answered.
 func TestP95(t *testing.T) {
 	for _, test := range []struct {
 		answered, overtaken int
@@ -31,7 +31,8 @@ func TestP95(t *testing.T) {
 		for name, after := range map[string]float64{"first_packet": 20, "decoded": 30, "shown": 35} {
 			i := slices.IndexFunc(answers, func(a answer) bool { return a.name == name })
 			if got := answers[i].p95(decisions(test.answered, test.overtaken)); got != max(after, test.atLeast) {
-				t.Errorf("%s, %d answered and %d not: %g ms, want %g", name, test.answered, test.overtaken, got, max(after, test.atLeast))
+				t.Errorf("%s, %d answered and %d not: %g ms, want %g", name, test.answered, test.overtaken, got,
+					max(after, test.atLeast))
 			}
 		}
 	}
@@ -42,7 +43,7 @@ func TestP95(t *testing.T) {
 	}
 }
 
-// TestAnswered: where there is no percentile a figure stands for it that misses its bound.
+// TestAnswered: if there is no percentile, the figure is set to a value that misses its bound.
 func TestAnswered(t *testing.T) {
 	p := dance{System: "volsfu-warm", Delay: 5 * time.Millisecond}
 	w := cast.Window{From: time.Unix(100, 0), To: time.Unix(110, 0)}
@@ -52,26 +53,32 @@ func TestAnswered(t *testing.T) {
 		got, _ := o.Figure("first_packet_p95_15")
 		bound, _ := o.Figure("bound_15")
 		shown, _ := o.Figure("shown_p95_15")
-		if got != want || shown != max(35, want) || math.Abs(bound-1000.0/15-20) > 1e-3 || (len(o.Notes) > 0) != (overtaken > 5) {
-			t.Errorf("%d of 100 without an answer: %g ms of %g, shown after %g ms, notes %q; want %g ms", overtaken, got, bound, shown, o.Notes, want)
+		if got != want || shown != max(35, want) || math.Abs(bound-1000.0/15-20) > 1e-3 ||
+			(len(o.Notes) > 0) != (overtaken > 5) {
+			t.Errorf("%d of 100 without an answer: %g ms of %g, shown after %g ms, notes %q; want %g ms", overtaken,
+				got, bound, shown, o.Notes, want)
 		}
 	}
 }
 
-// TestOutcomes: decisions in the window count, those that were overtaken, too; those before it and those at the end, when nobody sends any more, do not.
+// TestOutcomes: decisions in the window count, overtaken ones included; decisions before it and at the end, when the
+// senders have stopped, do not.
 func TestOutcomes(t *testing.T) {
-	list := append(decisions(1, 1), carriage.DecisionOutcome{At: 1.9}, carriage.DecisionOutcome{At: 12, FirstPacket: -1})
+	list := append(decisions(1, 1), carriage.DecisionOutcome{At: 1.9},
+		carriage.DecisionOutcome{At: 12, FirstPacket: -1})
 	d := dancer{summary: &carriage.Summary{Got: &carriage.Received{Decisions: list}}}
-	if got := d.outcomes(cast.Window{From: time.Unix(100, 0), To: time.Unix(110, 0)}); len(got) != 2 || got[1].FirstPacket != -1 {
+	if got := d.outcomes(cast.Window{From: time.Unix(100, 0), To: time.Unix(110, 0)}); len(got) != 2 ||
+		got[1].FirstPacket != -1 {
 		t.Errorf("got %+v, expected the answered and the overtaken one", got)
 	}
 }
 
-// TestCounts: captures that were missed are among the captures, and are not counted twice.
+// TestCounts: missed captures are among the captures, and are not counted twice.
 func TestCounts(t *testing.T) {
 	var c counts
 	for range 2 {
-		c.add(4, &carriage.Published{Captures: 100, CapturesMissed: 10, CapturesDropped: 5, CapturesEncoded: 85}, &carriage.Received{FramesShown: 330, FramesSkipped: 7})
+		c.add(4, &carriage.Published{Captures: 100, CapturesMissed: 10, CapturesDropped: 5, CapturesEncoded: 85},
+			&carriage.Received{FramesShown: 330, FramesSkipped: 7})
 	}
 	if c != (counts{wanted: 800, done: 660, dropped: 2 * (60 + 7)}) {
 		t.Errorf("got %+v", c)

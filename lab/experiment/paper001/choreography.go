@@ -17,8 +17,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ownLeft and ownRight have two people who circle each other, once in about nine seconds and 1.1 to 1.7 m apart, each with turns of their own and bending their knees. The
-// paper's recording of two dancers is not public.
+// ownLeft and ownRight are the paths of two people who circle each other, once in about nine seconds and 1.1 to 1.7 m
+// apart, each with individual turns and knee bends. The paper's recording of two dancers is not public.
 var (
 	//go:embed left.csv
 	ownLeft string
@@ -45,13 +45,15 @@ func (p *dance) choreograph(m material, s *experiment.Settings, o *experiment.Ou
 	}
 	length := cast.Warming + s.Duration
 	left, right = looped(left, length), looped(right, length)
-	if err := writeDecisions(s.File(decisionsFile(true)), movement.Decisions(left, grounded(right), tiles, danceQualities, length, looking)); err != nil {
+	if err := writeDecisions(s.File(decisionsFile(true)), movement.Decisions(left, grounded(right), tiles,
+		danceQualities, length, looking)); err != nil {
 		return err
 	}
-	return writeDecisions(s.File(decisionsFile(false)), movement.Decisions(right, grounded(left), tiles, danceQualities, length, looking))
+	return writeDecisions(s.File(decisionsFile(false)), movement.Decisions(right, grounded(left), tiles, danceQualities,
+		length, looking))
 }
 
-// path reads a file of where a head is, or the one that this package has.
+// path reads a file with the path of a head, or the embedded one.
 func (p *dance) path(name, own string) (movement.Path, error) {
 	if name == "" {
 		return movement.Read(strings.NewReader(own))
@@ -82,7 +84,7 @@ func looped(path movement.Path, length time.Duration) movement.Path {
 	return all
 }
 
-// grounded is a path of feet instead of a head: where an object stands.
+// grounded returns the path of the feet below a head's path, the position of an object.
 func grounded(path movement.Path) movement.Path {
 	feet := slices.Clone(path)
 	for i := range feet {
@@ -110,7 +112,8 @@ func writeDecisions(path string, list []carriage.Decision) error {
 	return file.Close()
 }
 
-// tiles are those of the object. They follow from the box of the whole sequence, which a source knows whatever its number of points.
+// tiles returns the tiles of the object. They follow from the bounding box of the whole sequence, which a source knows
+// for any number of points.
 func (m material) tiles(seed uint64) ([]volumetric.Tile, error) {
 	options := capture.DefaultOptions()
 	options.Points, options.Seed = 1000, int(seed%(1<<31))

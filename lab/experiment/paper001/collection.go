@@ -9,7 +9,7 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Collection are the experiments of this package.
+// Collection returns the experiments of this package.
 func Collection() experiment.Collection {
 	return experiment.Collection{Files: files, Scenarios: map[string]experiment.Scenario{
 		"paper001/dance":   experiment.Define(defaultDance(), danceQuantities, runDance),

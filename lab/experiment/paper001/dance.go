@@ -14,27 +14,30 @@ import (
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
-// dance is two peers who publish and watch at the same time, and choose the qualities of each other's tiles as they move.
+// dance is a session of two peers who publish and watch at the same time, and choose the qualities of each other's
+// tiles as they move.
 type dance struct {
-	// System is direct-tcp, dash, or volsfu with what its server asks publishers for: volsfu-warm (everything, as in the paper), volsfu-neighbours (its default) or
-	// volsfu-strict; volsfu-unpaced is volsfu-warm without pacing.
+	// System is direct-tcp, dash, or volsfu with the policy of its server's demand: volsfu-warm (everything, as in the
+	// paper), volsfu-neighbours (its default) or volsfu-strict; volsfu-unpaced is volsfu-warm without pacing.
 	System string        `yaml:"system"`
 	Delay  time.Duration `yaml:"delay"`
 	// Segment is the length of DASH's segments; 0 is one frame.
 	Segment time.Duration `yaml:"segment"`
 	Content string        `yaml:"content"`
-	// Left and Right are files of where the heads of both are over time (see package movement), "" for those that this package has.
+	// Left and Right are files with the paths of both heads over time (see package movement), empty for the embedded
+	// ones.
 	Left  string `yaml:"left"`
 	Right string `yaml:"right"`
 }
 
 func defaultDance() dance { return dance{System: "volsfu-warm", Content: contentMan} }
 
-// Validate says what is wrong with a cell.
+// Validate reports the first invalid parameter of a cell.
 func (p dance) Validate() error {
 	switch {
 	case bothWays[p.System].transport == "":
-		return fmt.Errorf("system: expected direct-tcp, dash, volsfu-warm, volsfu-neighbours, volsfu-strict or volsfu-unpaced, got %q", p.System)
+		return fmt.Errorf("system: expected direct-tcp, dash, volsfu-warm, volsfu-neighbours, volsfu-strict or "+
+			"volsfu-unpaced, got %q", p.System)
 	case p.Content != contentMan && p.Content != contentDesk:
 		return fmt.Errorf("content: expected %s or %s, got %q", contentMan, contentDesk, p.Content)
 	case wrongSegment(bothWays[p.System], p.Segment):
@@ -45,18 +48,20 @@ func (p dance) Validate() error {
 	return nil
 }
 
-// The session of the paper's section 4.2: fifteen tiles, one captures at 15 and the other one at 30 frames per second, levels 5 and 7.
+// The session of the paper's section 4.2: fifteen tiles, one peer captures at 15 and the other at 30 frames per second,
+// levels 5 and 7.
 const (
 	danceTiles          = 15
 	danceQualities      = 2
 	lowLevel, highLevel = 5, 7
 	hostLeft, hostRight = "left", "right"
 	leftRate, rightRate = 15.0, 30.0
-	// looking is how often it is looked which tile is closest: as often as heads are tracked in the files.
+	// looking is the interval at which the closest tile is determined, the same as the tracking interval of the files.
 	looking = 100 * time.Millisecond
-	// directPort is where each listens without a server, in a namespace of its own, where nothing else does.
+	// directPort is the listen port of each peer without a server, free because each has its own namespace.
 	directPort = "7001"
-	// decisionMargin is what a decision may take beside a frame interval and a round trip: what schedulers and queues of one machine take.
+	// decisionMargin is the permitted time of a decision in addition to a frame interval and a round trip, for
+	// schedulers and queues of one machine.
 	decisionMargin = 10 * time.Millisecond
 )
 
@@ -103,19 +108,22 @@ func runDance(ctx context.Context, p dance, s experiment.Settings) (*experiment.
 	carrier := bothWays[p.System]
 	carrier.note(o)
 	carrier.noteSegment(o, p.Segment)
-	o.Note("Decisions go to volsfu's server over its websocket, as in the paper; Direct TCP closes the connection of a tile and opens another one; dash asks for another quality with the next segment.")
+	o.Note("Decisions go to volsfu's server over its websocket, as in the paper; Direct TCP closes the connection of a " +
+		"tile and opens another one; dash asks for another quality with the next segment.")
 	return o, p.evaluate(o, &all, w)
 }
 
-// begin starts everybody and waits until both receive.
-func (p *dance) begin(ctx context.Context, c *cast.Cast, material []string, s *experiment.Settings) (all dancers, err error) {
+// begin starts all processes and waits until both peers receive.
+func (p *dance) begin(ctx context.Context, c *cast.Cast, material []string, s *experiment.Settings) (all dancers,
+	err error) {
 	carrier := bothWays[p.System]
 	flags := []string{"--transport", string(carrier.transport)}
 	if carrier.transport != baseline.Volsfu {
 		flags = append(flags, "--congestion", "cubic")
 	}
 	if carrier.transport.Served() {
-		arguments := slices.Concat(flags, []string{"--role", "server", "--listen", c.Listen(hostServer)}, carrier.server)
+		arguments := slices.Concat(flags, []string{"--role", "server", "--listen", c.Listen(hostServer)},
+			carrier.server)
 		if all.server, err = c.Peer(ctx, hostServer, "server", arguments...); err != nil {
 			return all, err
 		}
@@ -138,13 +146,15 @@ func (p *dance) begin(ctx context.Context, c *cast.Cast, material []string, s *e
 }
 
 // peer starts one of the two.
-func (p *dance) peer(ctx context.Context, c *cast.Cast, s *experiment.Settings, flags, material []string, left bool) (*cast.Player, error) {
+func (p *dance) peer(ctx context.Context, c *cast.Cast, s *experiment.Settings, flags, material []string,
+	left bool) (*cast.Player, error) {
 	host, of, rate := hostLeft, hostRight, leftRate
 	if !left {
 		host, of, rate = hostRight, hostLeft, rightRate
 	}
 	arguments := slices.Concat(flags, material, []string{
-		"--role", "both", "--fps", fmt.Sprint(rate), "--watched", of, "--watched-tiles", fmt.Sprint(danceTiles), "--quality", "0", "--decisions", s.File(decisionsFile(left)),
+		"--role", "both", "--fps", fmt.Sprint(rate), "--watched", of, "--watched-tiles", fmt.Sprint(danceTiles),
+		"--quality", "0", "--decisions", s.File(decisionsFile(left)),
 	})
 	if !bothWays[p.System].transport.Served() {
 		arguments = append(arguments, "--listen", c.On(host, directPort), "--connect", c.On(of, directPort))

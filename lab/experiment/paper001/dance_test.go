@@ -10,9 +10,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestOwnMovement: both look at each other's tiles from many sides and heights, for as long as they are asked to dance.
+// TestOwnMovement: both look at each other's tiles from many sides and heights, for the requested time.
 func TestOwnMovement(t *testing.T) {
-	tiling, err := pointcloud.NewTiling(danceTiles, volumetric.BoundingBox{Min: [3]float32{-0.4, 0, -0.4}, Max: [3]float32{0.4, 1.7, 0.4}})
+	tiling, err := pointcloud.NewTiling(danceTiles, volumetric.BoundingBox{Min: [3]float32{-0.4, 0, -0.4},
+		Max: [3]float32{0.4, 1.7, 0.4}})
 	if err != nil {
 		t.Fatal(err)
 	}

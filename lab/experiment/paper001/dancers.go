@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// evaluate reads what everybody left.
+// evaluate reads the results of all processes.
 func (p *dance) evaluate(o *experiment.Outcome, all *dancers, w cast.Window) error {
 	left, err := readDancer(all.left)
 	if err != nil {
@@ -23,7 +23,7 @@ func (p *dance) evaluate(o *experiment.Outcome, all *dancers, w cast.Window) err
 	if err != nil {
 		return err
 	}
-	// The left one watches the right one's 30 frames per second, and the other way round.
+	// The left peer watches the right one's 30 frames per second, and vice versa.
 	left.watched(o, p, &right, rightRate, w)
 	right.watched(o, p, &left, leftRate, w)
 	both := slices.Concat(left.outcomes(w), right.outcomes(w))
@@ -48,17 +48,18 @@ func (p *dance) evaluate(o *experiment.Outcome, all *dancers, w cast.Window) err
 	return nil
 }
 
-// counts are of tiles' frames: those that fell due, those that were shown, and those that encoding or decoding did not get to.
+// counts are of tiles' frames: frames that fell due, shown frames, and frames that encoding or decoding did not
+// process.
 type counts struct{ wanted, done, dropped int }
 
-// add adds what one has published and what came of it, or of somebody else's, who watches.
+// add adds a publisher's counts, and the counts of a receiver.
 func (c *counts) add(tiles int, sent *carriage.Published, got *carriage.Received) {
 	c.wanted += tiles * int(sent.Captures)
 	c.dropped += tiles*int(sent.NotEncoded()) + int(got.FramesSkipped)
 	c.done += int(got.FramesShown)
 }
 
-// dancer is what a peer left.
+// dancer holds the results of a peer.
 type dancer struct {
 	summary *carriage.Summary
 	records []frametimes.Record
@@ -74,7 +75,7 @@ func readDancer(p *cast.Player) (d dancer, err error) {
 	return d, err
 }
 
-// watched sets what this one has seen of the other one, who captures at a rate.
+// watched sets the figures of this peer's reception of the other one, who captures at a rate.
 func (d *dancer) watched(o *experiment.Outcome, p *dance, other *dancer, rate float64, w cast.Window) {
 	var frames []frametimes.Record
 	for _, r := range cast.In(cast.Join(other.records, d.records), w) {
@@ -90,30 +91,32 @@ func (d *dancer) watched(o *experiment.Outcome, p *dance, other *dancer, rate fl
 	for i := range frames {
 		of := frames[i].Layers()
 		if l, known := of.Get(frametimes.Service); known {
-			points = append(points, [2]float64{frames[i].Time(frametimes.Captured).Sub(w.From).Seconds(), l.Seconds() * 1000})
+			points = append(points, [2]float64{frames[i].Time(frametimes.Captured).Sub(w.From).Seconds(),
+				l.Seconds() * 1000})
 		}
 	}
 	o.Series("latency at "+fmt.Sprintf("%g frames/s", rate), "s", "ms", points)
 	p.answered(o, d.outcomes(w), rate, w)
 }
 
-// answer is something that comes of a decision.
+// answer is an effect of a decision.
 type answer struct {
 	name string
-	// said is what a note calls it.
+	// said is its name in notes.
 	said string
-	// after is how long after the decision it came, in milliseconds; less than 0 where it did not.
+	// after returns the time from the decision to the effect, in milliseconds; less than 0 if there was none.
 	after func(*carriage.DecisionOutcome) float64
 }
 
-// answers are all of them.
+// answers lists all answers.
 var answers = []answer{
 	{"first_packet", "first packet", func(x *carriage.DecisionOutcome) float64 { return x.FirstPacket }},
 	{"decoded", "decoded frame", func(x *carriage.DecisionOutcome) float64 { return x.Decoded }},
 	{"shown", "shown frame", func(x *carriage.DecisionOutcome) float64 { return x.Shown }},
 }
 
-// answered sets the 95th percentiles from decisions of one who watches a rate to what comes of them, and the bound of that to the first packet.
+// answered sets the 95th percentiles from the decisions of a peer that watches a rate to their effects, and the bound
+// of the first packet.
 func (p *dance) answered(o *experiment.Outcome, outcomes []carriage.DecisionOutcome, rate float64, w cast.Window) {
 	if len(outcomes) == 0 {
 		return
@@ -122,9 +125,10 @@ func (p *dance) answered(o *experiment.Outcome, outcomes []carriage.DecisionOutc
 	for _, a := range answers {
 		p95 := a.p95(outcomes)
 		if math.IsInf(p95, 1) {
-			// No figure would be left out of means over iterations, and none can be infinite.
+			// A missing figure would be left out of means over iterations, and figures must be finite.
 			p95 = w.Seconds() * 1000
-			o.Note("%s, %v, %g frames/s: more than 5 %% of the decisions had no %s, so that there is no 95th percentile; all of the measured time stands for it.", p.named(), p.Delay, rate, a.said)
+			o.Note("%s, %v, %g frames/s: more than 5 %% of the decisions had no %s, so that there is no 95th "+
+				"percentile; the report has the whole measured time in its place.", p.named(), p.Delay, rate, a.said)
 		}
 		o.Set(a.name+"_p95"+suffix, p95)
 	}
@@ -132,7 +136,7 @@ func (p *dance) answered(o *experiment.Outcome, outcomes []carriage.DecisionOutc
 	o.Set("bound"+suffix, lab.Milliseconds(bound))
 }
 
-// named is the system with the length of its segments, where these have one.
+// named returns the system with the length of its segments, if any.
 func (p *dance) named() string {
 	if p.Segment == 0 {
 		return p.System
@@ -140,7 +144,8 @@ func (p *dance) named() string {
 	return fmt.Sprintf("%s in segments of %v", p.System, p.Segment)
 }
 
-// p95 is the 95th percentile from all decisions to the answer, in milliseconds: infinite where more than 5 % have none, be it that the next decision overtook them.
+// p95 returns the 95th percentile of the time from all decisions to the answer, in milliseconds: infinite if more than
+// 5 % have no answer, including decisions that the next one overtook.
 func (a *answer) p95(outcomes []carriage.DecisionOutcome) float64 {
 	all := make([]float64, 0, len(outcomes))
 	for i := range outcomes {
@@ -153,7 +158,8 @@ func (a *answer) p95(outcomes []carriage.DecisionOutcome) float64 {
 	return experiment.Quantile(all, 0.95)
 }
 
-// outcomes are those of the decisions after warming up, as many seconds of them as are measured: the last ones, when everybody is being stopped, can have no answer.
+// outcomes returns the decisions after warming up, for as many seconds as are measured: the last ones, when the
+// processes are being stopped, may have no answer.
 func (d *dancer) outcomes(w cast.Window) []carriage.DecisionOutcome {
 	return slices.DeleteFunc(slices.Clone(d.summary.Got.Decisions), func(x carriage.DecisionOutcome) bool {
 		since := x.At - cast.Warming.Seconds()
@@ -161,7 +167,7 @@ func (d *dancer) outcomes(w cast.Window) []carriage.DecisionOutcome {
 	})
 }
 
-// times are what passed from decisions until the answer, where it came, in milliseconds.
+// times returns the times from decisions to the answer, if any, in milliseconds.
 func (a *answer) times(outcomes []carriage.DecisionOutcome) (all []float64) {
 	for i := range outcomes {
 		if after := a.after(&outcomes[i]); after >= 0 {

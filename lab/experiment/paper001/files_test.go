@@ -13,7 +13,8 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]struct{ cells, short int }{
-		"sfu-table1": {20, 10}, "sfu-table2": {32, 8}, "sfu-fig3": {5, 5}, "sfu-fig4": {205, 20}, "sfu-fig5-6": {10, 8}, "sfu-dash": {10, 0}, "sfu-dash-decisions": {10, 0},
+		"sfu-table1": {20, 10}, "sfu-table2": {32, 8}, "sfu-fig3": {5, 5}, "sfu-fig4": {205, 20}, "sfu-fig5-6": {10, 8},
+		"sfu-dash": {10, 0}, "sfu-dash-decisions": {10, 0},
 	} {
 		e, err := l.Find(name)
 		if err != nil {
@@ -27,7 +28,8 @@ func TestFiles(t *testing.T) {
 			}
 		}
 		if len(e.Cells()) != want.cells || short != want.short {
-			t.Errorf("%s: expected %d cells, %d of them short, got %d and %d", name, want.cells, want.short, len(e.Cells()), short)
+			t.Errorf("%s: expected %d cells, %d of them short, got %d and %d", name, want.cells, want.short,
+				len(e.Cells()), short)
 		}
 	}
 }

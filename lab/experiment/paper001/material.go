@@ -8,31 +8,31 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
-// framePoints is how many points a frame has, as in the paper (section 4.2).
+// framePoints is the number of points of a frame, as in the paper (section 4.2).
 const framePoints = 200_000
 
-// The contents. Figure is what stands in for them where there is no test data.
+// The contents. contentFigure replaces the others if there is no test data.
 const (
 	contentMan    = "cesium-man"
 	contentDesk   = "desk-human"
 	contentFigure = "synthetic"
 )
 
-// occupied is how many cells of an octree of each depth, over a cube around the object, the points of a frame occupy: a codec that keeps one point per cell, as the
-// paper's MPEG anchor codec does, has that many left.
+// occupied is the number of occupied cells of an octree of each depth, over a cube around the object, for the points of
+// a frame. A codec that keeps one point per cell, like the paper's MPEG anchor codec, keeps this number of points.
 var occupied = map[string]map[int]int{
 	contentMan:    {5: 944, 7: 14_606, 9: 127_564},
 	contentDesk:   {5: 500, 7: 6_594, 9: 82_331},
 	contentFigure: {5: 793, 7: 12_569, 9: 132_863},
 }
 
-// material is what is captured, and the rungs that its levels are.
+// material is the captured content and the qualities of its levels.
 type material struct {
 	content string
 	source  string
 }
 
-// materialFor finds the content, or what stands in for it, and notes it.
+// materialFor returns the content, or its replacement, and notes it.
 func materialFor(content string, s *experiment.Settings, o *experiment.Outcome) material {
 	kind, file := "glb:", filepath.Join(s.Data, "cesium-man", "CesiumMan.glb")
 	if content == contentDesk {
@@ -45,19 +45,22 @@ func materialFor(content string, s *experiment.Settings, o *experiment.Outcome) 
 	if content == contentDesk {
 		o.Note("desk-human is one captured frame of %d points, shown again and again.", framePoints)
 	} else {
-		o.Note("cesium-man is a walking figure in a loop of 2 s, its surface sampled at %d points in random order.", framePoints)
+		o.Note("cesium-man is a walking figure in a loop of 2 s, its surface sampled at %d points in random order.",
+			framePoints)
 	}
 	return material{content, kind + file}
 }
 
-// rung is a level as a quality of the ladder: the points that its octree has, at as many bits per coordinate as it is deep.
+// rung returns the quality of a level: the number of points of its octree, with as many bits per coordinate as the
+// octree is deep.
 func (m material) rung(level int, o *experiment.Outcome) string {
 	points := occupied[m.content][level]
-	o.Note("Octree level %d is the rung octree%d: %d points of %s, positions at %d bits, Draco at speed 10.", level, level, points, m.content, level)
+	o.Note("Octree level %d is the rung octree%d: %d points of %s, positions at %d bits, Draco at speed 10.", level,
+		level, points, m.content, level)
 	return fmt.Sprintf("octree%d=%d:%d", level, points, level)
 }
 
-// flags are those of vollab peer for the material.
+// flags returns the flags of vollab peer for the material.
 func (m material) flags(tiles int, qualities string, seed uint64) []string {
 	return []string{
 		"--source", m.source, "--points", fmt.Sprint(framePoints), "--seed", fmt.Sprint(seed % (1 << 31)),

@@ -29,7 +29,7 @@ var sessionQuantities = []experiment.Quantity{
 	{Name: "display", Unit: "ms", Label: "wait for the display"},
 }
 
-// danceQuantities are the figures of a dance. Those with 15 or 30 are of what the one saw who watched that rate.
+// danceQuantities are the figures of a dance. Those with 15 or 30 are of the peer that watches that rate.
 var danceQuantities = []experiment.Quantity{
 	{Name: "first_packet", Unit: "ms", Label: "decision to first packet"},
 	{Name: "decoded", Unit: "ms", Label: "decision to first frame decoded"},
@@ -77,13 +77,16 @@ func stages(o *experiment.Outcome, frames []frametimes.Record) {
 	} {
 		o.Sample(s.name, cast.Layer(frames, s.layers...))
 	}
-	// Not every transport tells when packets leave; when a frame was handed over and when it was whole is known of all.
+	// Not every transport reports the departure of packets; the times of passing a frame to the transport and of its
+	// complete arrival are always known.
 	o.Sample("transport", cast.Between(frames, frametimes.Encoded, frametimes.Reassembled))
 	points := make([][2]float64, 0, len(frames))
 	for i := range frames {
 		of := frames[i].Layers()
 		if d, known := of.Get(frametimes.Service); known {
-			points = append(points, [2]float64{frames[i].Time(frametimes.Captured).Sub(frames[0].Time(frametimes.Captured)).Seconds(), d.Seconds() * 1000})
+			points = append(points,
+				[2]float64{frames[i].Time(frametimes.Captured).Sub(frames[0].Time(frametimes.Captured)).Seconds(),
+					d.Seconds() * 1000})
 		}
 	}
 	o.Series("latency", "s", "ms", points)

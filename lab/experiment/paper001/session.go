@@ -17,16 +17,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// session is one that goes one way: a publisher, a watcher and, where the transport has one, a server.
+// session is a one-way session: a publisher, a watcher and, if the transport has one, a server.
 type session struct {
-	// Transport is one of baseline's that go one way, or volsfu-unpaced.
+	// Transport is a one-way transport of package baseline, or volsfu-unpaced.
 	Transport string `yaml:"transport"`
 	Content   string `yaml:"content"`
 	Tiles     int    `yaml:"tiles"`
-	// Level is the depth of the octree that the quality stands for: 5, 7 or 9.
+	// Level is the depth of the octree that the quality represents: 5, 7 or 9.
 	Level int     `yaml:"level"`
 	FPS   float64 `yaml:"fps"`
-	// Emulated has the three in namespaces, on links with Delay one way and Loss per cent of packets, in both directions; else they share the loopback interface.
+	// Emulated places the processes in namespaces, on links with Delay one way and Loss per cent of packets, in both
+	// directions; otherwise they share the loopback interface.
 	Emulated bool          `yaml:"emulated"`
 	Delay    time.Duration `yaml:"delay"`
 	Loss     float64       `yaml:"loss"`
@@ -34,20 +35,24 @@ type session struct {
 	Congestion string `yaml:"congestion"`
 	// Segment is the length of DASH's segments; 0 is one frame.
 	Segment time.Duration `yaml:"segment"`
-	// DecoderQueue is how many frames of a tile may wait for the decoder. With 1 the newest wins, and of what TCP holds back until a loss is repaired and then brings at once all others
-	// are left out of the latency, which were the latest. With 10, 300 ms at 30 frames per second, each counts; VR2Gather renders every frame.
+	// DecoderQueue is the number of frames of a tile that may wait for the decoder. With 1 the newest frame replaces
+	// older ones; of the frames that TCP holds back until a loss is repaired and then delivers at once, all others,
+	// which are the latest, would be left out of the latency. With 10, 300 ms at 30 frames per second, each frame
+	// counts; VR2Gather renders every frame.
 	DecoderQueue int `yaml:"decoder_queue"`
 }
 
 func defaultSession() session {
-	return session{Transport: string(baseline.Volsfu), Content: contentMan, Tiles: 1, Level: 7, FPS: 15, Congestion: "cubic", DecoderQueue: 1}
+	return session{Transport: string(baseline.Volsfu), Content: contentMan, Tiles: 1, Level: 7, FPS: 15,
+		Congestion: "cubic", DecoderQueue: 1}
 }
 
-// Validate says what is wrong with a cell.
+// Validate reports the first invalid parameter of a cell.
 func (p session) Validate() error {
 	switch {
 	case oneWay[p.Transport].transport == "":
-		return fmt.Errorf("transport: %q does not take tiles one way; expected direct-tcp, reflector, websocket, dash, pion, volsfu or volsfu-unpaced", p.Transport)
+		return fmt.Errorf("transport: %q does not take tiles one way; expected direct-tcp, reflector, websocket, "+
+			"dash, pion, volsfu or volsfu-unpaced", p.Transport)
 	case p.Content != contentMan && p.Content != contentDesk:
 		return fmt.Errorf("content: expected %s or %s, got %q", contentMan, contentDesk, p.Content)
 	case !slices.Contains(pointcloud.TileCounts(), p.Tiles):
@@ -75,7 +80,8 @@ const (
 	hostWatcher   = "watcher"
 )
 
-// topology is the paper's: two clients with a link each to the server (figure 2). Its links of 1 Gbit/s carry at most 50 Mbit/s here and are no bottleneck.
+// topology returns the paper's topology: two clients with a link each to the server (figure 2). Its links of 1 Gbit/s
+// carry at most 50 Mbit/s here and are not a bottleneck.
 func (p *session) topology(seed uint64) *topology.Topology {
 	if !p.Emulated {
 		return nil
@@ -109,7 +115,7 @@ func runSession(ctx context.Context, p session, s experiment.Settings) (*experim
 	if err != nil {
 		return nil, err
 	}
-	// What was captured last in the window is still on its way.
+	// The last frames captured in the window are still in flight.
 	if err := lab.Pause(ctx, settling+4*p.Delay); err != nil {
 		return nil, err
 	}
@@ -122,20 +128,24 @@ func runSession(ctx context.Context, p session, s experiment.Settings) (*experim
 	return outcome, p.evaluate(outcome, all, w)
 }
 
-// settling is how long the last frames may take beside the network: the longest latency that the paper has is a third of it.
+// settling is the time limit for the last frames in addition to the network's delay: three times the longest latency of
+// the paper.
 const settling = time.Second
 
-// begin starts everybody and waits until frames flow.
+// begin starts all processes and waits until frames arrive.
 func (p *session) begin(ctx context.Context, c *cast.Cast, material []string) (all players, err error) {
 	s := oneWay[p.Transport]
 	transport := []string{"--transport", string(s.transport)}
 	if p.Congestion != "" && s.transport != baseline.Volsfu && s.transport != baseline.Pion {
 		transport = append(transport, "--congestion", p.Congestion)
 	}
-	publish := slices.Concat(transport, []string{"--role", "publish", "--fps", fmt.Sprint(p.FPS)}, s.sends, segmented(s, p.Segment), material)
-	watch := slices.Concat(transport, []string{"--role", "watch", "--watched", hostPublisher, "--watched-tiles", fmt.Sprint(p.Tiles), "--decoder-queue", fmt.Sprint(p.DecoderQueue)})
+	publish := slices.Concat(transport, []string{"--role", "publish", "--fps", fmt.Sprint(p.FPS)}, s.sends,
+		segmented(s, p.Segment), material)
+	watch := slices.Concat(transport, []string{"--role", "watch", "--watched", hostPublisher, "--watched-tiles",
+		fmt.Sprint(p.Tiles), "--decoder-queue", fmt.Sprint(p.DecoderQueue)})
 	if s.transport.Served() {
-		all.server, err = c.Peer(ctx, hostServer, hostServer, slices.Concat(transport, []string{"--role", "server", "--listen", c.Listen(hostServer)}, s.server)...)
+		all.server, err = c.Peer(ctx, hostServer, hostServer, slices.Concat(transport,
+			[]string{"--role", "server", "--listen", c.Listen(hostServer)}, s.server)...)
 		if err != nil {
 			return all, err
 		}
@@ -143,7 +153,8 @@ func (p *session) begin(ctx context.Context, c *cast.Cast, material []string) (a
 		if err != nil {
 			return all, err
 		}
-		if all.publisher, err = c.Peer(ctx, hostPublisher, hostPublisher, append(publish, "--connect", address)...); err != nil {
+		if all.publisher, err = c.Peer(ctx, hostPublisher, hostPublisher,
+			append(publish, "--connect", address)...); err != nil {
 			return all, err
 		}
 		all.watcher, err = c.Peer(ctx, hostWatcher, hostWatcher, append(watch, "--connect", address)...)
@@ -152,7 +163,8 @@ func (p *session) begin(ctx context.Context, c *cast.Cast, material []string) (a
 		}
 		return all, all.watcher.Receiving(ctx)
 	}
-	if all.publisher, err = c.Peer(ctx, hostPublisher, hostPublisher, append(publish, "--listen", c.Listen(hostPublisher))...); err != nil {
+	if all.publisher, err = c.Peer(ctx, hostPublisher, hostPublisher,
+		append(publish, "--listen", c.Listen(hostPublisher))...); err != nil {
 		return all, err
 	}
 	address, err := all.publisher.Ready(ctx)
@@ -165,7 +177,7 @@ func (p *session) begin(ctx context.Context, c *cast.Cast, material []string) (a
 	return all, all.watcher.Receiving(ctx)
 }
 
-// end stops everybody: those first who would else wait for the others.
+// end stops all processes, first those that would otherwise wait for the others.
 func (all *players) end() error {
 	for _, p := range []*cast.Player{all.publisher, all.watcher, all.server} {
 		if p == nil {
@@ -178,7 +190,7 @@ func (all *players) end() error {
 	return nil
 }
 
-// evaluate reads what everybody left.
+// evaluate reads the results of all processes.
 func (p *session) evaluate(o *experiment.Outcome, all players, w cast.Window) error {
 	sent, err := all.publisher.Records()
 	if err != nil {
@@ -196,7 +208,8 @@ func (p *session) evaluate(o *experiment.Outcome, all players, w cast.Window) er
 	if err != nil {
 		return err
 	}
-	frames := slices.DeleteFunc(cast.In(cast.Join(sent, received), w), func(r frametimes.Record) bool { return !cast.Finished(&r) })
+	frames := slices.DeleteFunc(cast.In(cast.Join(sent, received), w),
+		func(r frametimes.Record) bool { return !cast.Finished(&r) })
 	stages(o, frames)
 	bytes := 0
 	for i := range frames {
@@ -223,7 +236,7 @@ func (p *session) evaluate(o *experiment.Outcome, all players, w cast.Window) er
 	return nil
 }
 
-// noteCongestion names TCP's congestion control as the kernel does, where TCP carries frames.
+// noteCongestion names TCP's congestion control as reported by the kernel, if TCP carries frames.
 func noteCongestion(o *experiment.Outcome, s *carriage.Summary) {
 	if s.Congestion != "" {
 		o.Note("TCP's congestion control is %s.", s.Congestion)

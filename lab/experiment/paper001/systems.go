@@ -9,44 +9,50 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
-// volsfuUnpaced names volsfu sending frames at once, as the TCP transports do, and as the paper's server does, which has neither pacing nor estimation. By default
-// volsfu spreads a frame over 0.4 of its interval, 27 ms at 15 frames per second, so that narrow queues lose nothing of it.
+// volsfuUnpaced names volsfu sending frames at once, like the TCP transports and the paper's server, which has neither
+// pacing nor estimation. By default volsfu spreads a frame over 0.4 of its interval, 27 ms at 15 frames per second, to
+// avoid losses in short queues.
 const volsfuUnpaced = "volsfu-unpaced"
 
-// unpacedSpread is the part of a frame's interval over which its publisher sends it where volsfu is not paced, since 0 stands for the default: 1.3 ms at 15
-// frames per second. Not less, since a frame of level 9 is 200 packets, and the receiver's socket has the system's buffer, which holds about 90 of them
-// (212,992 bytes, of which Linux charges some 2,300 for each): the receiver has to read while they come.
+// unpacedSpread is the part of a frame's interval over which a publisher sends it if volsfu is not paced, because 0
+// selects the default: 1.3 ms at 15 frames per second. A smaller value would lose packets: a frame of level 9 is 200
+// packets, and the receiver's socket has the system's buffer, which holds about 90 of them (212,992 bytes, of which
+// Linux charges some 2,300 for each), so the receiver must read during the arrival.
 const unpacedSpread = "0.02"
 
-// unpacedUplink is the estimate that its publishers begin with, and keep while they send far less: on another host they would begin with 2 Mbit/s, and 2.5 times what
-// they find spreads a frame of level 7 over 7 ms all the same. 2.5 times 100 Mbit/s take 0.7 ms for it, less than the spread.
+// unpacedUplink is the initial estimate of these publishers, which they keep while they send far less. On another host
+// they would start at 2 Mbit/s, and 2.5 times the estimate would still spread a frame of level 7 over 7 ms. 2.5 times
+// 100 Mbit/s take 0.7 ms for the frame, less than the spread.
 const unpacedUplink = "100Mbit"
 
-// system is what carries frames, and the flags of vollab peer that make it so.
+// system is a transport with the flags of vollab peer that configure it.
 type system struct {
 	transport     baseline.Transport
-	server, sends []string // flags of the server, and of those who publish
+	server, sends []string // flags of the server, and of publishers
 }
 
-// unpaced is volsfu without pacing; more are flags of its server.
+// unpaced returns volsfu without pacing; more holds additional flags of its server.
 func unpaced(more ...string) system {
-	return system{transport: baseline.Volsfu, server: append([]string{"--pacing", "off"}, more...), sends: []string{"--spread", unpacedSpread, "--uplink", unpacedUplink}}
+	return system{transport: baseline.Volsfu, server: append([]string{"--pacing", "off"}, more...),
+		sends: []string{"--spread", unpacedSpread, "--uplink", unpacedUplink}}
 }
 
-// note tells the report how frames are paced, which decides on the latency of short frames.
+// note adds a note on the pacing of frames, which determines the latency of short frames.
 func (s *system) note(o *experiment.Outcome) {
 	switch {
 	case s.transport != baseline.Volsfu:
 	case len(s.sends) > 0:
-		o.Note("volsfu-unpaced is volsfu with its server's pacing off, and with publishers that send a frame within %s of its interval and take the way to the server "+
-			"to carry %s/s until it tells otherwise. The TCP baselines do not pace either, nor does the paper's server.", unpacedSpread, unpacedUplink)
+		o.Note("volsfu-unpaced is volsfu with its server's pacing off, and with publishers that send a frame within "+
+			"%s of its interval and assume %s/s on the path to the server until they have an estimate. The TCP "+
+			"baselines do not pace either, nor does the paper's server.", unpacedSpread, unpacedUplink)
 	default:
-		o.Note("volsfu by default spreads a frame over 0.4 of its interval, so that bursts lose nothing in narrow queues: its last packet leaves 27 ms after the first at 15 " +
-			"frames per second, 13 ms at 30, until its estimates let it leave sooner.")
+		o.Note("By default, volsfu spreads a frame over 0.4 of its interval, so that bursts lose nothing in short " +
+			"queues: its last packet leaves 27 ms after the first at 15 frames per second and 13 ms at 30, until the " +
+			"estimates allow less.")
 	}
 }
 
-// segmented are the flags of a publisher whose segments have a length.
+// segmented returns the flags of a publisher with a segment length.
 func segmented(s system, length time.Duration) []string {
 	if s.transport != baseline.DASH {
 		return nil
@@ -54,7 +60,7 @@ func segmented(s system, length time.Duration) []string {
 	return []string{"--segment", length.String()}
 }
 
-// wrongSegment tells whether a system does not take segments of a length.
+// wrongSegment reports whether a system does not accept a segment length.
 func wrongSegment(s system, length time.Duration) bool {
 	return length < 0 || length > 0 && s.transport != baseline.DASH
 }
@@ -63,18 +69,20 @@ func errSegment(length time.Duration) error {
 	return fmt.Errorf("segment: expected 0 or more, and more only of dash, got %v", length)
 }
 
-// noteSegment tells the report how long segments are, which decides on when another quality begins.
+// noteSegment adds a note on the length of segments, which determines when another quality begins.
 func (s *system) noteSegment(o *experiment.Outcome, length time.Duration) {
 	switch {
 	case s.transport != baseline.DASH:
 	case length == 0:
-		o.Note("dash with a segment of 0 has segments of one frame each. Segments are sent and received while they come into being, whatever their length.")
+		o.Note("dash with a segment of 0 has segments of one frame each. Segments of every length are sent and " +
+			"received while they are produced.")
 	default:
-		o.Note("dash with a segment of %v sends and receives it while it comes into being; another quality begins with the next one.", length)
+		o.Note("dash with a segment of %v sends and receives it while it is produced; another quality begins with "+
+			"the next segment.", length)
 	}
 }
 
-// oneWay are the systems that carry a session's frames one way.
+// oneWay are the systems of one-way sessions.
 var oneWay = map[string]system{
 	string(baseline.DirectTCP): {transport: baseline.DirectTCP},
 	string(baseline.Reflector): {transport: baseline.Reflector},
@@ -85,7 +93,8 @@ var oneWay = map[string]system{
 	volsfuUnpaced:              unpaced(),
 }
 
-// bothWays are those of a dance: TCP that switches, DASH, and volsfu with what its server asks publishers for, warm being everything, as in the paper.
+// bothWays are the systems of a dance: TCP that switches, DASH, and volsfu with a policy of its server's demand; warm
+// requests everything, as in the paper.
 var bothWays = map[string]system{
 	"direct-tcp":        {transport: baseline.TCPSwitching},
 	"dash":              {transport: baseline.DASH},

@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
-// TestSystems: every system is a cell's, and says how volsfu paces, and only volsfu's do.
+// TestSystems: every system is that of a cell, and only volsfu's systems have a note on pacing.
 func TestSystems(t *testing.T) {
 	for name, s := range oneWay {
 		p := defaultSession()
@@ -35,7 +35,7 @@ func TestSystems(t *testing.T) {
 	}
 }
 
-// checkNote checks what the report says of a system, and the flags that make it true.
+// checkNote checks the report's note on a system, and the flags behind it.
 func checkNote(t *testing.T, name string, s system) {
 	t.Helper()
 	o := experiment.NewOutcome()
@@ -47,15 +47,16 @@ func checkNote(t *testing.T, name string, s system) {
 			t.Errorf("%s: expected nothing of pacing, got %q %q %q", name, o.Notes, s.server, s.sends)
 		}
 	case name == volsfuUnpaced:
-		if !off || !slices.Equal(s.sends, []string{"--spread", unpacedSpread, "--uplink", unpacedUplink}) || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "TCP baselines do not pace either") {
+		if !off || !slices.Equal(s.sends, []string{"--spread", unpacedSpread, "--uplink", unpacedUplink}) ||
+			len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "baselines do not pace either") {
 			t.Errorf("%s: expected no pacing and a note of it, got %q %q %q", name, o.Notes, s.server, s.sends)
 		}
-	case off || len(s.sends) > 0 || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "by default"):
+	case off || len(s.sends) > 0 || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "By default"):
 		t.Errorf("%s: expected volsfu as delivered and a note of it, got %q %q %q", name, o.Notes, s.server, s.sends)
 	}
 }
 
-// TestSegments: DASH takes a length of segments and says it to its publishers and to the report, and nobody else does.
+// TestSegments: only DASH accepts a segment length, and passes it to its publishers and to the report.
 func TestSegments(t *testing.T) {
 	for _, length := range []time.Duration{0, 100 * time.Millisecond} {
 		p, d := defaultSession(), defaultDance()
@@ -64,7 +65,8 @@ func TestSegments(t *testing.T) {
 			t.Errorf("%v: %v", length, err)
 		}
 		o, s := experiment.NewOutcome(), oneWay["dash"]
-		if s.noteSegment(o, length); !slices.Equal(segmented(s, length), []string{"--segment", length.String()}) || len(o.Notes) != 1 {
+		if s.noteSegment(o, length); !slices.Equal(segmented(s, length), []string{"--segment", length.String()}) ||
+			len(o.Notes) != 1 {
 			t.Errorf("%v: got the flags %q and notes %q", length, segmented(s, length), o.Notes)
 		}
 	}
@@ -81,7 +83,7 @@ func TestUnpacedSpread(t *testing.T) {
 	}
 }
 
-// TestMaterial: contents that the test data has are taken from there; for the others, and without test data, the synthetic figure stands in.
+// TestMaterial: contents of the test data are used; otherwise the synthetic figure is used.
 func TestMaterial(t *testing.T) {
 	data := t.TempDir()
 	if err := os.Mkdir(filepath.Join(data, "desk-human"), 0o700); err != nil {
@@ -92,7 +94,8 @@ func TestMaterial(t *testing.T) {
 		{data, contentDesk, "ply:" + filepath.Join(data, "desk-human")},
 		{data, contentMan, "synthetic"},
 	} {
-		if got := materialFor(test.content, &experiment.Settings{Data: test.data}, experiment.NewOutcome()); got.source != test.want {
+		if got := materialFor(test.content, &experiment.Settings{Data: test.data},
+			experiment.NewOutcome()); got.source != test.want {
 			t.Errorf("%s with the data %q is %s, want %s", test.content, test.data, got.source, test.want)
 		}
 	}

@@ -5,10 +5,12 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment/direct"
 )
 
-// quantities are the paper's metrics (section 3.5). The producer's processing is from the cloud in hand to the encoded frame in the buffer of the sender, its transmission from the first packet to
-// the last. The consumer's processing is decompression and rendering at 1280×720, its transmission from one whole frame to the next. The wait for the next frame is from a frame's last packet to the
-// next one's first, by which the consumer knows that it has all. End to end is from capture to rendered. Reliability is the share of
-// the frames sent that came as they were, by their hashes. Bitrates count all headers.
+// quantities are the paper's metrics (section 3.5). The producer's processing is from the captured cloud to the encoded
+// frame in the sender's buffer, its transmission from the first packet to the last. The consumer's processing is
+// decompression and rendering at 1280×720, its transmission from one complete frame to the next. The wait for the next
+// frame is from a frame's last packet to the next one's first, by which the consumer recognises the end of the frame.
+// End to end is from capture to rendered. Reliability is the share of the sent frames that arrived unchanged, by their
+// hashes. Bitrates include all headers.
 var quantities = []experiment.Quantity{
 	{Name: "producer_processing", Unit: "ms", Label: "producer processing"},
 	{Name: "compression", Unit: "ms", Label: "compression"},
@@ -32,7 +34,7 @@ var quantities = []experiment.Quantity{
 	{Name: "busy", Unit: "%", Label: "processors busy"},
 }
 
-// measure turns the frames that count into figures.
+// measure computes the figures of the frames that count.
 func (s *streaming) measure(o *experiment.Outcome, frames []direct.Frame) {
 	if s.Clouds > 0 {
 		frames = frames[:min(len(frames), s.Clouds)]
@@ -88,7 +90,7 @@ func (s *streaming) measureSizes(o *experiment.Outcome, sent []direct.Frame) {
 	o.Sample("pc_size", sizes)
 	o.Sample("bitrate30", at30)
 	o.Sample("bits_per_point", perPoint)
-	// From the first packet of the first frame to that of the last there are all frames but one.
+	// From the first packet of the first frame to that of the last frame there are all frames except one.
 	took := float64(sent[len(sent)-1].FirstSent-sent[0].FirstSent) / 1e6
 	if took > 0 {
 		all := float64(len(sent))
@@ -99,10 +101,11 @@ func (s *streaming) measureSizes(o *experiment.Outcome, sent []direct.Frame) {
 
 // cell names the parameters in notes.
 func (s *streaming) cell() string {
-	return experiment.Parameters{{Name: "scene", Value: s.Scene}, {Name: "bits", Value: s.Bits}, {Name: "level", Value: s.Level}, {Name: "gap", Value: s.Gap}}.String()
+	return experiment.Parameters{{Name: "scene", Value: s.Scene}, {Name: "bits", Value: s.Bits},
+		{Name: "level", Value: s.Level}, {Name: "gap", Value: s.Gap}}.String()
 }
 
-// gaps are the milliseconds between whole frames that came one after the other.
+// gaps returns the milliseconds between consecutive complete frames.
 func gaps(frames []direct.Frame) (ms []float64) {
 	before := direct.Instant(0)
 	for _, f := range frames {
@@ -117,7 +120,7 @@ func gaps(frames []direct.Frame) (ms []float64) {
 	return ms
 }
 
-// overClouds is the latency of each frame over its number, counted from the first.
+// overClouds returns the latency of each frame over its number, counted from the first.
 func overClouds(frames []direct.Frame) (points [][2]float64) {
 	for _, f := range frames {
 		if f.Shown != 0 {

@@ -18,7 +18,7 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Collection are the experiments of this package.
+// Collection returns the experiments of this package.
 func Collection() experiment.Collection {
 	return experiment.Collection{Files: files, Scenarios: map[string]experiment.Scenario{
 		"paper002/streaming": experiment.Define(defaultStreaming(), quantities, run),
@@ -30,9 +30,9 @@ type streaming struct {
 	Scene string `yaml:"scene"`
 	// Points is the size of a cloud of the scene figure: 848×480 are 407,040.
 	Points int `yaml:"points"`
-	// FPS is how many frames per second there are to capture; 0 is as many as this machine holds.
+	// FPS is the number of frames per second to capture; 0 selects the highest rate that this machine can sustain.
 	FPS float64 `yaml:"fps"`
-	// Level is the paper's compression level, 1 (fastest) to 10 (smallest); Draco's speed is 10 less the level.
+	// Level is the paper's compression level, 1 (fastest) to 10 (smallest); Draco's speed is 10 minus the level.
 	Level  int  `yaml:"level"`
 	Bits   int  `yaml:"bits"`
 	Colors bool `yaml:"colors"`
@@ -41,22 +41,23 @@ type streaming struct {
 	Threads int `yaml:"threads"`
 	// Gap is the time between two packets, 0 for none.
 	Gap time.Duration `yaml:"gap"`
-	// Link is the way from the producer to the consumer, Back that of the other direction.
+	// Link is the path from the producer to the consumer, Back that of the other direction.
 	Link string `yaml:"link"`
 	Back string `yaml:"back"`
-	// Clouds is how many are measured, if they come within the time; 0 is all of the time.
+	// Clouds is the number of clouds to measure, if they arrive within the time; 0 measures all of the time.
 	Clouds int `yaml:"clouds"`
 }
 
 // defaultStreaming is the paper's setup (sections 3.1 to 3.4).
 func defaultStreaming() streaming {
 	return streaming{
-		Scene: direct.Figure, Points: 848 * 480, Level: 4, Bits: 11, Colors: true, Share: 100, Threads: 1, Gap: 60 * time.Microsecond,
+		Scene: direct.Figure, Points: 848 * 480, Level: 4, Bits: 11, Colors: true, Share: 100, Threads: 1,
+		Gap:  60 * time.Microsecond,
 		Link: "rate=160.8Mbit,delay=12.2ms,jitter=1ms,queue=256kB", Back: "delay=12.2ms,jitter=1ms",
 	}
 }
 
-// Validate implements what experiment.Define asks for.
+// Validate implements the optional interface of experiment.Define.
 func (s streaming) Validate() error {
 	switch {
 	case s.Scene != direct.Figure && s.Scene != direct.Desk:
@@ -86,10 +87,11 @@ func (s *streaming) links() (forth, back netem.Config, err error) {
 	return forth, back, nil
 }
 
-// warmUp is at the beginning of a run, and does not count: codecs and memory are cold, and the buffer of the link is empty.
+// warmUp is the beginning of a run, which does not count: codecs and memory are cold, and the buffer of the link is
+// empty.
 const warmUp = time.Second
 
-// codec is the codec's name for vollab direct.
+// codec returns the codec's name for vollab.
 func (s *streaming) codec() string {
 	if s.Threads == 1 {
 		return "draco"
@@ -97,17 +99,18 @@ func (s *streaming) codec() string {
 	return fmt.Sprintf("parts:draco:%d", s.Threads)
 }
 
-// produce are the producer's flags. What resolution leaves out is left out before encoding, evenly, as the paper has it.
+// produce returns the producer's flags. A reduced resolution omits points evenly before encoding, as in the paper.
 func (s *streaming) produce(source *direct.Source, settings *experiment.Settings) []string {
 	kept := *source
 	kept.Points = source.Points * s.Share / 100
-	flags := append(kept.Flags(s.FPS, settings), "--transport", "udp", "--mode", "paper002", "--codec", s.codec(), "--bits", strconv.Itoa(s.Bits),
+	flags := append(kept.Flags(s.FPS, settings), "--transport", "udp", "--mode", "paper002", "--codec", s.codec(),
+		"--bits", strconv.Itoa(s.Bits),
 		"--speed", strconv.Itoa(10-s.Level), "--gap", s.Gap.String())
 	if !s.Colors {
 		flags = append(flags, "--no-colors")
 	}
 	if s.Clouds > 0 {
-		// While it warms up no more come than fall due.
+		// During the warm-up no more clouds arrive than fall due.
 		flags = append(flags, "--count", strconv.Itoa(s.Clouds+int(math.Ceil(s.FPS*warmUp.Seconds()))))
 	}
 	return flags
@@ -119,7 +122,8 @@ func run(ctx context.Context, s streaming, settings experiment.Settings) (*exper
 	if err != nil {
 		return nil, err
 	}
-	layout := topology.Pair("producer", "consumer", topology.Link{Forth: topology.Direction{Config: forth}, Back: topology.Direction{Config: back}})
+	layout := topology.Pair("producer", "consumer", topology.Link{Forth: topology.Direction{Config: forth},
+		Back: topology.Direction{Config: back}})
 	layout.Seed = settings.Seed
 	network, skipped, err := direct.OpenMetered(ctx, layout)
 	if skipped != nil || err != nil {
@@ -134,8 +138,10 @@ func run(ctx context.Context, s streaming, settings experiment.Settings) (*exper
 		if s.FPS, err = s.heldRate(ctx, network, &source, &settings); err != nil {
 			return nil, err
 		}
-		outcome.Note("Of the camera's %d frames per second every n-th is captured, with the least n of each cell that this machine holds: a trial of %v beforehand, in which the producer takes the next "+
-			"frame as soon as it is done, as the paper's does, tells how long producer and consumer need for one, and how busy all processors are. How many that are stands under frames sent.", camera, trial)
+		outcome.Note("Every n-th of the camera's %d frames per second is captured, with the smallest n of each cell "+
+			"that this machine sustains. A trial of %v before the measurement, in which the producer takes the next "+
+			"frame as soon as it is done, as the paper's does, measures the time that producer and consumer need for "+
+			"a frame, and the use of all processors. The number of frames is under frames sent.", camera, trial)
 	}
 	frames, summary, err := s.stream(ctx, network, &source, warmUp+settings.Duration, &settings)
 	if err != nil {
@@ -150,8 +156,9 @@ func run(ctx context.Context, s streaming, settings experiment.Settings) (*exper
 	return outcome, nil
 }
 
-// stream has a producer and a consumer stream for a time, and the machine and the network measured meanwhile.
-func (s *streaming) stream(ctx context.Context, network *direct.Metered, source *direct.Source, length time.Duration, settings *experiment.Settings) ([]direct.Frame, direct.Summary, error) {
+// stream runs a producer and a consumer for a time, and measures the machine and the network.
+func (s *streaming) stream(ctx context.Context, network *direct.Metered, source *direct.Source, length time.Duration,
+	settings *experiment.Settings) ([]direct.Frame, direct.Summary, error) {
 	pair, err := direct.Start(ctx, direct.Config{
 		Network: network.Network, Producer: "producer", Consumer: "consumer", Length: length,
 		Produce: s.produce(source, settings), Consume: []string{"--render"},

@@ -19,7 +19,7 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Collection are the experiments of this package.
+// Collection returns the experiments of this package.
 func Collection() experiment.Collection {
 	return experiment.Collection{Files: files, Scenarios: map[string]experiment.Scenario{
 		"paper004/frames": experiment.Define(defaultFrames(), frameQuantities, runFrames),
@@ -29,13 +29,13 @@ func Collection() experiment.Collection {
 
 // frames is a run of raw frames through the server.
 type frames struct {
-	// FPS is how many a second; 0 is the most of the rates below that this machine carries.
+	// FPS is the frame rate; 0 selects the highest rate that this machine can carry.
 	FPS float64 `yaml:"fps"`
-	// Count is how many are measured at most.
+	// Count is the largest number of measured frames.
 	Count int `yaml:"count"`
-	// Receivers is how many take the frames; the first one makes meshes of them.
+	// Receivers is the number of receivers; the first one makes meshes of the frames.
 	Receivers int `yaml:"receivers"`
-	// Spread is the part of the frame interval over which the sender sends a frame, Down that over which the server does.
+	// Spread is the part of the frame interval over which the sender sends a frame, Down that of the server.
 	Spread float64 `yaml:"spread"`
 	Down   float64 `yaml:"down"`
 }
@@ -46,7 +46,7 @@ func defaultFrames() frames {
 	return frames{FPS: 30, Count: 300, Receivers: plan.Receivers, Spread: plan.Spread, Down: plan.Down}
 }
 
-// plan is the conversation of an iteration.
+// plan returns the conversation of an iteration.
 func (f *frames) plan(seed uint64) conversation.Plan {
 	return conversation.Plan{Receivers: f.Receivers, Spread: f.Spread, Down: f.Down, Seed: seed}
 }
@@ -54,16 +54,18 @@ func (f *frames) plan(seed uint64) conversation.Plan {
 // maxReceivers bounds the load.
 const maxReceivers = 16
 
-// Validate implements what experiment.Define asks for.
+// Validate implements the optional interface of experiment.Define.
 func (f frames) Validate() error {
-	if f.FPS < 0 || f.FPS > 120 || f.Count < 10 || f.Receivers < 1 || f.Receivers > maxReceivers || !(f.Spread > 0 && f.Spread <= 1) || !(f.Down > 0 && f.Down <= 1) {
-		return fmt.Errorf("fps, count, receivers, spread, down: expected 0 to 120, 10 or more, 1 to %d, and twice above 0 up to 1", maxReceivers)
+	if f.FPS < 0 || f.FPS > 120 || f.Count < 10 || f.Receivers < 1 || f.Receivers > maxReceivers ||
+		!(f.Spread > 0 && f.Spread <= 1) || !(f.Down > 0 && f.Down <= 1) {
+		return fmt.Errorf("fps, count, receivers, spread, down: expected 0 to 120, 10 or more, 1 to %d, and "+
+			"twice above 0 up to 1", maxReceivers)
 	}
 	return nil
 }
 
-// frameQuantities are the paper's, by the definitions of package frametimes. The server's hold is residence and pacing of the first packet; its distribution is to all receivers, from
-// the first packet in to the last one out.
+// frameQuantities are the paper's, by the definitions of package frametimes. The server's hold is residence and pacing
+// of the first packet; its distribution is to all receivers, from the first packet in to the last one out.
 var frameQuantities = []experiment.Quantity{
 	{Name: "service", Unit: "ms", Label: "Service(L)"},
 	{Name: "service_p99", Unit: "ms", Label: "Service(L), 99th percentile"},
@@ -96,10 +98,14 @@ var frameQuantities = []experiment.Quantity{
 
 // layered are the figures that are layers of package frametimes.
 var layered = map[string]frametimes.Layer{
-	"service": frametimes.Service, "app_tx": frametimes.AppTx, "frame": frametimes.Frame, "frame_tx": frametimes.FrameTx, "frame_rx": frametimes.FrameRx,
-	"network_up": frametimes.NetworkUp, "server_hold": frametimes.ServerHold, "network_down": frametimes.NetworkDown, "app_rx": frametimes.AppRx,
-	"protocol_up": frametimes.ProtocolUp, "protocol_up_tx": frametimes.ProtocolUpTx, "protocol_up_network": frametimes.ProtocolUpNetwork, "protocol_up_rx": frametimes.ProtocolUpRx,
-	"protocol_down": frametimes.ProtocolDown, "protocol_down_tx": frametimes.ProtocolDownTx, "protocol_down_network": frametimes.ProtocolDownNetwork, "protocol_down_rx": frametimes.ProtocolDownRx,
+	"service": frametimes.Service, "app_tx": frametimes.AppTx, "frame": frametimes.Frame,
+	"frame_tx": frametimes.FrameTx, "frame_rx": frametimes.FrameRx,
+	"network_up": frametimes.NetworkUp, "server_hold": frametimes.ServerHold, "network_down": frametimes.NetworkDown,
+	"app_rx":      frametimes.AppRx,
+	"protocol_up": frametimes.ProtocolUp, "protocol_up_tx": frametimes.ProtocolUpTx,
+	"protocol_up_network": frametimes.ProtocolUpNetwork, "protocol_up_rx": frametimes.ProtocolUpRx,
+	"protocol_down": frametimes.ProtocolDown, "protocol_down_tx": frametimes.ProtocolDownTx,
+	"protocol_down_network": frametimes.ProtocolDownNetwork, "protocol_down_rx": frametimes.ProtocolDownRx,
 }
 
 // runFrames measures one iteration.
@@ -116,27 +122,31 @@ func runFrames(ctx context.Context, f frames, settings experiment.Settings) (*ex
 		}
 		outcome.Note("The machine carries %g of the paper's 30 frames per second to %d receivers.", rate, f.Receivers)
 	}
-	outcome.Note("At %g frames per second, frames are paced at %.2f Gbit/s to the server and at %.2f from it.", rate, 8*conversation.FrameBytes*rate/f.Spread/1e9, 8*conversation.FrameBytes*rate/f.Down/1e9)
-	c, err := f.plan(settings.Seed).Run(ctx, volsfu, rate, min(settings.Duration, time.Duration(float64(f.Count)/rate*float64(time.Second))))
+	outcome.Note("At %g frames per second, frames are paced at %.2f Gbit/s to the server and at %.2f from it.", rate,
+		8*conversation.FrameBytes*rate/f.Spread/1e9, 8*conversation.FrameBytes*rate/f.Down/1e9)
+	c, err := f.plan(settings.Seed).Run(ctx, volsfu, rate, min(settings.Duration,
+		time.Duration(float64(f.Count)/rate*float64(time.Second))))
 	if err != nil {
 		return nil, err
 	}
-	outcome.Note("A frame is %d bytes of colour, %d of places in space and %d of audio: %d segments of 65,000 bytes; the paper counts 57, without audio.",
-		conversation.ColourBytes, conversation.DepthBytes, conversation.AudioBytes, (conversation.FrameBytes+frametimes.SegmentBytes-1)/frametimes.SegmentBytes)
-	outcome.Note("Sender, server and receivers share this machine and its loopback interface; the first receiver makes meshes, the others only receive. Nothing is displayed: a frame is shown when its " +
-		"mesh is there.")
+	outcome.Note("A frame is %d bytes of colour, %d of positions and %d of audio: %d segments of 65,000 bytes; the "+
+		"paper counts 57, without audio.",
+		conversation.ColourBytes, conversation.DepthBytes, conversation.AudioBytes,
+		(conversation.FrameBytes+frametimes.SegmentBytes-1)/frametimes.SegmentBytes)
+	outcome.Note("Sender, server and receivers share this machine and its loopback interface; the first receiver " +
+		"makes meshes, the others only receive. Nothing is displayed: a frame counts as shown when its mesh is made.")
 	measureFrames(outcome, c)
 	judge(outcome, c)
 	return outcome, nil
 }
 
-// judge says what the run is worth, by all receivers. Nothing loses frames here but processors that do not get to them.
+// judge sets the validity of the run, by all receivers. Frames are lost here only if processors are too slow.
 func judge(o *experiment.Outcome, c *conversation.Conversation) {
 	wanted, done := c.Wanted(), c.All()
 	o.Judge(experiment.Pace{Wanted: wanted, Done: done, DroppedByCPU: max(0, wanted-done), Busy: c.Busy})
 }
 
-// knownRate is the carried rate, which is found once for all cells and iterations of a run.
+// knownRate returns the carried rate, determined once for all cells and iterations of a run.
 func (f *frames) knownRate(ctx context.Context, volsfu string, settings *experiment.Settings) (float64, error) {
 	file := filepath.Join(settings.Shared, fmt.Sprintf("carried-rate-%d-%g-%g", f.Receivers, f.Spread, f.Down))
 	if text, err := os.ReadFile(file); err == nil {
@@ -149,7 +159,7 @@ func (f *frames) knownRate(ctx context.Context, volsfu string, settings *experim
 	return rate, os.WriteFile(file, []byte(strconv.FormatFloat(rate, 'g', -1, 64)), 0o666)
 }
 
-// measureFrames turns records into figures.
+// measureFrames computes the figures of records.
 func measureFrames(o *experiment.Outcome, c *conversation.Conversation) {
 	for name, layer := range layered {
 		o.Sample(name, layerOf(c.Records, layer))
@@ -170,12 +180,13 @@ func measureFrames(o *experiment.Outcome, c *conversation.Conversation) {
 	o.Set("fps", float64(c.Sent)/c.Took.Seconds())
 	o.Set("uplink", 8*conversation.FrameBytes*float64(c.Sent)/c.Took.Seconds()/1e6)
 	o.Series("server_distribution", "frame", "ms", distributions)
-	for _, name := range []string{"service", "frame", "protocol_up", "protocol_down", "protocol_up_network", "protocol_down_network"} {
+	for _, name := range []string{"service", "frame", "protocol_up", "protocol_down", "protocol_up_network",
+		"protocol_down_network"} {
 		o.Series(name, "frame", "ms", overFrames(c.Records, layered[name]))
 	}
 }
 
-// overDistributions are the milliseconds of distributions over the numbers of the frames, from the first on.
+// overDistributions returns the milliseconds of distributions over the numbers of the frames, from the first on.
 func overDistributions(all []conversation.Distribution) (points [][2]float64) {
 	for _, d := range all {
 		points = append(points, [2]float64{float64(d.Frame - all[0].Frame), lab.Milliseconds(d.Time)})
@@ -183,7 +194,7 @@ func overDistributions(all []conversation.Distribution) (points [][2]float64) {
 	return points
 }
 
-// values are those of points.
+// values returns the values of points.
 func values(points [][2]float64) []float64 {
 	list := make([]float64, len(points))
 	for i, point := range points {
@@ -192,12 +203,12 @@ func values(points [][2]float64) []float64 {
 	return list
 }
 
-// layerOf are the milliseconds of a layer of all frames that know it.
+// layerOf returns the milliseconds of a layer for all frames that have it.
 func layerOf(records []frametimes.Record, layer frametimes.Layer) []float64 {
 	return values(overFrames(records, layer))
 }
 
-// overFrames is a layer over the numbers of the frames, from the first on.
+// overFrames returns a layer over the numbers of the frames, from the first on.
 func overFrames(records []frametimes.Record, layer frametimes.Layer) (points [][2]float64) {
 	for i := range records {
 		layers := records[i].Layers()

@@ -19,9 +19,10 @@ import (
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
-// The segments of the way.
+// The segments of the path.
 const (
-	// segmentA is from the sender to the server, segmentB from the server to a receiver, over the emulated network; segmentLoopback is the kernel alone, on one host.
+	// segmentA is from the sender to the server, segmentB from the server to a receiver, over the emulated network;
+	// segmentLoopback is the kernel alone, on one host.
 	segmentA        = "A"
 	segmentB        = "B"
 	segmentLoopback = "loopback"
@@ -33,17 +34,18 @@ type probes struct {
 	Size     int           `yaml:"size"`
 	Count    int           `yaml:"count"`
 	Interval time.Duration `yaml:"interval"`
-	// Up and Down are the links of segments A and B, as netem's profiles.
+	// Up and Down are the links of segments A and B, in the syntax of netem's profiles.
 	Up   string `yaml:"up"`
 	Down string `yaml:"down"`
 }
 
-// defaultProbes have the paper's 300 packets; segment B has its kilometre of fibre, 5 µs, and two switches of 5 µs each.
+// defaultProbes has the paper's 300 packets; segment B has its kilometre of fibre, 5 µs, and two switches of 5 µs each.
 func defaultProbes() probes {
-	return probes{Segment: segmentA, Size: 128, Count: 300, Interval: 10 * time.Millisecond, Up: "delay=5us", Down: "delay=15us"}
+	return probes{Segment: segmentA, Size: 128, Count: 300, Interval: 10 * time.Millisecond, Up: "delay=5us",
+		Down: "delay=15us"}
 }
 
-// Validate implements what experiment.Define asks for.
+// Validate implements the optional interface of experiment.Define.
 func (p probes) Validate() error {
 	if p.Segment != segmentA && p.Segment != segmentB && p.Segment != segmentLoopback {
 		return fmt.Errorf("segment: expected %s, %s or %s, got %q", segmentA, segmentB, segmentLoopback, p.Segment)
@@ -55,7 +57,7 @@ func (p probes) Validate() error {
 	return err
 }
 
-// layout is the network of the paper: sender, server and receiver.
+// layout returns the network of the paper: sender, server and receiver.
 func (p *probes) layout(seed uint64) (*topology.Topology, error) {
 	up, err := netem.ParseProfile(p.Up)
 	if err != nil {
@@ -69,13 +71,14 @@ func (p *probes) layout(seed uint64) (*topology.Topology, error) {
 		Hosts: map[string]topology.Host{"sender": {}, "server": {}, "receiver": {}},
 		Links: map[string]topology.Link{segmentA: topology.Duplex(up), segmentB: topology.Duplex(down)},
 		Paths: []topology.Path{
-			{From: "sender", To: "server", Through: []topology.Passage{{Link: segmentA}}}, {From: "server", To: "receiver", Through: []topology.Passage{{Link: segmentB}}},
+			{From: "sender", To: "server", Through: []topology.Passage{{Link: segmentA}}},
+			{From: "server", To: "receiver", Through: []topology.Passage{{Link: segmentB}}},
 		},
 		Seed: seed,
 	}, nil
 }
 
-// ends are the hosts of the segment.
+// ends returns the hosts of the segment.
 func (p *probes) ends() (from, to string) {
 	switch p.Segment {
 	case segmentA:
@@ -86,8 +89,8 @@ func (p *probes) ends() (from, to string) {
 	return "server", "server"
 }
 
-// probeQuantities are the paper's: TX_SW is from the program to the network device, TX_HW from there to the wire, RX_HW from card to card with switches and propagation, RX_SW from the kernel to the
-// program.
+// probeQuantities are the paper's: TX_SW is from the program to the network device, TX_HW from there to the wire, RX_HW
+// from card to card with switches and propagation, RX_SW from the kernel to the program.
 var probeQuantities = []experiment.Quantity{
 	{Name: "tx_sw", Unit: "µs", Label: "TX_SW"},
 	{Name: "tx_hw", Unit: "µs", Label: "TX_HW"},
@@ -136,21 +139,23 @@ func runProbes(ctx context.Context, p probes, settings experiment.Settings) (*ex
 	return outcome, nil
 }
 
-// ready is the line by which a receiver says where it listens.
+// ready matches the line with a receiver's address.
 var ready = regexp.MustCompile(`\{"ready":"([^"]+)"\}`)
 
-// starting is how long a receiver may take until it listens.
+// starting is the time limit for a receiver to listen.
 const starting = 10 * time.Second
 
-// exchange has one host send to the other.
-func (p *probes) exchange(ctx context.Context, n *topology.Network, settings *experiment.Settings) ([]probe.Departure, []probe.Arrival, error) {
+// exchange sends probes from one host to the other.
+func (p *probes) exchange(ctx context.Context, n *topology.Network, settings *experiment.Settings) ([]probe.Departure,
+	[]probe.Arrival, error) {
 	vollab, err := settings.Program("vollab")
 	if err != nil {
 		return nil, nil, err
 	}
 	from, to := p.ends()
 	said := make(sign, 1)
-	receiver, err := lab.StartCommand("vollab probe receive", n.Command(ctx, to, vollab, "probe", "receive", "--listen", n.Address(to).String()+":0", "--count", strconv.Itoa(p.Count)), said)
+	receiver, err := lab.StartCommand("vollab probe receive", n.Command(ctx, to, vollab, "probe", "receive", "--listen",
+		n.Address(to).String()+":0", "--count", strconv.Itoa(p.Count)), said)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,7 +164,8 @@ func (p *probes) exchange(ctx context.Context, n *topology.Network, settings *ex
 	if err != nil {
 		return nil, nil, errors.Join(errProbes, err)
 	}
-	sender, err := lab.StartCommand("vollab probe send", n.Command(ctx, from, vollab, "probe", "send", "--to", address, "--size", strconv.Itoa(p.Size), "--count", strconv.Itoa(p.Count),
+	sender, err := lab.StartCommand("vollab probe send", n.Command(ctx, from, vollab, "probe", "send", "--to", address,
+		"--size", strconv.Itoa(p.Size), "--count", strconv.Itoa(p.Count),
 		"--interval", p.Interval.String()), nil)
 	if err != nil {
 		return nil, nil, err
@@ -178,13 +184,13 @@ func (p *probes) exchange(ctx context.Context, n *topology.Network, settings *ex
 	return departures, arrivals, err
 }
 
-// errProbes says that the programs did not do what they were started for.
+// errProbes reports a failure of the probe programs.
 var errProbes = errors.New("probe packets")
 
-// sign passes on the address that a receiver says, and drops the rest.
+// sign passes on the address printed by a receiver, and drops the rest.
 type sign chan string
 
-// Write implements io.Writer. The line is written at once.
+// Write implements io.Writer. The receiver writes the line in one call.
 func (s sign) Write(data []byte) (int, error) {
 	if match := ready.FindSubmatch(data); match != nil {
 		select {
@@ -195,7 +201,7 @@ func (s sign) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// parseLines reads objects, one after the other.
+// parseLines parses consecutive JSON objects.
 func parseLines[T any](text []byte) (list []T, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	for {
@@ -210,7 +216,8 @@ func parseLines[T any](text []byte) (list []T, err error) {
 	}
 }
 
-// measureProbes turns stamps into figures. What the system does not stamp has none, and a note says so.
+// measureProbes computes the figures of stamps. Stamps that the system does not provide have no figure, and a note says
+// so.
 func measureProbes(o *experiment.Outcome, departures []probe.Departure, arrivals []probe.Arrival) {
 	passages := probe.Match(departures, arrivals)
 	o.Set("lost", float64(len(departures)-len(passages)))
@@ -219,10 +226,15 @@ func measureProbes(o *experiment.Outcome, departures []probe.Departure, arrivals
 		of     func(*probe.Passage) int64
 		absent string
 	}{
-		{"tx_sw", func(p *probe.Passage) int64 { return p.TxSoftware }, "TX_SW is absent: the kernel stamped no packet when sending."},
-		{"tx_hw", func(p *probe.Passage) int64 { return p.TxHardware }, "TX_HW is absent: no network card with a clock of its own is on the way."},
-		{"rx_hw", func(p *probe.Passage) int64 { return p.RxHardware }, "RX_HW is absent: no network card with a clock of its own is on the way; the time from kernel to kernel stands in."},
-		{"rx_sw", func(p *probe.Passage) int64 { return p.RxSoftware }, "RX_SW is absent: the kernel stamped no packet when receiving."},
+		{"tx_sw", func(p *probe.Passage) int64 { return p.TxSoftware },
+			"TX_SW is absent: the kernel stamped no packet when sending."},
+		{"tx_hw", func(p *probe.Passage) int64 { return p.TxHardware },
+			"TX_HW is absent: no network card with a clock of its own is on the path."},
+		{"rx_hw", func(p *probe.Passage) int64 { return p.RxHardware },
+			"RX_HW is absent: no network card with a clock of its own is on the path; the time from kernel to kernel " +
+				"replaces it."},
+		{"rx_sw", func(p *probe.Passage) int64 { return p.RxSoftware },
+			"RX_SW is absent: the kernel stamped no packet when receiving."},
 		{"wire", func(p *probe.Passage) int64 { return p.Wire }, ""},
 		{"total", func(p *probe.Passage) int64 { return p.Total }, ""},
 	}
@@ -242,6 +254,6 @@ func measureProbes(o *experiment.Outcome, departures []probe.Departure, arrivals
 		}
 	}
 	if len(passages) == 0 {
-		o.Invalidate("no packet came")
+		o.Invalidate("no packet arrived")
 	}
 }

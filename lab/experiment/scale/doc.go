@@ -1,2 +1,2 @@
-// Package scale measures one room that grows: everybody publishes, everybody watches everybody else. It has no state.
+// Package scale measures one growing room: every participant publishes and watches all others. It has no state.
 package scale

@@ -18,25 +18,26 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Collection are the experiments of this package.
+// Collection returns the experiments of this package.
 func Collection() experiment.Collection {
 	return experiment.Collection{Files: files, Scenarios: map[string]experiment.Scenario{
 		"scale/room": experiment.Define(defaultRoom(), quantities, run),
 	}}
 }
 
-// room is what the participants do. All of them are in this process; the server is one of its own.
+// room describes the participants. All of them are in this process; the server is a separate process.
 type room struct {
 	Participants int `yaml:"participants"`
 	Tiles        int `yaml:"tiles"`
-	// Mbps is what each publishes, all tiles together, in Mbit/s, at FPS frames per second. Frames are prepared: nothing is encoded or decoded.
+	// Mbps is the rate of each publisher, all tiles together, in Mbit/s, at FPS frames per second. Frames are prepared:
+	// nothing is encoded or decoded.
 	Mbps float64 `yaml:"mbps"`
 	FPS  float64 `yaml:"fps"`
 }
 
 func defaultRoom() room { return room{Participants: 2, Tiles: 4, Mbps: 2, FPS: 15} }
 
-// Validate says what is wrong with a cell.
+// Validate reports the first invalid parameter of a cell.
 func (p room) Validate() error {
 	switch {
 	case p.Participants < 2 || p.Participants > 200:
@@ -67,9 +68,10 @@ var quantities = []experiment.Quantity{
 	{Name: "joining", Unit: "s", Label: "until all have joined and are connected"},
 }
 
-// load is what each publishes.
+// load returns the traffic of each publisher.
 func (p *room) load() testbed.Load {
-	return testbed.Load{Name: "body", Tiles: p.Tiles, Qualities: 1, FrameBytes: int(p.Mbps * 1e6 / 8 / p.FPS / float64(p.Tiles)), Variation: 0.2, Rate: p.FPS}
+	return testbed.Load{Name: "body", Tiles: p.Tiles, Qualities: 1,
+		FrameBytes: int(p.Mbps * 1e6 / 8 / p.FPS / float64(p.Tiles)), Variation: 0.2, Rate: p.FPS}
 }
 
 // run measures one iteration.
@@ -92,7 +94,7 @@ func run(ctx context.Context, p room, s experiment.Settings) (*experiment.Outcom
 		return nil, err
 	}
 	o.Set("joining", time.Since(begun).Seconds())
-	// Estimates climb to what the room needs: some seconds at the rates of large rooms.
+	// Estimates rise to the room's needs: some seconds at the rates of large rooms.
 	if err := lab.Pause(ctx, climbing); err != nil {
 		return nil, err
 	}
@@ -104,24 +106,26 @@ func run(ctx context.Context, p room, s experiment.Settings) (*experiment.Outcom
 		return nil, err
 	}
 	p.evaluate(o, peers, m)
-	o.Note("All participants are in one process beside the server, on the same processors, over the loopback interface; frames are prepared, so that nothing is encoded or decoded.")
+	o.Note("All participants are in one process beside the server, on the same processors, over the loopback " +
+		"interface; frames are prepared, so that nothing is encoded or decoded.")
 	return o, nil
 }
 
 const (
 	climbing = 4 * time.Second
-	// joining is how long all may take: on two cores, forty take some twenty seconds.
+	// joining is the time limit for all joins: on two cores, forty participants take some twenty seconds.
 	joining = 2 * time.Minute
 )
 
-// fill brings all participants in, one after the other, and waits until they are connected.
+// fill joins all participants, one after the other, and waits until they are connected.
 func (p *room) fill(ctx context.Context, conference *testbed.Conference, seed uint64) ([]*testbed.Peer, error) {
 	ctx, cancel := context.WithTimeout(ctx, joining)
 	defer cancel()
 	var peers []*testbed.Peer
 	for i := range p.Participants {
 		peer, err := conference.Join(ctx, testbed.Part{
-			Room: "room", Identity: fmt.Sprintf("participant %d", i), Loads: []testbed.Load{p.load()}, Receive: true, Record: true,
+			Room: "room", Identity: fmt.Sprintf("participant %d", i), Loads: []testbed.Load{p.load()}, Receive: true,
+			Record:    true,
 			MinUplink: testbed.Everything, QueueBudget: time.Second, Seed: seed + uint64(i),
 		})
 		if err != nil {
@@ -139,20 +143,20 @@ func (p *room) fill(ctx context.Context, conference *testbed.Conference, seed ui
 	return peers, nil
 }
 
-// measured is what programs and machine said at both ends of the window.
+// measured holds the counters of programs and machine at both ends of the window.
 type measured struct {
 	from, to        time.Time
 	before, after   exposition.Series
 	server, clients time.Duration
 	busy            float64
-	// frames are by participant the numbers of the frames published in the window.
+	// frames are the numbers of the frames published in the window, by participant.
 	frames map[string]numbers
 }
 
-// numbers are those from first to before end.
+// numbers is the range of numbers from first to before end.
 type numbers struct{ first, end int64 }
 
-// published are by participant how many frames of each tile have been published so far. They are numbered from 0.
+// published returns the number of frames of each tile published so far, by participant. Frames are numbered from 0.
 func (p *room) published(peers []*testbed.Peer) map[string]int64 {
 	counts := make(map[string]int64, len(peers))
 	for _, peer := range peers {
@@ -162,7 +166,8 @@ func (p *room) published(peers []*testbed.Peer) map[string]int64 {
 }
 
 // measure measures for a time.
-func (p *room) measure(ctx context.Context, server *lab.ServerProgram, peers []*testbed.Peer, duration time.Duration) (m measured, err error) {
+func (p *room) measure(ctx context.Context, server *lab.ServerProgram, peers []*testbed.Peer,
+	duration time.Duration) (m measured, err error) {
 	url := "http://" + server.Admin + "/metrics"
 	if m.before, err = exposition.Scrape(ctx, url); err != nil {
 		return m, err
@@ -192,7 +197,7 @@ func (p *room) measure(ctx context.Context, server *lab.ServerProgram, peers []*
 	return m, err
 }
 
-// difference is how much a counter has grown in the window, over all series with the given labels.
+// difference returns the growth of a counter in the window, over all series with the given labels.
 func (m *measured) difference(metric string, labels ...string) float64 {
 	return m.after.Sum(metric, labels...) - m.before.Sum(metric, labels...)
 }
@@ -226,7 +231,8 @@ func (p *room) evaluate(o *experiment.Outcome, peers []*testbed.Peer, m measured
 	if whole, known := m.whole(arrivals, p.Participants, p.Tiles); known {
 		o.Set("whole", whole)
 	}
-	in, out := m.difference("volsfu_bytes_total", `direction="in"`)*8/1e6/seconds, m.difference("volsfu_bytes_total", `direction="out"`)*8/1e6/seconds
+	in, out := m.difference("volsfu_bytes_total", `direction="in"`)*8/1e6/seconds,
+		m.difference("volsfu_bytes_total", `direction="out"`)*8/1e6/seconds
 	o.Set("server_in", in)
 	o.Set("server_out", out)
 	o.Set("uplink", in/float64(p.Participants))
@@ -241,7 +247,8 @@ func (p *room) evaluate(o *experiment.Outcome, peers []*testbed.Peer, m measured
 	o.Judge(experiment.Pace{Wanted: int(streams * p.FPS * seconds), Done: len(values), Busy: m.busy})
 }
 
-// whole is the part of the frames published in the window that came to the other participants, in per cent; false if none were published.
+// whole returns the share of the frames published in the window that arrived at the other participants, in per cent;
+// false if none were published.
 func (m *measured) whole(arrivals []testbed.Arrival, participants, tiles int) (float64, bool) {
 	came, due := 0, int64(0)
 	for _, a := range arrivals {

@@ -35,7 +35,8 @@ func TestRoomErrors(t *testing.T) {
 	}
 }
 
-// TestWhole has three participants publish two frames each in the window, in one tile: each comes twice. Frames from before and after do not count.
+// TestWhole: three participants publish two frames each in the window, in one tile, and each frame arrives twice.
+// Frames from before and after do not count.
 func TestWhole(t *testing.T) {
 	m := measured{frames: map[string]numbers{"a": {10, 12}, "b": {0, 2}, "c": {5, 7}}}
 	arrival := func(participant string, number int64) testbed.Arrival {
