@@ -8,8 +8,8 @@ import (
 
 // Check measures one claim.
 type Check interface {
-	// Name says in a few words what is measured.
+	// Name describes the measurement in a few words.
 	Name() string
-	// Run measures. It returns the lines that it has even where an error kept it from finishing.
+	// Run measures. It returns the lines it has even if an error ended the measurement early.
 	Run(ctx context.Context) ([]claim.Line, error)
 }

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Distribution is a collection of times, of which percentiles are wanted.
+// Distribution is a collection of times, for percentiles.
 type Distribution struct {
 	values []time.Duration
 	sorted bool
 }
 
-// Add takes one more.
+// Add adds values.
 func (d *Distribution) Add(values ...time.Duration) {
 	d.values = append(d.values, values...)
 	d.sorted = false
 }
 
-// Join takes all of another one.
+// Join adds all values of another distribution.
 func (d *Distribution) Join(other *Distribution) { d.Add(other.values...) }
 
-// Count is how many there are.
+// Count returns the number of values.
 func (d *Distribution) Count() int { return len(d.values) }
 
-// Percentile is the smallest value that at least the given share (0 to 1) of all values does not exceed (the nearest-rank method): always a value
-// that was measured. It is 0 where there are none.
+// Percentile returns the smallest value that at least the given share (0 to 1) of all values does not exceed (the
+// nearest-rank method), which is always a measured value. It is 0 without values.
 func (d *Distribution) Percentile(share float64) time.Duration {
 	n := len(d.values)
 	if n == 0 {
@@ -39,8 +39,8 @@ func (d *Distribution) Percentile(share float64) time.Duration {
 	return d.values[min(max(rank, 1), n)-1]
 }
 
-// Max is the largest value, 0 where there are none.
+// Max returns the largest value, 0 without values.
 func (d *Distribution) Max() time.Duration { return d.Percentile(1) }
 
-// Milliseconds is a time as a number of milliseconds, as lines give it.
+// Milliseconds converts a time to a number of milliseconds, the unit of lines.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -8,7 +8,7 @@ import (
 func TestPercentiles(t *testing.T) {
 	var hundred Distribution
 	for i := range 100 {
-		// Added in an order that is none.
+		// The values are added out of order.
 		hundred.Add(time.Duration((i*37)%100+1) * time.Millisecond)
 	}
 	var one, none Distribution

@@ -1,3 +1,3 @@
-// Package lab measures what volsfu claims: a Check measures one claim, a Report collects the lines of several checks, and a
-// Program is a process that a check starts and watches.
+// Package lab measures the claims of volsfu: a Check measures one claim, a Report collects the lines of several checks,
+// and a Program is a process that a check starts and watches.
 package lab

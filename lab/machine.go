@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// ErrProc says that the system does not tell what is needed, as Linux does in /proc.
-var ErrProc = errors.New("this system does not tell, as Linux does in /proc")
+// ErrProc says that the system has no readable /proc, as Linux has.
+var ErrProc = errors.New("this system has no /proc as Linux has")
 
-// MachineTime is the time of all cores since the start, in the system's ticks. Stolen is what a hypervisor gave to others of it, which counts as busy.
+// MachineTime is the time of all cores since the start, in the system's ticks. Stolen is the part that a hypervisor
+// gave to others, and counts as busy.
 type MachineTime struct{ Busy, Stolen, All float64 }
 
 // ReadMachineTime reads /proc/stat.
@@ -24,12 +25,12 @@ func ReadMachineTime() (MachineTime, error) {
 	return parseMachineTime(data)
 }
 
-// BusySince is the share of all cores' time that was in use since another time, 0 to 1.
+// BusySince returns the share of all cores' time that was in use since before, 0 to 1.
 func (t MachineTime) BusySince(before MachineTime) float64 {
 	return t.share(before, t.Busy-before.Busy)
 }
 
-// StolenSince is the share of all cores' time that a hypervisor gave to others since another time, 0 to 1.
+// StolenSince returns the share of all cores' time that a hypervisor gave to others since before, 0 to 1.
 func (t MachineTime) StolenSince(before MachineTime) float64 {
 	return t.share(before, t.Stolen-before.Stolen)
 }
@@ -41,8 +42,9 @@ func (t MachineTime) share(before MachineTime, ticks float64) float64 {
 	return ticks / (t.All - before.All)
 }
 
-// The columns of the first line of /proc/stat that stand for rest; guest time is part of user time and would count twice. Programs with a niceness above 0 give way to all others, and
-// package awake's do nothing.
+// The columns of the first line of /proc/stat that count as idle, and that of stolen time. Guest time is part of user
+// time and would count twice. Programs with a niceness above 0 give way to all others, and the loops of package awake
+// do no work.
 const (
 	columnNice  = 1
 	columnIdle  = 3

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Pause waits for a time, or until the context ends.
+// Pause waits for d, or until the context ends.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

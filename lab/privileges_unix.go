@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// nobody is the user without rights on every Unix that we know.
+// nobody is the user without rights on every common Unix.
 const nobody = 65534
 
 // dropPrivileges makes a command run as a user without rights.

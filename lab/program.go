@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// ErrProgram says that a program of volsfu's is missing, or did not do what it was started for.
+// ErrProgram says that a program of volsfu is missing, or did not do its task.
 var ErrProgram = errors.New("program")
 
-// FindProgram finds a program beside the one that runs.
+// FindProgram finds a program in the folder of the running one.
 func FindProgram(name string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -34,15 +34,16 @@ func FindProgramIn(folder, name string) (string, error) {
 	path := filepath.Join(folder, name)
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
-		return "", fmt.Errorf("%w %s: expected it at %s; make build puts all of them into bin/", ErrProgram, name, path)
+		return "", fmt.Errorf("%w %s: expected %s; make build puts all programs into bin/", ErrProgram, name, path)
 	}
 	return path, nil
 }
 
-// stopPatience is how long a program may take to end when it is asked to.
+// stopPatience bounds the time of a program to end after SIGTERM.
 const stopPatience = 10 * time.Second
 
-// Program is a running program. Its standard error is kept for the case that it fails. It belongs to the goroutine that started it.
+// Program is a running program. Its standard error is kept for error messages. It belongs to the goroutine that started
+// it.
 type Program struct {
 	name   string
 	cmd    *exec.Cmd
@@ -52,12 +53,12 @@ type Program struct {
 	output bytes.Buffer
 }
 
-// StartProgram starts a program under a name for errors; watch, if not nil, sees its standard error as well.
+// StartProgram starts a program under a name for errors; watch, if not nil, receives its standard error, too.
 func StartProgram(name, path string, watch io.Writer, arguments ...string) (*Program, error) {
 	return StartCommand(name, exec.Command(path, arguments...), watch)
 }
 
-// StartCommand starts a command, which may be one that runs elsewhere, as StartProgram does.
+// StartCommand starts a command as StartProgram does; the command may run the program elsewhere.
 func StartCommand(name string, cmd *exec.Cmd, watch io.Writer) (*Program, error) {
 	p := &Program{name: name, cmd: cmd, ended: make(chan struct{})}
 	p.cmd.Stdout = &p.output
@@ -75,7 +76,8 @@ func StartCommand(name string, cmd *exec.Cmd, watch io.Writer) (*Program, error)
 	return p, nil
 }
 
-// Wait waits for the program to end by itself. How it ended counts where the context has ended, too.
+// Wait waits for the program to end by itself. If both the program and the context have ended, the program's result
+// counts.
 func (p *Program) Wait(ctx context.Context) error {
 	select {
 	case <-p.ended:
@@ -90,7 +92,8 @@ func (p *Program) Wait(ctx context.Context) error {
 	}
 }
 
-// AwaitSign waits until a program that was just started gives a sign, for as long as patience allows. The program goes on, whatever comes of it.
+// AwaitSign waits until a program that was just started gives a sign, at most for patience. The program goes on in
+// every case.
 func AwaitSign[T any](ctx context.Context, p *Program, sign <-chan T, patience time.Duration) (value T, err error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -106,10 +109,10 @@ func AwaitSign[T any](ctx context.Context, p *Program, sign <-chan T, patience t
 	}
 }
 
-// Ended is closed once the program has ended.
+// Ended is closed after the program has ended.
 func (p *Program) Ended() <-chan struct{} { return p.ended }
 
-// Stop asks the program to end, and ends it if it does not.
+// Stop asks the program to end, and kills it after stopPatience.
 func (p *Program) Stop() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	timer := time.NewTimer(stopPatience)
@@ -120,26 +123,26 @@ func (p *Program) Stop() error {
 	case <-timer.C:
 		_ = p.cmd.Process.Kill()
 		<-p.ended
-		return fmt.Errorf("%w %s did not end within %v of being asked to", ErrProgram, p.name, stopPatience)
+		return fmt.Errorf("%w %s did not end within %v of SIGTERM", ErrProgram, p.name, stopPatience)
 	}
 }
 
-// Kill ends the program at once, and waits until it has ended.
+// Kill ends the program immediately and waits until it has ended.
 func (p *Program) Kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.ended
 }
 
-// PID is the number of the process.
+// PID returns the number of the process.
 func (p *Program) PID() int { return p.cmd.Process.Pid }
 
-// Output is what the program wrote to its standard output. It is complete once the program has ended, and must not be asked for before.
+// Output returns the program's standard output. Call it only after the program has ended, when the output is complete.
 func (p *Program) Output() []byte { return p.output.Bytes() }
 
-// Said is the end of what the program wrote to its standard error so far.
+// Said returns the end of the program's standard error so far.
 func (p *Program) Said() string { return p.errors.Text() }
 
-// failure is how the program ended, nil for status 0.
+// failure returns the program's end as an error, nil for status 0.
 func (p *Program) failure() error {
 	if p.status == nil {
 		return nil
@@ -147,17 +150,18 @@ func (p *Program) failure() error {
 	return fmt.Errorf("%w %s: %w; it said last: %s", ErrProgram, p.name, p.status, p.errors.Text())
 }
 
-// Tail keeps the end of what is written to it, or the beginning of a panic's message and trace: the end of a long trace
-// does not name the panic. It is safe for concurrent use. The zero Tail is empty.
+// Tail keeps the end of the written text, or the beginning of a panic's message and trace: the end of a long trace does
+// not name the panic. It is safe for concurrent use. The zero Tail is empty.
 type Tail struct {
 	mu   sync.Mutex
 	kept []byte
 }
 
-// tailBytes is some ten lines.
+// tailBytes is about ten lines.
 const tailBytes = 2000
 
-// panicked is how Go's runtime begins the message of a panic, on a line of its own. Logs have the word within lines.
+// panicked is the beginning of a panic's message from Go's runtime, on its own line. Logs contain the word within
+// lines.
 var panicked = []byte("\npanic: ")
 
 // Write implements io.Writer.
@@ -165,7 +169,7 @@ func (t *Tail) Write(data []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.kept) == 0 {
-		// The first line begins like all others.
+		// The newline makes the first line begin as the others.
 		t.kept = append(t.kept, '\n')
 	}
 	t.kept = append(t.kept, data...)
@@ -179,7 +183,7 @@ func (t *Tail) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Text is what was kept, "nothing" if nothing was written.
+// Text returns the kept text, "nothing" if nothing was written.
 func (t *Tail) Text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,17 +193,17 @@ func (t *Tail) Text() string {
 	return "nothing"
 }
 
-// Ready is what a server says in the line of its log by which it is ready.
+// Ready is the content of the log line with which a server announces that it is ready.
 type Ready struct {
 	// Signalling is the address for clients, as ws://host:port/path.
 	Signalling string `json:"signalling"`
-	// Admin is the operators' listener, as host:port, empty where there is none.
+	// Admin is the operators' listener, as host:port, empty without one.
 	Admin string `json:"admin"`
 	// MediaPort is the UDP port of all media.
 	MediaPort uint16 `json:"media_port"`
 }
 
-// URL is the server's address as clients take it, ws://host:port.
+// URL returns the server's address for clients, ws://host:port.
 func (r Ready) URL() string {
 	scheme, rest, _ := strings.Cut(r.Signalling, "://")
 	host, _, _ := strings.Cut(rest, "/")
@@ -212,21 +216,22 @@ type ServerProgram struct {
 	Ready
 }
 
-// startPatience is how long a server may take until it is ready.
+// startPatience bounds the time until a server is ready.
 const startPatience = 30 * time.Second
 
-// StartServer starts a server on loopback ports that the system chooses, without tokens, and waits until it is ready. More arguments go before these
-// choices.
+// StartServer starts a server on loopback ports chosen by the system, without tokens, and waits until it is ready. The
+// arguments of more come before the server's other arguments.
 func StartServer(ctx context.Context, path string, more ...string) (*ServerProgram, error) {
 	return startListener(ctx, "volsfu serve", exec.Command(path, serverArguments(more)...))
 }
 
-// StartListener starts any program that says in its log that it is ready, as a server does, and waits for that.
+// StartListener starts a program that logs that it is ready, as a server does, and waits for that line.
 func StartListener(ctx context.Context, name, path string, arguments ...string) (*ServerProgram, error) {
 	return startListener(ctx, name, exec.Command(path, arguments...))
 }
 
-// StartServerUnprivileged is StartServer without the rights of root, where the process has them; else the error wraps errors.ErrUnsupported.
+// StartServerUnprivileged is StartServer without root's rights, which this process must have; otherwise the error wraps
+// errors.ErrUnsupported.
 func StartServerUnprivileged(ctx context.Context, path string, more ...string) (*ServerProgram, error) {
 	cmd := exec.Command(path, serverArguments(more)...)
 	if err := dropPrivileges(cmd); err != nil {
@@ -235,14 +240,16 @@ func StartServerUnprivileged(ctx context.Context, path string, more ...string) (
 	return startListener(ctx, "volsfu serve", cmd)
 }
 
-// StartServerCommand starts a server by a command, which may be one that runs elsewhere, and waits until it is ready. It must log as JSON.
+// StartServerCommand starts a server with a command, which may run it elsewhere, and waits until it is ready. The
+// server must log as JSON.
 func StartServerCommand(ctx context.Context, cmd *exec.Cmd) (*ServerProgram, error) {
 	return startListener(ctx, "volsfu serve", cmd)
 }
 
 func serverArguments(more []string) []string {
 	arguments := append([]string{"serve"}, more...)
-	return append(arguments, "--dev", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--media-port", "0", "--log-format", "json")
+	return append(arguments, "--dev", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--media-port", "0",
+		"--log-format", "json")
 }
 
 func startListener(ctx context.Context, name string, cmd *exec.Cmd) (*ServerProgram, error) {
@@ -269,7 +276,7 @@ func startListener(ctx context.Context, name string, cmd *exec.Cmd) (*ServerProg
 	}
 }
 
-// readLog looks for the line by which the server is ready, and reads on, so that the server can write.
+// readLog waits for the line that announces that the server is ready, and reads on, so that the server can write.
 func readLog(r io.Reader, ready chan<- Ready) {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
@@ -283,7 +290,7 @@ func readLog(r io.Reader, ready chan<- Ready) {
 	_, _ = io.Copy(io.Discard, r)
 }
 
-// parseReady reads the line of the server's log that says it is ready.
+// parseReady reads the log line that announces that the server is ready.
 func parseReady(line []byte) (Ready, bool) {
 	var r Ready
 	if json.Unmarshal(line, &r) != nil || !strings.Contains(r.Signalling, "://") {

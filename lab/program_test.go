@@ -45,7 +45,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// TestWaitAfterTheContext: a program that has ended counts as ended, even if the context has ended as well.
+// TestWaitAfterTheContext: if both the program and the context have ended, the program's result counts.
 func TestWaitAfterTheContext(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -76,11 +76,14 @@ func TestProcess(t *testing.T) {
 	if err := bad.Wait(context.Background()); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "why") {
 		t.Errorf("got %v, want ErrProgram and what it said", err)
 	}
-	long, err := StartProgram("sleep", "/bin/sh", nil, "-c", "trap 'exit 0' TERM; echo ready >&2; while :; do sleep 0.05; done")
+	long,
+		err := StartProgram("sleep", "/bin/sh", nil, "-c",
+		"trap 'exit 0' TERM; echo ready >&2; while :; do sleep 0.05; done")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := testbed.Await(context.Background(), "the trap is set", func() bool { return long.Said() == "ready" }); err != nil {
+	if err := testbed.Await(context.Background(), "the trap is set",
+		func() bool { return long.Said() == "ready" }); err != nil {
 		t.Fatal(err)
 	}
 	if err := long.Stop(); err != nil {
@@ -90,7 +93,8 @@ func TestProcess(t *testing.T) {
 
 // TestServerAbsent: a program that is no server ends before it is ready.
 func TestServerAbsent(t *testing.T) {
-	if _, err := StartServer(context.Background(), "/bin/true"); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "before it was ready") {
+	if _, err := StartServer(context.Background(), "/bin/true"); !errors.Is(err, ErrProgram) ||
+		!strings.Contains(err.Error(), "before it was ready") {
 		t.Errorf("got %v, want ErrProgram and what went wrong", err)
 	}
 	if _, err := StartServer(context.Background(), "/nowhere/volsfu"); !errors.Is(err, ErrProgram) {
@@ -98,7 +102,7 @@ func TestServerAbsent(t *testing.T) {
 	}
 }
 
-// TestAwaitSign: a sign counts, and a program that ends before, or gives none, is an error that names it.
+// TestAwaitSign: a sign ends the wait, and the error names a program that ends before or gives no sign.
 func TestAwaitSign(t *testing.T) {
 	start := func(script string) *Program {
 		p, err := StartCommand("the program", exec.Command("/bin/sh", "-c", script), nil)
@@ -113,10 +117,12 @@ func TestAwaitSign(t *testing.T) {
 	if said, err := AwaitSign(t.Context(), start("exec sleep 60"), sign, wait.Patience); err != nil || said != "here" {
 		t.Errorf("%q, %v", said, err)
 	}
-	if _, err := AwaitSign(t.Context(), start("echo no luck >&2; exit 3"), sign, wait.Patience); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "no luck") {
+	if _, err := AwaitSign(t.Context(), start("echo no luck >&2; exit 3"), sign, wait.Patience); !errors.Is(err,
+		ErrProgram) || !strings.Contains(err.Error(), "no luck") {
 		t.Errorf("it ended before: %v", err)
 	}
-	if _, err := AwaitSign(t.Context(), start("exec sleep 60"), sign, time.Millisecond); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "the program was not ready") {
+	if _, err := AwaitSign(t.Context(), start("exec sleep 60"), sign, time.Millisecond); !errors.Is(err, ErrProgram) ||
+		!strings.Contains(err.Error(), "the program was not ready") {
 		t.Errorf("it gave no sign: %v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -126,8 +132,8 @@ func TestAwaitSign(t *testing.T) {
 	}
 }
 
-// TestTailKeepsPanics: progress before a panic and the end of a long trace are left out. A log that names a panic within a
-// line goes on.
+// TestTailKeepsPanics: progress before a panic and the end of a long trace are left out. A log line that contains the
+// word panic changes nothing.
 func TestTailKeepsPanics(t *testing.T) {
 	for _, test := range []struct{ name, before, want string }{
 		{"after progress", strings.Repeat("progress\n", 1000), "panic: fire"},

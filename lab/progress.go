@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Progress tells people how far a measurement is. The zero value is silent.
+// Progress reports the progress of a measurement to people. The zero value is silent.
 type Progress struct{ w io.Writer }
 
-// NewProgress writes to w, one line per message.
+// NewProgress returns a Progress that writes to w, one line per message.
 func NewProgress(w io.Writer) Progress { return Progress{w} }
 
 // Say writes one line, with the time of day.

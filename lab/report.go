@@ -14,44 +14,44 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Report is the outcome of several checks.
+// Report is the result of several checks.
 type Report struct {
-	// Name is that of the collection, for instance "first-light".
+	// Name is the name of the collection, for instance "first-light".
 	Name    string  `json:"check"`
 	Version string  `json:"version"`
 	Machine Machine `json:"machine"`
-	// Met counts the figures that reach their targets. Missed counts those that do not, and the lines and checks that
-	// failed. Skipped counts the lines for which nothing was measured. Information counts the lines whose figures no target
-	// judges.
+	// Met counts the figures that reach their targets. Missed counts the figures that miss theirs, and the lines and
+	// checks that failed. Skipped counts the lines without a measurement. Information counts the lines whose figures
+	// have no target.
 	Met         int `json:"met"`
 	Missed      int `json:"missed"`
 	Skipped     int `json:"skipped"`
 	Information int `json:"information"`
-	// Incomplete says that something was not measured: a report without missed targets proves the claims only if it is
+	// Incomplete says that a part was not measured: a report without missed targets proves the claims only if it is
 	// complete.
 	Incomplete bool      `json:"incomplete"`
 	Sections   []Section `json:"sections"`
 }
 
-// Machine says where was measured.
+// Machine describes the machine of the measurement.
 type Machine struct {
 	Cores  int    `json:"cores"`
 	System string `json:"system"`
 	Go     string `json:"go"`
 }
 
-// Section is the outcome of one check.
+// Section is the result of one check.
 type Section struct {
 	// Number is the check's place in the collection, from 1.
 	Number int          `json:"number"`
 	Name   string       `json:"name"`
 	Lines  []claim.Line `json:"lines"`
-	// Error is what kept the check from finishing.
+	// Error is the error that ended the check early.
 	Error string `json:"error,omitempty"`
-	// Seconds is how long it took.
+	// Seconds is the duration of the check.
 	Seconds float64 `json:"seconds"`
-	// LoadBefore is the system's load average over the last minute when the check began, -1 where it is unknown: figures of latency say
-	// little where it exceeds the number of cores.
+	// LoadBefore is the system's load average over the last minute when the check began, -1 if unknown. Latencies mean
+	// little if it exceeds the number of cores.
 	LoadBefore float64 `json:"load_before"`
 }
 
@@ -63,12 +63,12 @@ func NewReport(name, version string) *Report {
 	}
 }
 
-// ThisMachine is where this program runs.
+// ThisMachine describes the machine of this program.
 func ThisMachine() Machine {
 	return Machine{Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
 }
 
-// Run runs a check and adds its outcome.
+// Run runs a check and adds its result.
 func (r *Report) Run(ctx context.Context, number int, check Check, progress Progress) {
 	section := Section{Number: number, Name: check.Name(), LoadBefore: LoadAverage()}
 	progress.Say("%d: %s", number, section.Name)
@@ -82,7 +82,7 @@ func (r *Report) Run(ctx context.Context, number int, check Check, progress Prog
 	r.Add(section, ctx.Err() != nil)
 }
 
-// Add adds the outcome of a check. An error is a missed target, unless the check was interrupted: then the report is
+// Add adds the result of a check. An error is a missed target, unless the check was interrupted: then the report is
 // incomplete.
 func (r *Report) Add(section Section, interrupted bool) {
 	switch {
@@ -112,7 +112,8 @@ func (r *Report) count(l claim.Line) {
 	}
 }
 
-// LoadAverage is the system's load average over the last minute, the first number of /proc/loadavg; -1 where it is unknown.
+// LoadAverage returns the system's load average over the last minute, the first number of /proc/loadavg; -1 if it is
+// unknown.
 func LoadAverage() float64 {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -133,10 +134,11 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// WriteText writes the report for people: per line the figure, its target and whether it is met.
+// WriteText writes the report for people: for each line the figure, its target and the verdict.
 func (r *Report) WriteText(w io.Writer) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s (%s) on %d cores, %s, %s\n", r.Name, r.Version, r.Machine.Cores, r.Machine.System, r.Machine.Go)
+	fmt.Fprintf(&text, "%s (%s) on %d cores, %s, %s\n", r.Name, r.Version, r.Machine.Cores, r.Machine.System,
+		r.Machine.Go)
 	for i := range r.Sections {
 		r.Sections[i].write(&text)
 	}
@@ -149,7 +151,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	fmt.Fprintf(&text, "\n%s: %d met, %d missed, %d skipped\n", verdict, r.Met, r.Missed, r.Skipped)
 	if r.Information > 0 {
-		fmt.Fprintf(&text, "Lines without a target, or with a figure that is stated, are for information and cannot miss: %d\n", r.Information)
+		fmt.Fprintf(&text,
+			"Lines without a target, or with a figure that is stated, are for information and cannot miss: %d\n",
+			r.Information)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -171,7 +175,8 @@ func (s *Section) write(text *strings.Builder) {
 			fmt.Fprintf(text, "  %s  %s\n", padded(l.Name, name), l.Unmeasured())
 			continue
 		}
-		line := fmt.Sprintf("  %s  %s  %s  %s", padded(l.Name, name), padded(l.Value(), figure), padded(l.Target, target), l.Verdict())
+		line := fmt.Sprintf("  %s  %s  %s  %s", padded(l.Name, name), padded(l.Value(), figure),
+			padded(l.Target, target), l.Verdict())
 		fmt.Fprintln(text, strings.TrimRight(line, " "))
 	}
 	if s.Error != "" {
@@ -179,7 +184,7 @@ func (s *Section) write(text *strings.Builder) {
 	}
 }
 
-// padded fills a text up to a number of characters.
+// padded fills a text with spaces up to a number of characters.
 func padded(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }

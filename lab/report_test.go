@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// fixed is a check whose outcome is known.
+// fixed is a check with a known result.
 type fixed struct {
 	name  string
 	lines []claim.Line
@@ -22,9 +22,11 @@ func (f fixed) Name() string                              { return f.name }
 func (f fixed) Run(context.Context) ([]claim.Line, error) { return f.lines, f.err }
 
 func TestReport(t *testing.T) {
-	good := fixed{name: "good", lines: []claim.Line{claim.AtLeast("rate", 30, "fps", 27), claim.Information("size", 12.5, "kB"), claim.Skip("capture", "no data")}}
+	good := fixed{name: "good", lines: []claim.Line{claim.AtLeast("rate", 30, "fps", 27),
+		claim.Information("size", 12.5, "kB"), claim.Skip("capture", "no data")}}
 	bad := fixed{name: "bad", lines: []claim.Line{claim.Exactly("lost → found", 3, "", 0)}}
-	broken := fixed{name: "broken", lines: []claim.Line{claim.Information("half", 1, "")}, err: errors.New("the link broke")}
+	broken := fixed{name: "broken", lines: []claim.Line{claim.Information("half", 1, "")},
+		err: errors.New("the link broke")}
 	whole := fixed{name: "whole", lines: good.lines[:2]}
 	crashed := fixed{name: "crashed", lines: []claim.Line{claim.Fail("latency", "volsfu ended with status 2")}}
 	tests := []struct {
@@ -35,7 +37,8 @@ func TestReport(t *testing.T) {
 		text                 []string
 	}{
 		{"all met", []fixed{whole}, 1, 0, 0, 1, []string{
-			"  rate  30 fps     ≥ 27  met\n", "  size  12.500 kB\n", "\nevery target is met: 1 met, 0 missed, 0 skipped\n",
+			"  rate  30 fps     ≥ 27  met\n", "  size  12.500 kB\n",
+			"\nevery target is met: 1 met, 0 missed, 0 skipped\n",
 			"are for information and cannot miss: 1\n",
 		}},
 		{"one skipped", []fixed{good}, 1, 0, 1, 1, []string{
@@ -46,7 +49,8 @@ func TestReport(t *testing.T) {
 			"  lost → found  3  = 0  MISSED\n", "\nNOT every target is met: 1 met, 1 missed, 1 skipped\n",
 		}},
 		{"one run failed", []fixed{crashed}, 0, 1, 0, 0, []string{
-			"  latency  FAILED: volsfu ended with status 2\n", "\nNOT every target is met: 0 met, 1 missed, 0 skipped\n",
+			"  latency  FAILED: volsfu ended with status 2\n",
+			"\nNOT every target is met: 0 met, 1 missed, 0 skipped\n",
 		}},
 		{"one check failed", []fixed{whole, broken}, 1, 1, 0, 2, []string{
 			"  half  1\n", "  FAILED: the link broke\n", "\nNOT every target is met: 1 met, 1 missed, 0 skipped\n",
@@ -75,14 +79,16 @@ func TestReport(t *testing.T) {
 				t.Fatalf("JSON is not one object: %v", err)
 			}
 			if read.Met != test.met || read.Missed != test.missed || read.Skipped != test.skipped {
-				t.Errorf("JSON says %d met, %d missed, %d skipped, expected %d, %d, %d", read.Met, read.Missed, read.Skipped,
+				t.Errorf("JSON says %d met, %d missed, %d skipped, expected %d, %d, %d", read.Met, read.Missed,
+					read.Skipped,
 					test.met, test.missed, test.skipped)
 			}
 			if read.Information != test.information {
 				t.Errorf("JSON says %d lines for information, expected %d", read.Information, test.information)
 			}
 			if read.Incomplete != (test.skipped > 0) || read.Name != "trial" || len(read.Sections) != len(test.checks) {
-				t.Errorf("JSON is %+v, expected incomplete %v and %d sections", read, test.skipped > 0, len(test.checks))
+				t.Errorf("JSON is %+v, expected incomplete %v and %d sections", read, test.skipped > 0,
+					len(test.checks))
 			}
 			if n := strings.Count(said.String(), "\n"); n != len(test.checks) {
 				t.Errorf("progress has %d lines, want one for each check:\n%s", n, said.String())

@@ -5,10 +5,10 @@ import "os"
 // TestDataVariable is the environment variable that names the folder of the test data.
 const TestDataVariable = "VOLSFU_TESTDATA"
 
-// besideCheckout is where the test data is unless TestDataVariable says otherwise.
+// besideCheckout is the folder of the test data without TestDataVariable.
 const besideCheckout = "../shared/data"
 
-// TestData is the folder of the test data. It need not be there.
+// TestData returns the folder of the test data. It may be missing.
 func TestData() string {
 	if folder := os.Getenv(TestDataVariable); folder != "" {
 		return folder

@@ -2,7 +2,7 @@ package awake
 
 import "sync"
 
-// watch is what keeps processors awake, on behalf of all who asked for it.
+// watch keeps processors awake on behalf of all holders.
 type watch struct {
 	start func() (stop func())
 
@@ -13,8 +13,8 @@ type watch struct {
 
 var machine = watch{start: start}
 
-// Hold keeps the processors awake until the function that it returns is called, which may be done more than once. Several may hold at the same time. Where the system has no way to
-// do so, processors sleep as they do otherwise.
+// Hold keeps the processors awake until the returned function is called, which may be called more than once. Several
+// callers may hold at the same time. On a system without a way to do so, processors sleep as usual.
 func Hold() (release func()) { return machine.hold() }
 
 func (w *watch) hold() (release func()) {

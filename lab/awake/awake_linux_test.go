@@ -17,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestLatency: the kernel is told where it has a driver that heeds it and processors that poll, and nothing is written where it has not.
+// TestLatency: the request is written only on a system with a driver that heeds it and with processors that poll.
 func TestLatency(t *testing.T) {
 	for _, c := range []struct {
 		name, driver, state string
@@ -29,7 +29,8 @@ func TestLatency(t *testing.T) {
 		{"processors that wait for interrupts", "psci_idle\n", "WFI\n", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			latency, driver, state := filepath.Join(t.TempDir(), "latency"), filepath.Join(t.TempDir(), "driver"), filepath.Join(t.TempDir(), "state")
+			latency, driver, state := filepath.Join(t.TempDir(), "latency"), filepath.Join(t.TempDir(), "driver"),
+				filepath.Join(t.TempDir(), "state")
 			for file, text := range map[string]string{latency: "", driver: c.driver, state: c.state} {
 				if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 					t.Fatal(err)
@@ -55,7 +56,7 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// TestKernel: what the kernel is asked for is what it says that it is asked for.
+// TestKernel: the kernel reports the latency that was requested.
 func TestKernel(t *testing.T) {
 	demand, err := demandLatency(latencyFile, driverFile, stateFile)
 	if err != nil {
@@ -97,7 +98,7 @@ func TestLoops(t *testing.T) {
 	}
 }
 
-// TestOrphan: a loop whose parent was killed before it began ends at once.
+// TestOrphan: a loop whose parent was killed before the loop began ends immediately.
 func TestOrphan(t *testing.T) {
 	parent := exec.Command("true")
 	if err := parent.Run(); err != nil {

@@ -4,7 +4,7 @@ package awake
 
 import "errors"
 
-// Demand fails: the kernel's file is Linux's.
+// Demand fails: only Linux has the kernel's file.
 func Demand() (release func(), err error) { return nil, errors.ErrUnsupported }
 
 // start does nothing: both ways are Linux's.

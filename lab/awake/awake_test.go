@@ -2,7 +2,8 @@ package awake
 
 import "testing"
 
-// TestHold: processors are kept awake once, however many hold, until the last of them lets go, and again when somebody holds after that.
+// TestHold: the way to keep processors awake starts once for any number of holders, ends with the last one, and starts
+// again with the next holder.
 func TestHold(t *testing.T) {
 	var started, stopped int
 	w := watch{start: func() func() {

@@ -9,19 +9,22 @@ import (
 )
 
 const (
-	// latencyFile takes how long waking a processor may last, in microseconds, for as long as it is open (Documentation/power/pm_qos_interface.rst).
+	// latencyFile takes the largest time to wake a processor, in microseconds, while it is open
+	// (Documentation/power/pm_qos_interface.rst).
 	latencyFile = "/dev/cpu_dma_latency"
-	// driverFile names the driver that puts idle processors to sleep; without one nobody heeds the other file.
+	// driverFile names the driver that puts idle processors to sleep; without a driver, latencyFile has no effect.
 	driverFile = "/sys/devices/system/cpu/cpuidle/current_driver"
-	// stateFile names what a processor does that has to wake up at once: it polls, on x86. Elsewhere it waits for an interrupt, for which a virtual machine's is given to somebody else.
+	// stateFile names the state of an idle processor that must wake up immediately. On x86, it polls. On other machines
+	// it waits for an interrupt, and a virtual machine's processor is given to another machine meanwhile.
 	stateFile = "/sys/devices/system/cpu/cpu0/cpuidle/state0/name"
 	polling   = "POLL"
 )
 
-// errNoDriver says that nothing chooses how processors rest, or has no way to rest awake.
+// errNoDriver says that no driver keeps idle processors awake.
 var errNoDriver = errors.New("no driver that keeps idle processors awake")
 
-// Demand has the kernel keep its idle processors awake until release is called, and does nothing else: the error says why it cannot. Several may demand it at the same time.
+// Demand makes the kernel keep its idle processors awake until release is called, without the second choice. The error
+// gives the reason of a failure. Several callers may demand it at the same time.
 func Demand() (release func(), err error) {
 	file, err := demandLatency(latencyFile, driverFile, stateFile)
 	if err != nil {
@@ -30,7 +33,7 @@ func Demand() (release func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// demandLatency has processors wake up at once until what it returns is closed.
+// demandLatency makes processors wake up immediately until the returned file is closed.
 func demandLatency(latency, driver, state string) (*os.File, error) {
 	name, err := os.ReadFile(driver)
 	if err != nil {

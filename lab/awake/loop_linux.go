@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// script loops for as long as the process of its first argument is there, and looks about ten times a second whether it is. That process may have been killed before the shell began, which
-// then has another parent.
+// script loops as long as the process of its first argument lives, and checks that about ten times a second. That
+// process may have been killed before the shell began, and the shell then has another parent.
 const script = "while kill -0 $1; do i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; done 2>/dev/null"
 
-// startLoops starts as many loops as can be: they take util-linux's chrt and taskset.
+// startLoops starts as many of the loops as possible: they need chrt and taskset of util-linux.
 func startLoops() (running []*exec.Cmd) {
 	for _, program := range loops() {
 		if program.Start() == nil {
@@ -25,12 +25,13 @@ func startLoops() (running []*exec.Cmd) {
 func stopLoops(running []*exec.Cmd) {
 	for _, program := range running {
 		_ = program.Process.Kill()
-		// It says that the program was killed, which it was.
+		// The error says that the program was killed, as intended.
 		_ = program.Wait()
 	}
 }
 
-// loops are programs that keep the processors awake on which this process may run, one on each, since the kernel does not spread what has no weight. They give way to all others.
+// loops returns programs that keep the processors of this process awake. Each is bound to one processor, because the
+// kernel does not spread threads without weight. They give way to all other threads.
 func loops() (programs []*exec.Cmd) {
 	var may unix.CPUSet
 	if unix.SchedGetaffinity(0, &may) != nil {
@@ -39,7 +40,8 @@ func loops() (programs []*exec.Cmd) {
 	self := strconv.Itoa(os.Getpid())
 	for processor := range len(may) * 64 {
 		if may.IsSet(processor) {
-			programs = append(programs, exec.Command("taskset", "--cpu-list", strconv.Itoa(processor), "chrt", "--idle", "0", "nice", "-n", "19", "sh", "-c", script, "awake", self))
+			programs = append(programs, exec.Command("taskset", "--cpu-list", strconv.Itoa(processor), "chrt", "--idle",
+				"0", "nice", "-n", "19", "sh", "-c", script, "awake", self))
 		}
 	}
 	return programs

@@ -18,7 +18,7 @@ import (
 	"github.com/volsfu/volsfu/lab/hotpath"
 )
 
-// markers are the lines of a document between which a table stands.
+// markers are the lines of a document before and after a table.
 type markers struct{ begin, end string }
 
 var (
@@ -29,7 +29,7 @@ var (
 // errMarkers says that a document has no place for a table.
 var errMarkers = errors.New("expected a line")
 
-// benchLoads is the standard set: as many receivers as a small room has, one, and as many as a lecture.
+// benchLoads is the standard set: the receivers of a small room, one receiver, and those of a lecture.
 var benchLoads = []struct {
 	receivers int
 	mbps      float64
@@ -41,15 +41,16 @@ var benchLoads = []struct {
 	{50, 10, hotpath.PacingOff},
 }
 
-// Command is vollab bench. The version is for the report of claims.
+// Command returns the command vollab bench. The version is for the report of claims.
 func Command(version string) *cobra.Command {
 	var document string
 	var seconds float64
 	var claims bool
 	cmd := &cobra.Command{
-		Use:   "bench",
-		Short: "Measure a short standard set of loads beside a minimal fan-out server on Pion, medians of three runs, as a table in Markdown",
-		Args:  cobra.NoArgs,
+		Use: "bench",
+		Short: "Measure a short standard set of loads beside a minimal fan-out server on Pion, medians of three " +
+			"runs, as a table in Markdown",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer cancel()
@@ -79,13 +80,14 @@ func Command(version string) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&document, "write", "", "document whose tables are replaced, each between the comments that name it")
+	flags.StringVar(&document, "write", "",
+		"document whose tables are replaced, each between the comments that name it")
 	flags.Float64Var(&seconds, "seconds", 5, "how long each server is measured in a run")
 	flags.BoolVar(&claims, "claims", false, "then run vollab check hot-path, and give what it claims as a second table")
 	return cmd
 }
 
-// claimRows is the table of the figures that claims bound or ask for. That all runs were valid is not said line by line.
+// claimRows returns the table of the figures with a target. It leaves out that all runs were valid.
 func claimRows(report *lab.Report) string {
 	var table strings.Builder
 	fmt.Fprintf(&table, "| claim (`vollab check %s`) | figure | target |\n|---|---|---|\n", report.Name)
@@ -98,7 +100,8 @@ func claimRows(report *lab.Report) string {
 			case line.Failed != "":
 				fmt.Fprintf(&table, "| %d. %s | - | failed: %s |\n", section.Number, line.Name, line.Failed)
 			case line.Missed():
-				fmt.Fprintf(&table, "| %d. %s | %s | %s: missed |\n", section.Number, line.Name, line.Value(), line.Target)
+				fmt.Fprintf(&table, "| %d. %s | %s | %s: missed |\n", section.Number, line.Name, line.Value(),
+					line.Target)
 			case line.Target != "":
 				fmt.Fprintf(&table, "| %d. %s | %s | %s |\n", section.Number, line.Name, line.Value(), line.Target)
 			}
@@ -110,7 +113,7 @@ func claimRows(report *lab.Report) string {
 	return table.String()
 }
 
-// benchRuns is how many runs there are of each load, of which medians count.
+// benchRuns is the number of runs of each load. The table has their medians.
 const benchRuns = 3
 
 // bench measures the standard set.
@@ -120,10 +123,12 @@ func bench(ctx context.Context, progress lab.Progress, duration time.Duration) (
 		return "", err
 	}
 	var table strings.Builder
-	table.WriteString("| load | command | µs per forwarded packet | on Pion | ratio | the machine's limit | packets per send | residence p50 / p99 / p99.9 | allocations per packet |\n")
+	table.WriteString("| load | command | µs per forwarded packet | on Pion | ratio | the machine's limit | packets " +
+		"per send | residence p50 / p99 / p99.9 | allocations per packet |\n")
 	table.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, load := range benchLoads {
-		o := hotpath.Options{Load: hotpath.DefaultLoad(), Duration: duration, Compare: compare, Pacing: load.pacing, Progress: progress}
+		o := hotpath.Options{Load: hotpath.DefaultLoad(), Duration: duration, Compare: compare, Pacing: load.pacing,
+			Progress: progress}
 		o.Load.Receivers, o.Load.Mbps = load.receivers, load.mbps
 		name := fmt.Sprintf("%s at %g Mbit/s, pacing %s", receivers(load.receivers), load.mbps, load.pacing)
 		runs, err := hotpath.Repeat(ctx, name, benchRuns, o)
@@ -135,10 +140,11 @@ func bench(ctx context.Context, progress lab.Progress, duration time.Duration) (
 	return table.String(), nil
 }
 
-// benchRow is the table's line for a load.
+// benchRow returns the table's line for a load.
 func benchRow(name string, o hotpath.Options, runs hotpath.Runs) string {
 	of := func(figure func(*hotpath.Result) float64) float64 { return runs.Median(figure) }
-	return fmt.Sprintf("| %s%s | `vollab forward --compare pion --receivers %d --mbps %g --pacing %s` | %.2f | %.2f | %.2f | %s | %s | %s | %.3f |\n",
+	return fmt.Sprintf("| %s%s | `vollab forward --compare pion --receivers %d --mbps %g --pacing %s` | %.2f | %.2f "+
+		"| %.2f | %s | %s | %s | %.3f |\n",
 		name, unlessValid(runs), o.Load.Receivers, o.Load.Mbps, o.Pacing,
 		of(func(r *hotpath.Result) float64 { return r.CPU }),
 		of(func(r *hotpath.Result) float64 { return r.Compare.CPU }),
@@ -156,7 +162,7 @@ func receivers(n int) string {
 	return fmt.Sprintf("%d receivers", n)
 }
 
-// unlessValid warns of results that should not be compared.
+// unlessValid returns a warning about results that should not be compared.
 func unlessValid(runs hotpath.Runs) string {
 	if runs.Valid() == len(runs) {
 		return ""
@@ -164,7 +170,7 @@ func unlessValid(runs hotpath.Runs) string {
 	return fmt.Sprintf(" (%d of %d runs not valid: losses, or a busy machine)", len(runs)-runs.Valid(), len(runs))
 }
 
-// orDash prints a figure, or a dash where there is none.
+// orDash prints a figure, or a dash for nil.
 func orDash(format string, figure *float64) string {
 	if figure == nil {
 		return "-"
@@ -172,7 +178,7 @@ func orDash(format string, figure *float64) string {
 	return fmt.Sprintf(format, *figure)
 }
 
-// writeTable replaces a table of a document, the one between two lines.
+// writeTable replaces the table between two lines of a document.
 func writeTable(document string, between markers, table string) error {
 	text, err := os.ReadFile(document)
 	if err != nil {

@@ -26,11 +26,13 @@ func TestWriteTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(document)
-	if want := "before\n" + claims + strings.Replace(bench, "old", "new", 1) + "after\n"; err != nil || string(got) != want {
+	if want := "before\n" + claims + strings.Replace(bench, "old", "new", 1) + "after\n"; err != nil ||
+		string(got) != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 	write("before\n" + benchTable.begin + "\nold\n" + claims)
-	if err := writeTable(document, benchTable, "new\n"); !errors.Is(err, errMarkers) || !strings.Contains(err.Error(), benchTable.end) {
+	if err := writeTable(document, benchTable, "new\n"); !errors.Is(err, errMarkers) ||
+		!strings.Contains(err.Error(), benchTable.end) {
 		t.Errorf("a document without an end: got %v, want errMarkers with the line", err)
 	}
 	if err := writeTable(document+"x", benchTable, "new\n"); err == nil {
@@ -56,7 +58,8 @@ func TestBenchRow(t *testing.T) {
 	run := func(ours, theirs, ratio float64, valid bool) *hotpath.Result {
 		segments := 10 * ours
 		return &hotpath.Result{
-			Figures: hotpath.Figures{CPU: ours, Residence: &hotpath.Quantiles{P50: 100 * ours, P99: 1000, P999: 2000}, SegmentsPerSend: &segments, Allocations: ours / 100},
+			Figures: hotpath.Figures{CPU: ours, Residence: &hotpath.Quantiles{P50: 100 * ours, P99: 1000, P999: 2000},
+				SegmentsPerSend: &segments, Allocations: ours / 100},
 			Compare: &hotpath.Figures{CPU: theirs}, CPURatio: &ratio, Valid: valid,
 		}
 	}
@@ -85,9 +88,11 @@ func TestClaimRows(t *testing.T) {
 	report := lab.NewReport("hot-path", "test")
 	report.Sections = []lab.Section{
 		{Number: 1, Name: "cost", Lines: []claim.Line{
-			claim.AtMost("of the other's", 0.2, "", 0.25), claim.Information("of this one", 2, "µs"), claim.Stated("per send", 14, ""), claim.Exactly("valid runs", 3, "", 3),
+			claim.AtMost("of the other's", 0.2, "", 0.25), claim.Information("of this one", 2, "µs"),
+			claim.Stated("per send", 14, ""), claim.Exactly("valid runs", 3, "", 3),
 		}},
-		{Number: 2, Name: "stay", Lines: []claim.Line{claim.AtMost("p50", 260, "µs", 200), claim.Skip("paced", "no pacer"), claim.Exactly("paced: valid runs", 1, "", 3)}, Error: "no server"},
+		{Number: 2, Name: "stay", Lines: []claim.Line{claim.AtMost("p50", 260, "µs", 200),
+			claim.Skip("paced", "no pacer"), claim.Exactly("paced: valid runs", 1, "", 3)}, Error: "no server"},
 	}
 	want := `| claim (` + "`vollab check hot-path`" + `) | figure | target |
 |---|---|---|

@@ -1,5 +1,5 @@
-// Package bench measures the loads that users choose (vollab forward), what the machine itself needs at least for each
-// packet (vollab limit), and a standard set of loads as a table (vollab bench). Package hotpath does the measuring.
+// Package bench measures the loads that users choose (vollab forward), the machine's least time for each packet (vollab
+// limit), and a standard set of loads as a table (vollab bench). Package hotpath does the measuring.
 package bench
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/volsfu/volsfu/lab/hotpath"
 )
 
-// errComparison says that there is no such server to compare with.
+// errComparison says that the server to compare with is unknown.
 var errComparison = errors.New("--compare: expected pion")
 
-// ForwardCommand is vollab forward.
+// ForwardCommand returns the command vollab forward.
 func ForwardCommand() *cobra.Command {
 	o := hotpath.Options{Load: hotpath.DefaultLoad()}
 	var asJSON bool
@@ -58,26 +58,33 @@ func ForwardCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.ServerBin, "server-bin", "", "the server's program; by default volsfu beside this program")
 	flags.StringVar(&o.Config, "config", "", "the server's configuration file")
-	flags.StringVar(&o.URL, "server", "", "ws://host:port of a server that runs already on this host, without tokens; nothing is started then")
+	flags.StringVar(&o.URL, "server", "",
+		"ws://host:port of a server that runs already on this host, without tokens; nothing is started then")
 	flags.StringVar(&o.Metrics, "metrics", "", "http://host:port/metrics of that server")
 	flags.IntVar(&o.Load.Publishers, "publishers", o.Load.Publishers, "publishers")
 	flags.IntVar(&o.Load.Receivers, "receivers", o.Load.Receivers, "receivers, each of which takes all watched tracks")
 	flags.IntVar(&o.Load.Tracks, "tracks", o.Load.Tracks, "tracks of each publisher")
 	flags.IntVar(&o.Load.UnwatchedTracks, "unwatched-tracks", 0, "tracks of each publisher that nobody takes")
-	flags.Float64Var(&o.Load.Mbps, "mbps", o.Load.Mbps, "Mbit/s of all watched tracks together; an unwatched track has the rate of a watched one, on top")
+	flags.Float64Var(&o.Load.Mbps, "mbps", o.Load.Mbps,
+		"Mbit/s of all watched tracks together; an unwatched track has the rate of a watched one, on top")
 	flags.Float64Var(&o.Load.FrameRate, "fps", o.Load.FrameRate, "frames per second")
-	flags.Float64Var(&o.Load.Spread, "spread", o.Load.Spread, "part of the frame interval over which publishers send a frame; 0 is at once")
-	flags.Float64Var(&o.Load.Loss, "loss", 0, "share of packets (0 to 1) that is lost between server and receivers, each way")
+	flags.Float64Var(&o.Load.Spread, "spread", o.Load.Spread,
+		"part of the frame interval over which publishers send a frame; 0 is at once")
+	flags.Float64Var(&o.Load.Loss, "loss", 0,
+		"share of packets (0 to 1) that is lost between server and receivers, each way")
 	flags.DurationVar(&o.Load.RTT, "rtt", 0, "round-trip time between server and receivers")
 	flags.Float64Var(&seconds, "seconds", 10, "how long each server is measured")
-	flags.StringVar((*string)(&o.Pacing), "pacing", "", "on: fail unless the server paces what it sends; off: start it without pacing; by default as it is configured")
-	flags.BoolVar(&o.Sleep, "sleep", false, "let idle processors sleep, so that waking them counts; by default they stay awake where Linux can do that, which takes root")
+	flags.StringVar((*string)(&o.Pacing), "pacing", "",
+		"on: fail unless the server paces what it sends; off: start it without pacing; by default as it is configured")
+	flags.BoolVar(&o.Sleep, "sleep", false,
+		"let idle processors sleep, so that waking them counts; by default they stay awake where Linux can do that, "+
+			"which takes root")
 	flags.StringVar(&compare, "compare", "", "pion: measure a minimal fan-out server on Pion in turns with the server")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of a table")
 	return cmd
 }
 
-// forward measures a load with the machine's own limit beside it, where that can be measured.
+// forward measures a load, with the machine's own limit where it can be measured.
 func forward(ctx context.Context, o hotpath.Options) (*hotpath.Result, error) {
 	limit, err := hotpath.MeasureLimit(ctx)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
@@ -91,12 +98,12 @@ func forward(ctx context.Context, o hotpath.Options) (*hotpath.Result, error) {
 	return result, nil
 }
 
-// LimitCommand is vollab limit.
+// LimitCommand returns the command vollab limit.
 func LimitCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "limit",
-		Short: "Measure the machine's own limit: what one core needs at least to send and to receive a packet",
+		Short: "Measure the machine's own limit: the least time of one core to send and to receive a packet",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			limit, err := hotpath.MeasureLimit(cmd.Context())
@@ -110,7 +117,8 @@ func LimitCommand() *cobra.Command {
 	return cmd
 }
 
-// FanoutCommand is vollab fanout: the server that forward compares with, for which it starts this program once more.
+// FanoutCommand returns the command vollab fanout, the server that forward compares with. Forward starts this program
+// again for it.
 func FanoutCommand() *cobra.Command {
 	batched := false
 	cmd := &cobra.Command{
@@ -121,7 +129,7 @@ func FanoutCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer cancel()
-			// As the server that it is compared with does by default.
+			// The niceness is the default of the server that it is compared with.
 			if err := priority.Raise(config.DefaultServer().Nice); err != nil {
 				cmd.PrintErrln(err)
 			}
@@ -132,6 +140,7 @@ func FanoutCommand() *cobra.Command {
 			return fanout.Serve(ctx, sockets, cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().BoolVar(&batched, strings.TrimPrefix(hotpath.BatchedFlag, "--"), false, "send by Pion's batched sockets")
+	cmd.Flags().BoolVar(&batched, strings.TrimPrefix(hotpath.BatchedFlag, "--"), false,
+		"send by Pion's batched sockets")
 	return cmd
 }

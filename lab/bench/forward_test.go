@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/lab/hotpath"
 )
 
-// run runs a command and returns what it prints.
+// run runs a command and returns its output.
 func run(t *testing.T, cmd *cobra.Command, arguments ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

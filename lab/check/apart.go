@@ -19,7 +19,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// The flags of a collection by which a check is told to another process.
+// The flags with which another process is started for one check.
 const (
 	onlyFlag   = "only"
 	jsonFlag   = "json"
@@ -34,8 +34,8 @@ func measureHere(ctx context.Context, report *lab.Report, number int, check lab.
 	report.Run(ctx, number, check, progress)
 }
 
-// measureApart measures each check of a collection in a process of its own. Many checks run a server in their process: a
-// server that crashes ends the process, and the report has to say so.
+// measureApart measures each check of a collection in its own process. Many checks run a server in their process. A
+// server that crashes ends the process, and the report must contain that.
 func measureApart(name string, flags *pflag.FlagSet, said io.Writer) (measurement, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -54,11 +54,11 @@ func measureApart(name string, flags *pflag.FlagSet, said io.Writer) (measuremen
 type apart struct {
 	program   string
 	arguments []string
-	// said takes the program's standard error.
+	// said receives the program's standard error.
 	said io.Writer
 }
 
-// endPatience is how long a check may take to end after an interruption: it stops its programs one after the other, each
+// endPatience bounds the time of a check to end after an interruption: it stops its programs one after the other, each
 // of which has 10 s.
 const endPatience = time.Minute
 
@@ -68,7 +68,8 @@ func (a apart) measure(ctx context.Context, report *lab.Report, number int, chec
 	got, err := a.run(ctx, number)
 	if err != nil {
 		report.Add(lab.Section{
-			Number: number, Name: check.Name(), Lines: []claim.Line{}, Error: err.Error(), Seconds: time.Since(begun).Seconds(), LoadBefore: load,
+			Number: number, Name: check.Name(), Lines: []claim.Line{}, Error: err.Error(),
+			Seconds: time.Since(begun).Seconds(), LoadBefore: load,
 		}, ctx.Err() != nil)
 		return
 	}
@@ -77,7 +78,7 @@ func (a apart) measure(ctx context.Context, report *lab.Report, number int, chec
 	}
 }
 
-// run runs the program for one check. The error says how the program ended if there is no report.
+// run runs the program for one check. Without a report, the error contains the program's exit status.
 func (a apart) run(ctx context.Context, number int) (*lab.Report, error) {
 	var out bytes.Buffer
 	var tail lab.Tail
@@ -98,10 +99,10 @@ func (a apart) run(ctx context.Context, number int) (*lab.Report, error) {
 	return &report, nil
 }
 
-// errNoReport says that a check's process has not told what it measured.
+// errNoReport says that a check's process ended without a report.
 var errNoReport = errors.New("the check's process ended without a report")
 
-// endOf says how a process ended.
+// endOf describes the end of a process.
 func endOf(status error) string {
 	if status == nil {
 		return "exit status 0"

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// shell is a program that does what a script says. The script finds the number of the check as $2.
+// shell is a program that runs a script. The script has the number of the check in $2.
 func shell(script string) apart {
 	return apart{program: "/bin/sh", arguments: []string{"-c", script, "check"}, said: &bytes.Buffer{}}
 }
@@ -27,8 +27,10 @@ func TestMeasureApart(t *testing.T) {
 		{name: "a report", script: `echo said >&2; echo '{"sections":[{"number":'$2',"name":"n","lines":[{"name":"l","figure":1,"target":"≥ 1","met":true},
 			{"name":"m","figure":0,"target":"≥ 1","met":false},{"name":"s","skipped":"no data"}]}]}'; exit 1`,
 			met: 1, missed: 1, skipped: 1, incomplete: true, line: "l", say: "said"},
-		{name: "a check that failed", script: `echo '{"sections":[{"number":7,"name":"n","error":"broken"}]}'; exit 1`, missed: 1, sectionError: "broken"},
-		{name: "a panic", script: `printf 'measuring\npanic: fire\n' >&2; exit 2`, missed: 1, sectionError: "exit status 2; it said last: panic: fire"},
+		{name: "a check that failed", script: `echo '{"sections":[{"number":7,"name":"n","error":"broken"}]}'; exit 1`,
+			missed: 1, sectionError: "broken"},
+		{name: "a panic", script: `printf 'measuring\npanic: fire\n' >&2; exit 2`, missed: 1,
+			sectionError: "exit status 2; it said last: panic: fire"},
 		{name: "a signal", script: `kill -9 $$`, missed: 1, sectionError: "signal: killed"},
 		{name: "nothing at all", script: `exit 0`, missed: 1, sectionError: "exit status 0; it said last: nothing"},
 	}
@@ -44,7 +46,8 @@ func TestMeasureApart(t *testing.T) {
 				t.Errorf("met, missed, skipped, incomplete: %s, expected %s", got, want)
 			}
 			section := report.Sections[0]
-			if !strings.Contains(section.Error, test.sectionError) || (section.Error == "") != (test.sectionError == "") {
+			if !strings.Contains(section.Error, test.sectionError) ||
+				(section.Error == "") != (test.sectionError == "") {
 				t.Errorf("error %q, expected %q in it", section.Error, test.sectionError)
 			}
 			if test.line != "" && (len(section.Lines) == 0 || section.Lines[0].Name != test.line) {
@@ -57,13 +60,15 @@ func TestMeasureApart(t *testing.T) {
 	}
 }
 
-// TestMeasureApartInterrupted: an interrupted check is incomplete, and no missed target.
+// TestMeasureApartInterrupted: an interrupted check makes the report incomplete and misses no target.
 func TestMeasureApartInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	report := lab.NewReport("trial", "v")
-	shell(`trap 'exit 2' TERM; while :; do sleep 0.05; done`).measure(ctx, report, 1, known{claim.Skip("known", "")}, lab.Progress{})
+	shell(`trap 'exit 2' TERM; while :; do sleep 0.05; done`).measure(ctx, report, 1, known{claim.Skip("known", "")},
+		lab.Progress{})
 	if !report.Incomplete || report.Missed != 0 {
-		t.Errorf("incomplete %v with %d missed, expected an incomplete report without", report.Incomplete, report.Missed)
+		t.Errorf("incomplete %v with %d missed, expected an incomplete report without", report.Incomplete,
+			report.Missed)
 	}
 }

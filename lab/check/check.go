@@ -1,4 +1,4 @@
-// Package check runs the checks of a collection and prints one report (vollab check). Each check has a process of its own,
+// Package check runs the checks of a collection and prints one report (vollab check). Each check has its own process,
 // so that a server that crashes ends one check.
 package check
 
@@ -17,19 +17,20 @@ import (
 	"github.com/volsfu/volsfu/lab/awake"
 )
 
-// ErrMissed says that a figure missed its target, or that a check failed. The report has told which.
+// ErrMissed says that a figure missed its target, or that a check failed. The report names the figure.
 var ErrMissed = errors.New("not every target is met")
 
-// ErrIncomplete says that no figure missed its target, and that not everything was measured.
+// ErrIncomplete says that no figure missed its target, but a part was not measured.
 var ErrIncomplete = errors.New("no target is missed, but not everything was measured")
 
-// Command is vollab check. Reports have the version.
+// Command returns the command vollab check. The version is for reports.
 func Command(version string) *cobra.Command {
 	check := &cobra.Command{
-		Use:   "check",
-		Short: "Measure the claims of one capability; the exit status is 0 if every target is met, 1 if one is missed, 2 if not everything was measured",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: "check",
+		Short: "Measure the claims of one capability; the exit status is 0 if every target is met, 1 if one is " +
+			"missed, 2 if not everything was measured",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, c := range collections(version) {
 		check.AddCommand(newCollection(c, version))
@@ -50,7 +51,7 @@ func newCollection(c collection, version string) *cobra.Command {
 			defer cancel()
 			progress := lab.NewProgress(cmd.ErrOrStderr())
 			if inside {
-				// The parent process holds the standard input open while it wants the report.
+				// The parent process holds the standard input open as long as it wants the report.
 				go func() {
 					_, _ = io.Copy(io.Discard, cmd.InOrStdin())
 					cancel()
@@ -92,8 +93,8 @@ func newCollection(c collection, version string) *cobra.Command {
 	return cmd
 }
 
-// run runs the chosen checks one after the other and adds their outcomes to the report. An interruption ends the check that
-// runs and leaves out the rest; the report then is incomplete.
+// run runs the chosen checks one after the other and adds their results to the report. An interruption ends the running
+// check and leaves out the rest; the report is incomplete then.
 func (c collection) run(
 	ctx context.Context, report *lab.Report, checks []lab.Check, only []int, measure measurement, progress lab.Progress,
 ) error {

@@ -13,20 +13,21 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// known is a check whose outcome is known.
+// known is a check with a known result.
 type known struct{ line claim.Line }
 
 func (k known) Name() string                              { return k.line.Name }
 func (k known) Run(context.Context) ([]claim.Line, error) { return []claim.Line{k.line}, nil }
 
-// version is what reports of these tests have.
+// version is the version in the reports of these tests.
 const version = "v1.2.3"
 
 var trial = collection{name: "trial", short: "A trial", bind: fixed(func(lab.Progress) []lab.Check {
-	return []lab.Check{known{claim.AtLeast("good", 2, "", 1)}, known{claim.AtLeast("bad", 0, "", 1)}, known{claim.Skip("absent", "no data")}}
+	return []lab.Check{known{claim.AtLeast("good", 2, "", 1)}, known{claim.AtLeast("bad", 0, "", 1)},
+		known{claim.Skip("absent", "no data")}}
 })}
 
-// open is a standard input that ends with the test.
+// open returns a standard input that ends with the test.
 func open(t *testing.T) io.Reader {
 	reader, writer := io.Pipe()
 	t.Cleanup(func() { _ = writer.Close() })

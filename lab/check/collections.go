@@ -24,42 +24,56 @@ import (
 // collection is a set of checks under one name.
 type collection struct {
 	name, short string
-	// bind adds flags that the checks depend on, and gives what makes the checks once they are parsed.
+	// bind adds the flags of the checks, and returns the function that makes the checks after parsing.
 	bind func(*pflag.FlagSet) checklist
-	// punctual keeps the processors awake: emulated links are late where they sleep.
+	// punctual keeps the processors awake: emulated links are late on sleeping processors.
 	punctual bool
 }
 
 // checklist makes the checks of a collection.
 type checklist func(lab.Progress) []lab.Check
 
-// collections are the checks that there are. Reports have the version.
+// collections returns all collections of checks. The version is for reports.
 func collections(version string) []collection {
 	return []collection{
-		{name: "first-light", short: "A conference of point clouds: frames, switches, losses, rooms, comings and goings", bind: fixed(firstlight.Checks)},
-		{name: "hot-path", short: "What forwarding costs, beside Pion's own media path and the machine's limit", bind: fixed(hotpath.Checks)},
-		{name: "congestion", short: "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors; uplinks", bind: fixed(congestion), punctual: true},
-		{name: "interop", short: "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, whose tests it runs", bind: fixed(interop.Checks)},
-		{name: "capture", short: "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, memory; partly in a checkout with Go", bind: capture},
-		{name: "lab", short: "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, layers of latency; as root", bind: laboratory(version), punctual: true},
+		{name: "first-light",
+			short: "A conference of point clouds: frames, switches, losses, rooms, comings and goings",
+			bind:  fixed(firstlight.Checks)},
+		{name: "hot-path", short: "The cost of forwarding, compared with Pion's own media path and the machine's limit",
+			bind: fixed(hotpath.Checks)},
+		{name: "congestion",
+			short: "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, " +
+				"competitors; uplinks", bind: fixed(congestion), punctual: true},
+		{name: "interop",
+			short: "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, " +
+				"whose tests it runs", bind: fixed(interop.Checks)},
+		{name: "capture",
+			short: "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, " +
+				"memory; partly in a checkout with Go", bind: capture},
+		{name: "lab",
+			short: "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, " +
+				"layers of latency; as root", bind: laboratory(version), punctual: true},
 		{
 			name: "hardening",
 			short: "Attacks on a server in network namespaces, while two participants count their frames; as root, " +
 				"and partly in a checkout with Go and Node",
 			bind: hardened,
 		},
-		{name: "viewer", short: "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a checkout with Go and Node", bind: viewer},
+		{name: "viewer",
+			short: "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a " +
+				"checkout with Go and Node", bind: viewer},
 	}
 }
 
-// fixed are checks without flags.
+// fixed returns checks without flags.
 func fixed(checks checklist) func(*pflag.FlagSet) checklist {
 	return func(*pflag.FlagSet) checklist { return checks }
 }
 
 func viewer(f *pflag.FlagSet) checklist {
 	o := viewing.DefaultOptions()
-	f.DurationVar(&o.Endurance, "endurance", o.Endurance, "how long two people are watched in the second check, and the tab's memory with them")
+	f.DurationVar(&o.Endurance, "endurance", o.Endurance,
+		"how long two people are watched in the second check, and the tab's memory with them")
 	return func(progress lab.Progress) []lab.Check { return viewing.Checks(o, progress) }
 }
 
@@ -81,21 +95,23 @@ func capture(f *pflag.FlagSet) checklist {
 func laboratory(version string) func(*pflag.FlagSet) checklist {
 	return func(f *pflag.FlagSet) checklist {
 		o := claims.Options{Version: version}
-		f.StringVar(&o.Data, "data", os.Getenv(lab.TestDataVariable), "folder of the test data; without, the synthetic figure stands in")
-		f.StringVar(&o.Folder, "out", "", "folder for the reports of the first check; without, they are removed")
-		seed := f.Uint64("seed", 0, "seed of the losses in the third check, which tells it; 0 draws one from the time")
+		f.StringVar(&o.Data, "data", os.Getenv(lab.TestDataVariable),
+			"folder of the test data; empty selects the synthetic figure")
+		f.StringVar(&o.Folder, "out", "", "folder for the reports of the first check; empty removes them")
+		seed := f.Uint64("seed", 0, "seed of the losses in the third check, which reports it; 0 takes it from the time")
 		return func(progress lab.Progress) []lab.Check {
 			all, err := library.New()
 			if err != nil {
-				panic("the experiments that this program carries cannot be read, which its tests hold: " + err.Error())
+				panic("the embedded experiments cannot be read: " + err.Error())
 			}
 			o.Library = all
-			return slices.Concat(claims.Checks(o, progress), []lab.Check{fidelity.New(progress, *seed)}, layers.Checks(progress), []lab.Check{hotpath.NewTracing(progress)})
+			return slices.Concat(claims.Checks(o, progress), []lab.Check{fidelity.New(progress, *seed)},
+				layers.Checks(progress), []lab.Check{hotpath.NewTracing(progress)})
 		}
 	}
 }
 
-// congestion are the checks in virtual time, those of the uplink, and the first ones again end to end.
+// congestion returns the checks in virtual time, those of the uplink, and the first ones again end to end.
 func congestion(progress lab.Progress) []lab.Check {
 	return slices.Concat(control.Checks(progress), adaptation.Checks(progress), control.LiveChecks(progress))
 }

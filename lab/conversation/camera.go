@@ -10,32 +10,34 @@ import (
 const (
 	width, height = 640, 576
 	pixels        = width * height
-	// focal is that of 75° over 640 pixels.
+	// focal is the focal length for 75° over 640 pixels.
 	focal = 417
-	// ColourBytes are red, green, blue and alpha of each pixel, 1.4 MiB; DepthBytes its place in space, three numbers of 16 bits in millimetres, 2.1 MiB.
+	// ColourBytes are red, green, blue and alpha of each pixel, 1.4 MiB. DepthBytes are the positions of the pixels in
+	// space, three numbers of 16 bits in millimetres each, 2.1 MiB.
 	ColourBytes = 4 * pixels
 	DepthBytes  = 6 * pixels
-	// AudioBytes is what the paper has of audio in each frame.
+	// AudioBytes is the size of the audio in each frame of the paper.
 	AudioBytes = 200_000
 	FrameBytes = ColourBytes + DepthBytes + AudioBytes
 )
 
-// camera gives images of a person before a wall. What they show decides on how much there is to mesh; that they are made costs nothing while it is measured.
+// camera returns images of a person in front of a wall. The content determines the size of the mesh; making the images
+// takes no time during the measurement.
 type camera struct {
 	colour []byte
-	// depth is in millimetres, row by row, 0 where there is none.
+	// depth is in millimetres, row by row, 0 without a value.
 	depth []uint16
 	audio []byte
 }
 
-// The scene, in millimetres: somebody of 60 cm in width at 1.5 m, a wall at 3 m, which is not the object.
+// The scene, in millimetres: a person 60 cm wide at 1.5 m, and a wall at 3 m, which is not part of the object.
 const (
 	personDepth = 1500
 	wallDepth   = 3000
 	objectDepth = 2500
 )
 
-// newCamera makes the images, which a seed makes different from others.
+// newCamera makes the images. Different seeds make different images.
 func newCamera(seed uint64) *camera {
 	random := rand.New(rand.NewPCG(seed, 4))
 	c := &camera{colour: make([]byte, ColourBytes), depth: make([]uint16, pixels), audio: make([]byte, AudioBytes)}
@@ -58,7 +60,7 @@ func newCamera(seed uint64) *camera {
 	return c
 }
 
-// compose builds the frame that is sent, as the paper's sender does: the colours, where each pixel is in space, and the audio.
+// compose builds a frame as the paper's sender does: the colours, the position of each pixel in space, and the audio.
 func (c *camera) compose(into []byte) []byte {
 	into = append(into[:0], c.colour...)
 	for y := range height {
@@ -72,19 +74,21 @@ func (c *camera) compose(into []byte) []byte {
 	return append(into, c.audio...)
 }
 
-// mesh is what a receiver draws: the object's points with their colours, and triangles between neighbours.
+// mesh is the drawing of a receiver: the object's points with their colours, and triangles between neighbours.
 type mesh struct {
 	vertices [][3]float32
 	colours  [][4]uint8
 	indices  []uint32
-	// index is the number of each pixel's vertex and one, 0 where it has none.
+	// index is the number of each pixel's vertex plus one, 0 without a vertex.
 	index []uint32
 }
 
-// largestStep is how far apart in depth the corners of a triangle may be, in millimetres: what is farther is an edge of the object.
+// largestStep is the largest distance in depth between the corners of a triangle, in millimetres. A larger distance is
+// an edge of the object.
 const largestStep = 50
 
-// extract takes the object out of a frame and makes its mesh, as the paper's receiver does. It is false where the frame is none.
+// extract takes the object out of a frame and makes its mesh, as the paper's receiver does. It returns false for
+// invalid frames.
 func (m *mesh) extract(frame []byte) bool {
 	if len(frame) != FrameBytes {
 		return false
@@ -116,7 +120,7 @@ func (m *mesh) extract(frame []byte) bool {
 	return true
 }
 
-// triangle adds one between three pixels that all are of the object, and near each other.
+// triangle adds the triangle of three pixels if all are part of the object and near each other.
 func (m *mesh) triangle(a, b, c int) {
 	i, j, k := m.index[a], m.index[b], m.index[c]
 	if i == 0 || j == 0 || k == 0 {

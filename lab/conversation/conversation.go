@@ -17,59 +17,63 @@ import (
 
 const (
 	room, publication = "layers", "scene"
-	// connecting is how long all may take to join and to connect, and for the first frame to come.
+	// connecting bounds the time for all to join and connect, and for the first frame to arrive.
 	connecting = 30 * time.Second
-	// gathering is how long the times of the last frames are waited for: sender and server report them every half second, and the client gives them out after two.
+	// gathering is the wait for the times of the last frames: sender and server report them every half second, and the
+	// client delivers them after two seconds.
 	gathering = 3 * time.Second
-	// warming is what does not count: estimates climb.
+	// warming is the time before the measurement in which estimates rise.
 	warming = time.Second
-	// largestRate is what nobody on this machine is to be held back by: 10 Gbit/s.
+	// largestRate is a rate that limits nothing on this machine: 10 Gbit/s.
 	largestRate = 10_000_000_000
 )
 
-// ErrNothing says that no frame came.
-var ErrNothing = errors.New("no frame came")
+// ErrNothing says that no frame arrived.
+var ErrNothing = errors.New("no frame has arrived")
 
-// Plan is who confers, and how frames leave.
+// Plan describes the participants, and the spreading of frames.
 type Plan struct {
-	// Receivers is how many take the frames; the first one makes meshes of them.
+	// Receivers is the number of receivers; the first one makes meshes of the frames.
 	Receivers int
-	// Spread is the part of the frame interval over which the sender sends a frame, Down that over which the server does.
+	// Spread is the part of the frame interval over which the sender sends a frame, Down the part over which the server
+	// sends it.
 	Spread, Down float64
-	// Seed makes the images different from those of others.
+	// Seed selects the images.
 	Seed uint64
 }
 
-// DefaultPlan are the paper's two receivers and its rates. At 30 frames per second a frame of 3.9 MB leaves the sender at 2 Gbit/s in 15.5 ms, 0.47 of the interval, and the server
-// at 1.5 Gbit/s in 20.7 ms, 0.62 of it. Fewer frames leave slower by as much.
+// DefaultPlan returns the paper's two receivers and rates. At 30 frames per second, a frame of 3.9 MB leaves the sender
+// at 2 Gbit/s in 15.5 ms, 0.47 of the interval, and the server at 1.5 Gbit/s in 20.7 ms, 0.62 of it. At lower frame
+// rates, frames leave proportionally more slowly.
 func DefaultPlan() Plan { return Plan{Receivers: 2, Spread: 0.47, Down: 0.62, Seed: 1} }
 
-// Conversation is what came of a run.
+// Conversation is the result of a run.
 type Conversation struct {
-	// Records are those of the frames that the first receiver made a mesh of, in their order.
+	// Records are the records of the frames of which the first receiver made a mesh, in their order.
 	Records []frametimes.Record
 	// Distributions are those of the frames that all receivers have, in the order of their numbers.
 	Distributions []Distribution
-	// Due is how many captures fell due, Sent how many were written, in the time that it Took.
+	// Due is the number of captures that were due, Sent the number of frames written, during Took.
 	Due, Sent int
 	Took      time.Duration
 	Residence []exposition.Bucket
-	// Others are how many of the frames written came to each of the other receivers.
+	// Others are the numbers of written frames that arrived at each of the other receivers.
 	Others []int
-	// Busy is what share of the processors was in use while frames were sent.
+	// Busy is the share of the processors' time in use while frames were sent.
 	Busy float64
 }
 
-// Distribution is how long the server took to distribute a frame: from the first packet that it read until the last one left, to whichever receiver.
+// Distribution is the time from the first packet of a frame that the server read to the last one it sent to any
+// receiver.
 type Distribution struct {
 	Frame int64
 	Time  time.Duration
 }
 
-// Least is how many frames came to the receiver to which the fewest came, and All how many came to all of them together.
+// Least returns the number of frames at the receiver with the fewest frames.
 func (c *Conversation) Least() int { return slices.Min(append([]int{len(c.Records)}, c.Others...)) }
 
-// All is how many frames came to all receivers together.
+// All returns the number of frames at all receivers together.
 func (c *Conversation) All() (sum int) {
 	sum = len(c.Records)
 	for _, n := range c.Others {
@@ -78,13 +82,14 @@ func (c *Conversation) All() (sum int) {
 	return sum
 }
 
-// Wanted is how many would have come to all receivers together, had all been sent that fell due.
+// Wanted returns the number of frames at all receivers together if every due frame had been sent.
 func (c *Conversation) Wanted() int { return c.Due * (1 + len(c.Others)) }
 
-// Run runs sender, server and receivers for a time, at so many frames per second. The error wraps ErrNothing where no frame came at all.
+// Run runs sender, server and receivers for a time, at a frame rate. The error wraps ErrNothing if no frame arrived.
 func (p Plan) Run(ctx context.Context, volsfu string, rate float64, length time.Duration) (c *Conversation, err error) {
 	most := strconv.Itoa(largestRate)
-	server, err := lab.StartServer(ctx, volsfu, "--forward-pacing", fmt.Sprintf("spread:%g", p.Down), "--forward-congestion-max-bps", most, "--forward-congestion-start-bps", most,
+	server, err := lab.StartServer(ctx, volsfu, "--forward-pacing", fmt.Sprintf("spread:%g", p.Down),
+		"--forward-congestion-max-bps", most, "--forward-congestion-start-bps", most,
 		"--forward-congestion-min-bps", strconv.Itoa(int(needed(rate))))
 	if err != nil {
 		return nil, err
@@ -93,7 +98,8 @@ func (p Plan) Run(ctx context.Context, volsfu string, rate float64, length time.
 	within, cancel := context.WithTimeout(ctx, connecting)
 	defer cancel()
 	sender, err := client.Join(within, client.Config{
-		URL: server.URL(), Room: room, Identity: "sender", Publications: []volumetric.Publication{description(rate)}, Spread: p.Spread, FrameTimes: true,
+		URL: server.URL(), Room: room, Identity: "sender", Publications: []volumetric.Publication{description(rate)},
+		Spread: p.Spread, FrameTimes: true,
 		MinUplink: needed(rate), StartUplink: largestRate, MaxUplink: largestRate,
 	})
 	if err != nil {
@@ -103,7 +109,8 @@ func (p Plan) Run(ctx context.Context, volsfu string, rate float64, length time.
 	defer all.leave()
 	for i := range p.Receivers {
 		session, err := client.Join(within, client.Config{
-			URL: server.URL(), Room: room, Identity: fmt.Sprintf("receiver %d", i), Receive: true, FrameTimes: true, Deadline: time.Second,
+			URL: server.URL(), Room: room, Identity: fmt.Sprintf("receiver %d", i), Receive: true, FrameTimes: true,
+			Deadline: time.Second,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("join as receiver %d: %w", i, err)
@@ -113,25 +120,26 @@ func (p Plan) Run(ctx context.Context, volsfu string, rate float64, length time.
 	return all.measure(ctx, server, length)
 }
 
-// needed is what a frame rate takes, in bit/s, with packets' headers and a fifth for repairs.
+// needed returns the bit rate of a frame rate, with packets' headers and a fifth for repairs.
 func needed(fps float64) volumetric.Bitrate {
 	return volumetric.Bitrate(8 * FrameBytes * fps * 1.3)
 }
 
-// description is what the sender publishes: one frame of everything.
+// description returns the sender's publication.
 func description(rate float64) volumetric.Publication {
 	return volumetric.Publication{
 		Name: publication, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: rate,
 		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
-		Tiles: make([]volumetric.Tile, 1), Qualities: []volumetric.QualityLevel{{Name: "raw", Bitrate: volumetric.Bitrate(8 * FrameBytes * rate)}},
+		Tiles: make([]volumetric.Tile, 1), Qualities: []volumetric.QualityLevel{{Name: "raw",
+			Bitrate: volumetric.Bitrate(8 * FrameBytes * rate)}},
 	}
 }
 
-// measure sends until the first frame has come, warms up, and then sends for as long as is measured.
+// measure sends until the first frame has arrived, warms up, and then sends for the measured time.
 func (p *parties) measure(ctx context.Context, server *lab.ServerProgram, length time.Duration) (*Conversation, error) {
 	p.running.Go(func() { discard(p.sender.Events()) })
 	p.running.Go(func() {
-		// What the sender knows is in the records of the receivers, too.
+		// The receivers' records contain the sender's times, too.
 		discard(p.sender.FrameTimes())
 	})
 	s := p.newSending()
@@ -161,7 +169,7 @@ func (p *parties) measure(ctx context.Context, server *lab.ServerProgram, length
 		return nil, err
 	}
 	c.Due, c.Sent, c.Took = s.due, s.written, time.Since(from)
-	// Before and after there is little to do: joining, and waiting for the last frames' times.
+	// Joining, and waiting for the last frames' times, are not part of it: they need little processor time.
 	if now, err := lab.ReadMachineTime(); err == nil {
 		c.Busy = now.BusySince(machine)
 	}
@@ -175,7 +183,8 @@ func (p *parties) measure(ctx context.Context, server *lab.ServerProgram, length
 	if err := lab.Pause(ctx, gathering); err != nil {
 		return nil, err
 	}
-	c.Records, c.Others, c.Distributions = p.recordsOf(from, from.Add(c.Took)), p.counted(first, s.number), p.distributed(first, s.number)
+	c.Records, c.Others, c.Distributions = p.recordsOf(from, from.Add(c.Took)), p.counted(first, s.number),
+		p.distributed(first, s.number)
 	return c, nil
 }
 

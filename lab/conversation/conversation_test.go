@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestMesh: a frame has what the camera saw, and the mesh is the person without the wall.
+// TestMesh: a frame has the camera's images, and the mesh is the person without the wall.
 func TestMesh(t *testing.T) {
 	c := newCamera(1)
 	frame := c.compose(nil)
@@ -24,8 +24,9 @@ func TestMesh(t *testing.T) {
 	if !m.extract(frame) {
 		t.Fatal("the frame is none")
 	}
-	// An ellipse with half axes of 85 and 250 pixels.
-	if area := math.Pi * 85 * 250; math.Abs(float64(len(m.vertices))-area) > 0.01*area || len(m.colours) != len(m.vertices) {
+	// The person is an ellipse with half axes of 85 and 250 pixels.
+	if area := math.Pi * 85 * 250; math.Abs(float64(len(m.vertices))-area) > 0.01*area ||
+		len(m.colours) != len(m.vertices) {
 		t.Errorf("%d points, want some %.0f", len(m.vertices), area)
 	}
 	if triangles := len(m.indices) / 3; triangles < 19*len(m.vertices)/10 || triangles > 2*len(m.vertices) {
@@ -53,7 +54,7 @@ func TestMesh(t *testing.T) {
 	}
 }
 
-// TestCounted: of the frames that come to another receiver those count that were sent while it was measured, and are whole.
+// TestCounted: frames of another receiver count if they were sent during the measurement and are whole.
 func TestCounted(t *testing.T) {
 	p := &parties{numbers: make([][]int64, 2)}
 	frames := make(chan client.Frame, 5)
@@ -68,7 +69,8 @@ func TestCounted(t *testing.T) {
 	}
 }
 
-// TestDistributed: a frame is distributed once its last packet has left to the last receiver; of one that a receiver does not have nothing is known.
+// TestDistributed: a frame is distributed after its last packet has left to the last receiver. A frame that a receiver
+// lacks has no time.
 func TestDistributed(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	told := func(frame int64, in, out int) (r frametimes.Record) {

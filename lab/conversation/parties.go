@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// parties are those who confer.
+// parties are the participants of a conversation.
 type parties struct {
 	rate      float64
 	camera    *camera
@@ -21,19 +21,20 @@ type parties struct {
 	mu      sync.Mutex
 	records []frametimes.Record
 	got     int
-	// numbers are those of the frames that came to each of the other receivers.
+	// numbers are the numbers of the frames at each of the other receivers.
 	numbers [][]int64
-	// stays are how long each frame was in the server, by its number.
+	// stays are the times of each frame in the server, by its number.
 	stays map[int64]stay
 }
 
-// stay is from when the server read the first packet of a frame until it sent the last one, over the receivers that told of it.
+// stay is the time from the first packet of a frame that the server read to the last one it sent, over the receivers
+// that reported it.
 type stay struct {
 	firstIn, lastOut int64
 	receivers        int
 }
 
-// receive takes what comes to a receiver until its session ends. The first one makes meshes.
+// receive takes everything that a receiver gets until its session ends. The first receiver makes meshes.
 func (p *parties) receive(session *client.Session) {
 	first := len(p.receivers) == 0
 	p.receivers = append(p.receivers, session)
@@ -54,7 +55,7 @@ func (p *parties) receive(session *client.Session) {
 	})
 }
 
-// note takes a record of a receiver's.
+// note takes a record of a receiver.
 func (p *parties) note(r frametimes.Record, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +76,8 @@ func (p *parties) note(r frametimes.Record, first bool) {
 	p.stays[r.Frame] = stay{min(s.firstIn, in), max(s.lastOut, out), s.receivers + 1}
 }
 
-// distributed are the distributions of the frames from a number up to another one that came to all receivers: of others nobody knows when the last packet would have left.
+// distributed returns the distributions of the frames from a number up to another one that arrived at all receivers.
+// For other frames, the time of the last packet is unknown.
 func (p *parties) distributed(from, until uint32) (all []Distribution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +90,7 @@ func (p *parties) distributed(from, until uint32) (all []Distribution) {
 	return all
 }
 
-// draw makes meshes of what comes.
+// draw makes meshes of the frames.
 func (p *parties) draw(session *client.Session) {
 	var m mesh
 	for frame := range session.Frames() {
@@ -102,7 +104,7 @@ func (p *parties) draw(session *client.Session) {
 	}
 }
 
-// count notes which frames come to another receiver.
+// count notes the numbers of the frames at another receiver.
 func (p *parties) count(frames <-chan client.Frame, receiver int) {
 	for frame := range frames {
 		if len(frame.Data) == FrameBytes {
@@ -113,7 +115,7 @@ func (p *parties) count(frames <-chan client.Frame, receiver int) {
 	}
 }
 
-// counted is how many of the frames from a number up to another one came to each of the other receivers.
+// counted returns the number of frames from a number up to another one, at each of the other receivers.
 func (p *parties) counted(from, until uint32) []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +130,7 @@ func (p *parties) counted(from, until uint32) []int {
 	return counts
 }
 
-// discard takes what comes.
+// discard discards everything from a channel.
 func discard[T any](from <-chan T) {
 	for range from {
 		continue
@@ -150,7 +152,7 @@ func (p *parties) drawn() int {
 	return p.got
 }
 
-// recordsOf are those of the frames that were captured between two times, in their order.
+// recordsOf returns the records of the frames that were captured between two times, in their order.
 func (p *parties) recordsOf(from, until time.Time) []frametimes.Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Rates are the frame rates that are tried, the paper's first.
+// Rates are the tried frame rates, the paper's first.
 var Rates = []float64{30, 20, 15, 10, 7.5, 5, 3}
 
 const (
-	// trial is how long a rate is tried.
+	// trial is the duration of the trial of a rate.
 	trial = 2 * time.Second
-	// carried is the share of the frames that have to come for a rate to count as carried.
+	// carried is the least share of the frames that must arrive for a rate to count as carried.
 	carried = 0.98
 )
 
-// Carries tells whether nearly all frames that fell due came to every receiver.
+// Carries reports whether nearly all due frames arrived at every receiver.
 func (c *Conversation) Carries() bool { return float64(c.Least()) >= carried*float64(c.Due) }
 
-// CarriedRate is the highest of Rates of which nearly all frames come. The last one is taken whatever comes of it.
+// CarriedRate returns the highest of Rates at which nearly all frames arrive, otherwise the last one without a trial.
 func (p Plan) CarriedRate(ctx context.Context, volsfu string) (float64, error) {
 	for _, rate := range Rates[:len(Rates)-1] {
 		c, err := p.Run(ctx, volsfu, rate, trial)

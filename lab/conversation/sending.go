@@ -16,7 +16,7 @@ type sending struct {
 	frame     []byte
 	number    uint32
 	next      time.Time
-	// due counts captures that fell due, written those that were handed over.
+	// due counts captures that were due, written those that were handed over.
 	due, written int
 }
 
@@ -24,7 +24,8 @@ func (p *parties) newSending() *sending {
 	return &sending{parties: p, publisher: p.sender.Publisher(publication), next: time.Now()}
 }
 
-// send captures and sends while it is wanted. What a machine that stalls could not send in time is left out, as a camera would.
+// send captures and sends while wanted returns true. Frames that a stalled machine could not send in time are left out,
+// as a camera would.
 func (s *sending) send(ctx context.Context, wanted func() bool) error {
 	interval := time.Duration(float64(time.Second) / s.parties.rate)
 	for wanted() {
@@ -42,7 +43,8 @@ func (s *sending) send(ctx context.Context, wanted func() bool) error {
 		composed := time.Now()
 		taken, _ := s.publisher.WriteFrame(0, 0, client.OutgoingFrame{
 			Number: s.number, Capture: s.next, Codec: volumetric.FourCC{'r', 'g', 'b', 'd'}, Data: s.frame,
-			Stages: client.Stages{Acquired: acquired, TilingBegan: acquired, Tiled: acquired, EncodingBegan: acquired, Encoded: composed},
+			Stages: client.Stages{Acquired: acquired, TilingBegan: acquired, Tiled: acquired, EncodingBegan: acquired,
+				Encoded: composed},
 		})
 		if taken {
 			s.number++

@@ -1,4 +1,5 @@
-// Package cpuprofile takes profiles of a server's processor time, and tells what share of it went where. It has no state and no goroutines.
+// Package cpuprofile takes profiles of a server's processor time and computes the shares of functions and files. It has
+// no state and no goroutines.
 package cpuprofile
 
 import (
@@ -12,22 +13,22 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Profile is where processor time went.
+// Profile is a profile of processor time.
 type Profile struct{ samples []sample }
 
-// sample is some time, in nanoseconds, and where it went.
+// sample is the time of one stack, in nanoseconds.
 type sample struct {
 	stack Stack
 	spent int64
 }
 
-// Frame is one function on a stack, with the package's path before its name, and the file that it is in.
+// Frame is one function on a stack, with the package's path before its name, and its file.
 type Frame struct{ Function, File string }
 
-// Stack is where some processor time went, the innermost function first.
+// Stack is a stack of functions, the innermost first.
 type Stack []Frame
 
-// Take has a server with this admin address take a profile for some time, in whole seconds.
+// Take makes the server with this admin address take a profile for some time, in whole seconds.
 func Take(ctx context.Context, admin string, window time.Duration) (Profile, error) {
 	url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", admin, max(1, int(window.Seconds())))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -57,7 +58,7 @@ func read(p *profile.Profile) Profile {
 	for _, s := range p.Sample {
 		var stack Stack
 		for _, l := range s.Location {
-			// Of functions that were inlined the innermost comes first, too.
+			// Of inlined functions, the innermost comes first, too.
 			for _, line := range l.Line {
 				stack = append(stack, Frame{Function: line.Function.Name, File: line.Function.Filename})
 			}
@@ -68,7 +69,7 @@ func read(p *profile.Profile) Profile {
 	return read
 }
 
-// Of is the time on the stacks that count.
+// Of returns the time on the stacks for which counts returns true.
 func (p Profile) Of(counts func(Stack) bool) time.Duration {
 	sum := int64(0)
 	for _, s := range p.samples {
@@ -79,24 +80,24 @@ func (p Profile) Of(counts func(Stack) bool) time.Duration {
 	return time.Duration(sum)
 }
 
-// Total is all time.
+// Total returns the time on all stacks.
 func (p Profile) Total() time.Duration { return p.Of(func(Stack) bool { return true }) }
 
-// Through tells whether the stack passes a function with one of these in its name or its package's path.
+// Through reports whether the stack has a function with one of these texts in its name or its package's path.
 func (s Stack) Through(names ...string) bool {
 	return slices.ContainsFunc(s, func(f Frame) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(f.Function, name) })
 	})
 }
 
-// ThroughFile tells whether the stack passes one of these files, which are the ends of paths.
+// ThroughFile reports whether the stack has one of these files, which are given by the ends of their paths.
 func (s Stack) ThroughFile(files ...string) bool {
 	return slices.ContainsFunc(s, func(f Frame) bool {
 		return slices.ContainsFunc(files, func(file string) bool { return strings.HasSuffix(f.File, file) })
 	})
 }
 
-// Innermost is the file of a folder in which the stack ends, or that has called what is outside of it; empty where the stack does not pass the folder.
+// Innermost returns the innermost file of a folder on the stack, or an empty text if the stack has none.
 func (s Stack) Innermost(folder string) string {
 	for _, f := range s {
 		if _, file, ok := strings.Cut(f.File, folder); ok {

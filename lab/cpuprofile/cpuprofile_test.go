@@ -13,8 +13,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// burn keeps a processor busy until the context ends, with arithmetic of its own: what the race detector does for a call into the context is
-// code that is not Go's, whose samples have no stack that would lead back here.
+// burn keeps a processor busy until the context ends, with arithmetic in Go: a call into the context makes the race
+// detector run code that is not Go's, whose samples have no stack that leads here.
 func burn(ctx context.Context) {
 	for sum := uint32(1); ctx.Err() == nil; {
 		for range 1 << 20 {
@@ -28,7 +28,7 @@ func burn(ctx context.Context) {
 	}
 }
 
-// TestProfile takes a profile of this process, which does little but one thing.
+// TestProfile takes a profile of this process, which mostly runs one function.
 func TestProfile(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(pprof.Profile))
 	defer server.Close()
@@ -47,10 +47,13 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// TestStacks: a function that was inlined stands on the stack like one that was called.
+// TestStacks: an inlined function is on the stack like one that was called.
 func TestStacks(t *testing.T) {
-	functions := []*profile.Function{{Name: "some/heap.Fix", Filename: "some/heap/heap.go"}, {Name: "a/forward.offer", Filename: "/src/a/forward/pacing.go"}, {Name: "a/forward.run", Filename: "/src/a/forward/writer.go"}}
-	apart, inlined := &profile.Sample{Value: []int64{1, 1e9}}, &profile.Sample{Value: []int64{1, 2e9}, Location: []*profile.Location{{}}}
+	functions := []*profile.Function{{Name: "some/heap.Fix", Filename: "some/heap/heap.go"},
+		{Name: "a/forward.offer", Filename: "/src/a/forward/pacing.go"},
+		{Name: "a/forward.run", Filename: "/src/a/forward/writer.go"}}
+	apart, inlined := &profile.Sample{Value: []int64{1, 1e9}}, &profile.Sample{Value: []int64{1, 2e9},
+		Location: []*profile.Location{{}}}
 	for _, f := range functions {
 		apart.Location = append(apart.Location, &profile.Location{Line: []profile.Line{{Function: f}}})
 		inlined.Location[0].Line = append(inlined.Location[0].Line, profile.Line{Function: f})
@@ -74,7 +77,7 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// TestNoProfile: what is no profile is an error.
+// TestNoProfile: an answer that is no profile is an error.
 func TestNoProfile(t *testing.T) {
 	for _, handler := range []http.HandlerFunc{
 		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },

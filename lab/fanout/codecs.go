@@ -14,12 +14,14 @@ const (
 	payloadRTX  = 97
 )
 
-// RegisterCodecs makes a media engine know volumetric video with retransmissions, the one codec of the server and of those who measure it.
+// RegisterCodecs registers volumetric video with retransmissions, the one codec of the server and of those who measure
+// it.
 func RegisterCodecs(engine *webrtc.MediaEngine) error {
 	media := webrtc.RTPCodecParameters{
 		RTPCodecCapability: webrtc.RTPCodecCapability{
 			MimeType: volumetric.MIMEVolumetric, ClockRate: 90000,
-			RTCPFeedback: []webrtc.RTCPFeedback{{Type: "nack"}, {Type: "nack", Parameter: "pli"}, {Type: "ccm", Parameter: "fir"}},
+			RTCPFeedback: []webrtc.RTCPFeedback{{Type: "nack"}, {Type: "nack", Parameter: "pli"},
+				{Type: "ccm", Parameter: "fir"}},
 		},
 		PayloadType: payloadType,
 	}

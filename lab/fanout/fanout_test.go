@@ -37,7 +37,7 @@ func post(t *testing.T, url, body string) (int, string) {
 	return response.StatusCode, string(said)
 }
 
-// offer is one that asks to receive a track.
+// offer returns an offer to receive a track.
 func offer(t *testing.T) string {
 	t.Helper()
 	engine := &webrtc.MediaEngine{}
@@ -49,7 +49,9 @@ func offer(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer func() { _ = pc.Close() }()
-	if _, err := pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo, webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}); err != nil {
+	if _,
+		err := pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo,
+		webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}); err != nil {
 		t.Fatal(err)
 	}
 	description, err := pc.CreateOffer(nil)
@@ -97,7 +99,8 @@ func serve(t *testing.T, sockets Sockets) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, series := range []string{MetricPackets + `{direction="in"}`, MetricPackets + `{direction="out"}`, MetricTracks, MetricResidence + "_count"} {
+	for _, series := range []string{MetricPackets + `{direction="in"}`, MetricPackets + `{direction="out"}`,
+		MetricTracks, MetricResidence + "_count"} {
 		if v, err := counts.Value(series); err != nil || v != 0 {
 			t.Errorf("%s: got %g, %v; want 0", series, v, err)
 		}

@@ -7,10 +7,11 @@ import (
 	"github.com/pion/webrtc/v4"
 )
 
-// publish forwards what a peer connection brings.
+// publish forwards the tracks of a peer connection.
 func (s *Server) publish(pc *webrtc.PeerConnection) error {
 	pc.OnTrack(func(remote *webrtc.TrackRemote, receiver *webrtc.RTPReceiver) {
-		local, err := webrtc.NewTrackLocalStaticRTP(remote.Codec().RTPCodecCapability, fmt.Sprintf("track-%d", remote.SSRC()), "fanout")
+		local, err := webrtc.NewTrackLocalStaticRTP(remote.Codec().RTPCodecCapability,
+			fmt.Sprintf("track-%d", remote.SSRC()), "fanout")
 		if err != nil {
 			return
 		}
@@ -20,7 +21,7 @@ func (s *Server) publish(pc *webrtc.PeerConnection) error {
 	return nil
 }
 
-// begin adds a track and runs what serves it, unless the server is closed.
+// begin adds a track and runs the functions that serve it, unless the server is closed.
 func (s *Server) begin(t *track, serve ...func()) {
 	if s.run(serve...) {
 		s.mu.Lock()
@@ -42,10 +43,10 @@ func (s *Server) run(functions ...func()) bool {
 	return true
 }
 
-// packetBytes is more than a packet has on any path that carries WebRTC.
+// packetBytes is more than the size of a packet on any path that carries WebRTC.
 const packetBytes = 1500
 
-// forward copies packets from a track to all that receive it, until the track ends.
+// forward copies packets from a track to all its receivers, until the track ends.
 func (s *Server) forward(remote *webrtc.TrackRemote, local *track) {
 	packet := make([]byte, packetBytes)
 	for {
@@ -62,7 +63,7 @@ func (s *Server) forward(remote *webrtc.TrackRemote, local *track) {
 	}
 }
 
-// receive gives a peer connection all tracks that there are.
+// receive adds all present tracks to a peer connection.
 func (s *Server) receive(pc *webrtc.PeerConnection) error {
 	for _, t := range s.begun() {
 		sender, err := pc.AddTrack(t)
@@ -74,7 +75,7 @@ func (s *Server) receive(pc *webrtc.PeerConnection) error {
 	return nil
 }
 
-// drain reads RTCP, which interceptors see only while somebody reads.
+// drain reads RTCP, because interceptors see only packets that are read.
 func drain[A any](read func([]byte) (int, A, error)) {
 	packet := make([]byte, packetBytes)
 	for {

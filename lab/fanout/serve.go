@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/lab"
 )
 
-// Serve runs a server on loopback, on ports that the system chooses, until the context ends. It says where in one line of JSON, in the words of volsfu's
-// own log.
+// Serve runs a server on loopback, on ports chosen by the system, until the context ends. It announces its address in
+// one line of JSON with the keys of volsfu's log.
 func Serve(ctx context.Context, sockets Sockets, log io.Writer) error {
 	s, err := Listen("127.0.0.1:0", sockets)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 
 // The addresses of the server's interface.
 const (
-	// PublishPath takes a Description that offers tracks, ReceivePath one that offers to receive them.
+	// PublishPath takes a Description that offers tracks, ReceivePath a Description that offers to receive them.
 	PublishPath = "/publish"
 	ReceivePath = "/receive"
 	// MetricsPath has the server's counts in Prometheus's text format, with those of the process and of the Go runtime.
@@ -36,10 +36,10 @@ const (
 const (
 	// MetricPackets counts RTP packets by the label direction: in from publishers, out to receivers.
 	MetricPackets = "fanout_packets_total"
-	// MetricTracks is how many tracks have begun.
+	// MetricTracks is the number of tracks that have begun.
 	MetricTracks = "fanout_tracks"
-	// MetricResidence is a histogram of how long packets were with the server, in seconds: from when Pion's track gave one, which is after it was read from the
-	// socket, decrypted and queued, to when it had been written to the last receiver.
+	// MetricResidence is a histogram of the time of packets in the server, in seconds: from Pion's track returning a
+	// packet, which is after it was read from the socket, decrypted and queued, to the write to the last receiver.
 	MetricResidence = "fanout_residence_seconds"
 )
 
@@ -51,10 +51,11 @@ type Description struct {
 // descriptionBytes bounds an offer: 1 kB per line, for more lines than a measurement has.
 const descriptionBytes = 2 << 20
 
-// bufferBytes is what the media socket asks the kernel for: as much as volsfu does by default, so that neither loses what the other holds.
+// bufferBytes is the requested size of the media socket's buffers: volsfu's default, so that neither server loses
+// packets that the other one holds.
 const bufferBytes = 8 << 20
 
-// residenceBounds are 25 % apart, from 1 µs to 15 s, so that quantiles are as fine.
+// residenceBounds are 25 % apart, from 1 µs to 15 s; quantiles have the same resolution.
 var residenceBounds = prometheus.ExponentialBuckets(1e-6, 1.25, 75)
 
 // Server is a running server.
@@ -75,7 +76,7 @@ type Server struct {
 	tracks []*track
 }
 
-// track is one incoming track, with the receivers that it is bound to.
+// track is one incoming track, with its number of receivers.
 type track struct {
 	*webrtc.TrackLocalStaticRTP
 	bound atomic.Int64
@@ -99,27 +100,29 @@ func (t *track) Unbind(c webrtc.TrackLocalContext) error {
 	return err
 }
 
-// Sockets says how a server sends.
+// Sockets selects the way of sending.
 type Sockets int
 
 const (
-	// Single sends each packet by a system call of its own, as Pion does by default.
+	// Single sends each packet with a system call of its own, as Pion does by default.
 	Single Sockets = iota
-	// Batched collects packets of all receivers and sends them by one call (sendmmsg): pion/transport's BatchConn, which
-	// LiveKit's forwarding unit uses with the values below.
+	// Batched collects packets of all receivers and sends them with one call (sendmmsg): pion/transport's BatchConn,
+	// which LiveKit's forwarding unit uses with the values below.
 	Batched
 )
 
-// What LiveKit sets by default: a batch leaves when it has so many packets, or after so long.
+// LiveKit's defaults: a batch leaves when it has batchPackets packets, or after batchInterval.
 const (
 	batchPackets  = 128
 	batchInterval = 2 * time.Millisecond
 )
 
-// Listen starts a server whose interface is at an address host:port; media goes to a UDP port of the same host that the system chooses.
+// Listen starts a server with its interface at an address host:port. Media uses a UDP port of the same host that the
+// system chooses.
 func Listen(address string, sockets Sockets) (*Server, error) {
 	s := &Server{residence: prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: MetricResidence, Help: "Time from when a track gave a packet to when it had been written to the last receiver.", Buckets: residenceBounds,
+		Name: MetricResidence, Help: "Time from the track's return of a packet to its write to the last receiver.",
+		Buckets: residenceBounds,
 	})}
 	if err := s.listen(address); err != nil {
 		_ = s.Close()
@@ -139,11 +142,13 @@ func Listen(address string, sockets Sockets) (*Server, error) {
 	settings.SetIncludeLoopbackCandidate(true)
 	settings.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
 	engine, interceptors := &webrtc.MediaEngine{}, &interceptor.Registry{}
-	if err := errors.Join(RegisterCodecs(engine), webrtc.RegisterDefaultInterceptors(engine, interceptors)); err != nil {
+	if err := errors.Join(RegisterCodecs(engine), webrtc.RegisterDefaultInterceptors(engine,
+		interceptors)); err != nil {
 		_ = s.Close()
 		return nil, err
 	}
-	s.api = webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(interceptors), webrtc.WithSettingEngine(settings))
+	s.api = webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(interceptors),
+		webrtc.WithSettingEngine(settings))
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = s.http.Serve(s.listener) }()
 	return s, nil
@@ -159,7 +164,7 @@ func (s *Server) listen(address string) error {
 	return err
 }
 
-// Address is where the interface is, as host:port.
+// Address returns the address of the interface, as host:port.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
 // handler serves the interface.
@@ -167,12 +172,15 @@ func (s *Server) handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	count := func(direction string, c *atomic.Uint64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: MetricPackets, Help: "RTP packets by direction.", ConstLabels: prometheus.Labels{"direction": direction},
+			Name: MetricPackets, Help: "RTP packets by direction.",
+			ConstLabels: prometheus.Labels{"direction": direction},
 		}, func() float64 { return float64(c.Load()) })
 	}
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		count("in", &s.in), count("out", &s.out), s.residence,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: MetricTracks, Help: "Tracks that have begun."}, func() float64 { return float64(len(s.begun())) }))
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: MetricTracks, Help: "Tracks that have begun."},
+			func() float64 { return float64(len(s.begun())) }))
 	mux := http.NewServeMux()
 	mux.Handle("GET "+MetricsPath, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("POST "+PublishPath, func(w http.ResponseWriter, r *http.Request) { s.negotiate(w, r, s.publish) })
@@ -180,14 +188,14 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// begun are the tracks so far.
+// begun returns the tracks so far.
 func (s *Server) begun() []*track {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]*track(nil), s.tracks...)
 }
 
-// negotiate answers an offer; prepare readies the peer connection for it.
+// negotiate answers an offer; prepare prepares the peer connection for it.
 func (s *Server) negotiate(w http.ResponseWriter, r *http.Request, prepare func(*webrtc.PeerConnection) error) {
 	var offer Description
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, descriptionBytes)).Decode(&offer); err != nil {
@@ -222,7 +230,8 @@ func (s *Server) answer(offer Description, prepare func(*webrtc.PeerConnection) 
 	if err := prepare(pc); err != nil {
 		return Description{}, err
 	}
-	if err := pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer.SDP}); err != nil {
+	if err := pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer,
+		SDP: offer.SDP}); err != nil {
 		return Description{}, err
 	}
 	answer, err := pc.CreateAnswer(nil)
@@ -237,7 +246,7 @@ func (s *Server) answer(offer Description, prepare func(*webrtc.PeerConnection) 
 	return Description{SDP: pc.LocalDescription().SDP}, nil
 }
 
-// keep remembers a peer connection until the server is closed.
+// keep stores a peer connection until the server is closed.
 func (s *Server) keep(pc *webrtc.PeerConnection) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,7 +257,7 @@ func (s *Server) keep(pc *webrtc.PeerConnection) error {
 	return nil
 }
 
-// Close ends all connections and waits for what forwards.
+// Close ends all connections and waits for the forwarding goroutines.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true

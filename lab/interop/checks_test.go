@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/lab/suite"
 )
 
-// TestChecks holds the checks against the packages of tests that there are.
+// TestChecks compares the checks with the existing packages of tests.
 func TestChecks(t *testing.T) {
 	checks := Checks(lab.Progress{})
 	if len(checks) != 5 {
@@ -17,7 +17,8 @@ func TestChecks(t *testing.T) {
 	}
 	for _, c := range checks {
 		for _, part := range c.(*suite.Tests).Parts {
-			if info, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(part.Package))); err != nil || !info.IsDir() {
+			if info, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(part.Package))); err != nil ||
+				!info.IsDir() {
 				t.Errorf("%s: %v", c.Name(), err)
 			}
 		}

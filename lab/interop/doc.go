@@ -1,3 +1,4 @@
-// Package interop measures what is claimed of clients that others have made: VR2Gather's peer and connector, the Unity package, the C library. What stands for
-// them is part of the tests of the source tree, which no program may import, so its checks run tests there.
+// Package interop measures the claims about clients of other projects: VR2Gather's peer and connector, the Unity
+// package, the C library. Their replacements are part of the tests of the source tree, which no program may import, so
+// the checks run tests there.
 package interop

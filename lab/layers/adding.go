@@ -23,22 +23,22 @@ import (
 
 const (
 	room, sender, receiver = "lab", "sender", "receiver"
-	// tolerance is by how much of a frame's latency its layers may be off.
+	// tolerance is the largest share of a frame's latency by which its layers may be off.
 	tolerance = 0.01
-	// linkDelay is that of each direction of each host's link in the emulated network.
+	// linkDelay is the delay of each direction of each host's link in the emulated network.
 	linkDelay = time.Millisecond
-	// apart is how far the clocks of sender and receiver are set apart.
+	// apart is the difference between the clocks of sender and receiver.
 	apart = 50 * time.Millisecond
-	// mostUncertain is how uncertain an estimated clock may be on a symmetric link of linkDelay.
+	// mostUncertain is the largest uncertainty of an estimated clock on a symmetric link of linkDelay.
 	mostUncertain = 100 * time.Microsecond
-	// overlap is how much longer than the receiver the sender runs: joining takes some of it.
+	// overlap is the time that the sender runs longer than the receiver: joining takes some of it.
 	overlap = 6 * time.Second
 )
 
 // Adding checks that the layers of a frame add up to its latency.
 type Adding struct {
 	Progress lab.Progress
-	// Length is how long is watched on one machine, and again between two namespaces.
+	// Length is the duration of each measurement: on one machine, and between two namespaces.
 	Length time.Duration
 }
 
@@ -68,11 +68,13 @@ func (a *Adding) Run(ctx context.Context) ([]claim.Line, error) {
 	case err != nil:
 		return lines, fmt.Errorf("between namespaces: %w", err)
 	}
-	return slices.Concat(lines, there.lines("two namespaces, clocks 50 ms apart"), there.clockLines("links of 1 ms each way")), nil
+	return slices.Concat(lines, there.lines("two namespaces, clocks 50 ms apart"),
+		there.clockLines("links of 1 ms each way")), nil
 }
 
-// lines are what is claimed of a comparison. The claim is of frames; on a machine that does other things at the same time a scheduler may keep a message of the clock waiting that
-// all hangs on, so the 99th percentile counts and the largest stands beside it.
+// lines returns the lines of the claims about a comparison. The claim is about frames. On a busy machine, a scheduler
+// may delay a message of the clock, and with it all frames, so the 99th percentile counts and the largest value is for
+// information.
 func (c *comparison) lines(where string) []claim.Line {
 	if c.complete == 0 {
 		return []claim.Line{claim.AtLeast(where+": frames with every stage", 0, "", 1)}
@@ -87,17 +89,22 @@ func (c *comparison) lines(where string) []claim.Line {
 		claim.Information(where+": latency, median", lab.Milliseconds(c.real.Percentile(0.5)), "ms"),
 		claim.AtMost(where+": sum of the layers off the latency, 99 % of frames", percent(0.99), "%", 100*tolerance),
 		claim.Information(where+": sum of the layers off the latency, largest", percent(1), "%"),
-		claim.Information(where+": sum of the layers off the latency, 99 % of frames", micro(c.misses.Percentile(0.99)), "µs"),
-		claim.Information(where+": bound that is reported with the latency, median", micro(c.bounds.Percentile(0.5)), "µs"),
-		claim.Information(where+": uncertainty that is reported with the latency, median", micro(c.uncertainties.Percentile(0.5)), "µs"),
+		claim.Information(where+": sum of the layers off the latency, 99 % of frames", micro(c.misses.Percentile(0.99)),
+			"µs"),
+		claim.Information(where+": bound that is reported with the latency, median", micro(c.bounds.Percentile(0.5)),
+			"µs"),
+		claim.Information(where+": uncertainty that is reported with the latency, median",
+			micro(c.uncertainties.Percentile(0.5)), "µs"),
 		claim.Information(where+": frames whose number stands for two captures, left out", float64(c.others), ""),
 		claim.Exactly(where+": frames further off than the bound reported with them", int64(c.outside), "", 0),
-		claim.Information(where+": frames further off than the uncertainty reported with them", float64(c.uncertain), ""),
+		claim.Information(where+": frames further off than the uncertainty reported with them", float64(c.uncertain),
+			""),
 	}
 }
 
-// clockLines are what is claimed of the clocks on links that are symmetric: that the uncertainty of each is small, which no bound can be that covers asymmetric paths, too. It is the
-// median over frames that counts: a thread that is kept waiting makes single messages late.
+// clockLines returns the lines of the claims about the clocks on symmetric links: the uncertainty of each is small. A
+// bound cannot be small, because it covers asymmetric paths, too. The median over frames counts, because a delayed
+// thread makes single messages late.
 func (c *comparison) clockLines(where string) (lines []claim.Line) {
 	if c.complete == 0 {
 		return nil
@@ -114,7 +121,7 @@ func (c *comparison) clockLines(where string) (lines []claim.Line) {
 
 func micro(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// programs are those of the repository that stand beside this one.
+// programs are the programs of the repository beside this one.
 type programs struct{ volpeer, volsfu string }
 
 func findPrograms() (p programs, err error) {
@@ -128,7 +135,7 @@ func findPrograms() (p programs, err error) {
 // peer starts volpeer on a host.
 type peer func(host string, arguments ...string) *exec.Cmd
 
-// onOneMachine has the clocks estimated all the same, though all are one: else there would be nothing to be found out.
+// onOneMachine makes the peers estimate their clocks although all are the same, so that there is an estimate to check.
 func (a *Adding) onOneMachine(ctx context.Context, p programs) (c *comparison, err error) {
 	server, err := lab.StartServer(ctx, p.volsfu)
 	if err != nil {
@@ -136,11 +143,12 @@ func (a *Adding) onOneMachine(ctx context.Context, p programs) (c *comparison, e
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	return a.watch(ctx, func(host string, arguments ...string) *exec.Cmd {
-		return exec.CommandContext(ctx, p.volpeer, append(arguments, "--server", server.URL(), "--room", room, "--identity", host, "--clock", string(frametimes.SourceEstimated))...)
+		return exec.CommandContext(ctx, p.volpeer, append(arguments, "--server", server.URL(), "--room", room,
+			"--identity", host, "--clock", string(frametimes.SourceEstimated))...)
 	}, 0, 0)
 }
 
-// betweenNamespaces runs server, sender and receiver in namespaces of their own, a millisecond from each other.
+// betweenNamespaces runs server, sender and receiver in namespaces of their own, with links of 1 ms between them.
 func (a *Adding) betweenNamespaces(ctx context.Context, p programs) (c *comparison, err error) {
 	const serving = "server"
 	link := topology.Duplex(netem.Config{Delay: linkDelay})
@@ -153,7 +161,8 @@ func (a *Adding) betweenNamespaces(ctx context.Context, p programs) (c *comparis
 	defer func() { err = errors.Join(err, running.Close()) }()
 	secret := rand.Text() + rand.Text()
 	address := running.Address(serving).String()
-	command := running.Command(ctx, serving, p.volsfu, "serve", "--listen", address+":0", "--admin-listen", "", "--media-address", address, "--media-port", "0", "--log-format", "json")
+	command := running.Command(ctx, serving, p.volsfu, "serve", "--listen", address+":0", "--admin-listen", "",
+		"--media-address", address, "--media-port", "0", "--log-format", "json")
 	command.Env = append(command.Env, "VOLSFU_AUTH_KEYS=lab:"+secret)
 	server, err := lab.StartServerCommand(ctx, command)
 	if err != nil {
@@ -173,11 +182,13 @@ func (a *Adding) betweenNamespaces(ctx context.Context, p programs) (c *comparis
 		}
 	}
 	return a.watch(ctx, func(host string, arguments ...string) *exec.Cmd {
-		return running.Command(ctx, host, p.volpeer, append(arguments, "--server", server.URL(), "--token", tokens[host])...)
+		return running.Command(ctx, host, p.volpeer, append(arguments, "--server", server.URL(), "--token",
+			tokens[host])...)
 	}, apart, 0)
 }
 
-// watch has a sender and a receiver write down the times of frames, and compares. ahead and behind are how far their clocks are ahead.
+// watch makes a sender and a receiver record the times of frames, and compares them. ahead and behind are the offsets
+// of their clocks.
 func (a *Adding) watch(ctx context.Context, start peer, ahead, behind time.Duration) (c *comparison, err error) {
 	folder, err := os.MkdirTemp("", "volsfu-layers-")
 	if err != nil {
@@ -185,12 +196,14 @@ func (a *Adding) watch(ctx context.Context, start peer, ahead, behind time.Durat
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	sent, received := filepath.Join(folder, "sent.jsonl"), filepath.Join(folder, "received.jsonl")
-	publisher, err := lab.StartCommand("volpeer publish", start(sender, "publish", "--frame-times", sent, "--points", "20000",
+	publisher, err := lab.StartCommand("volpeer publish", start(sender, "publish", "--frame-times", sent, "--points",
+		"20000",
 		"--seconds", seconds(a.Length+overlap)), nil)
 	if err != nil {
 		return nil, err
 	}
-	watcher, err := lab.StartCommand("volpeer watch", start(receiver, "watch", "--render", "--frame-times", received, "--seconds", seconds(a.Length)), nil)
+	watcher, err := lab.StartCommand("volpeer watch", start(receiver, "watch", "--render", "--frame-times", received,
+		"--seconds", seconds(a.Length)), nil)
 	if err != nil {
 		return nil, errors.Join(err, publisher.Stop())
 	}
@@ -226,9 +239,10 @@ func read(name string, take func(*frametimes.Record) error) (err error) {
 }
 
 const (
-	// settling is what is left out at the beginning, while programs start and clocks are new to each other.
+	// settling is the time left out at the beginning, in which programs start and the clock estimates settle.
 	settling = time.Second
-	// unfinished is what is left out at the end: what sender and server know of the last frames comes when the receiver has left.
+	// unfinished is the time left out at the end: the times of the last frames from sender and server arrive after the
+	// receiver has left.
 	unfinished = time.Second
 )
 

@@ -7,10 +7,11 @@ import (
 	"github.com/volsfu/volsfu/lab/conversation"
 )
 
-// Checks are the checks of layers, in the order of their numbers.
+// Checks returns the checks of layers, in the order of their numbers.
 func Checks(progress lab.Progress) []lab.Check {
 	return []lab.Check{
 		&Adding{Progress: progress, Length: 15 * time.Second},
-		&Residence{Progress: progress, Plan: conversation.DefaultPlan(), Rates: conversation.Rates, Length: 10 * time.Second},
+		&Residence{Progress: progress, Plan: conversation.DefaultPlan(), Rates: conversation.Rates,
+			Length: 10 * time.Second},
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// Residence checks how long the frames of experiment layers stay in the server, at the highest rate that the machine carries.
+// Residence checks the time in the server of the frames of experiment layers, at the highest rate that the machine
+// carries.
 type Residence struct {
 	Progress lab.Progress
 	Plan     conversation.Plan
@@ -25,7 +26,8 @@ type Residence struct {
 
 // Name implements lab.Check.
 func (r *Residence) Name() string {
-	return fmt.Sprintf("residence in the server under the load of the experiment layers: raw RGBD frames of %.1f MB, one sender, %d receivers",
+	return fmt.Sprintf("residence in the server under the load of the experiment layers: raw RGBD frames of %.1f "+
+		"MB, one sender, %d receivers",
 		conversation.FrameBytes/1e6, r.Plan.Receivers)
 }
 
@@ -43,7 +45,8 @@ func (r *Residence) Run(ctx context.Context) ([]claim.Line, error) {
 			return lines, fmt.Errorf("%g frames per second: %w", rate, err)
 		}
 		carried := err == nil && c.Carries()
-		lines = append(lines, claim.Information(fmt.Sprintf("%g frames per second: frames that came to all receivers", rate), share(c), "%"))
+		lines = append(lines, claim.Information(fmt.Sprintf("%g frames per second: frames that came to all receivers",
+			rate), share(c), "%"))
 		if carried {
 			return append(append(lines, r.highest(rate)), stayed(c, rate)...), nil
 		}
@@ -51,14 +54,14 @@ func (r *Residence) Run(ctx context.Context) ([]claim.Line, error) {
 	return append(lines, r.highest(0)), nil
 }
 
-// highest is the line of the highest rate that is carried, 0 if none is: then the server, or the machine, does not do what the
-// other lines tell of.
+// highest returns the line of the highest rate that is carried, 0 without one. In that case the server or the machine
+// does not reach the state of the other lines.
 func (r *Residence) highest(rate float64) claim.Line {
 	return claim.AtLeast("highest rate that is carried, of the paper's 30", rate, "frames/s", slices.Min(r.Rates))
 }
 
-// The bounds of a packet's residence. At 30 frames per second the packets of a frame come within 0.47 of its interval, 16 ms: half
-// of them may stay for a thirtieth of that, and one in a hundred for a half.
+// The bounds of a packet's residence. At 30 frames per second, the packets of a frame arrive within 0.47 of its
+// interval, 16 ms: half of them may stay for a thirtieth of that, and one in a hundred for a half.
 const (
 	residenceP50 = 500 * time.Microsecond
 	residenceP99 = 8 * time.Millisecond
@@ -66,7 +69,7 @@ const (
 
 func megabits(rate float64) float64 { return 8 * conversation.FrameBytes * rate / 1e6 }
 
-// share is what part of the frames that fell due came to the receivers, in per cent; 0 where none did.
+// share returns the share of the due frames that arrived at the receivers, in per cent.
 func share(c *conversation.Conversation) float64 {
 	if c == nil || c.Wanted() == 0 {
 		return 0
@@ -74,16 +77,19 @@ func share(c *conversation.Conversation) float64 {
 	return 100 * float64(c.All()) / float64(c.Wanted())
 }
 
-// paperMegabits is what the paper's frames come to at its 30 per second (section III-B); without audio, as it counts.
+// paperMegabits is the rate of the paper's frames at 30 per second (section III-B), which the paper gives without
+// audio.
 const paperMegabits = 845
 
-// stayed are the figures of a rate that is carried. The paper's server distributed a frame in some milliseconds, irregularly (figure 9).
+// stayed returns the figures of a rate that is carried. The paper's server distributed a frame in some milliseconds,
+// irregularly (figure 9).
 func stayed(c *conversation.Conversation, rate float64) []claim.Line {
 	ms := lab.Milliseconds
 	var hold, frame, distribution lab.Distribution
 	for i := range c.Records {
 		layers := c.Records[i].Layers()
-		for layer, d := range map[frametimes.Layer]*lab.Distribution{frametimes.ServerHold: &hold, frametimes.Frame: &frame} {
+		for layer, d := range map[frametimes.Layer]*lab.Distribution{frametimes.ServerHold: &hold,
+			frametimes.Frame: &frame} {
 			if v, known := layers.Get(layer); known {
 				d.Add(v)
 			}
@@ -93,9 +99,12 @@ func stayed(c *conversation.Conversation, rate float64) []claim.Line {
 		distribution.Add(d.Time)
 	}
 	lines := []claim.Line{
-		claim.Information(fmt.Sprintf("content to the server at that rate (paper: %d), and to each receiver", paperMegabits), megabits(rate), "Mbit/s"),
-		claim.AtMost("residence of a packet in the server, less what the pacer holds it, p50", ms(exposition.Quantile(c.Residence, 0.5)), "ms", ms(residenceP50)),
-		claim.AtMost("residence of a packet in the server, less what the pacer holds it, p99", ms(exposition.Quantile(c.Residence, 0.99)), "ms", ms(residenceP99)),
+		claim.Information(fmt.Sprintf("content to the server at that rate (paper: %d), and to each receiver",
+			paperMegabits), megabits(rate), "Mbit/s"),
+		claim.AtMost("residence of a packet in the server, less what the pacer holds it, p50",
+			ms(exposition.Quantile(c.Residence, 0.5)), "ms", ms(residenceP50)),
+		claim.AtMost("residence of a packet in the server, less what the pacer holds it, p99",
+			ms(exposition.Quantile(c.Residence, 0.99)), "ms", ms(residenceP99)),
 	}
 	for _, d := range []struct {
 		name string
@@ -105,7 +114,8 @@ func stayed(c *conversation.Conversation, rate float64) []claim.Line {
 		{"distribution: first packet of a frame in to last packet out to the last receiver", &distribution},
 		{"Frame(L) to the first receiver", &frame},
 	} {
-		lines = append(lines, claim.Information(d.name+", p50", ms(d.of.Percentile(0.5)), "ms"), claim.Information(d.name+", p99", ms(d.of.Percentile(0.99)), "ms"))
+		lines = append(lines, claim.Information(d.name+", p50", ms(d.of.Percentile(0.5)), "ms"),
+			claim.Information(d.name+", p99", ms(d.of.Percentile(0.99)), "ms"))
 	}
 	return append(lines, claim.Information("the processors were busy", 100*c.Busy, "%"))
 }

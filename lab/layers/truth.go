@@ -7,22 +7,27 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// comparison holds the layers of frames against their true latency. On one machine the clocks of all hosts are one, moved by known offsets: when a frame was captured and when it was
-// shown is known exactly, from what sender and receiver each wrote by their own clocks.
+// comparison compares the layers of frames with their true latency. On one machine, all hosts have the same clock with
+// known offsets. The times of capture and display are known exactly from the records of sender and receiver by their
+// own clocks.
 type comparison struct {
-	// frames are those of the receiver's records that have an end, complete those of them with every stage, and unknown those that the sender has no record of.
+	// frames counts the receiver's records with an end, complete those of them with every stage, and unknown those
+	// without a record of the sender.
 	frames, complete, unknown int
-	// others counts frames whose number the sender used for another capture, too: its own stamps differ by its own clock, so that there is nothing to compare.
+	// others counts frames whose number the sender also used for another capture. Their stamps differ by the sender's
+	// own clock, so that they cannot be compared.
 	others int
-	// outside counts frames whose layers are further off than the bound that stands beside them, and uncertain those further off than the uncertainty.
+	// outside counts frames whose layers are further off than the reported bound, and uncertain those further off than
+	// the uncertainty.
 	outside, uncertain int
-	// shares are by what share of the latency the layers are off, and misses by what time. bounds and uncertainties are those of the latencies, clocks the uncertainties of hosts' clocks.
+	// shares are the shares of the latency by which the layers are off, and misses the times. bounds and uncertainties
+	// are those of the latencies, clocks the uncertainties of hosts' clocks.
 	shares                              []float64
 	misses, bounds, uncertainties, real lab.Distribution
 	clocks                              map[frametimes.Host]*lab.Distribution
 }
 
-// ends is the stamp that a frame's latency ends with.
+// ends returns the last stamp of a frame's latency.
 func ends(r *frametimes.Record) frametimes.Stamp {
 	if r.Has(frametimes.Shown) {
 		return frametimes.Shown
@@ -30,8 +35,10 @@ func ends(r *frametimes.Record) frametimes.Stamp {
 	return frametimes.Decoded
 }
 
-// compare compares. sender and receiver are how far the hosts' clocks are ahead; captures are the sender's records of the same frames.
-func compare(records []frametimes.Record, captures map[frametimes.Key]frametimes.Record, sender, receiver time.Duration) *comparison {
+// compare compares records with captures, the sender's records of the same frames. sender and receiver are the offsets
+// of the hosts' clocks.
+func compare(records []frametimes.Record, captures map[frametimes.Key]frametimes.Record, sender,
+	receiver time.Duration) *comparison {
 	c := &comparison{clocks: map[frametimes.Host]*lab.Distribution{frametimes.Sender: {}, frametimes.Receiver: {}}}
 	for i := range records {
 		r := &records[i]
@@ -44,7 +51,8 @@ func compare(records []frametimes.Record, captures map[frametimes.Key]frametimes
 			c.unknown++
 			continue
 		}
-		if r.Has(frametimes.Captured) && r.Local(frametimes.Captured).Sub(own.Local(frametimes.Captured)).Abs() > rounding {
+		if r.Has(frametimes.Captured) &&
+			r.Local(frametimes.Captured).Sub(own.Local(frametimes.Captured)).Abs() > rounding {
 			c.others++
 			continue
 		}
@@ -66,7 +74,7 @@ func compare(records []frametimes.Record, captures map[frametimes.Key]frametimes
 		for host, d := range c.clocks {
 			d.Add(r.Clocks[host].Uncertainty)
 		}
-		// Stamps travel in microseconds and nanoseconds after them.
+		// Stamps are sent in microseconds with nanoseconds after them.
 		if miss > bound+rounding {
 			c.outside++
 		}
@@ -77,5 +85,5 @@ func compare(records []frametimes.Record, captures map[frametimes.Key]frametimes
 	return c
 }
 
-// rounding is what times lose on the way.
+// rounding bounds the loss of precision of times in records.
 const rounding = 2 * time.Microsecond

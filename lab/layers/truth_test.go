@@ -13,12 +13,14 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// told is a frame as a receiver tells of it, and as its sender does: every stage takes a millisecond. The sender's clock is ahead, and was taken for miss less than that.
+// told returns a frame's records of receiver and sender: every stage takes a millisecond. The sender's clock is ahead,
+// and its estimate is off by miss.
 func told(frame int64, ahead, miss, bound time.Duration) (received, sent frametimes.Record) {
 	captured := time.Unix(1_800_000_000, 0).Add(time.Duration(frame) * 33 * time.Millisecond)
 	for _, r := range []*frametimes.Record{&received, &sent} {
 		r.Frame = frame
-		r.Clocks[frametimes.Sender] = frametimes.Clock{Source: frametimes.SourceEstimated, Offset: miss - ahead, Bound: bound}
+		r.Clocks[frametimes.Sender] = frametimes.Clock{Source: frametimes.SourceEstimated, Offset: miss - ahead,
+			Bound: bound}
 		r.Clocks[frametimes.Server] = frametimes.Clock{Source: frametimes.SourceSystem}
 		r.Clocks[frametimes.Receiver] = frametimes.Clock{Source: frametimes.SourceSystem}
 	}
@@ -51,7 +53,8 @@ func TestCompare(t *testing.T) {
 	captures[frametimes.Key{Track: torn.Track, Frame: 92}] = own
 	c := compare(append(records, unknown, unfinished, torn), captures, ahead, 0)
 	if c.frames != 6 || c.complete != 4 || c.unknown != 1 || c.outside != 1 {
-		t.Errorf("%d frames, %d complete, %d unknown, %d outside; expected 6, 4, 1, 1", c.frames, c.complete, c.unknown, c.outside)
+		t.Errorf("%d frames, %d complete, %d unknown, %d outside; expected 6, 4, 1, 1", c.frames, c.complete, c.unknown,
+			c.outside)
 	}
 	latency := time.Duration(frametimes.Shown) * time.Millisecond
 	if got := c.real.Max(); got != latency {
@@ -75,22 +78,25 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestUncertainty: clocks are judged by their uncertainty, each by itself, and frames that are further off are counted.
+// TestUncertainty: the uncertainty of each clock is judged separately, and frames that are further off are counted.
 func TestUncertainty(t *testing.T) {
 	var records []frametimes.Record
 	captures := make(map[frametimes.Key]frametimes.Record)
 	for i := range int64(3) {
 		r, own := told(i, 50*time.Millisecond, time.Duration(i)*60*time.Microsecond, time.Millisecond)
-		r.Clocks[frametimes.Sender].Uncertainty, r.Clocks[frametimes.Receiver].Uncertainty = 40*time.Microsecond, time.Duration(50+50*i)*time.Microsecond
+		r.Clocks[frametimes.Sender].Uncertainty, r.Clocks[frametimes.Receiver].Uncertainty = 40*time.Microsecond,
+			time.Duration(50+50*i)*time.Microsecond
 		records = append(records, r)
 		captures[frametimes.Key{Track: r.Track, Frame: uint32(i)}] = own
 	}
 	records[2].Clocks[frametimes.Receiver].Uncertainty = 70 * time.Microsecond
 	c := compare(records, captures, 50*time.Millisecond, 0)
 	if c.uncertain != 1 || c.outside != 0 {
-		t.Errorf("%d frames off by more than the uncertainty and %d than the bound, expected 1 and none", c.uncertain, c.outside)
+		t.Errorf("%d frames off by more than the uncertainty and %d than the bound, expected 1 and none", c.uncertain,
+			c.outside)
 	}
-	if lines := c.clockLines("here"); len(lines) != 4 || lines[0].Figure != 40 || lines[2].Figure != 70 || lines[0].Missed() || lines[2].Missed() {
+	if lines := c.clockLines("here"); len(lines) != 4 || lines[0].Figure != 40 || lines[2].Figure != 70 ||
+		lines[0].Missed() || lines[2].Missed() {
 		t.Errorf("lines are %v, expected clocks of 40 and 70 µs", lines)
 	}
 	c.clocks[frametimes.Receiver].Add(time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond)
@@ -102,7 +108,7 @@ func TestUncertainty(t *testing.T) {
 	}
 }
 
-// TestCompareExactly: where clocks are known the layers are the latency.
+// TestCompareExactly: with known clocks, the sum of the layers equals the latency.
 func TestCompareExactly(t *testing.T) {
 	r, own := told(7, time.Hour, 0, 0)
 	c := compare([]frametimes.Record{r}, map[frametimes.Key]frametimes.Record{{Frame: 7}: own}, time.Hour, 0)
@@ -128,11 +134,14 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestStayed: residence is the server's histogram, hold and Frame(L) are the first receiver's, and the distribution is to all of them.
+// TestStayed: residence is the server's histogram, hold and Frame(L) are the first receiver's, and the distribution is
+// to all receivers.
 func TestStayed(t *testing.T) {
 	c := &conversation.Conversation{
-		Due: 4, Sent: 4, Others: []int{3}, Busy: 0.5, Residence: []exposition.Bucket{{Bound: 2 * time.Millisecond, Count: 10}},
-		Distributions: []conversation.Distribution{{Frame: 0, Time: 20 * time.Millisecond}, {Frame: 1, Time: 25 * time.Millisecond}},
+		Due: 4, Sent: 4, Others: []int{3}, Busy: 0.5, Residence: []exposition.Bucket{{Bound: 2 * time.Millisecond,
+			Count: 10}},
+		Distributions: []conversation.Distribution{{Frame: 0, Time: 20 * time.Millisecond},
+			{Frame: 1, Time: 25 * time.Millisecond}},
 	}
 	for i := range int64(4) {
 		r, _ := told(i, 0, 0, 0)
@@ -148,7 +157,8 @@ func TestStayed(t *testing.T) {
 	for name, want := range map[string]float64{
 		"content to the server": 932.736, "less what the pacer holds it, p50": 1,
 		"first packet out, p50": float64(frametimes.ServerFirstOut - frametimes.ServerFirstIn),
-		"last receiver, p50":    20, "last receiver, p99": 25, "Frame(L) to the first receiver, p99": float64(frametimes.LastReceived - frametimes.FirstSent),
+		"last receiver, p50":    20, "last receiver, p99": 25,
+		"Frame(L) to the first receiver, p99": float64(frametimes.LastReceived - frametimes.FirstSent),
 	} {
 		i := slices.IndexFunc(lines, func(l claim.Line) bool { return strings.Contains(l.Name, name) })
 		if i < 0 || math.Abs(lines[i].Figure-want) > 1e-6 {

@@ -48,7 +48,7 @@ func newExec() *cobra.Command {
 	return cmd
 }
 
-// connect finds the network of a name, and describes it. Unless the flag was given, the environment may tell the name.
+// connect finds a network by its name and describes it. Without the flag, the name comes from the environment.
 func connect(cmd *cobra.Command, name string) (*service.Client, *service.Description, error) {
 	if named := os.Getenv(nameVariable); named != "" && !cmd.Flags().Changed("name") {
 		name = named
@@ -83,7 +83,8 @@ func newList() *cobra.Command {
 				return encoder.Encode(list)
 			}
 			for _, d := range list {
-				fmt.Fprintf(out, "%s: %s, process %d, up for %v\n", d.Name, d.File, d.PID, time.Since(d.Began).Round(time.Second))
+				fmt.Fprintf(out, "%s: %s, process %d, up for %v\n", d.Name, d.File, d.PID,
+					time.Since(d.Began).Round(time.Second))
 				writeHosts(out, d)
 			}
 			return nil
@@ -125,8 +126,9 @@ func newSet() *cobra.Command {
 		Short: "Change a link of a network that is up",
 		Long: `Change a link of a network that is up, in both directions, or in one with LINK/forth or LINK/back.
 
-PROFILE is parameters such as delay=10ms,rate=50Mbit,queue=fq:50ms; what it does not name is that of a link without delay, loss and limit.
-A trace and a schedule that the link had end.`,
+PROFILE is parameters such as delay=10ms,rate=50Mbit,queue=fq:50ms; the others are those of a link
+without delay, loss and limit.
+A trace and a schedule of the link end.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			set, err := netem.ParseProfile(arguments[1])
@@ -157,14 +159,15 @@ A trace and a schedule that the link had end.`,
 }
 
 func newRestart() *cobra.Command {
-	return newOrder("restart", "Begin the traces, schedules and statistics of a network anew", (*service.Client).Restart)
+	return newOrder("restart", "Begin the traces, schedules and statistics of a network again",
+		(*service.Client).Restart)
 }
 
 func newDown() *cobra.Command {
 	return newOrder("down", "End a network, and the commands on its hosts", (*service.Client).End)
 }
 
-// newOrder is a command that tells a network to do something.
+// newOrder returns a command that gives a network an order.
 func newOrder(use, short string, order func(*service.Client) error) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
@@ -194,7 +197,8 @@ func newCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d hosts, %d links, %d paths\n", len(t.Hosts), len(t.Links), len(t.Paths))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d hosts, %d links, %d paths\n", len(t.Hosts), len(t.Links),
+				len(t.Paths))
 			return err
 		},
 	}

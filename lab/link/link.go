@@ -21,31 +21,34 @@ import (
 	"github.com/volsfu/volsfu/lab/topology/service"
 )
 
-// errLate says that a network was too late for what ran over it to mean something.
+// errLate says that a network was too late for valid measurements.
 var errLate = errors.New("the run is not valid")
 
-// ExitStatus is the status of a command that was run for the user. It is passed on, and nothing is said.
+// ExitStatus is the exit status of a command that was run for the user. It is passed on without a message.
 type ExitStatus int
 
 // Error implements error.
 func (s ExitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// Command is vollab link.
+// Command returns the command vollab link.
 func Command() *cobra.Command {
 	link := &cobra.Command{
 		Use:   "link",
 		Short: "Emulate a network between processes: hosts that are network namespaces, and links between them",
-		Long: `Emulate a network between processes: hosts that are network namespaces, and links between them with delay, loss, a rate and a queue.
+		Long: `Emulate a network between processes: hosts that are network namespaces, and links between them with
+delay, loss, a rate and a queue.
 
-A file in YAML tells the hosts, the links and the paths between hosts. Root is needed to start a network and to run commands in it.`,
+A file in YAML describes the hosts, the links and the paths between hosts. Root is needed to start a network
+and to run commands in it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	link.AddCommand(newUp(), newRun(), newExec(), newList(), newStatistics(), newSet(), newRestart(), newDown(), newCheck())
+	link.AddCommand(newUp(), newRun(), newExec(), newList(), newStatistics(), newSet(), newRestart(), newDown(),
+		newCheck())
 	return link
 }
 
-// nameFlag adds the flag that tells the name of a network.
+// nameFlag adds the flag for the name of a network.
 func nameFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "name", service.DefaultName, "name of the network")
 }
@@ -61,7 +64,9 @@ func start(ctx context.Context, file string, seed uint64) (*topology.Network, er
 	}
 	n, err := topology.Start(ctx, t)
 	if errors.Is(err, router.ErrPrivileges) {
-		return nil, fmt.Errorf("%w\nrun it as root; without root, vollab control and vollab check congestion have the same links and queues inside one process", err)
+		return nil,
+			fmt.Errorf("%w\nrun it as root; without root, vollab control and vollab check congestion have the same "+
+				"links and queues inside one process", err)
 	}
 	return n, err
 }
@@ -89,7 +94,7 @@ func newUp() *cobra.Command {
 	return cmd
 }
 
-// up has a network run until the context or somebody else ends it.
+// up runs a network until the context ends or another process ends it.
 func up(ctx context.Context, out io.Writer, file, name string, seed uint64) (err error) {
 	n, err := start(ctx, file, seed)
 	if err != nil {
@@ -99,7 +104,7 @@ func up(ctx context.Context, out io.Writer, file, name string, seed uint64) (err
 	if err != nil {
 		return errors.Join(err, n.Close())
 	}
-	// Whoever waits for the end hears of it when nothing is left.
+	// A waiting client gets the end after everything is removed.
 	defer func() { err = errors.Join(err, n.Close(), s.Close()) }()
 	d, err := service.Find(name)
 	if err != nil {
@@ -114,10 +119,10 @@ func up(ctx context.Context, out io.Writer, file, name string, seed uint64) (err
 	return nil
 }
 
-// readyLine is what up says when the network is there.
+// readyLine is the line of up that says that the network is ready.
 const readyLine = "network %s is up"
 
-// detachUp starts another process with the network, and returns once that is up.
+// detachUp starts another process with the network, and returns once the network is ready.
 func detachUp(out io.Writer, file, name string, seed uint64) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -166,7 +171,8 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE -- COMMAND [ARGUMENT...]",
 		Short: "Start the network of a file for as long as a command takes",
-		Long: `Start the network of a file for as long as a command takes, and tell at its end what became of the packets and whether the network was in time.
+		Long: `Start the network of a file for as long as a command takes, and report at its end the
+statistics of packets and whether the network was in time.
 
 The command runs on a host, or on this machine, where it may run others on the hosts with vollab link exec.`,
 		Args: cobra.MinimumNArgs(2),
@@ -200,16 +206,17 @@ The command runs on a host, or on this machine, where it may run others on the h
 	}
 	f := cmd.Flags()
 	f.StringVar(&host, "host", "", "host on which the command runs; by default it runs on this machine")
-	f.StringVar(&statistics, "statistics", "", "write the statistics to this file as JSON, instead of to the standard error as tables")
+	f.StringVar(&statistics, "statistics", "",
+		"write the statistics to this file as JSON, instead of to the standard error as tables")
 	f.Uint64Var(&seed, "seed", 0, "seed of random decisions; 0 is that of the file")
 	f.BoolVar(&strict, "strict", false, "fail if the network was too late for the run to be valid")
 	return cmd
 }
 
-// nameVariable is the environment variable with the name of the network for vollab link exec and its kind.
+// nameVariable is the environment variable with the name of the network for vollab link exec and similar commands.
 const nameVariable = "VOLLAB_LINK"
 
-// writeStatistics writes what became of a network's packets.
+// writeStatistics writes the statistics of a network.
 func writeStatistics(console io.Writer, n *topology.Network, file string) (err error) {
 	statistics := n.Statistics()
 	summary := statistics.Summary()
@@ -224,10 +231,11 @@ func writeStatistics(console io.Writer, n *topology.Network, file string) (err e
 	return summary.WriteJSON(out)
 }
 
-// foreground runs a command that has the terminal, until it ends; it is killed when ended is closed before. Its status becomes an ExitStatus.
+// foreground runs a command that has the terminal, until it ends. It kills the command if ended is closed before. The
+// command's status becomes an ExitStatus.
 func foreground(cmd *cobra.Command, command *exec.Cmd, ended <-chan struct{}) error {
 	command.Stdin, command.Stdout, command.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	// An interruption from the terminal reaches the command, too; what it makes of that is what counts.
+	// An interruption from the terminal reaches the command, too; the command's reaction counts.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -256,7 +264,7 @@ func foreground(cmd *cobra.Command, command *exec.Cmd, ended <-chan struct{}) er
 	}
 }
 
-// statusOf is how a command ended, in a shell's way of counting: 128 and the signal that ended it.
+// statusOf returns the exit status as a shell does: 128 plus the signal for a command that was killed.
 func statusOf(exit *exec.ExitError) ExitStatus {
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return ExitStatus(128 + int(status.Signal()))

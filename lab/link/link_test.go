@@ -20,7 +20,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// run runs vollab link and returns what it prints.
+// run runs vollab link and returns its output.
 func run(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -35,7 +35,7 @@ func run(t *testing.T, arguments ...string) (string, error) {
 	return out.String(), err
 }
 
-// linkFile writes a topology of two hosts, in a folder of the test's own, where sockets are, too.
+// linkFile writes a topology of two hosts in the test's own folder, which also has the sockets.
 func linkFile(t *testing.T) string {
 	t.Helper()
 	t.Setenv(service.FolderVariable, t.TempDir())
@@ -47,7 +47,7 @@ func linkFile(t *testing.T) string {
 	return name
 }
 
-// needNetwork skips the test where no network can be made.
+// needNetwork skips the test on machines that cannot make networks.
 func needNetwork(t *testing.T) {
 	t.Helper()
 	n, err := topology.Start(t.Context(), &topology.Topology{Hosts: map[string]topology.Host{"a": {}}})
@@ -70,7 +70,8 @@ func TestLinkCheck(t *testing.T) {
 	if err := os.WriteFile(name, []byte("hosts: {a: , b: }\nlinks: {wire: {both: {dely: 1ms}}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t, "check", name); !errors.Is(err, topology.ErrTopology) || !strings.Contains(err.Error(), "line 2: links.wire.both.dely is unknown") {
+	if _, err := run(t, "check", name); !errors.Is(err, topology.ErrTopology) ||
+		!strings.Contains(err.Error(), "line 2: links.wire.both.dely is unknown") {
 		t.Errorf("%v, expected an error that names the key", err)
 	}
 }
@@ -85,7 +86,8 @@ func TestLinkExamples(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "wifi.csv"), []byte("t_s,mbps\n0,40\n1,20\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	examples := regexp.MustCompile("(?ms)^(?:```yaml|cat >net.yaml <<'END')\n(.*?)^(?:```|END)$").FindAllSubmatch(page, -1)
+	examples := regexp.MustCompile("(?ms)^(?:```yaml|cat >net.yaml <<'END')\n(.*?)^(?:```|END)$").FindAllSubmatch(page,
+		-1)
 	if len(examples) != 2 {
 		t.Fatalf("%d examples, expected 2: does the test still see them?", len(examples))
 	}
@@ -100,7 +102,7 @@ func TestLinkExamples(t *testing.T) {
 	}
 }
 
-// TestLinkUp starts a network, and does with it what there is to do.
+// TestLinkUp starts a network and uses all commands on it.
 func TestLinkUp(t *testing.T) {
 	name := linkFile(t)
 	needNetwork(t)
@@ -118,13 +120,15 @@ func TestLinkUp(t *testing.T) {
 		_, err := service.Find("test")
 		return err == nil
 	})
-	if out, err := run(t, "list"); err != nil || !strings.Contains(out, "test: "+name) || !strings.Contains(out, "198.18.0.2") {
+	if out, err := run(t, "list"); err != nil || !strings.Contains(out, "test: "+name) ||
+		!strings.Contains(out, "198.18.0.2") {
 		t.Errorf("%q, %v", out, err)
 	}
 	if out, err := run(t, "list", "--json"); err != nil || !json.Valid([]byte(out)) {
 		t.Errorf("%q, %v", out, err)
 	}
-	if out, err := run(t, "exec", "a", "--name", "test", "--", "sh", "-c", "echo $VOLLAB_HOST $VOLSFU_CLOCK_OFFSET; exit 7"); err != ExitStatus(7) || out != "a 5ms\n" {
+	if out, err := run(t, "exec", "a", "--name", "test", "--", "sh", "-c",
+		"echo $VOLLAB_HOST $VOLSFU_CLOCK_OFFSET; exit 7"); err != ExitStatus(7) || out != "a 5ms\n" {
 		t.Errorf("%q, %v, expected status 7", out, err)
 	}
 	if _, err := run(t, "exec", "b", "--name", "test", "--", "sh", "-c", "kill -9 $$"); err != ExitStatus(137) {
@@ -150,7 +154,8 @@ func TestLinkUp(t *testing.T) {
 		t.Errorf("%q, %v", out, err)
 	}
 	var summary topology.Summary
-	if out, err := run(t, "statistics", "--json"); err != nil || json.Unmarshal([]byte(out), &summary) != nil || len(summary.Links) != 2 {
+	if out, err := run(t, "statistics", "--json"); err != nil || json.Unmarshal([]byte(out), &summary) != nil ||
+		len(summary.Links) != 2 {
 		t.Errorf("%q, %v", out, err)
 	}
 	running := make(chan error, 1)
@@ -164,7 +169,7 @@ func TestLinkUp(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	// It was ended with its host, or has not found it any more.
+	// The process was ended with its host, or no longer found the host.
 	if err := <-running; err == nil {
 		t.Error("a command outlived its network")
 	}
@@ -177,7 +182,8 @@ func TestLinkRun(t *testing.T) {
 	name := linkFile(t)
 	needNetwork(t)
 	statistics := filepath.Join(t.TempDir(), "statistics.json")
-	out, err := run(t, "run", name, "--host", "a", "--statistics", statistics, "--", "sh", "-c", "echo $VOLLAB_HOST; exit 3")
+	out, err := run(t, "run", name, "--host", "a", "--statistics", statistics, "--", "sh", "-c",
+		"echo $VOLLAB_HOST; exit 3")
 	if err != ExitStatus(3) || out != "a\n" {
 		t.Errorf("%q, %v, expected status 3", out, err)
 	}
@@ -187,7 +193,8 @@ func TestLinkRun(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 	// On this machine, the command finds the network by itself.
-	if out, err := run(t, "run", name, "--strict", "--", "sh", "-c", "echo $"+nameVariable); err != nil || !strings.HasPrefix(out, "run-") {
+	if out, err := run(t, "run", name, "--strict", "--", "sh", "-c", "echo $"+nameVariable); err != nil ||
+		!strings.HasPrefix(out, "run-") {
 		t.Errorf("%q, %v", out, err)
 	}
 	if _, err := run(t, "run", name, "--host", "c", "--", "true"); !errors.Is(err, topology.ErrHost) {

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// leaveTerminal makes a command one that goes on when the terminal that started it is closed.
+// leaveTerminal makes a command go on after the terminal that started it is closed.
 func leaveTerminal(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -1,6 +1,6 @@
-// Package movement is where people of an experiment stand and what follows from that for the quality of tiles: as in VR2Gather, the tile that is
-// closest to the viewer has the highest quality, and all others the lowest. Paths come from files, and decisions are made ahead of a run. All is
-// pure.
+// Package movement has the positions of people in an experiment and derives the quality of tiles from them: as in
+// VR2Gather, the tile closest to the viewer has the highest quality, and all others the lowest. Paths come from files,
+// and decisions are made before a run. All functions are pure except for reading and writing.
 package movement
 
 import (
@@ -18,20 +18,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrPath is wrapped with what is wrong with a path.
+// ErrPath is the error of invalid paths; its message has the reason.
 var ErrPath = errors.New("invalid path")
 
-// Stand is where somebody stands at a time.
+// Stand is the position of a person at a time.
 type Stand struct {
 	At time.Duration
-	// X, Y and Z are metres: to the right, up, and towards the viewer; Yaw is the turn to the left about the upward axis, in radians.
+	// X, Y and Z are in metres: to the right, up, and towards the viewer. Yaw is the turn to the left about the upward
+	// axis, in radians.
 	X, Y, Z, Yaw float64
 }
 
-// Path is where somebody stands over time, in the order of time.
+// Path is the positions of a person over time, in the order of time.
 type Path []Stand
 
-// Limits of files: a thousand stands per second for 20 minutes.
+// Limits of files: a thousand positions per second for 20 minutes.
 const (
 	maxStands = 1 << 20
 	maxLine   = 1024
@@ -40,7 +41,7 @@ const (
 // Header is the first line of files of paths.
 const Header = "t_s,x_m,y_m,z_m,yaw_deg"
 
-// Read reads a path: a line Header, and one for each stand, in the order of time. Errors wrap ErrPath.
+// Read reads a path: the line Header, and one line for each position, in the order of time. Errors wrap ErrPath.
 func Read(in io.Reader) (Path, error) {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(make([]byte, maxLine), maxLine)
@@ -89,10 +90,11 @@ func parse(text string) (Stand, error) {
 		}
 		values[i] = v
 	}
-	return Stand{time.Duration(values[0] * float64(time.Second)), values[1], values[2], values[3], values[4] * math.Pi / 180}, nil
+	return Stand{time.Duration(values[0] * float64(time.Second)), values[1], values[2], values[3],
+		values[4] * math.Pi / 180}, nil
 }
 
-// Write writes a path as Read reads it.
+// Write writes a path in the format of Read.
 func Write(out io.Writer, path Path) error {
 	w := bufio.NewWriter(out)
 	_, _ = fmt.Fprintln(w, Header)
@@ -102,8 +104,8 @@ func Write(out io.Writer, path Path) error {
 	return w.Flush()
 }
 
-// At is where somebody stands at a time, between two stands on the line and the shorter turn from one to the other; before the first and after the
-// last, there.
+// At returns the position at a time: between two positions of the path, on the line and with the shorter turn; before
+// the first and after the last, theirs.
 func (p Path) At(t time.Duration) Stand {
 	next := sort.Search(len(p), func(i int) bool { return p[i].At > t })
 	switch {
@@ -118,21 +120,24 @@ func (p Path) At(t time.Duration) Stand {
 	return Stand{t, mix(a.X, b.X), mix(a.Y, b.Y), mix(a.Z, b.Z), a.Yaw + part*math.Remainder(b.Yaw-a.Yaw, 2*math.Pi)}
 }
 
-// Circle is the path of somebody who goes round a place, so many seconds each turn, and looks at the middle. Phase is where it begins, in turns; two
-// who are half a turn apart circle each other.
+// Circle returns the path of a person who walks round the origin, one turn per period, and looks at the middle. Phase
+// is the start, in turns; two people half a turn apart circle each other.
 func Circle(radius, turn, phase float64, length, step time.Duration) Path {
 	var path Path
 	for at := time.Duration(0); at <= length; at += step {
 		angle := 2 * math.Pi * (phase + at.Seconds()/turn)
-		// The front of a figure is towards +z: it looks at the middle when it has turned by half a turn more than where it stands.
-		path = append(path, Stand{At: at, X: radius * math.Sin(angle), Z: radius * math.Cos(angle), Yaw: math.Remainder(angle+math.Pi, 2*math.Pi)})
+		// The front of a figure is towards +z: it looks at the middle if it has turned by half a turn more than its
+		// position.
+		path = append(path, Stand{At: at, X: radius * math.Sin(angle), Z: radius * math.Cos(angle),
+			Yaw: math.Remainder(angle+math.Pi, 2*math.Pi)})
 	}
 	return path
 }
 
-// Closest is the tile of an object that is closest to a viewer, by the middles of their boxes in the object's own coordinates.
+// Closest returns the tile of an object that is closest to a viewer, by the middles of the boxes in the object's
+// coordinates.
 func Closest(viewer, object Stand, tiles []volumetric.Tile) int {
-	// Into the object's coordinates: moved, and turned back about the upward axis.
+	// The viewer is converted into the object's coordinates: moved, and turned back about the upward axis.
 	dx, dy, dz := viewer.X-object.X, viewer.Y-object.Y, viewer.Z-object.Z
 	sin, cos := math.Sincos(-object.Yaw)
 	x, z := cos*dx+sin*dz, cos*dz-sin*dx
@@ -150,9 +155,10 @@ func Closest(viewer, object Stand, tiles []volumetric.Tile) int {
 	return best
 }
 
-// Decisions are those of a viewer of an object with so many qualities: at first, and then whenever another tile has become the closest, looked at in
-// steps of a time, the closest tile has the highest quality and all others the lowest.
-func Decisions(viewer, object Path, tiles []volumetric.Tile, qualities int, length, step time.Duration) []carriage.Decision {
+// Decisions returns the decisions of a viewer of an object: at first, and whenever another tile has become the closest,
+// checked after each step. The closest tile has the highest quality and all others the lowest.
+func Decisions(viewer, object Path, tiles []volumetric.Tile, qualities int, length,
+	step time.Duration) []carriage.Decision {
 	var list []carriage.Decision
 	before := -1
 	for at := time.Duration(0); at <= length; at += step {

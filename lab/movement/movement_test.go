@@ -22,7 +22,8 @@ func TestReadWrite(t *testing.T) {
 		t.Fatalf("got %d stands, %v, want %d", len(got), err, len(want))
 	}
 	for i := range want {
-		if got[i].At != want[i].At || math.Abs(got[i].X-want[i].X) > 1e-5 || math.Abs(math.Remainder(got[i].Yaw-want[i].Yaw, 2*math.Pi)) > 1e-5 {
+		if got[i].At != want[i].At || math.Abs(got[i].X-want[i].X) > 1e-5 ||
+			math.Abs(math.Remainder(got[i].Yaw-want[i].Yaw, 2*math.Pi)) > 1e-5 {
 			t.Errorf("stand %d: got %+v, want %+v", i, got[i], want[i])
 		}
 	}
@@ -73,10 +74,11 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// square is four tiles around the middle: front, right, back, left.
+// square returns four tiles around the middle: front, right, back, left.
 func square() []volumetric.Tile {
 	box := func(x, z float32) volumetric.Tile {
-		return volumetric.Tile{Box: volumetric.BoundingBox{Min: [3]float32{x - 0.1, 0, z - 0.1}, Max: [3]float32{x + 0.1, 2, z + 0.1}}}
+		return volumetric.Tile{Box: volumetric.BoundingBox{Min: [3]float32{x - 0.1, 0, z - 0.1},
+			Max: [3]float32{x + 0.1, 2, z + 0.1}}}
 	}
 	return []volumetric.Tile{box(0, 1), box(1, 0), box(0, -1), box(-1, 0)}
 }
@@ -93,7 +95,7 @@ func TestClosest(t *testing.T) {
 		{"behind", Stand{Z: -3}, Stand{}, 2},
 		{"to the left", Stand{X: -3}, Stand{}, 3},
 		{"the object has moved", Stand{}, Stand{Z: -3}, 0},
-		// Turned to the left, its front is towards +x.
+		// The object is turned to the left, and its front is towards +x.
 		{"the object has turned to the viewer", Stand{X: 3}, Stand{Yaw: quarter}, 0},
 		{"the object has turned away", Stand{Z: 3}, Stand{Yaw: math.Pi}, 2},
 	} {
@@ -103,7 +105,8 @@ func TestClosest(t *testing.T) {
 	}
 }
 
-// TestDecisions has a viewer walk once around an object that stands still: each tile is the closest once, and the first one again.
+// TestDecisions makes a viewer walk once around a standing object: each tile is the closest once, and the first one
+// again.
 func TestDecisions(t *testing.T) {
 	viewer := Circle(3, 8, 0, 8*time.Second, 50*time.Millisecond)
 	var got []int
@@ -119,12 +122,15 @@ func TestDecisions(t *testing.T) {
 		}
 		got = append(got, high)
 	}
-	if want := []int{0, 1, 2, 3, 0}; len(got) != len(want) || got[0] != 0 || got[1] != 1 || got[2] != 2 || got[3] != 3 || got[4] != 0 {
+	if want := []int{0, 1, 2, 3, 0}; len(got) != len(want) || got[0] != 0 || got[1] != 1 || got[2] != 2 ||
+		got[3] != 3 || got[4] != 0 {
 		t.Errorf("got the tiles %v, want %v", got, want)
 	}
-	// Two who circle each other always see each other's front.
-	one, other := Circle(1, 8, 0, 8*time.Second, 50*time.Millisecond), Circle(1, 8, 0.5, 8*time.Second, 50*time.Millisecond)
-	if list := Decisions(one, other, square(), 2, 8*time.Second, 100*time.Millisecond); len(list) != 1 || list[0].Qualities[0] != 1 {
+	// Two people who circle each other always see each other's front.
+	one, other := Circle(1, 8, 0, 8*time.Second, 50*time.Millisecond),
+		Circle(1, 8, 0.5, 8*time.Second, 50*time.Millisecond)
+	if list := Decisions(one, other, square(), 2, 8*time.Second, 100*time.Millisecond); len(list) != 1 ||
+		list[0].Qualities[0] != 1 {
 		t.Errorf("got %v, want the front all the time", list)
 	}
 }

@@ -1,5 +1,5 @@
-// Package peer runs one end of a transport with the client of package carriage around it: it is what vollab peer is, and what an experiment starts
-// once for each host.
+// Package peer runs one end of a transport with the client of package carriage around it. It implements vollab peer,
+// and experiments start it once for each host.
 //
 // Run owns the end that it opens; its goroutines have ended when it returns.
 package peer
@@ -16,26 +16,28 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// Config says which end runs, what it publishes and how it watches.
+// Config selects the end, the published content and the watching.
 type Config struct {
 	End     baseline.Config
 	Publish carriage.PublishConfig
 	Watch   carriage.WatchConfig
-	// Frames is a file of prepared frames; "" has Material encoded live by so many Workers, which decode, too.
+	// Frames is a file of prepared frames; "" encodes Material live with Workers threads, which decode, too.
 	Frames   string
 	Material carriage.Material
 	Workers  int
-	// Duration is how long is published and watched once the other end is there, or how long a server runs; 0 until the context ends.
+	// Duration is the time of publishing and watching after the connection to the other end, or the time a server runs;
+	// 0 means until the context ends.
 	Duration time.Duration
-	// Records is a file for the times of frames, Decisions one with decisions on quality; "" is none.
+	// Records is a file for the times of frames, Decisions one with decisions on quality; "" means none.
 	Records, Decisions string
-	// Listening, if not nil, is told the address that the end listens on.
+	// Listening, if not nil, receives the address of the listening end.
 	Listening func(address string)
 }
 
-// DefaultConfig watches and publishes as package carriage does by default.
+// DefaultConfig watches and publishes with the defaults of package carriage.
 func DefaultConfig() Config {
-	return Config{End: baseline.DefaultConfig(), Publish: carriage.DefaultPublish(), Watch: carriage.DefaultWatch(), Material: carriage.DefaultMaterial()}
+	return Config{End: baseline.DefaultConfig(), Publish: carriage.DefaultPublish(), Watch: carriage.DefaultWatch(),
+		Material: carriage.DefaultMaterial()}
 }
 
 // Run runs until its time is over, the other end has ended, or the context ends, which is no error.
@@ -93,7 +95,7 @@ func (c *Config) join(ctx context.Context, listening func(string), summary *carr
 	return errors.Join(err, end.Close())
 }
 
-// feed opens what is published.
+// feed opens the published content.
 func (c *Config) feed(ctx context.Context) (carriage.Feed, error) {
 	if c.Frames != "" {
 		return carriage.OpenPrepared(c.Frames, c.Publish.FPS)
@@ -117,19 +119,21 @@ func (c *Config) decisions() error {
 	return nil
 }
 
-// nobody takes what comes to an end that only publishes.
+// nobody takes the frames of an end that only publishes.
 type nobody struct{}
 
 // Take implements carriage.Taker.
 func (nobody) Take(*carriage.Arrival) {}
 
 // run publishes and watches until both are over.
-func (c *Config) run(ctx context.Context, feed carriage.Feed, end carriage.End, records *carriage.Records, summary *carriage.Summary) error {
+func (c *Config) run(ctx context.Context, feed carriage.Feed, end carriage.End, records *carriage.Records,
+	summary *carriage.Summary) error {
 	var taker carriage.Taker = nobody{}
 	var watcher *carriage.Watcher
 	if c.End.Role.Watches() {
 		w := c.Watch
-		w.Tiles, w.Quality, w.Workers, w.Duration, w.Name, w.Of = c.End.Tiles, c.End.Quality, c.Workers, c.Duration, c.End.Name, c.End.Watched
+		w.Tiles, w.Quality, w.Workers, w.Duration, w.Name, w.Of = c.End.Tiles, c.End.Quality, c.Workers, c.Duration,
+			c.End.Name, c.End.Watched
 		var err error
 		if watcher, err = carriage.NewWatcher(end, w, records); err != nil {
 			return err
@@ -144,7 +148,8 @@ func (c *Config) run(ctx context.Context, feed carriage.Feed, end carriage.End, 
 	moving.Go(func() {
 		defer close(ended)
 		moveErr = end.Run(ctx, taker)
-		// Without the other end nothing can be published; a client that watches, too, may have lost only what it watches.
+		// Without the other end, publishing is impossible. A client that also watches may have lost only the watched
+		// end.
 		if watcher == nil || moveErr != nil && !errors.Is(moveErr, carriage.ErrEnded) {
 			cancel()
 		}
@@ -155,7 +160,7 @@ func (c *Config) run(ctx context.Context, feed carriage.Feed, end carriage.End, 
 		working.Go(func() {
 			p := c.Publish
 			if watcher == nil {
-				p.Duration = c.Duration // else it goes on for as long as is watched
+				p.Duration = c.Duration // the default is the time of watching
 			}
 			summary.Sent, publishErr = carriage.Publish(publishing, feed, end, p, c.End.Name, records)
 		})
@@ -176,7 +181,7 @@ func (c *Config) run(ctx context.Context, feed carriage.Feed, end carriage.End, 
 	return errors.Join(moveErr, publishErr, watchErr)
 }
 
-// congestion is the congestion control of an end over TCP.
+// congestion returns the congestion control of an end over TCP.
 func congestion(end carriage.End) string {
 	if named, ok := end.(interface{ Congestion() string }); ok {
 		return named.Congestion()

@@ -26,25 +26,29 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is far longer than any of these runs takes.
+// patience is much longer than any of these runs.
 const patience = time.Minute
 
-// prepare makes a file of frames: three captures of a few points, more of them at higher qualities. At 30 per second they take 200 kbit/s, which no
-// estimate goes below.
+// prepare makes a file of frames: three captures of a few points, more of them at higher qualities. At 30 per second
+// they take 200 kbit/s, and no estimate is lower.
 func prepare(t *testing.T, tiles, qualities int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "frames")
-	w, err := journal.Create(path, journal.Head{Content: journal.Encoded, FrameRate: 30, Publication: &volumetric.Publication{
-		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
-		Tiles: make([]volumetric.Tile, tiles), Qualities: make([]volumetric.QualityLevel, qualities),
-	}})
+	w, err := journal.Create(path, journal.Head{Content: journal.Encoded, FrameRate: 30,
+		Publication: &volumetric.Publication{
+			Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
+			Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+			Tiles: make([]volumetric.Tile, tiles), Qualities: make([]volumetric.QualityLevel, qualities),
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	encoder, params := codec.Raw.NewEncoder(), codec.Params{PositionBits: 10, Box: volumetric.BoundingBox{Max: [3]float32{1, 1, 1}}}
+	encoder, params := codec.Raw.NewEncoder(), codec.Params{PositionBits: 10,
+		Box: volumetric.BoundingBox{Max: [3]float32{1, 1, 1}}}
 	for number := range 3 * tiles * qualities {
-		tile := journal.Tile{Number: uint32(number / tiles / qualities), Tile: number % tiles, Quality: volumetric.Quality(number / tiles % qualities), Codec: codec.Raw.FourCC(), Capture: begun}
+		tile := journal.Tile{Number: uint32(number / tiles / qualities), Tile: number % tiles,
+			Quality: volumetric.Quality(number / tiles % qualities), Codec: codec.Raw.FourCC(), Capture: begun}
 		var cloud pointcloud.Cloud
 		for point := range 50 * (1 + int(tile.Quality)) {
 			cloud.Append([3]float32{float32(point) / 1000}, [3]uint8{byte(number)})
@@ -62,7 +66,7 @@ func prepare(t *testing.T, tiles, qualities int) string {
 	return path
 }
 
-// trial is a publisher, a watcher, and a server where there is one, in this process.
+// trial is a publisher, a watcher, and a server if the transport has one, in this process.
 type trial struct {
 	t                  *testing.T
 	publisher, watcher Config
@@ -94,7 +98,7 @@ func newTrial(t *testing.T, transport baseline.Transport, frames string, tiles i
 	return r
 }
 
-// run runs all until publisher and watcher have ended, then the server is ended.
+// run runs all until publisher and watcher have ended, and then ends the server.
 func (r *trial) run() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -116,7 +120,7 @@ func (r *trial) run() {
 	default:
 		second.End.Listen, second.Listening = "127.0.0.1:0", told
 	}
-	// A publisher without an end of its own publishes for as long as is watched.
+	// A publisher without an end of its own publishes as long as the watcher watches.
 	publishing, watched := context.WithCancel(ctx)
 	defer watched()
 	publish := func() {
@@ -165,7 +169,8 @@ func (r *trial) await(ctx context.Context, address chan string) string {
 	}
 }
 
-// TestTransports has frames carried by every transport, decoded and shown: what comes is whole, and of streams nothing is missing.
+// TestTransports sends frames over every transport, decodes and shows them. Arriving frames are whole, and streams lose
+// no frame.
 func TestTransports(t *testing.T) {
 	four, one := prepare(t, 4, 1), prepare(t, 1, 1)
 	for _, transport := range baseline.Transports {
@@ -192,8 +197,9 @@ func TestTransports(t *testing.T) {
 					t.Errorf("the server has received nothing: %+v", r.relayed.Server)
 				}
 			}
-			// Datagrams may be lost, and who is too far behind in segments leaves some out; what a stream was given comes.
-			streams := []baseline.Transport{baseline.DirectTCP, baseline.TCPSwitching, baseline.Reflector, baseline.Websocket}
+			// Datagrams may be lost, and a client that is too far behind skips segments; streams deliver everything.
+			streams := []baseline.Transport{baseline.DirectTCP, baseline.TCPSwitching, baseline.Reflector,
+				baseline.Websocket}
 			if slices.Contains(streams, transport) && got.FramesMissing > dropped {
 				t.Errorf("%d frames are missing, only %d were dropped on the way", got.FramesMissing, dropped)
 			}
@@ -202,7 +208,7 @@ func TestTransports(t *testing.T) {
 	}
 }
 
-// checkRecords joins what both sides wrote of frames.
+// checkRecords joins the records of both sides.
 func checkRecords(t *testing.T, r *trial, tiles int) {
 	t.Helper()
 	type place struct {
@@ -224,7 +230,7 @@ func checkRecords(t *testing.T, r *trial, tiles int) {
 	read(r.watcher.Records, func(got *frametimes.Record) {
 		of, known := sent[place{got.Track.Tile, got.Frame}]
 		if !known {
-			return // the publisher was ended before it could book its last frame
+			return // the publisher was ended before it could record its last frame
 		}
 		got.Merge(&of)
 		if !got.Has(frametimes.Shown) {
@@ -232,10 +238,12 @@ func checkRecords(t *testing.T, r *trial, tiles int) {
 		}
 		shown++
 		before := got.Time(frametimes.Captured)
-		for _, stamp := range []frametimes.Stamp{frametimes.Acquired, frametimes.Encoded, frametimes.Reassembled, frametimes.DecodingBegan, frametimes.Decoded, frametimes.Shown} {
+		for _, stamp := range []frametimes.Stamp{frametimes.Acquired, frametimes.Encoded, frametimes.Reassembled,
+			frametimes.DecodingBegan, frametimes.Decoded, frametimes.Shown} {
 			at := got.Time(stamp)
 			if at.Before(before) || at.IsZero() {
-				t.Errorf("tile %d of frame %d: %v at %v, want it after %v", got.Track.Tile, got.Frame, stamp, at, before)
+				t.Errorf("tile %d of frame %d: %v at %v, want it after %v", got.Track.Tile, got.Frame, stamp, at,
+					before)
 			}
 			before = at
 		}
@@ -245,7 +253,7 @@ func checkRecords(t *testing.T, r *trial, tiles int) {
 	}
 }
 
-// TestDecisions: two tiles change their qualities, by whatever means the transport has.
+// TestDecisions: two tiles change their qualities, by the means of each transport.
 func TestDecisions(t *testing.T) {
 	frames := prepare(t, 2, 2)
 	decisions := filepath.Join(t.TempDir(), "decisions.csv")
@@ -253,11 +261,12 @@ func TestDecisions(t *testing.T) {
 	if err := os.WriteFile(decisions, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, transport := range []baseline.Transport{baseline.TCPSwitching, baseline.Reflector, baseline.Websocket, baseline.DASH, baseline.Pion, baseline.Volsfu} {
+	for _, transport := range []baseline.Transport{baseline.TCPSwitching, baseline.Reflector, baseline.Websocket,
+		baseline.DASH, baseline.Pion, baseline.Volsfu} {
 		t.Run(string(transport), func(t *testing.T) {
 			t.Parallel()
 			r := newTrial(t, transport, frames, 2)
-			// The last decision is at 0.4 s: what is left is for busy machines.
+			// The last decision is at 0.4 s; the remaining time is for busy machines.
 			r.publisher.Duration, r.watcher.Duration = 0, 2500*time.Millisecond
 			r.watcher.Decisions = decisions
 			r.run()
@@ -279,7 +288,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestBoth has two clients publish and watch at the same time, at different rates.
+// TestBoth runs two clients that publish and watch at the same time, at different rates.
 func TestBoth(t *testing.T) {
 	frames := prepare(t, 2, 1)
 	for _, transport := range []baseline.Transport{baseline.DirectTCP, baseline.Volsfu} {
@@ -304,7 +313,7 @@ func TestBoth(t *testing.T) {
 	}
 }
 
-// freeAddress is an address that nobody listens at.
+// freeAddress returns an address without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -315,7 +324,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// runBoth runs two clients that both publish and watch, and a server where there is one.
+// runBoth runs two clients that both publish and watch, and a server if the transport has one.
 func (r *trial) runBoth() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -341,10 +350,11 @@ func (r *trial) runBoth() {
 	}
 }
 
-// TestLive encodes as it captures, more than it may keep waiting.
+// TestLive encodes during capture, more frames than may wait.
 func TestLive(t *testing.T) {
 	r := newTrial(t, baseline.DirectTCP, "", 2)
-	r.publisher.Material = carriage.Material{Source: "synthetic", Points: 2000, Tiling: "direction", Tiles: 2, Qualities: "low,high", Codec: "raw"}
+	r.publisher.Material = carriage.Material{Source: "synthetic", Points: 2000, Tiling: "direction", Tiles: 2,
+		Qualities: "low,high", Codec: "raw"}
 	r.publisher.Publish.EncoderQueue, r.publisher.Workers = 1, 1
 	r.watcher.End.Quality = 1
 	r.watcher.Watch.Display = 60
@@ -394,7 +404,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestNothing: a watcher to whom nothing comes says so.
+// TestNothing: a watcher without frames reports that.
 func TestNothing(t *testing.T) {
 	c := DefaultConfig()
 	c.End.Transport, c.End.Role, c.End.Listen = baseline.UDPChunks, baseline.RoleWatch, "127.0.0.1:0"
@@ -404,7 +414,7 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestAdapt has an estimate choose among qualities.
+// TestAdapt selects among qualities by an estimate.
 func TestAdapt(t *testing.T) {
 	r := newTrial(t, baseline.Pion, prepare(t, 2, 2), 2)
 	r.publisher.End.Adapt = true
@@ -414,13 +424,16 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
-// TestTold: of the way to a watcher its server tells, and the watcher's summary has it; that the publisher's own would be of another way.
+// TestTold: the server reports the estimates of the path to a watcher, which are in the watcher's summary. The
+// publisher's estimates would be those of another path.
 func TestTold(t *testing.T) {
 	r := newTrial(t, baseline.Volsfu, prepare(t, 2, 2), 2)
 	r.watcher.End.Adapt, r.watcher.Duration = true, 2500*time.Millisecond
 	r.run()
 	got := r.watched.Got
-	if len(got.Estimates) == 0 || got.Estimates[0].Mbps <= 0 || got.Begun.IsZero() || len(r.published.Sent.Estimates) > 0 {
-		t.Errorf("since %v the watcher has estimates %v, and the publisher %v; expected some and none", got.Begun, got.Estimates, r.published.Sent.Estimates)
+	if len(got.Estimates) == 0 || got.Estimates[0].Mbps <= 0 || got.Begun.IsZero() ||
+		len(r.published.Sent.Estimates) > 0 {
+		t.Errorf("since %v the watcher has estimates %v, and the publisher %v; expected some and none", got.Begun,
+			got.Estimates, r.published.Sent.Estimates)
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// PrepareCommand is vollab prepare.
+// PrepareCommand returns the command vollab prepare.
 func PrepareCommand() *cobra.Command {
 	p := carriage.DefaultPreparation()
 	cmd := &cobra.Command{
 		Use:   "prepare",
 		Short: "Encode frames into a file that vollab peer publishes",
-		Long: "Encode frames into a file, as fast as the machine does it, for vollab peer --frames and volpeer publish --source replay:FILE. It prints how large they are\n" +
+		Long: "Encode frames into a file, as fast as the machine does it, for vollab peer --frames and volpeer " +
+			"publish --source replay:FILE. It prints their sizes\n" +
 			"and how long they took to encode, as one JSON object.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,7 +36,8 @@ func PrepareCommand() *cobra.Command {
 	f.StringVar(&p.Output, "output", "", "the file, which must not exist yet")
 	f.IntVar(&p.Count, "count", p.Count, "captures to encode")
 	f.Float64Var(&p.FPS, "fps", p.FPS, "captures per second of the source, whose motion they follow")
-	f.IntSliceVar(&p.Sizes, "sizes", nil, "make frames of random bytes instead, one tile of each of these sizes, as in 1400000,2100000,200000")
+	f.IntSliceVar(&p.Sizes, "sizes", nil,
+		"make frames of random bytes instead, one tile of each of these sizes, as in 1400000,2100000,200000")
 	materialFlags(f, &p.Material)
 	return cmd
 }

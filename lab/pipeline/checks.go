@@ -10,29 +10,30 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Options say how long what takes long goes on.
+// Options are the durations of long measurements.
 type Options struct {
-	// Endurance is how long memory is watched.
+	// Endurance is the time during which memory is watched.
 	Endurance time.Duration
 }
 
-// DefaultOptions are those of the claims.
+// DefaultOptions returns the options of the claims.
 func DefaultOptions() Options { return Options{Endurance: 10 * time.Minute} }
 
-// full has tests measure as claimed, with targets for times.
+// full makes tests measure as claimed, with targets for times.
 const full = "-full"
 
-// codingPath are the tests that measure with Draco.
+// codingPath is the folder of the tests that measure with Draco.
 const codingPath = "test/coding"
 
-// sceneSeconds is how long frames flow in checks that count them.
+// sceneSeconds is the duration of checks that count frames.
 const sceneSeconds = 20
 
-// Checks are the checks of capture and coding, in the order of their numbers.
+// Checks returns the checks of capture and coding, in the order of their numbers.
 func Checks(options Options, progress lab.Progress) []lab.Check {
 	coding := func(pattern string) part {
 		return (&sourced{progress: progress, name: "measured with Draco", draco: true,
-			tests: suite.Part{Package: codingPath, Pattern: pattern, Arguments: []string{full}, Limit: 10 * time.Minute}}).run
+			tests: suite.Part{Package: codingPath, Pattern: pattern, Arguments: []string{full},
+				Limit: 10 * time.Minute}}).run
 	}
 	holding := func(pkg, pattern, counted string, draco bool) part {
 		return (&sourced{progress: progress, name: counted, draco: draco,
@@ -42,12 +43,14 @@ func Checks(options Options, progress lab.Progress) []lab.Check {
 	return []lab.Check{
 		&check{"Draco from Go: what calling it costs, copies, allocations", []part{
 			coding("^TestOverhead$"),
-			holding("pkg/codec/draco", "^(TestSteadyStateDoesNotAllocate|TestAgainstReference)$", "tests that hold: no allocations, the same bytes as Draco", true),
+			holding("pkg/codec/draco", "^(TestSteadyStateDoesNotAllocate|TestAgainstReference)$",
+				"tests that hold: no allocations, the same bytes as Draco", true),
 		}},
-		&check{"100,000 points in 4 tiles on 2 processors; one publisher of 60,000, 30,000 and 15,000 points at 30 fps", []part{
-			coding("^TestTiles$"),
-			newSustained(progress).run,
-		}},
+		&check{"100,000 points in 4 tiles on 2 processors; one publisher of 60,000, 30,000 and 15,000 points at 30 fps",
+			[]part{
+				coding("^TestTiles$"),
+				newSustained(progress).run,
+			}},
 		&check{"depth and colours of a seated person at 30 fps: to a cloud, and to decoded at a watcher", []part{
 			(&path{progress: progress, data: data, seconds: sceneSeconds}).run,
 		}},
@@ -56,21 +59,24 @@ func Checks(options Options, progress lab.Progress) []lab.Check {
 		}},
 		&check{"descriptions of 60, 25 and 15 %", []part{
 			coding("^TestDescriptions$"),
-			holding("cmd/volpeer", "^TestDescriptionsMerge$", "tests that hold: watchers of some and of all descriptions", true),
+			holding("cmd/volpeer", "^TestDescriptionsMerge$",
+				"tests that hold: watchers of some and of all descriptions", true),
 		}},
 		&check{"RealSense: the library with cameras in software and recordings; no library, others", []part{
 			holding("pkg/capture/realsense", ".", "tests that hold: cameras and recordings", false),
-			holding("pkg/capture/realsense/rs2", ".", "tests that hold: the library, none, and of other versions", false),
-			holding("cmd/volpeer", "^TestRealSense", "tests that hold: a recording's points at a watcher, and flags", true),
+			holding("pkg/capture/realsense/rs2", ".", "tests that hold: the library, none, and of other versions",
+				false),
+			holding("cmd/volpeer", "^TestRealSense", "tests that hold: a recording's points at a watcher, and flags",
+				true),
 		}},
 		newEndurance(options.Endurance, progress),
 	}
 }
 
-// part measures one thing. It returns the lines that it has even where an error kept it from finishing.
+// part measures one thing. It returns the lines it has even if an error ended the measurement early.
 type part func(ctx context.Context) ([]claim.Line, error)
 
-// check is parts that are measured one after the other, whatever becomes of those before.
+// check measures parts one after the other, also after a part that fails.
 type check struct {
 	title string
 	parts []part

@@ -29,7 +29,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestParts: what comes after a part that fails is measured all the same, until it is interrupted.
+// TestParts: parts after one that fails are measured, until an interruption.
 func TestParts(t *testing.T) {
 	broken := errors.New("broken")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -58,16 +58,20 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestSources holds what is run in the source tree against what there is.
+// TestSources: the source tree has the folders, files and tests that the checks run.
 func TestSources(t *testing.T) {
 	root := filepath.Join("..", "..")
-	for _, folder := range []string{codingPath, "pkg/codec/draco", "cmd/volpeer", "pkg/capture/realsense", "pkg/capture/realsense/rs2"} {
-		if found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*_test.go")); err != nil || len(found) == 0 {
+	for _, folder := range []string{codingPath, "pkg/codec/draco", "cmd/volpeer", "pkg/capture/realsense",
+		"pkg/capture/realsense/rs2"} {
+		if found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*_test.go")); err != nil ||
+			len(found) == 0 {
 			t.Errorf("%s: no tests (%v)", folder, err)
 		}
 	}
 	var text strings.Builder
-	for _, name := range []string{"cmd/volpeer/tiling_test.go", "cmd/volpeer/realsense_test.go", "pkg/codec/draco/draco_test.go", "test/coding/overhead_test.go", "test/coding/tiles_test.go", "test/coding/descriptions_test.go"} {
+	for _, name := range []string{"cmd/volpeer/tiling_test.go", "cmd/volpeer/realsense_test.go",
+		"pkg/codec/draco/draco_test.go", "test/coding/overhead_test.go", "test/coding/tiles_test.go",
+		"test/coding/descriptions_test.go"} {
 		data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +79,8 @@ func TestSources(t *testing.T) {
 		text.Write(data)
 	}
 	for _, name := range []string{
-		"TestDescriptionsMerge", "TestRealSenseArrives", "TestSteadyStateDoesNotAllocate", "TestAgainstReference", "TestOverhead", "TestTiles", "TestDescriptions",
+		"TestDescriptionsMerge", "TestRealSenseArrives", "TestSteadyStateDoesNotAllocate", "TestAgainstReference",
+		"TestOverhead", "TestTiles", "TestDescriptions",
 	} {
 		if !strings.Contains(text.String(), "func "+name+"(t ") {
 			t.Errorf("there is no %s", name)
@@ -83,11 +88,12 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestWithoutSource: where there is no checkout, nothing was measured and nothing is claimed.
+// TestWithoutSource: without a checkout, nothing is measured or claimed.
 func TestWithoutSource(t *testing.T) {
 	s := &sourced{folder: t.TempDir(), name: "tests", tests: suite.Part{Package: codingPath, Pattern: "."}}
 	lines, err := s.run(t.Context())
-	if err != nil || len(lines) != 1 || lines[0].Name != "tests" || !strings.Contains(lines[0].Skipped, "run this command in one") {
+	if err != nil || len(lines) != 1 || lines[0].Name != "tests" || !strings.Contains(lines[0].Skipped,
+		"run this command in one") {
 		t.Errorf("got %v, %v, want a line that says why not", lines, err)
 	}
 }
@@ -101,9 +107,10 @@ func TestWithoutDraco(t *testing.T) {
 	}
 }
 
-// TestProgramsAbsent: beside a test program there is no volpeer.
+// TestProgramsAbsent: there is no volpeer beside a test program.
 func TestProgramsAbsent(t *testing.T) {
-	for name, p := range map[string]part{"one publisher": newSustained(lab.Progress{}).run, "memory": newEndurance(1, lab.Progress{}).Run} {
+	for name, p := range map[string]part{"one publisher": newSustained(lab.Progress{}).run,
+		"memory": newEndurance(1, lab.Progress{}).Run} {
 		if _, err := p(t.Context()); !errors.Is(err, lab.ErrProgram) || !strings.Contains(err.Error(), "make build") {
 			t.Errorf("%s: got %v, want ErrProgram and what to do", name, err)
 		}
@@ -120,7 +127,7 @@ func TestDataAbsent(t *testing.T) {
 	}
 }
 
-// script puts a program of a name into a folder.
+// script writes a program with a name into a folder.
 func script(t *testing.T, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -130,7 +137,7 @@ func script(t *testing.T, name, text string) string {
 	return file
 }
 
-// TestLacksDraco asks programs that have it, that do not, and that fail for another reason.
+// TestLacksDraco uses programs with Draco, without Draco, and with another failure.
 func TestLacksDraco(t *testing.T) {
 	if _, err := os.Stat("/bin/sh"); err != nil {
 		t.Skipf("skipped: %v", err)
@@ -142,7 +149,8 @@ func TestLacksDraco(t *testing.T) {
 		{"echo 'vollab: out of memory' >&2; exit 1", "", "out of memory"},
 	} {
 		why, err := programs{vollab: script(t, "vollab", test.text)}.lacksDraco(t.Context())
-		if why != test.why || (err == nil) != (test.failure == "") || err != nil && !strings.Contains(err.Error(), test.failure) {
+		if why != test.why || (err == nil) != (test.failure == "") || err != nil &&
+			!strings.Contains(err.Error(), test.failure) {
 			t.Errorf("%s: got %q, %v", test.text, why, err)
 		}
 	}

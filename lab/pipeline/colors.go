@@ -13,20 +13,21 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// minSaved is by how many % colours as JPEG are to make frames smaller than exact ones with the same loss, at the speed that volpeer publishes with.
+// minSaved is the per cent by which frames with colours as JPEG must be smaller than exact ones with the same loss, at
+// the speed of volpeer's publishers.
 const minSaved = 30
 
-// Draco's fastest and its smallest.
+// Draco's fastest and smallest speeds.
 const fastest, smallest = 10, 0
 
-// colors compares two ways to have colours with loss.
+// colors compares two lossy encodings of colours.
 type colors struct {
 	progress lab.Progress
 	data     string
 	repeats  int
 }
 
-// row is one of those that vollab codec --json prints, as far as the check asks. Color is null where nothing is lost.
+// row is a row of vollab codec --json, with the fields that the check needs. Color is null for lossless colours.
 type row struct {
 	Codec        string   `json:"codec"`
 	Speed        int      `json:"speed"`
@@ -50,8 +51,10 @@ func (c *colors) run(ctx context.Context) ([]claim.Line, error) {
 		return skipped(name, why), err
 	}
 	c.progress.Say("  coding with colours of 3 to 8 bits, and as JPEG")
-	program, err := lab.StartProgram("vollab codec", p.vollab, nil, "codec", "--source", "ply:"+dir, "--codecs", "draco,draco+jpeg", "--speeds",
-		fmt.Sprintf("%d,%d", smallest, fastest), "--color-bits", "3,4,5,6,7,8", "--color-quality", "75,85,92", "--repeats", strconv.Itoa(c.repeats), "--json")
+	program, err := lab.StartProgram("vollab codec", p.vollab, nil, "codec", "--source", "ply:"+dir, "--codecs",
+		"draco,draco+jpeg", "--speeds",
+		fmt.Sprintf("%d,%d", smallest, fastest), "--color-bits", "3,4,5,6,7,8", "--color-quality", "75,85,92",
+		"--repeats", strconv.Itoa(c.repeats), "--json")
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +70,8 @@ func (c *colors) run(ctx context.Context) ([]claim.Line, error) {
 	return colorLines(report.Rows), nil
 }
 
-// colorLines say what JPEG saves at each of its qualities, against Draco's colours with the same loss, and against exact ones.
+// colorLines returns the savings of JPEG at each of its qualities, against Draco's colours with the same loss, and
+// against exact ones.
 func colorLines(rows []row) (lines []claim.Line) {
 	for _, speed := range []int{fastest, smallest} {
 		curve, exact := curveOf(rows, speed)
@@ -83,11 +87,14 @@ func colorLines(rows []row) (lines []claim.Line) {
 			}
 			saved := 100 * (1 - r.Bytes/theirs)
 			if speed == fastest {
-				lines = append(lines, claim.AtLeast(name+"fewer bytes than Draco's colours at equal loss", saved, "%", minSaved))
+				lines = append(lines, claim.AtLeast(name+"fewer bytes than Draco's colours at equal loss", saved, "%",
+					minSaved))
 			} else if math.IsNaN(saved) {
-				lines = append(lines, claim.Fail(name+"fewer bytes than Draco's colours at equal loss", "Draco's colours were not coded with as much loss, or as little"))
+				lines = append(lines, claim.Fail(name+"fewer bytes than Draco's colours at equal loss",
+					"Draco's colours were not coded with as much loss, or as little"))
 			} else {
-				lines = append(lines, claim.Information(name+"fewer bytes than Draco's colours at equal loss", saved, "%"))
+				lines = append(lines, claim.Information(name+"fewer bytes than Draco's colours at equal loss", saved,
+					"%"))
 			}
 			lines = append(lines, claim.Information(name+"fewer bytes than exact colours", 100*(1-r.Bytes/exact), "%"))
 		}
@@ -95,10 +102,10 @@ func colorLines(rows []row) (lines []claim.Line) {
 	return lines
 }
 
-// curve are sizes by loss, with the most loss first.
+// curve has sizes by loss, the highest loss first.
 type curve []struct{ decibels, bytes float64 }
 
-// curveOf are Draco's frames at a speed, and the size of the one without loss.
+// curveOf returns Draco's frames at a speed, and the size of the lossless one.
 func curveOf(rows []row, speed int) (c curve, exact float64) {
 	exact = nothing
 	for _, r := range rows {
@@ -114,7 +121,8 @@ func curveOf(rows []row, speed int) (c curve, exact float64) {
 	return c, exact
 }
 
-// at is the size at a loss between two that were measured: decibels are about linear in the logarithm of bytes. It is no number outside.
+// at returns the size at a loss between two measured ones: decibels are nearly linear in the logarithm of bytes.
+// Outside, it is NaN.
 func (c curve) at(decibels float64) float64 {
 	for i := 1; i < len(c); i++ {
 		a, b := c[i-1], c[i]

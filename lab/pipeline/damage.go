@@ -12,11 +12,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// objectName is what volpeer calls the object that it publishes.
+// objectName is the name of the object that volpeer publishes.
 const objectName = "body"
 
-// damage breaks a frame in one of several ways: it ends too soon, some of its bytes are others, its beginning is random, or all of it. What is returned may share
-// memory with the frame.
+// damage breaks a frame in one of several ways: a truncated end, some changed bytes, a random beginning, or random
+// content. The result may share memory with the frame.
 func damage(frame []byte, random *rand.Rand) []byte {
 	if len(frame) == 0 {
 		return []byte{byte(random.Uint32())}
@@ -31,7 +31,7 @@ func damage(frame []byte, random *rand.Rand) []byte {
 		return frame[:random.IntN(len(frame))]
 	case 1:
 		for range 1 + random.IntN(8) {
-			// Another one for certain.
+			// The byte differs for certain.
 			frame[random.IntN(len(frame))] ^= byte(1 + random.IntN(255))
 		}
 	case 2:
@@ -42,25 +42,27 @@ func damage(frame []byte, random *rand.Rand) []byte {
 	return frame
 }
 
-// vandal is a participant who receives a tile of somebody else's object, and publishes it as its own with every frame damaged.
+// vandal is a participant that receives a tile of another participant's object, and publishes every frame damaged, as
+// its own.
 type vandal struct {
 	session *client.Session
 	from    volumetric.PublicationRef
 	random  *rand.Rand
 	running sync.WaitGroup
 
-	// sent counts damaged frames. It is read once the vandal has left.
+	// sent counts damaged frames. It is read after the vandal has left.
 	sent int64
 	err  error
 }
 
-// join brings the vandal into the room.
+// join connects the vandal to the room.
 func (v *vandal) join(ctx context.Context, url, identity string) error {
-	session, err := client.Join(ctx, client.Config{URL: url, Room: room, Identity: identity, Receive: true, Publications: []volumetric.Publication{{
-		Name: objectName, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
-		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
-		FrameRate: rate, Tiles: make([]volumetric.Tile, 1), Qualities: []volumetric.QualityLevel{{Bitrate: 2_000_000}},
-	}}})
+	session, err := client.Join(ctx, client.Config{URL: url, Room: room, Identity: identity, Receive: true,
+		Publications: []volumetric.Publication{{
+			Name: objectName, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
+			Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+			FrameRate: rate, Tiles: make([]volumetric.Tile, 1), Qualities: []volumetric.QualityLevel{{Bitrate: 2_000_000}},
+		}}})
 	if err != nil {
 		return err
 	}
@@ -69,7 +71,7 @@ func (v *vandal) join(ctx context.Context, url, identity string) error {
 	return nil
 }
 
-// run takes frames and what else comes until the session ends.
+// run takes frames and events until the session ends.
 func (v *vandal) run() {
 	frames, events, packets := v.session.Frames(), v.session.Events(), v.session.Packets()
 	for frames != nil || events != nil {
@@ -94,12 +96,13 @@ func (v *vandal) run() {
 	}
 }
 
-// take publishes a frame as it should not be.
+// take publishes a frame in a damaged form.
 func (v *vandal) take(f client.Frame) {
 	if f.Track.PublicationRef != v.from || f.Track.Tile != 0 || v.err != nil {
 		return
 	}
-	out := client.OutgoingFrame{Number: uint32(v.sent), Capture: time.Now(), Codec: f.Codec, Data: damage(f.Data, v.random)}
+	out := client.OutgoingFrame{Number: uint32(v.sent), Capture: time.Now(), Codec: f.Codec,
+		Data: damage(f.Data, v.random)}
 	switch taken, err := v.session.Publisher(objectName).WriteFrame(0, 0, out); {
 	case taken:
 		v.sent++
@@ -108,7 +111,7 @@ func (v *vandal) take(f client.Frame) {
 	}
 }
 
-// note asks for the lowest quality of one tile, and nothing else, as soon as there is something.
+// note requests the lowest quality of one tile as soon as there is one, and nothing else.
 func (v *vandal) note(e client.Event) {
 	joined, ok := e.(client.Published)
 	var tiles int
@@ -143,10 +146,10 @@ func (v *vandal) note(e client.Event) {
 	}
 }
 
-// askPatience is how long an answer of the server's may take.
+// askPatience bounds the wait for an answer of the server.
 const askPatience = 10 * time.Second
 
-// leave ends the vandal.
+// leave ends the vandal's session.
 func (v *vandal) leave() error {
 	if v.session == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// TestDamage: every frame comes out otherwise than it was.
+// TestDamage: every frame differs after the damage.
 func TestDamage(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	original := bytes.Repeat([]byte("volumetric"), 100)
@@ -36,7 +36,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestVandal: whoever watches gets whole frames of the publisher, and of the vandal only damaged ones.
+// TestVandal: a watcher gets whole frames of the publisher, and only damaged ones of the vandal.
 func TestVandal(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -46,10 +46,12 @@ func TestVandal(t *testing.T) {
 	}
 	defer c.Close()
 	load := testbed.Load{Name: objectName, Tiles: 2, Qualities: 2, FrameBytes: 3000, Step: 2, Rate: 20}
-	if _, err := c.Join(ctx, testbed.Part{Room: room, Identity: publisherName, Loads: []testbed.Load{load}}); err != nil {
+	if _, err := c.Join(ctx, testbed.Part{Room: room, Identity: publisherName,
+		Loads: []testbed.Load{load}}); err != nil {
 		t.Fatal(err)
 	}
-	v := vandal{from: volumetric.PublicationRef{Participant: publisherName, Publication: objectName}, random: rand.New(rand.NewPCG(1, 1))}
+	v := vandal{from: volumetric.PublicationRef{Participant: publisherName, Publication: objectName},
+		random: rand.New(rand.NewPCG(1, 1))}
 	if err := v.join(ctx, c.Server.URL(), vandalName); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,8 @@ func TestVandal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	damaged := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: vandalName, Publication: objectName}}
+	damaged := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: vandalName,
+		Publication: objectName}}
 	intact := volumetric.TileRef{PublicationRef: v.from}
 	err = testbed.Await(ctx, "damaged frames come, and others", func() bool {
 		return watcher.Tile(damaged).Corrupt >= 5 && watcher.Tile(intact).Frames >= 5
@@ -70,6 +73,7 @@ func TestVandal(t *testing.T) {
 		t.Error(err)
 	}
 	if v.sent < 5 || watcher.Tile(intact).Corrupt > 0 || watcher.Tile(damaged).Frames > 0 {
-		t.Errorf("%d damaged frames were sent; got %+v of them, and %+v of others", v.sent, watcher.Tile(damaged), watcher.Tile(intact))
+		t.Errorf("%d damaged frames were sent; got %+v of them, and %+v of others", v.sent, watcher.Tile(damaged),
+			watcher.Tile(intact))
 	}
 }

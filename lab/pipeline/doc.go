@@ -1,5 +1,6 @@
-// Package pipeline measures what is claimed of the way from a depth camera to coded tiles and back: what coding takes beside Draco itself, how fast clouds are made of
-// depth images, what colours as JPEG save, that descriptions add up, that cameras of RealSense's library are read as it reads them, and that memory stays flat. What
-// needs Draco runs volpeer and vollab as programs, or tests of the source tree; if something is missing for a part, its line says so. A check
-// measures on the goroutine that calls Run.
+// Package pipeline measures the claims about the path from a depth camera to coded tiles and back: the time of coding
+// beside Draco itself, the time to make clouds of depth images, the savings of colours as JPEG, the merging of
+// descriptions, the reading of cameras of RealSense's library, and constant memory. Measurements with Draco run the
+// programs volpeer and vollab, or tests of the source tree. If something is missing for a part, its line says so. A
+// check measures on the goroutine that calls Run.
 package pipeline

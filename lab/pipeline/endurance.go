@@ -17,18 +17,21 @@ import (
 )
 
 const (
-	// maxResident is by how many percent what a process holds may grow between the first and the last quarter.
+	// maxResident is the largest growth of a process's resident memory between the first and the last quarter, in per
+	// cent.
 	maxResident = 5
-	// maxHeap is by how much what a Go heap keeps may grow meanwhile, in megabytes of 2^20 bytes: garbage collections tell it in whole ones, and one of a moment when
-	// little is under way may be one lower.
+	// maxHeap is the largest growth of the live Go heap in that time, in megabytes of 2^20 bytes. Garbage collections
+	// report it in whole megabytes, and one at a moment with little work may report one less.
 	maxHeap = 2
-	// sampleInterval is how often resident memory is looked at, and scrapeInterval how often the server is asked of its heap, which costs it some.
+	// sampleInterval is the interval of reading resident memory, and scrapeInterval that of asking the server for its
+	// heap, which takes some of its memory.
 	sampleInterval, scrapeInterval = time.Second, 5 * time.Second
-	// collectionInterval is how long the Go runtime lets pass without a garbage collection at most. What programs with little garbage hold goes up and down as slowly.
+	// collectionInterval is the longest time between two garbage collections of the Go runtime. The memory of programs
+	// with little garbage rises and falls with this period.
 	collectionInterval = 2 * time.Minute
 )
 
-// endurance watches the memory of a server, a publisher and a watcher, to whom somebody else sends damaged frames.
+// endurance watches the memory of a server, a publisher and a watcher, while another participant sends damaged frames.
 type endurance struct {
 	progress lab.Progress
 	duration time.Duration
@@ -36,7 +39,8 @@ type endurance struct {
 }
 
 func newEndurance(duration time.Duration, progress lab.Progress) *endurance {
-	return &endurance{progress, duration, []string{"--source", "synthetic", "--fps", fmt.Sprint(rate), "--points", "40000", "--tiles", "4", "--codec", "draco"}}
+	return &endurance{progress, duration, []string{"--source", "synthetic", "--fps", fmt.Sprint(rate), "--points",
+		"40000", "--tiles", "4", "--codec", "draco"}}
 }
 
 // Name implements lab.Check.
@@ -77,10 +81,10 @@ func (e *endurance) Run(ctx context.Context) ([]claim.Line, error) {
 	return lines, nil
 }
 
-// Who is on the stage.
+// The identities of the participants.
 const publisherName, watcherName, vandalName = "alice", "carol", "mallory"
 
-// enduranceLines are the figures of a watcher's tiles: those of the publisher's, and the damaged ones.
+// enduranceLines returns the figures of a watcher's tiles: the publisher's, and the damaged ones.
 func enduranceLines(tiles []tile, damaged int64) []claim.Line {
 	var fps float64
 	var whole, undecodable, refused, decoded int64
@@ -112,7 +116,7 @@ type actor struct {
 	heap     func() []sample
 }
 
-// lines say how much more the actor holds in the last quarter of the time than in the first.
+// lines returns the growth of the actor's memory from the first to the last quarter of the time.
 func (a *actor) lines(whole time.Duration) (lines []claim.Line) {
 	const megabyte = 1 << 20
 	name := a.name + ": growth of resident memory"
@@ -120,25 +124,29 @@ func (a *actor) lines(whole time.Duration) (lines []claim.Line) {
 	case len(first) == 0 || len(last) == 0:
 		lines = append(lines, claim.Skip(name, "it cannot be read on this system"))
 	case quarter(whole) < collectionInterval:
-		lines = append(lines, claim.Information(name+", in too short a time to tell", 100*(slices.Max(last)/slices.Max(first)-1), "%"))
+		lines = append(lines, claim.Information(name+", in too short a time to tell",
+			100*(slices.Max(last)/slices.Max(first)-1), "%"))
 	default:
 		lines = append(lines, claim.AtMost(name, 100*(slices.Max(last)/slices.Max(first)-1), "%", maxResident))
 	}
 	if len(a.resident) > 0 {
-		lines = append(lines, claim.Information(a.name+": resident memory at the end", a.resident[len(a.resident)-1].bytes/megabyte, "MiB"))
+		lines = append(lines, claim.Information(a.name+": resident memory at the end",
+			a.resident[len(a.resident)-1].bytes/megabyte, "MiB"))
 	}
-	// The least that is in use is what is kept: whatever else is there at a moment comes and goes.
+	// The smallest live heap is the memory that is kept: other memory in use at a moment is temporary.
 	name = a.name + ": growth of the Go heap"
 	if first, last := quarters(a.heap(), whole); len(first) == 0 || len(last) == 0 {
-		lines = append(lines, claim.Skip(name, "too few garbage collections in this time, which come every two minutes at least"))
+		lines = append(lines,
+			claim.Skip(name, "too few garbage collections in this time, which come every two minutes at least"))
 	} else {
 		before, after := slices.Min(first), slices.Min(last)
-		lines = append(lines, claim.AtMost(name, (after-before)/megabyte, "MiB", maxHeap), claim.Information(a.name+": Go heap", after/megabyte, "MiB"))
+		lines = append(lines, claim.AtMost(name, (after-before)/megabyte, "MiB", maxHeap),
+			claim.Information(a.name+": Go heap", after/megabyte, "MiB"))
 	}
 	return lines
 }
 
-// stage is where the programs run.
+// stage has the running programs.
 type stage struct {
 	programs
 	env   string
@@ -146,16 +154,16 @@ type stage struct {
 
 	serving   *lab.ServerProgram
 	admin     string
-	scraped   time.Duration // when, since it began
-	collected float64       // when the server's last garbage collection was, by its clock
-	heap      []sample      // after each of them
+	scraped   time.Duration // time of the last scrape since the start
+	collected float64       // time of the server's last garbage collection, by its clock
+	heap      []sample      // a sample after each of them
 	server    *actor
 	publisher *actor
 	watcher   *actor
 	vandal    vandal
 }
 
-// open starts the server, the publisher and who damages its frames.
+// open starts the server, the publisher and the vandal.
 func (s *stage) open(ctx context.Context, publish []string) error {
 	var err error
 	if s.serving, err = lab.StartServer(ctx, s.volsfu); err != nil {
@@ -166,23 +174,25 @@ func (s *stage) open(ctx context.Context, publish []string) error {
 	if s.publisher, err = s.enter("publisher", publisherName, append([]string{"publish"}, publish...)); err != nil {
 		return err
 	}
-	s.vandal = vandal{from: volumetric.PublicationRef{Participant: publisherName, Publication: objectName}, random: rand.New(rand.NewPCG(1, 1))}
+	s.vandal = vandal{from: volumetric.PublicationRef{Participant: publisherName, Publication: objectName},
+		random: rand.New(rand.NewPCG(1, 1))}
 	return s.vandal.join(ctx, s.serving.URL(), vandalName)
 }
 
-// enter starts a command of volpeer's that tells of garbage collections.
+// enter starts a command of volpeer that reports garbage collections.
 func (s *stage) enter(name, identity string, command []string) (*actor, error) {
 	told := &collections{begun: s.begun}
 	arguments := append(entering(command[0], s.serving, identity), command[1:]...)
 	// The process becomes volpeer, so that its number is that of env.
-	p, err := lab.StartProgram("volpeer "+command[0], s.env, told, append([]string{"GODEBUG=gctrace=1", s.volpeer}, arguments...)...)
+	p, err := lab.StartProgram("volpeer "+command[0], s.env, told, append([]string{"GODEBUG=gctrace=1", s.volpeer},
+		arguments...)...)
 	if err != nil {
 		return nil, err
 	}
 	return &actor{Program: p, name: name, heap: told.all}, nil
 }
 
-// watch has somebody watch, and looks at everybody's memory until they have watched for their time.
+// watch starts a watcher, and samples all programs' memory until the watcher's time is over.
 func (s *stage) watch(ctx context.Context, duration time.Duration, progress lab.Progress) (err error) {
 	seconds := strconv.FormatFloat(duration.Seconds(), 'f', -1, 64)
 	if s.watcher, err = s.enter("watcher", watcherName, []string{"watch", "--seconds", seconds}); err != nil {
@@ -199,7 +209,7 @@ func (s *stage) watch(ctx context.Context, duration time.Duration, progress lab.
 			return err
 		case <-ticker.C:
 			if err := s.look(ctx); err != nil {
-				// The watcher may have ended meanwhile; whatever else keeps memory from being read ends it.
+				// The watcher may have ended meanwhile; another failure to read memory ends it.
 				return errors.Join(err, s.watcher.Stop(), <-ended)
 			}
 			if time.Since(told) > time.Minute {
@@ -210,7 +220,7 @@ func (s *stage) watch(ctx context.Context, duration time.Duration, progress lab.
 	}
 }
 
-// look takes a sample of everybody. Where there is no resident memory to be read there is none of anybody.
+// look takes a sample of every program. On systems without resident memory to read, no program has samples.
 func (s *stage) look(ctx context.Context) error {
 	at := time.Since(s.begun)
 	for _, a := range []*actor{s.server, s.publisher, s.watcher} {
@@ -229,7 +239,8 @@ func (s *stage) look(ctx context.Context) error {
 	return s.collect(at, series)
 }
 
-// collect takes a sample of the server's heap where there was a garbage collection. By default (GOGC=100) the next is due when the heap is twice what that one has left.
+// collect takes a sample of the server's heap after a garbage collection. By default (GOGC=100), the next one is due
+// when the heap is twice the size that this one left.
 func (s *stage) collect(at time.Duration, series exposition.Series) error {
 	collected, err := series.Value("go_memstats_last_gc_time_seconds")
 	next, missing := series.Value("go_memstats_next_gc_bytes")
@@ -241,7 +252,7 @@ func (s *stage) collect(at time.Duration, series exposition.Series) error {
 	return nil
 }
 
-// close ends everybody, who came last first.
+// close ends all programs, the last one first.
 func (s *stage) close() error {
 	err := s.vandal.leave()
 	if s.publisher != nil {

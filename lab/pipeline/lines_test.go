@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// missed are the names of lines that miss their targets, and found the figure of a line by its name.
+// missed returns the names of lines that miss their targets, and found the figure of a line by its name.
 func missed(lines []claim.Line) (names []string) {
 	for _, l := range lines {
 		if l.Missed() {
@@ -29,17 +29,21 @@ func found(t *testing.T, lines []claim.Line, name string) claim.Line {
 	return lines[i]
 }
 
-// TestPublished reads what volpeer publish --json prints.
+// TestPublished reads output of volpeer publish --json.
 func TestPublished(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
 		rate       float64
 		missed     []string
 	}{
-		{"all is well", `{"frames_captured":610,"frames_published":600,"frames_dropped":0,"frames_idle":10,"encode_ms":{"p50":12.5,"p95":20,"p99":21,"max":30}}`, 30, nil},
-		{"too slow", `{"frames_captured":600,"frames_published":450,"frames_dropped":150,"frames_dropped_for":{"superseded":100,"too_late":30,"source_behind":15,"capture_failed":5}}`,
+		{"all is well",
+			`{"frames_captured":610,"frames_published":600,"frames_dropped":0,"frames_idle":10,"encode_ms":{"p50":12.5,"p95":20,"p99":21,"max":30}}`, 30, nil},
+		{"too slow",
+			`{"frames_captured":600,"frames_published":450,"frames_dropped":150,"frames_dropped_for":{"superseded":100,"too_late":30,"source_behind":15,"capture_failed":5}}`,
 			22.5, []string{"frames encoded, of 30 per second that are wanted"}},
-		{"nobody took anything", `{"frames_captured":600,"frames_idle":600,"encode_ms":{"p50":null,"p95":null,"p99":null,"max":null}}`, 0, []string{"frames encoded, of 30 per second that are wanted"}},
+		{"nobody took anything",
+			`{"frames_captured":600,"frames_idle":600,"encode_ms":{"p50":null,"p95":null,"p99":null,"max":null}}`, 0,
+			[]string{"frames encoded, of 30 per second that are wanted"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var p published
@@ -53,14 +57,15 @@ func TestPublished(t *testing.T) {
 			if l := found(t, lines, "frames encoded, of 30 per second that are wanted"); l.Figure != test.rate {
 				t.Errorf("got %v, want %g", l, test.rate)
 			}
-			if behind := found(t, lines, "of these, since the source was behind or failed").Figure; test.rate == 22.5 && behind != 20 {
+			if behind := found(t, lines, "of these, since the source was behind or failed").Figure; test.rate == 22.5 &&
+				behind != 20 {
 				t.Errorf("the source was behind %g times, want 20", behind)
 			}
 		})
 	}
 }
 
-// TestWatched reads what volpeer watch --json prints, and what it prints where nothing came.
+// TestWatched reads output of volpeer watch --json, also without frames.
 func TestWatched(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
@@ -68,9 +73,11 @@ func TestWatched(t *testing.T) {
 		missed     []string
 	}{
 		{"all is well", `{"fps":29.5,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50}}`, 20, nil},
-		{"slow, and with broken frames", `{"fps":26.9,"frames_undecodable":2,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50}}`, 20,
+		{"slow, and with broken frames",
+			`{"fps":26.9,"frames_undecodable":2,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50}}`, 20,
 			[]string{"frames decoded per second and tile", "frames undecodable"}},
-		{"nothing came", `{"latency_ms":{"p50":null,"p95":null,"p99":null,"max":null}}`, nothing, []string{"frames decoded per second and tile"}},
+		{"nothing came", `{"latency_ms":{"p50":null,"p95":null,"p99":null,"max":null}}`, nothing,
+			[]string{"frames decoded per second and tile"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var w watched
@@ -90,7 +97,7 @@ func TestWatched(t *testing.T) {
 	}
 }
 
-// TestColors: JPEG frames of 37 dB lie half way between two of Draco's, in the logarithm.
+// TestColors: JPEG frames of 37 dB are half way between two of Draco's, in the logarithm.
 func TestColors(t *testing.T) {
 	var report struct {
 		Rows []row `json:"rows"`
@@ -118,7 +125,8 @@ func TestColors(t *testing.T) {
 		}
 	}
 	unmeasured := "speed 0, JPEG of quality 85: fewer bytes than Draco's colours at equal loss"
-	if got := missed(lines); !slices.Equal(got, []string{"speed 10, JPEG of quality 92: fewer bytes than Draco's colours at equal loss", unmeasured}) {
+	if got := missed(lines); !slices.Equal(got,
+		[]string{"speed 10, JPEG of quality 92: fewer bytes than Draco's colours at equal loss", unmeasured}) {
 		t.Errorf("missed %q", got)
 	}
 	if l := found(t, lines, unmeasured); l.Failed == "" {
@@ -126,7 +134,7 @@ func TestColors(t *testing.T) {
 	}
 }
 
-// TestEnduranceLines: damaged frames are to be refused, and the others not to suffer.
+// TestEnduranceLines: damaged frames must be refused, and the others must not suffer.
 func TestEnduranceLines(t *testing.T) {
 	good := []tile{{publisherName, 300, 0, 30}, {publisherName, 290, 0, 29}, {vandalName, 20, 200, 3}}
 	bad := []tile{{publisherName, 300, 1, 20}, {vandalName, 220, 0, 30}}
@@ -135,7 +143,8 @@ func TestEnduranceLines(t *testing.T) {
 		missed string
 	}{
 		{good, ""},
-		{bad, "frames decoded per second and tile|frames undecodable that were not damaged|frames refused, damaged all"},
+		{bad,
+			"frames decoded per second and tile|frames undecodable that were not damaged|frames refused, damaged all"},
 		{nil, "frames decoded per second and tile|frames refused, damaged all"},
 	} {
 		if got := strings.Join(missed(enduranceLines(test.tiles, 220)), "|"); got != test.missed {

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// sample is a number of bytes at a moment since memory began to be watched.
+// sample is a number of bytes at a time since the start of the watch.
 type sample struct {
 	at    time.Duration
 	bytes float64
 }
 
-// warmUp is what does not count of the time: the first fifth, a minute at most.
+// warmUp is the part of the time that does not count: the first fifth, at most a minute.
 func warmUp(whole time.Duration) time.Duration { return min(whole/5, time.Minute) }
 
-// quarter is that of the time that counts.
+// quarter is a quarter of the time that counts.
 func quarter(whole time.Duration) time.Duration { return (whole - warmUp(whole)) / 4 }
 
-// quarters are the samples of the first and of the last quarter of the time that counts.
+// quarters returns the samples of the first and of the last quarter of the time that counts.
 func quarters(samples []sample, whole time.Duration) (first, last []float64) {
 	warm, quarter := warmUp(whole), quarter(whole)
 	for _, s := range samples {
@@ -37,7 +37,8 @@ func quarters(samples []sample, whole time.Duration) (first, last []float64) {
 	return first, last
 }
 
-// collections are what the Go runtime says of garbage collections under GODEBUG=gctrace=1: the heap that each has left. Several goroutines may use it.
+// collections reads the Go runtime's lines about garbage collections under GODEBUG=gctrace=1: the live heap after each.
+// It is safe for concurrent use.
 type collections struct {
 	begun time.Time
 
@@ -46,11 +47,11 @@ type collections struct {
 	samples []sample
 }
 
-// collected is "gc 5 @1.234s 0%: … ms clock, … ms cpu, 12->13->6 MB, …": the heap when a collection began, when it ended, and what of it is in use. They are whole
-// megabytes, of 2^20 bytes.
+// collected matches "gc 5 @1.234s 0%: … ms clock, … ms cpu, 12->13->6 MB, …": the heap at the beginning and the end of
+// a collection, and the live heap, in whole megabytes of 2^20 bytes.
 var collected = regexp.MustCompile(`^gc \d+ @.* \d+->\d+->(\d+) MB`)
 
-// maxSaid bounds a line of a program's that does not end.
+// maxSaid bounds a program's line without an end.
 const maxSaid = 64 << 10
 
 // Write implements io.Writer.
@@ -77,14 +78,14 @@ func (c *collections) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// all are the samples so far.
+// all returns the samples so far.
 func (c *collections) all() []sample {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.samples)
 }
 
-// residentBytes is what a process holds, of Go's memory and of any other.
+// residentBytes returns the resident memory of a process, of Go and of other code.
 func residentBytes(pid int) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

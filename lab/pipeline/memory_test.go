@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// TestCollections reads what the Go runtime says among what a program says, whatever the pieces that it comes in.
+// TestCollections reads the Go runtime's lines within a program's output, in pieces of any size.
 func TestCollections(t *testing.T) {
 	const said = `time=2026 level=INFO msg=joined
 gc 1 @0.012s 2%: 0.026+0.39+0.10 ms clock, 0.21+0.88/0.52/0+0.83 ms cpu, 4->5->2 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 8 P
@@ -39,7 +39,8 @@ gc 3 @`
 }
 
 func FuzzCollections(f *testing.F) {
-	f.Add([]byte("gc 1 @0.012s 2%: 1+2 ms clock, 4->5->2 MB, 4 MB goal\n"), []byte("gc 2 @1s 0%: 99->99->99999999999999999999 MB\n"))
+	f.Add([]byte("gc 1 @0.012s 2%: 1+2 ms clock, 4->5->2 MB, 4 MB goal\n"),
+		[]byte("gc 2 @1s 0%: 99->99->99999999999999999999 MB\n"))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		c := &collections{begun: time.Now()}
 		_, _ = c.Write(first)
@@ -53,7 +54,8 @@ func FuzzCollections(f *testing.F) {
 }
 
 func TestResident(t *testing.T) {
-	if got, err := parseResident([]byte("Name:\tvolpeer\nVmHWM:\t   20 kB\nVmRSS:\t   1234 kB\nRssAnon:\t 1 kB\n")); err != nil || got != 1234*1024 {
+	if got,
+		err := parseResident([]byte("Name:\tvolpeer\nVmHWM:\t   20 kB\nVmRSS:\t   1234 kB\nRssAnon:\t 1 kB\n")); err != nil || got != 1234*1024 {
 		t.Errorf("got %g, %v", got, err)
 	}
 	for _, text := range []string{"", "Name:\tvolpeer\n", "\nVmRSS:\t12\n", "\nVmRSS:\tmuch kB\n"} {
@@ -69,7 +71,7 @@ func TestResident(t *testing.T) {
 	}
 }
 
-// TestQuarters: of 100 seconds the first 20 do not count, so that quarters are of 20.
+// TestQuarters: of 100 seconds, the first 20 do not count, so that quarters are 20 s long.
 func TestQuarters(t *testing.T) {
 	var samples []sample
 	for second := range 110 {
@@ -84,7 +86,7 @@ func TestQuarters(t *testing.T) {
 	}
 }
 
-// TestGrowth: memory that grows misses its targets, memory that comes and goes does not, and none that is not known meets any.
+// TestGrowth: growing memory misses its targets, temporary memory does not, and unknown memory meets no target.
 func TestGrowth(t *testing.T) {
 	every := func(size func(second int) float64) (samples []sample) {
 		for second := range 601 {
@@ -102,7 +104,7 @@ func TestGrowth(t *testing.T) {
 	}{
 		{"flat", flat, 10 * time.Minute, 0, 0},
 		{"growing", growing, 10 * time.Minute, 2, 0},
-		// What is held cannot be told from what is to be collected; what collections leave can.
+		// Resident memory does not show which part is garbage; the live heap after collections does.
 		{"growing for a short time", growing, 100 * time.Second, 1, 0},
 		{"unknown", nil, 10 * time.Minute, 0, 2},
 	} {
@@ -120,7 +122,7 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestServerHeap: a sample for each garbage collection, however often the server is asked.
+// TestServerHeap: there is one sample for each garbage collection, however often the server is asked.
 func TestServerHeap(t *testing.T) {
 	s := new(stage)
 	for i, scraped := range []string{

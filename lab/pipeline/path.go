@@ -15,22 +15,23 @@ import (
 )
 
 const (
-	// maxProject is what making a cloud of depth and colours may take, the median in milliseconds.
+	// maxProject bounds the median time of making a cloud of depth and colours, in milliseconds.
 	maxProject = 4
-	// maxPath is the median latency from a frame's capture to its being decoded at a watcher, in milliseconds.
+	// maxPath bounds the median latency from a frame's capture to its decoding at a watcher, in milliseconds.
 	maxPath = 60
-	// projectImages are taken from the recording, so that no picture stays in the processor's caches; projectTurns is how often each is projected.
+	// projectImages images are taken from the recording, so that no image stays in the processor's caches; each is
+	// projected projectTurns times.
 	projectImages, projectTurns = 16, 20
 )
 
-// path is the whole way of a depth camera's images.
+// path measures the whole path of a depth camera's images.
 type path struct {
 	progress lab.Progress
 	data     string
 	seconds  int
 }
 
-// recordingOf finds a recording of the test data, or says why not.
+// recordingOf finds a recording of the test data, or returns the reason of its absence.
 func recordingOf(data string, folders ...string) (dir, why string, err error) {
 	if dir, err = filepath.Abs(filepath.Join(append([]string{data}, folders...)...)); err != nil {
 		return "", "", err
@@ -55,8 +56,10 @@ func (p *path) run(ctx context.Context) ([]claim.Line, error) {
 		return nil, err
 	}
 	lines := []claim.Line{
-		claim.AtMost("depth and colours → cloud without background, p50", lab.Milliseconds(made.took.Percentile(0.5)), "ms", maxProject),
-		claim.Information("depth and colours → cloud without background, p95", lab.Milliseconds(made.took.Percentile(0.95)), "ms"),
+		claim.AtMost("depth and colours → cloud without background, p50", lab.Milliseconds(made.took.Percentile(0.5)),
+			"ms", maxProject),
+		claim.Information("depth and colours → cloud without background, p95",
+			lab.Milliseconds(made.took.Percentile(0.95)), "ms"),
 		claim.Information("pixels of an image", float64(camera.Width*camera.Height), ""),
 		claim.Information("points of a cloud", made.points, ""),
 	}
@@ -64,7 +67,7 @@ func (p *path) run(ctx context.Context) ([]claim.Line, error) {
 	return append(lines, more...), err
 }
 
-// load reads images, evenly spread over a recording, and what it says of camera and background.
+// load reads images, evenly spread over a recording, and the recording's camera and background.
 func load(dir string, count int) ([]depth.Image, depth.Camera, depth.Background, error) {
 	var camera depth.Camera
 	var background depth.Background
@@ -86,14 +89,15 @@ func load(dir string, count int) ([]depth.Image, depth.Camera, depth.Background,
 	return images, camera, background, nil
 }
 
-// projected is what making clouds took, and how many points they have in the mean.
+// projected is the time of making clouds, and their mean number of points.
 type projected struct {
 	took   lab.Distribution
 	points float64
 }
 
 // project makes clouds on all processors, after a turn that does not count.
-func project(ctx context.Context, images []depth.Image, camera depth.Camera, background depth.Background) (made projected, err error) {
+func project(ctx context.Context, images []depth.Image, camera depth.Camera,
+	background depth.Background) (made projected, err error) {
 	options := depth.DefaultOptions()
 	options.Background = background
 	projector, err := depth.NewProjector(camera, options)
@@ -120,7 +124,8 @@ func project(ctx context.Context, images []depth.Image, camera depth.Camera, bac
 	return made, nil
 }
 
-// play sends the recording to a watcher. Its clouds are made ahead, as of any recording, so that making one is added to the latency.
+// play sends the recording to a watcher. Clouds of recordings are made in advance, so that the time of making one is
+// added to the latency.
 func (p *path) play(ctx context.Context, dir string, making time.Duration) ([]claim.Line, error) {
 	const name = "the whole path"
 	programs, err := findPrograms()
@@ -132,14 +137,16 @@ func (p *path) play(ctx context.Context, dir string, making time.Duration) ([]cl
 	}
 	p.progress.Say("  the whole path for %d s", p.seconds)
 	outcome, err := scene{
-		publish: []string{"--source", "rgbd:" + dir, "--fps", fmt.Sprint(rate), "--points", "0", "--tiles", "4", "--codec", "draco", "--qualities", "all=100%:11"},
+		publish: []string{"--source", "rgbd:" + dir, "--fps", fmt.Sprint(rate), "--points", "0", "--tiles", "4",
+			"--codec", "draco", "--qualities", "all=100%:11"},
 		seconds: p.seconds,
 	}.play(ctx, programs)
 	if err != nil {
 		return nil, err
 	}
 	whole := outcome.watched.Latency.median() + lab.Milliseconds(making)
-	lines := []claim.Line{claim.AtMost(name+", making the cloud and from capture to decoded, p50", whole, "ms", maxPath)}
+	lines := []claim.Line{claim.AtMost(name+", making the cloud and from capture to decoded, p50", whole, "ms",
+		maxPath)}
 	lines = append(lines, outcome.watched.lines(name+": ")...)
 	return append(lines, outcome.published.Encode.lines(name+": cutting and encoding a frame")...), nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// programs are those of the repository that stand beside this one.
+// programs are the programs of the repository beside this one.
 type programs struct{ volpeer, volsfu, vollab string }
 
 func findPrograms() (p programs, err error) {
@@ -26,13 +26,14 @@ func findPrograms() (p programs, err error) {
 	return p, err
 }
 
-// notBuiltIn is how a program begins to say that it was built without Draco.
+// notBuiltIn is the beginning of a program's message that it was built without Draco.
 const notBuiltIn = "draco is not built in"
 
-// lacksDraco returns why the programs do not code with Draco, empty if they do: vollab codes a few points. volpeer and vollab are
-// built in the same way.
+// lacksDraco returns the reason why the programs do not code with Draco, empty if they do: vollab codes a few points.
+// volpeer and vollab are built in the same way.
 func (p programs) lacksDraco(ctx context.Context) (string, error) {
-	program, err := lab.StartProgram("vollab codec", p.vollab, nil, "codec", "--codecs", "draco", "--points", "100", "--repeats", "1", "--speeds", "10")
+	program, err := lab.StartProgram("vollab codec", p.vollab, nil, "codec", "--codecs", "draco", "--points", "100",
+		"--repeats", "1", "--speeds", "10")
 	if err != nil {
 		return "", err
 	}
@@ -53,28 +54,28 @@ func finish(ctx context.Context, p *lab.Program) error {
 	return err
 }
 
-// room is the one that all programs meet in.
+// room is the room of all programs.
 const room = "lab"
 
 // scene is a server, a publisher and a watcher.
 type scene struct {
-	// publish are the publisher's flags besides those of the room.
+	// publish are the publisher's flags besides those for the room.
 	publish []string
 	seconds int
 	// server are the server's flags.
 	server []string
 }
 
-// warm are the flags of a server that asks for everything, so that publishers encode qualities that nobody takes.
+// warm are the flags of a server that requests everything, so that publishers encode qualities without subscribers.
 var warm = []string{"--rooms-suppression-policy", "warm"}
 
-// shown is what came of a scene.
+// shown is the result of a scene.
 type shown struct {
 	published published
 	watched   watched
 }
 
-// published is what volpeer publish --json prints, as far as the checks ask.
+// published is the output of volpeer publish --json, with the fields that the checks need.
 type published struct {
 	FramesCaptured  int64 `json:"frames_captured"`
 	FramesPublished int64 `json:"frames_published"`
@@ -92,7 +93,7 @@ type published struct {
 	Points            float64     `json:"points_per_frame"`
 }
 
-// watched is what volpeer watch --json prints, as far as the checks ask.
+// watched is the output of volpeer watch --json, with the fields that the checks need.
 type watched struct {
 	Undecodable  int64       `json:"frames_undecodable"`
 	Missing      int64       `json:"frames_missing"`
@@ -103,7 +104,7 @@ type watched struct {
 	Publications []tile      `json:"publications"`
 }
 
-// tile are the figures of one tile.
+// tile has the figures of one tile.
 type tile struct {
 	Participant string  `json:"participant"`
 	Decoded     int64   `json:"frames_decoded"`
@@ -111,19 +112,20 @@ type tile struct {
 	FPS         float64 `json:"fps"`
 }
 
-// percentiles are in milliseconds, null where there was nothing to measure.
+// percentiles are in milliseconds, null without measurements.
 type percentiles struct {
 	P50, P95, P99, Max *float64
 }
 
-// play runs the scene until the watcher has watched for its time.
+// play runs the scene until the watcher's time is over.
 func (s scene) play(ctx context.Context, p programs) (outcome shown, err error) {
 	server, err := lab.StartServer(ctx, p.volsfu, s.server...)
 	if err != nil {
 		return outcome, err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	publisher, err := lab.StartProgram("volpeer publish", p.volpeer, nil, append(entering("publish", server, "alice"), s.publish...)...)
+	publisher, err := lab.StartProgram("volpeer publish", p.volpeer, nil,
+		append(entering("publish", server, "alice"), s.publish...)...)
 	if err != nil {
 		return outcome, err
 	}
@@ -135,7 +137,8 @@ func (s scene) play(ctx context.Context, p programs) (outcome shown, err error) 
 }
 
 func (s scene) watch(ctx context.Context, p programs, server *lab.ServerProgram, into *watched) error {
-	watcher, err := lab.StartProgram("volpeer watch", p.volpeer, nil, append(entering("watch", server, "carol"), "--seconds", strconv.Itoa(s.seconds))...)
+	watcher, err := lab.StartProgram("volpeer watch", p.volpeer, nil,
+		append(entering("watch", server, "carol"), "--seconds", strconv.Itoa(s.seconds))...)
 	if err != nil {
 		return err
 	}
@@ -145,7 +148,7 @@ func (s scene) watch(ctx context.Context, p programs, server *lab.ServerProgram,
 	return read(watcher, into)
 }
 
-// entering are a command of volpeer and the flags by which it enters the room and ends with a summary.
+// entering returns a command of volpeer with the flags to enter the room and to end with a summary.
 func entering(command string, server *lab.ServerProgram, identity string) []string {
 	return []string{command, "--server", server.URL(), "--room", room, "--identity", identity, "--json"}
 }
@@ -158,7 +161,7 @@ func read(p *lab.Program, into any) error {
 	return nil
 }
 
-// line are the percentiles as lines.
+// line returns the percentiles as lines.
 func (p percentiles) lines(name string) (lines []claim.Line) {
 	for _, l := range []struct {
 		name  string
@@ -171,7 +174,7 @@ func (p percentiles) lines(name string) (lines []claim.Line) {
 	return lines
 }
 
-// median is the 50th percentile, which is no number where there was nothing to measure: it meets no target then.
+// median returns the 50th percentile, NaN without measurements: it meets no target then.
 func (p percentiles) median() float64 {
 	if p.P50 == nil {
 		return nothing

@@ -13,9 +13,9 @@ import (
 // sourced runs tests of the source tree.
 type sourced struct {
 	progress lab.Progress
-	// folder is where the source tree is looked for, from there upwards; empty is the working directory.
+	// folder is the start of the search for the source tree, from there upwards; empty is the working directory.
 	folder string
-	// name is that of the line which says why nothing was measured.
+	// name is the name of the line with the reason why nothing was measured.
 	name string
 	// draco says that the tests do not build without Draco.
 	draco bool
@@ -36,7 +36,8 @@ func (s *sourced) run(ctx context.Context) ([]claim.Line, error) {
 	return lines, err
 }
 
-// missingDraco says what building with Draco lacks, empty for nothing. The repository's Makefile asks in the same way.
+// missingDraco returns what is missing for a build with Draco, empty for nothing. The repository's Makefile has the
+// same test.
 func missingDraco(ctx context.Context) string {
 	for _, tool := range []string{"g++", "pkg-config"} {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// nothing is the figure of what was not there to be measured.
+// nothing is the figure of a missing measurement.
 var nothing = math.NaN()
 
 const (
 	rate = 30
-	// sustainedShare of the frames have to be encoded: 594 of 600. A watcher that joins may cost a few.
+	// sustainedShare of the frames must be encoded: 594 of 600. A joining watcher may cost a few.
 	sustainedShare = 0.99
-	// decodedShare of the frames have to be decoded: 27 of 30.
+	// decodedShare of the frames must be decoded: 27 of 30.
 	decodedShare = 0.9
 )
 
-// sustained is one publisher who encodes all qualities at their rate, as measured by volpeer itself.
+// sustained measures one publisher that encodes all qualities at their rate, with volpeer's own figures.
 type sustained struct {
 	progress lab.Progress
 	scene    scene
@@ -28,7 +28,8 @@ type sustained struct {
 
 func newSustained(progress lab.Progress) *sustained {
 	return &sustained{progress, scene{
-		publish: []string{"--source", "synthetic", "--fps", fmt.Sprint(rate), "--points", "60000", "--tiles", "4", "--codec", "draco",
+		publish: []string{"--source", "synthetic", "--fps", fmt.Sprint(rate), "--points", "60000", "--tiles", "4",
+			"--codec", "draco",
 			"--qualities", "low=15000:9,mid=30000:10,high=60000:11"},
 		seconds: sceneSeconds, server: warm,
 	}}
@@ -51,7 +52,7 @@ func (s *sustained) run(ctx context.Context) ([]claim.Line, error) {
 	return append(outcome.published.lines(name+": "), outcome.watched.lines("a watcher of it: ")...), nil
 }
 
-// skipped is a line for a reason, none without.
+// skipped returns a line for a reason, none for an empty one.
 func skipped(name, why string) []claim.Line {
 	if why == "" {
 		return nil
@@ -59,7 +60,7 @@ func skipped(name, why string) []claim.Line {
 	return []claim.Line{claim.Skip(name, why)}
 }
 
-// share is what part of what was wanted came.
+// share returns the achieved share of the wanted frames.
 func share(came, lost int64) float64 {
 	if came+lost == 0 {
 		return 0
@@ -69,14 +70,18 @@ func share(came, lost int64) float64 {
 
 func (p *published) lines(prefix string) []claim.Line {
 	lines := []claim.Line{
-		claim.AtLeast(prefix+"frames encoded, of 30 per second that are wanted", rate*share(p.FramesPublished, p.FramesDropped), "fps", sustainedShare*rate),
+		claim.AtLeast(prefix+"frames encoded, of 30 per second that are wanted",
+			rate*share(p.FramesPublished, p.FramesDropped), "fps", sustainedShare*rate),
 		claim.Information(prefix+"frames encoded", float64(p.FramesPublished), ""),
 		claim.Information(prefix+"frames dropped", float64(p.FramesDropped), ""),
 		claim.Information(prefix+"of these, since a newer one came", float64(p.DroppedFor.Superseded), ""),
 		claim.Information(prefix+"of these, since they would have been late", float64(p.DroppedFor.TooLate), ""),
-		claim.Information(prefix+"of these, since the source was behind or failed", float64(p.DroppedFor.SourceBehind+p.DroppedFor.CaptureFailed), ""),
-		claim.Information(prefix+"tiles at one quality not encoded since they would have been late", float64(p.TileFramesLate), ""),
-		claim.Information(prefix+"tiles at one quality not sent since the uplink was busy", float64(p.TileFramesDropped), ""),
+		claim.Information(prefix+"of these, since the source was behind or failed",
+			float64(p.DroppedFor.SourceBehind+p.DroppedFor.CaptureFailed), ""),
+		claim.Information(prefix+"tiles at one quality not encoded since they would have been late",
+			float64(p.TileFramesLate), ""),
+		claim.Information(prefix+"tiles at one quality not sent since the uplink was busy",
+			float64(p.TileFramesDropped), ""),
 		claim.Information(prefix+"points encoded per frame, of all qualities", p.Points, ""),
 	}
 	return append(lines, p.Encode.lines(prefix+"cutting, sampling and encoding a frame")...)

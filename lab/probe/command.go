@@ -13,13 +13,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command is vollab probe.
+// Command returns the command vollab probe.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe",
 		Short: "Measure the way of single packets below programs, by stamps of kernels and network cards",
-		Long: "Measure the way of single packets below programs: vollab probe receive on one host, vollab probe send on another. Each prints a JSON object for every packet. Times are " +
-			"nanoseconds since 1970 by each host's clock, 0 where the system does not tell: network cards without clocks of their own have no hardware stamps.",
+		Long: "Measure the path of single packets below programs: vollab probe receive on one host, vollab probe " +
+			"send on another. Each prints a JSON object for every packet. Times are " +
+			"nanoseconds since 1970 by each host's clock, 0 if the system has none: network cards without clocks of " +
+			"their own have no hardware stamps.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -86,7 +88,7 @@ func receiveAll(ctx context.Context, at netip.AddrPort, count int, idle time.Dur
 	return writeLines(out, arrivals, err)
 }
 
-// writeLines writes an object for each of a list, whatever ended it.
+// writeLines writes an object for each item, and then returns err.
 func writeLines[T any](out io.Writer, list []T, err error) error {
 	encoder := json.NewEncoder(out)
 	for i := range list {

@@ -1,5 +1,4 @@
-// Package probe measures the way of single packets below programs: a sender and a receiver of UDP note when they handed a packet over or had it, and the kernel
-// (SO_TIMESTAMPING) when it gave the packet to the network device and took it from there; network cards with clocks of their own tell when they sent and received it.
-//
-// Send and Receive each have a socket of their own, and block the goroutine that calls them. Packets are numbered from 0.
+// Package probe measures the path of single packets below programs. A sender and a receiver of UDP note the times of
+// handing over and of receiving a packet, and the kernel (SO_TIMESTAMPING) notes the times of giving the packet to the
+// network device and of taking it from there. Network cards with clocks report the times of sending and receiving.
 package probe

@@ -12,11 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stamps asks for every stamp there is, of packets sent without the packet, numbered.
-const stamps = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_TX_HARDWARE | unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_HARDWARE |
+// stamps requests all stamps; those of sent packets come without the packet, numbered.
+const stamps = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_TX_HARDWARE |
+	unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_HARDWARE |
 	unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE | unix.SOF_TIMESTAMPING_OPT_ID | unix.SOF_TIMESTAMPING_OPT_TSONLY
 
-// patience is how long a stamp of a packet that was sent may take, and how often a receiver looks whether it is to end.
+// patience bounds the wait for a stamp of a sent packet. A receiver checks at this interval whether it must end.
 const patience = 20 * time.Millisecond
 
 // openSocket opens a socket whose packets the kernel stamps.
@@ -42,7 +43,7 @@ func stampedSocket() (int, error) {
 	return fd, nil
 }
 
-// maxStampDelay bounds how long awaitStamps waits. A kernel that has not begun by then is taken not to stamp.
+// maxStampDelay bounds the wait of awaitStamps. A kernel that has not begun by then counts as not stamping.
 const maxStampDelay = 5 * time.Second
 
 // awaitStamps waits until the kernel stamps received packets. The caller has a socket that asks for stamps. When the
@@ -66,7 +67,7 @@ func awaitStamps() (err error) {
 		if err := unix.Sendto(fd, []byte{0}, 0, self); err != nil {
 			return fmt.Errorf("send over loopback: %w", err)
 		}
-		// Loopback has the packet in the receive queue when Sendto returns.
+		// On loopback, the packet is in the receive queue when Sendto returns.
 		_, oobn, _, _, err := unix.Recvmsg(fd, make([]byte, 1), oob, unix.MSG_DONTWAIT)
 		if err != nil && !errors.Is(err, unix.EAGAIN) {
 			return fmt.Errorf("receive over loopback: %w", err)
@@ -89,7 +90,8 @@ func Send(ctx context.Context, p Plan) (departures []Departure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unix.Close(fd)) }()
-	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: int(p.To.Port()), Addr: p.To.Addr().Unmap().As4()}); err != nil {
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: int(p.To.Port()),
+		Addr: p.To.Addr().Unmap().As4()}); err != nil {
 		return nil, fmt.Errorf("connect to %v: %w", p.To, err)
 	}
 	buffer := make([]byte, MaxSize)
@@ -114,7 +116,8 @@ func Send(ctx context.Context, p Plan) (departures []Departure, err error) {
 	return departures, nil
 }
 
-// collect reads the stamps of the packet that was sent last: that of the kernel, and that of the network card where it comes in time.
+// collect reads the stamps of the last sent packet: that of the kernel, and that of the network card if it comes in
+// time.
 func collect(fd int, d *Departure) error {
 	oob := make([]byte, 512)
 	for deadline := time.Now().Add(patience); d.Software == 0 || d.Hardware == 0; {
@@ -122,7 +125,7 @@ func collect(fd int, d *Departure) error {
 		if left <= 0 || d.Software != 0 && left < patience-time.Millisecond {
 			return nil
 		}
-		// Waiting for input tells of the error queue, too.
+		// Waiting for input reports the error queue, too.
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd)}}, 1)
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("wait for stamps: %w", err)
@@ -141,7 +144,7 @@ func collect(fd int, d *Departure) error {
 		if err != nil {
 			return err
 		}
-		// A late stamp of an earlier packet is of no use any more.
+		// A late stamp of an earlier packet is useless.
 		if id != d.Sequence {
 			continue
 		}
@@ -155,19 +158,20 @@ func collect(fd int, d *Departure) error {
 	return nil
 }
 
-// parseStamps reads the stamps in control messages, and the number of the packet that they are of, 0 where they do not tell.
+// parseStamps reads the stamps in control messages, and the number of their packet, 0 if they have none.
 func parseStamps(oob []byte) (software, hardware int64, id uint32, err error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
 		return 0, 0, 0, fmt.Errorf("%w: control messages: %w", ErrProbe, err)
 	}
-	// struct scm_timestamping has three struct timespec: the kernel's, one that is not used any more, and the card's. struct sock_extended_err has the number in ee_data,
-	// its last four bytes.
+	// struct scm_timestamping has three struct timespec: the kernel's, an obsolete one, and the card's. struct
+	// sock_extended_err has the number in ee_data, its last four bytes.
 	const timespecSize = int(unsafe.Sizeof(unix.Timespec{}))
 	const errorData = 12
 	for _, m := range messages {
 		switch {
-		case m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SO_TIMESTAMPING && len(m.Data) >= 3*timespecSize:
+		case m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SO_TIMESTAMPING &&
+			len(m.Data) >= 3*timespecSize:
 			software, hardware = timespec(m.Data), timespec(m.Data[2*timespecSize:])
 		case m.Header.Level == unix.SOL_IP && m.Header.Type == unix.IP_RECVERR && len(m.Data) >= errorData+4:
 			id = binary.NativeEndian.Uint32(m.Data[errorData:])
@@ -190,10 +194,13 @@ func word(data []byte) int64 {
 	return int64(binary.NativeEndian.Uint64(data))
 }
 
-// Receive takes packets until as many have come as are expected, none has come for a while after the first, or the context ends, which is no error. Listening is told the address.
-func Receive(ctx context.Context, at netip.AddrPort, expected int, idle time.Duration, listening func(netip.AddrPort)) (arrivals []Arrival, err error) {
+// Receive takes packets until the expected number has arrived, none has arrived for idle after the first, or the
+// context ends, which is no error. Listening receives the address.
+func Receive(ctx context.Context, at netip.AddrPort, expected int, idle time.Duration,
+	listening func(netip.AddrPort)) (arrivals []Arrival, err error) {
 	if !at.Addr().Unmap().Is4() || expected < 1 || expected > maxPackets || idle <= 0 {
-		return nil, fmt.Errorf("%w: at %v for %d packets, %v, expected an IPv4 address, 1 to %d, and a time", ErrProbe, at, expected, idle, maxPackets)
+		return nil, fmt.Errorf("%w: at %v for %d packets, %v, expected an IPv4 address, 1 to %d, and a time", ErrProbe,
+			at, expected, idle, maxPackets)
 	}
 	fd, err := openSocket()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // Send sends nothing: the error is ErrUnsupported.
 func Send(context.Context, Plan) ([]Departure, error) { return nil, ErrUnsupported }
 
-// Receive takes nothing: the error is ErrUnsupported.
+// Receive receives nothing: the error is ErrUnsupported.
 func Receive(context.Context, netip.AddrPort, int, time.Duration, func(netip.AddrPort)) ([]Arrival, error) {
 	return nil, ErrUnsupported
 }

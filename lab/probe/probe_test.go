@@ -11,12 +11,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestMatch: parts of the way come from their stamps, and what is missing is told.
+// TestMatch: parts of the path are computed from their stamps, and missing ones are marked.
 func TestMatch(t *testing.T) {
 	departures := []Departure{
-		{Sequence: 0, Size: 128, Sent: 1000, Software: 1100, Hardware: 1150}, {Sequence: 1, Size: 128, Sent: 2000, Software: 2200}, {Sequence: 2, Size: 128, Sent: 3000},
+		{Sequence: 0, Size: 128, Sent: 1000, Software: 1100, Hardware: 1150},
+		{Sequence: 1, Size: 128, Sent: 2000, Software: 2200}, {Sequence: 2, Size: 128, Sent: 3000},
 	}
-	arrivals := []Arrival{{Sequence: 1, Software: 2500, Received: 2600}, {Sequence: 0, Hardware: 1400, Software: 1450, Received: 1500}}
+	arrivals := []Arrival{{Sequence: 1, Software: 2500, Received: 2600},
+		{Sequence: 0, Hardware: 1400, Software: 1450, Received: 1500}}
 	got := Match(departures, arrivals)
 	want := []Passage{
 		{TxSoftware: 100, TxHardware: 50, RxHardware: 250, RxSoftware: 50, Wire: 350, Total: 500},
@@ -30,7 +32,8 @@ func TestMatch(t *testing.T) {
 func TestPlans(t *testing.T) {
 	to := netip.MustParseAddrPort("127.0.0.1:9")
 	for _, p := range []Plan{
-		{Size: 128, Count: 1}, {To: netip.MustParseAddrPort("[::1]:9"), Size: 128, Count: 1}, {To: to, Size: 31, Count: 1}, {To: to, Size: 1501, Count: 1}, {To: to, Size: 128},
+		{Size: 128, Count: 1}, {To: netip.MustParseAddrPort("[::1]:9"), Size: 128, Count: 1},
+		{To: to, Size: 31, Count: 1}, {To: to, Size: 1501, Count: 1}, {To: to, Size: 128},
 		{To: to, Size: 128, Count: 1, Interval: -1},
 	} {
 		if err := p.Validate(); !errors.Is(err, ErrProbe) {
@@ -39,12 +42,14 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestLoopback: on this host every packet comes, the stamps of the kernel lie between those of the programs, and there are none of a network card.
+// TestLoopback: on this host every packet arrives, the stamps of the kernel are between those of the programs, and
+// there are none of a network card.
 func TestLoopback(t *testing.T) {
 	const count = 20
 	listening, received := make(chan netip.AddrPort, 1), make(chan []Arrival, 1)
 	go func() {
-		arrivals, err := Receive(t.Context(), netip.MustParseAddrPort("127.0.0.1:0"), count, 10*time.Second, func(at netip.AddrPort) { listening <- at })
+		arrivals, err := Receive(t.Context(), netip.MustParseAddrPort("127.0.0.1:0"), count, 10*time.Second,
+			func(at netip.AddrPort) { listening <- at })
 		if err != nil && !errors.Is(err, ErrUnsupported) {
 			t.Error(err)
 		}

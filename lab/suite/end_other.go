@@ -4,5 +4,5 @@ package suite
 
 import "os/exec"
 
-// endWhole leaves what a command has started to end by itself, where there are no groups of processes.
+// endWhole does nothing on systems without groups of processes: programs started by a command end by themselves.
 func endWhole(*exec.Cmd) {}

@@ -22,35 +22,36 @@ type event struct {
 	Action, Package, Test, Output string
 }
 
-// outcome is what a run of tests has said so far.
+// outcome is the result of a run of tests so far.
 type outcome struct {
 	figures []claim.Line
-	// passed, failed and absent count top-level tests; the absent ones were skipped. skipped are all tests that did not run, or
-	// not whole, with their reasons.
+	// passed, failed and absent count top-level tests; the absent ones were skipped. skipped are all tests that did not
+	// run completely, with their reasons.
 	passed, failed, absent int
 	skipped                []claim.Line
-	// said is the end of what each test that has not ended has said, and under the empty name of what the build has.
+	// said is the end of the output of each running test, and under the empty name that of the build.
 	said map[string][]string
-	// complaints are what failed tests said.
+	// complaints are the output of failed tests.
 	complaints []string
 }
 
 func newOutcome() *outcome { return &outcome{said: make(map[string][]string)} }
 
-// keptOutput is how many lines of each test are kept for the case that it fails.
+// keptOutput is the number of lines of each test that are kept for a failure.
 const keptOutput = 40
 
-// maxEvent bounds one line of the Go command's; the longest are of a kilobyte, into which it cuts what tests print.
+// maxEvent bounds one line of the Go command; the longest have about a kilobyte, into which it cuts the output of
+// tests.
 const maxEvent = 1 << 20
 
-// read takes what the Go command prints until it ends. Figures are told as they come.
+// read takes the output of the Go command until it ends. It reports figures as they come.
 func (o *outcome) read(r io.Reader, tell func(claim.Line)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxEvent)
 	for lines.Scan() {
 		var e event
 		if json.Unmarshal(lines.Bytes(), &e) != nil {
-			// What is no event is the Go command's own: that there is no such package, for instance.
+			// A line that is no event is the Go command's own, for instance for a missing package.
 			e = event{Action: "output", Output: lines.Text()}
 		}
 		if figure, ok := o.take(e); ok {
@@ -60,7 +61,7 @@ func (o *outcome) read(r io.Reader, tell func(claim.Line)) error {
 	return lines.Err()
 }
 
-// take books an event, and gives the figure that it brings.
+// take handles an event, and returns its figure.
 func (o *outcome) take(e event) (figure claim.Line, ok bool) {
 	if slices.Contains([]string{"pass", "fail", "skip"}, e.Action) && e.Test != "" {
 		defer delete(o.said, e.Test)
@@ -97,10 +98,10 @@ func topLevel(test string) int {
 	return 1
 }
 
-// where is what the testing package puts before a line: the file and the number of its line.
+// where is the prefix of a logged line by the testing package: the file and the number of its line.
 var where = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
 
-// reason is why a test was skipped: the last line that it logged.
+// reason returns the reason of a skipped test: the last line that it logged.
 func reason(said []string) string {
 	for _, text := range slices.Backward(said) {
 		if place := where.FindString(text); place != "" {
@@ -110,8 +111,8 @@ func reason(said []string) string {
 	return "it does not say why"
 }
 
-// lines are the figures, and a line for each test that was skipped. How many tests hold comes first, if it is to be a figure of that name: all have to,
-// those that were skipped included. If none ran, nothing was measured.
+// lines returns the figures, and a line for each skipped test. If the number of passed tests is a figure, it comes
+// first: its target is all tests, including the skipped ones. If none ran, nothing was measured.
 func (o *outcome) lines(counted string) (lines []claim.Line) {
 	if ran := o.passed + o.failed; counted != "" && ran > 0 {
 		lines = append(lines, claim.Exactly(counted, int64(o.passed), "", int64(ran+o.absent)))
@@ -119,13 +120,13 @@ func (o *outcome) lines(counted string) (lines []claim.Line) {
 	return slices.Concat(lines, o.figures, o.skipped)
 }
 
-// Why a run of tests is none that holds.
+// The reasons why a run of tests has failed.
 var (
 	errFailed = errors.New("failed")
 	errNone   = errors.New("none of them ran")
 )
 
-// failure says what failed, nil for nothing. status is how the Go command ended, complaints what it wrote to its standard error.
+// failure returns the failures, nil for none. status is the status of the Go command, complaints its standard error.
 func (o *outcome) failure(status error, complaints string) error {
 	said := func(lines []string) string { return strings.Join(append(lines, complaints), "\n") }
 	switch {
@@ -140,7 +141,7 @@ func (o *outcome) failure(status error, complaints string) error {
 	return nil
 }
 
-// unended is the end of what each test has said that began and has not ended, by name.
+// unended returns the end of the output of each test that has begun and not ended, by name.
 func (o *outcome) unended() (lines []string) {
 	for _, name := range slices.Sorted(maps.Keys(o.said)) {
 		if name != "" {

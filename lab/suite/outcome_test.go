@@ -8,7 +8,8 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// transcript is what the Go command prints of a package in which one test holds, one fails in a part, and one is skipped.
+// transcript is the output of the Go command for a package in which one test passes, one fails in a part, and one is
+// skipped.
 const transcript = `{"Action":"start","Package":"p"}
 {"Action":"run","Package":"p","Test":"TestGood"}
 {"Action":"output","Package":"p","Test":"TestGood","Output":"=== RUN   TestGood\n"}
@@ -37,18 +38,21 @@ func TestOutcome(t *testing.T) {
 		got = append(got, l.String())
 	}
 	want := []string{
-		"tests that hold: 1 (target = 3: MISSED)", "lost: 0 (target = 0: met)", "slow: 3 ms (target ≤ 2: MISSED)", "TestRoot: skipped: a namespace takes root",
+		"tests that hold: 1 (target = 3: MISSED)", "lost: 0 (target = 0: met)", "slow: 3 ms (target ≤ 2: MISSED)",
+		"TestRoot: skipped: a namespace takes root",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") || strings.Join(told, " ") != "lost slow" {
-		t.Errorf("lines are\n%s\nand told was %v, expected\n%s", strings.Join(got, "\n"), told, strings.Join(want, "\n"))
+		t.Errorf("lines are\n%s\nand told was %v, expected\n%s", strings.Join(got, "\n"), told,
+			strings.Join(want, "\n"))
 	}
-	if err := o.failure(errors.New("exit status 1"), "left over"); !errors.Is(err, errFailed) || !strings.Contains(err.Error(), "1 of 2 failed:\n") ||
+	if err := o.failure(errors.New("exit status 1"), "left over"); !errors.Is(err, errFailed) ||
+		!strings.Contains(err.Error(), "1 of 2 failed:\n") ||
 		!strings.Contains(err.Error(), "a_test.go:9: slow: 3 ms") || !strings.HasSuffix(err.Error(), "left over") {
 		t.Errorf("failure is %v", err)
 	}
 }
 
-// TestOutcomeWithoutTests is of packages that do not compile, that are not there, and whose tests are none.
+// TestOutcomeWithoutTests covers packages that do not compile, that are missing, and that have no tests.
 func TestOutcomeWithoutTests(t *testing.T) {
 	failed := errors.New("exit status 1")
 	tests := map[string]struct {
@@ -58,7 +62,8 @@ func TestOutcomeWithoutTests(t *testing.T) {
 	}{
 		"does not compile": {
 			`{"ImportPath":"p","Action":"build-output","Output":"./x_test.go:3:1: syntax error\n"}` + "\n" + `{"ImportPath":"p","Action":"build-fail"}` + "\n" +
-				`{"Action":"fail","Package":"p","Elapsed":0,"FailedBuild":"p"}`, failed, "./x_test.go:3:1: syntax error"},
+				`{"Action":"fail","Package":"p","Elapsed":0,"FailedBuild":"p"}`, failed,
+			"./x_test.go:3:1: syntax error"},
 		"is not there": {"stat /nowhere: directory not found", failed, "stat /nowhere: directory not found"},
 		"has no tests": {`{"Action":"pass","Package":"p","Elapsed":0}`, nil, errNone.Error()},
 		"ended by a panic": {
@@ -72,24 +77,27 @@ func TestOutcomeWithoutTests(t *testing.T) {
 			if err := o.read(strings.NewReader(test.said), func(claim.Line) {}); err != nil {
 				t.Fatal(err)
 			}
-			if err := o.failure(test.status, ""); err == nil || !strings.Contains(err.Error(), test.want) || len(o.lines("tests that hold")) > 0 {
-				t.Errorf("failure is %v, expected one with %q, and %d lines, expected none", err, test.want, len(o.lines("tests that hold")))
+			if err := o.failure(test.status, ""); err == nil || !strings.Contains(err.Error(), test.want) ||
+				len(o.lines("tests that hold")) > 0 {
+				t.Errorf("failure is %v, expected one with %q, and %d lines, expected none", err, test.want,
+					len(o.lines("tests that hold")))
 			}
 		})
 	}
 }
 
-// TestSkipsAreNoFailure has nothing that could be measured: that is no failure, and no target that is met.
+// TestSkipsAreNoFailure: tests without a measurement are no failure and meet no target.
 func TestSkipsAreNoFailure(t *testing.T) {
 	o := newOutcome()
 	o.take(event{Action: "skip", Test: "TestRoot"})
 	lines := o.lines("tests that hold")
-	if err := o.failure(nil, ""); err != nil || len(lines) != 1 || lines[0].Skipped != "it does not say why" || lines[0].Target != "" {
+	if err := o.failure(nil, ""); err != nil || len(lines) != 1 || lines[0].Skipped != "it does not say why" ||
+		lines[0].Target != "" {
 		t.Errorf("got %+v, %v", lines, err)
 	}
 }
 
-// TestKeptOutput has a test say more than is kept.
+// TestKeptOutput makes a test print more than is kept.
 func TestKeptOutput(t *testing.T) {
 	o := newOutcome()
 	for range 10 * keptOutput {
@@ -100,7 +108,7 @@ func TestKeptOutput(t *testing.T) {
 	}
 }
 
-// FuzzOutcome takes whatever is printed.
+// FuzzOutcome takes any output.
 func FuzzOutcome(f *testing.F) {
 	f.Add([]byte(transcript))
 	f.Add([]byte("{}\n{\"Action\":\"output\"}\nFAIL p [build failed]\n"))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ErrSource says that the tests cannot be run here: there is no source tree, or no Go command.
+// ErrSource says that the tests cannot run: there is no source tree, or no Go command.
 var ErrSource = errors.New("tests of the source tree")
 
 const module = "github.com/volsfu/volsfu"
@@ -21,7 +21,9 @@ func sourceTree(from, pkg string) (string, error) {
 			return dir, nil
 		}
 		if filepath.Dir(dir) == dir {
-			return "", fmt.Errorf("%w: neither %s nor a folder above it is a checkout of %s with %s: run this command in one", ErrSource, from, module, pkg)
+			return "",
+				fmt.Errorf("%w: neither %s nor a folder above it is a checkout of %s with %s: run this command in one",
+					ErrSource, from, module, pkg)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // Tests is a check that runs tests of the source tree.
 type Tests struct {
 	Progress lab.Progress
-	// Folder is where the source tree is looked for, from there upwards; empty is the working directory.
+	// Folder is the start of the search for the source tree, from there upwards; empty is the working directory.
 	Folder string
 	// Title is the name of the check.
 	Title string
@@ -26,19 +26,20 @@ type Tests struct {
 
 // Part is a run of tests of one package.
 type Part struct {
-	// Package is a path in the source tree; Pattern says which of its tests run, as go test -run takes it. Arguments are those of the tests' own flags.
+	// Package is a path in the source tree; Pattern selects its tests, as for go test -run. Arguments are for the
+	// tests' own flags.
 	Package, Pattern string
 	Arguments        []string
-	// Limit is how long they may take.
+	// Limit bounds the time of the tests.
 	Limit time.Duration
-	// Counted says that how many tests hold is a figure, under this name; empty is none.
+	// Counted is the name of the figure with the number of passed tests; empty means no such figure.
 	Counted string
 }
 
 // Name implements lab.Check.
 func (t *Tests) Name() string { return t.Title }
 
-// Run implements lab.Check. Errors wrap ErrSource where the tests cannot be run, and ErrTests where they fail.
+// Run implements lab.Check. Errors wrap ErrSource if the tests cannot run, and ErrTests if they fail.
 func (t *Tests) Run(ctx context.Context) ([]claim.Line, error) {
 	var lines []claim.Line
 	var failures []error
@@ -71,7 +72,7 @@ func (t *Tests) run(ctx context.Context, part Part) ([]claim.Line, error) {
 	}
 	o := newOutcome()
 	unread := o.read(output, func(l claim.Line) { t.Progress.Say("  %s", l) })
-	// The Go command waits until somebody takes what it prints.
+	// The Go command waits until its output is read.
 	_, _ = io.Copy(io.Discard, output)
 	status := cmd.Wait()
 	lines := o.lines(part.Counted)
@@ -87,10 +88,10 @@ func (t *Tests) run(ctx context.Context, part Part) ([]claim.Line, error) {
 	return lines, nil
 }
 
-// stopPatience is how long the Go command may take to end when it is told to.
+// stopPatience bounds the time of the Go command to end after an interruption.
 const stopPatience = 10 * time.Second
 
-// command is the Go command that runs the tests in the source tree.
+// command returns the Go command that runs the tests in the source tree.
 func (t *Tests) command(ctx context.Context, part Part) (*exec.Cmd, error) {
 	folder := t.Folder
 	if folder == "" {
@@ -107,8 +108,9 @@ func (t *Tests) command(ctx context.Context, part Part) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The race detector is turned off by name, since the environment may turn it on.
-	arguments := []string{"test", "-json", "-race=false", "-count=1", "-timeout", part.Limit.String(), "-run", part.Pattern, "./" + part.Package}
+	// The race detector is turned off explicitly, because the environment may turn it on.
+	arguments := []string{"test", "-json", "-race=false", "-count=1", "-timeout", part.Limit.String(), "-run",
+		part.Pattern, "./" + part.Package}
 	if len(part.Arguments) > 0 {
 		arguments = append(append(arguments, "-args"), part.Arguments...)
 	}

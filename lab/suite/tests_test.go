@@ -52,7 +52,7 @@ func TestMissing(t *testing.T) { t.Skip("skipped: there is nothing") }
 func TestFailing(t *testing.T) { t.Error("it is broken") }
 `
 
-// TestTests runs tests of a source tree that is planted for it, from a folder in it.
+// TestTests runs tests of a prepared source tree, from a folder in it.
 func TestTests(t *testing.T) {
 	tree := plant(t, planted)
 	below := filepath.Join(tree, "cmd", "vollab")
@@ -62,7 +62,8 @@ func TestTests(t *testing.T) {
 	check := func(patterns ...string) *Tests {
 		tests := &Tests{Folder: below, Title: "planted"}
 		for _, p := range patterns {
-			tests.Parts = append(tests.Parts, Part{Package: testsPath, Pattern: p, Arguments: []string{"-full"}, Limit: time.Minute, Counted: "hold"})
+			tests.Parts = append(tests.Parts, Part{Package: testsPath, Pattern: p, Arguments: []string{"-full"},
+				Limit: time.Minute, Counted: "hold"})
 		}
 		return tests
 	}
@@ -72,8 +73,10 @@ func TestTests(t *testing.T) {
 		lines []string
 		err   string
 	}{
-		{"figures and skips", check("Figures|Missing"), []string{"hold: 1 (target = 2: MISSED)", "lost: 0 (target = 0: met)", "TestMissing: skipped: there is nothing"}, ""},
-		{"two parts", check("Failing", "Figures"), []string{"hold: 0 (target = 1: MISSED)", "hold: 1 (target = 1: met)", "lost: 0 (target = 0: met)"}, "it is broken"},
+		{"figures and skips", check("Figures|Missing"), []string{"hold: 1 (target = 2: MISSED)",
+			"lost: 0 (target = 0: met)", "TestMissing: skipped: there is nothing"}, ""},
+		{"two parts", check("Failing", "Figures"), []string{"hold: 0 (target = 1: MISSED)", "hold: 1 (target = 1: met)",
+			"lost: 0 (target = 0: met)"}, "it is broken"},
 		{"nothing", check("Nowhere"), nil, errNone.Error()},
 	} {
 		t.Run(test.what, func(t *testing.T) {
@@ -82,28 +85,31 @@ func TestTests(t *testing.T) {
 			for _, l := range lines {
 				got = append(got, l.String())
 			}
-			if !slices.Equal(got, test.lines) || (err == nil) != (test.err == "") || err != nil && (!errors.Is(err, ErrTests) || !strings.Contains(err.Error(), test.err)) {
+			if !slices.Equal(got, test.lines) || (err == nil) != (test.err == "") || err != nil &&
+				(!errors.Is(err, ErrTests) || !strings.Contains(err.Error(), test.err)) {
 				t.Errorf("got %q and %v, expected %q and %q", got, err, test.lines, test.err)
 			}
 		})
 	}
 }
 
-// TestWithoutSource runs where there is no checkout, and where there is no Go.
+// TestWithoutSource runs without a checkout, and without Go.
 func TestWithoutSource(t *testing.T) {
 	part := Part{Package: testsPath, Pattern: ".", Limit: time.Minute}
 	tests := &Tests{Folder: t.TempDir(), Parts: []Part{part, part}}
-	if lines, err := tests.Run(t.Context()); !errors.Is(err, ErrSource) || len(lines) > 0 || strings.Count(err.Error(), "run this command in one") != 1 {
+	if lines, err := tests.Run(t.Context()); !errors.Is(err, ErrSource) || len(lines) > 0 ||
+		strings.Count(err.Error(), "run this command in one") != 1 {
 		t.Errorf("without a checkout: %v, %v", lines, err)
 	}
 	tests.Folder = plant(t, planted)
 	t.Setenv("PATH", t.TempDir())
-	if lines, err := tests.Run(t.Context()); !errors.Is(err, ErrSource) || len(lines) > 0 || !strings.Contains(err.Error(), "Go command") {
+	if lines, err := tests.Run(t.Context()); !errors.Is(err, ErrSource) || len(lines) > 0 ||
+		!strings.Contains(err.Error(), "Go command") {
 		t.Errorf("without Go: %v, %v", lines, err)
 	}
 }
 
-// TestInterruption ends tests that would take longer, and whatever they have started.
+// TestInterruption interrupts tests that would take longer, and all their programs.
 func TestInterruption(t *testing.T) {
 	tree := plant(t, `package some
 
@@ -123,13 +129,15 @@ func TestEndless(t *testing.T) {
 	defer cancel()
 	go func() {
 		defer cancel()
-		for begun := filepath.Join(tree, filepath.FromSlash(testsPath), "begun"); ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		for begun := filepath.Join(tree, filepath.FromSlash(testsPath),
+			"begun"); ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 			if _, err := os.Stat(begun); err == nil {
 				return
 			}
 		}
 	}()
-	tests := &Tests{Folder: tree, Parts: []Part{{Package: testsPath, Pattern: ".", Limit: time.Hour}, {Package: testsPath, Pattern: ".", Limit: time.Hour}}}
+	tests := &Tests{Folder: tree, Parts: []Part{{Package: testsPath, Pattern: ".", Limit: time.Hour},
+		{Package: testsPath, Pattern: ".", Limit: time.Hour}}}
 	if _, err := tests.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, expected that it was cancelled", err)
 	}

@@ -1,5 +1,6 @@
-// Package viewing measures what is claimed of the pages for browsers. Chromium is driven by the tests of the source tree, which no program may import, so each check
-// runs such tests by the Go command and reads the figures that they log. A check measures on the goroutine that calls Run.
+// Package viewing measures the claims about the pages for browsers. The tests of the source tree drive Chromium. No
+// program may import them, so each check runs such tests with the Go command and reads the figures that they log. A
+// check measures on the goroutine that calls Run.
 package viewing
 
 import (
@@ -10,22 +11,22 @@ import (
 	"github.com/volsfu/volsfu/lab/suite"
 )
 
-// Options say how long to look.
+// Options are the durations of measurements.
 type Options struct {
-	// Endurance is how long two people are watched, and the tab's memory with them.
+	// Endurance is the time during which two people are watched, and the tab's memory with them.
 	Endurance time.Duration
 }
 
-// DefaultOptions look as long as the claims say.
+// DefaultOptions returns the durations of the claims.
 func DefaultOptions() Options { return Options{Endurance: 10 * time.Minute} }
 
 const (
 	testsPath = "test/browser"
-	// preparing is what building programs, starting a browser and joining take besides the time that is measured.
+	// preparing is the time of building programs, starting a browser and joining, besides the measured time.
 	preparing = 10 * time.Minute
 )
 
-// Checks are the checks of the pages, in the order of their numbers.
+// Checks returns the checks of the pages, in the order of their numbers.
 func Checks(o Options, progress lab.Progress) []lab.Check {
 	check := func(title, pattern string, limit time.Duration, counted string, arguments ...string) *suite.Tests {
 		return &suite.Tests{Progress: progress, Title: title, Parts: []suite.Part{
@@ -34,11 +35,14 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 	}
 	seconds := strconv.Itoa(int(o.Endurance.Seconds()))
 	return []lab.Check{
-		check("viewer and console against a real server: joining, walking, choosing, showing oneself, tokens, a lost network; nothing inline, no other host",
+		check("viewer and console against a real server: joining, walking, choosing, showing oneself, tokens, a "+
+			"lost network; nothing inline, no other host",
 			"^Test(Viewer|Keyboard|Console|Tokens|NetworkLoss|Joins|Channels|Codecs|Immersion|Publishing|DepthCamera|Voice|Addresses|Units)$",
 			10*time.Minute, "tests of the pages that hold", "-measure"),
-		check("two people of 30,000 points at 30 frames per second", "^TestMeasureWatching$", o.Endurance, "", "-measure", "-seconds", seconds),
-		check("prepared frames that nobody decodes, on media lines and over data channels", "^TestMeasureCarrying$", 4*time.Minute, "", "-measure"),
+		check("two people of 30,000 points at 30 frames per second", "^TestMeasureWatching$", o.Endurance, "",
+			"-measure", "-seconds", seconds),
+		check("prepared frames that nobody decodes, on media lines and over data channels", "^TestMeasureCarrying$",
+			4*time.Minute, "", "-measure"),
 		check("looking at one of two people, then at the other", "^TestMeasureTurning$", 2*time.Minute, "", "-measure"),
 		check("a cold load of the lobby, and a click", "^TestMeasureLoading$", time.Minute, "", "-measure"),
 		check("what pages ask for, and of whom", "^TestMeasureAsking$", 2*time.Minute, "", "-measure"),

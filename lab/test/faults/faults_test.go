@@ -1,5 +1,5 @@
-// Package faults holds the laboratory's checks against servers that fail on purpose (internal/fault): a check that a faulty
-// server passes proves nothing of a sound one.
+// Package faults runs the laboratory's checks with servers that fail on purpose (internal/fault): a check that a faulty
+// server passes proves nothing about a sound one.
 package faults
 
 import (
@@ -24,12 +24,13 @@ import (
 // root is the source tree.
 var root = filepath.Join("..", "..", "..")
 
-// build builds programs into a folder, with the tags. Without Draco the client publishes nothing, so cgo is left on.
+// build builds programs into a folder, with the tags. Without Draco, the client publishes nothing, so cgo stays on.
 func build(t *testing.T, tags string, programs ...string) string {
 	t.Helper()
 	folder := t.TempDir()
 	for _, program := range programs {
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-o", filepath.Join(folder, program), "./cmd/"+program)
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-o",
+			filepath.Join(folder, program), "./cmd/"+program)
 		cmd.Dir = root
 		if program == "vollab" {
 			cmd.Dir = filepath.Join(root, "lab")
@@ -41,8 +42,8 @@ func build(t *testing.T, tags string, programs ...string) string {
 	return folder
 }
 
-// TestOrdinaryBuildHasNoFaults looks for what a faulty server is made of: in an ordinary one is neither a symbol of it nor the
-// name of its variable.
+// TestOrdinaryBuildHasNoFaults: an ordinary server contains neither a symbol of package fault nor the name of its
+// variable.
 func TestOrdinaryBuildHasNoFaults(t *testing.T) {
 	for _, test := range []struct {
 		tags  string
@@ -71,15 +72,16 @@ func TestOrdinaryBuildHasNoFaults(t *testing.T) {
 // faulty is a fault and a check that claims the opposite.
 type faulty struct {
 	fault, check, only string
-	// line is what the line that has to miss its target is called, from the beginning. Without, the check has to fail, and
-	// its error has to contain failure.
+	// line is the beginning of the name of the line that must miss its target. If it is empty, the check must fail with
+	// an error that contains failure.
 	line, failure string
 }
 
-// crashed is what a check says whose own process has ended with the server.
+// crashed is the error of a check whose process has ended with the server.
 const crashed = "the crash that SERVER_FAULT asks for"
 
-// cases take some eight minutes: each collection once for each fault whose opposite it claims, by its quickest checks.
+// cases take about eight minutes: each collection once for each fault whose opposite it claims, with its quickest
+// checks.
 var cases = []faulty{
 	{fault: "crash=10s", check: "first-light", only: "1", line: "frames decoded per second and tile"},
 	{fault: "crash=10s", check: "first-light", only: "3", failure: crashed},
@@ -111,20 +113,25 @@ func TestFaultyServersMissTargets(t *testing.T) {
 		t.Run(c.fault+"/"+c.check+" "+c.only, func(t *testing.T) {
 			report, said := c.run(t, bin)
 			if report.Missed == 0 || len(report.Sections) != 1 {
-				t.Fatalf("%d targets are missed in %d checks, expected some in one:\n%s", report.Missed, len(report.Sections), said)
+				t.Fatalf("%d targets are missed in %d checks, expected some in one:\n%s", report.Missed,
+					len(report.Sections), said)
 			}
 			section := &report.Sections[0]
 			switch {
 			case c.line == "" && !strings.Contains(section.Error, c.failure):
 				t.Errorf("the check failed with %q, expected %q in it", section.Error, c.failure)
-			case c.line != "" && !slices.ContainsFunc(section.Lines, func(l claim.Line) bool { return strings.HasPrefix(l.Name, c.line) && l.Missed() }):
+			case c.line != "" &&
+				!slices.ContainsFunc(section.Lines, func(l claim.Line) bool {
+					return strings.HasPrefix(l.Name,
+						c.line) && l.Missed()
+				}):
 				t.Errorf("no line %q misses its target in %v, error %q", c.line, section.Lines, section.Error)
 			}
 		})
 	}
 }
 
-// run runs the check, which has to end with the status of missed targets.
+// run runs the check, which must end with the status of missed targets.
 func (c *faulty) run(t *testing.T, bin string) (*lab.Report, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
