@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/priority"
+	"github.com/volsfu/volsfu/internal/process"
 	"github.com/volsfu/volsfu/internal/server"
 )
 
@@ -51,10 +51,12 @@ func newServe() *cobra.Command {
 // stopTimeout bounds how long the operators' listener may finish its requests at the end.
 const stopTimeout = 5 * time.Second
 
-// run starts a server and runs it until SIGINT, SIGTERM or an operator ends it, then drains its rooms and ends. A second signal ends it at once.
+// run starts a server and runs it until SIGINT, SIGTERM or an operator ends it. Then it drains the rooms and ends. A
+// second signal ends it at once.
 func run(log *zap.Logger, nice int, start func() (*server.Server, error)) error {
-	if err := priority.Raise(nice); err != nil {
-		// systemd and container runtimes give it, or leave it at that.
+	process.LimitGarbage()
+	if err := process.RaisePriority(nice); err != nil {
+		// systemd and container runtimes raise the priority before the start, or leave it unchanged.
 		log.Info("the priority stays as it is", zap.Error(err))
 	}
 	// Whoever is told that the server is ready may end it at once.

@@ -5,7 +5,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/priority"
+	"github.com/volsfu/volsfu/internal/process"
 )
 
 // Server configures the process and its listener.
@@ -44,8 +44,8 @@ func (s Server) Validate() error {
 	if s.AddressConnections < 1 {
 		return fmt.Errorf("%w: address_connections is %d, expected 1 or more", ErrValue, s.AddressConnections)
 	}
-	if s.Nice < priority.Lowest || s.Nice > 0 {
-		return fmt.Errorf("%w: nice is %d, expected %d to 0", ErrValue, s.Nice, priority.Lowest)
+	if s.Nice < process.LowestNice || s.Nice > 0 {
+		return fmt.Errorf("%w: nice is %d, expected %d to 0", ErrValue, s.Nice, process.LowestNice)
 	}
 	if s.DrainTime < 0 || s.DrainTime > maxDrainTime {
 		return fmt.Errorf("%w: drain_time is %v, expected 0 to %v", ErrValue, s.DrainTime, maxDrainTime)

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/priority"
+	"github.com/volsfu/volsfu/internal/process"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/fanout"
 	"github.com/volsfu/volsfu/lab/hotpath"
@@ -130,7 +130,7 @@ func FanoutCommand() *cobra.Command {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer cancel()
 			// The niceness is the default of the server that it is compared with.
-			if err := priority.Raise(config.DefaultServer().Nice); err != nil {
+			if err := process.RaisePriority(config.DefaultServer().Nice); err != nil {
 				cmd.PrintErrln(err)
 			}
 			sockets := fanout.Single

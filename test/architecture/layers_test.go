@@ -38,7 +38,7 @@ var layers = []layer{
 	{server: []string{"internal/congestion/sender"}},
 	{server: []string{"internal/congestion", "internal/transport", "internal/metrics"}},
 	{server: []string{"internal/feedback"}},
-	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/priority",
+	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/process",
 		"internal/alarm", "internal/panics", "internal/fault"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},

@@ -1,4 +1,4 @@
-package priority
+package process
 
 import (
 	"errors"
@@ -43,7 +43,7 @@ func raise(nice int) int {
 	for range 5 {
 		begin()
 	}
-	if err := Raise(nice); errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+	if err := RaisePriority(nice); errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
 		return refused
 	} else if err != nil {
 		println(err.Error())
@@ -64,7 +64,7 @@ func raise(nice int) int {
 		}
 	}
 	// No thread may have a higher niceness than before.
-	if err := Raise(nice + 5); err != nil {
+	if err := RaisePriority(nice + 5); err != nil {
 		return otherwise
 	}
 	if inverse, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err != nil || 20-inverse != nice {

@@ -1,4 +1,4 @@
-package priority
+package process
 
 import (
 	"errors"
@@ -9,10 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Raise sets the niceness of every thread of this program, and thereby of all future threads; a thread with a lower
-// niceness keeps it. If the system does not permit this, which needs CAP_SYS_NICE or a limit (RLIMIT_NICE), Raise
-// returns an error and changes nothing. On other systems than Linux it does nothing.
-func Raise(nice int) error {
+// RaisePriority raises the program's scheduling priority above that of other busy programs, as players and recorders of
+// sound do: a packet that waits for a processor is late, and packets that meanwhile exceed a socket's buffer are lost. It
+// sets the niceness of every thread, and thereby of all future threads; a thread with a lower niceness keeps it. If the
+// system does not permit this, which needs CAP_SYS_NICE or a limit (RLIMIT_NICE), RaisePriority returns an error and
+// changes nothing. On other systems than Linux it does nothing.
+func RaisePriority(nice int) error {
 	// A thread that starts meanwhile has its parent's niceness, possibly the old one.
 	for done := make(map[int]bool); ; {
 		threads, err := os.ReadDir("/proc/self/task")
