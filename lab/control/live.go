@@ -94,8 +94,9 @@ func (l *Live) connect() error {
 func (s *scenario) load() testbed.Load {
 	highest := ladderFor(congestion.Bitrate(s.trace.Max()))[levels-1]
 	return testbed.Load{
-		Name: livePublication, Tiles: tiles, Qualities: levels, FrameBytes: int(highest / described / 8 / frameRate),
-		Step: step, Variation: variation, Rate: frameRate,
+		Name: livePublication, Tiles: tiles, Qualities: levels,
+		FrameBytes: int(highest / descriptorFactor / 8 / frameRate),
+		Step:       step, Variation: variation, Rate: frameRate,
 	}
 }
 
@@ -186,7 +187,7 @@ func (l *Live) watch(ctx context.Context) error {
 		}
 		reading, now := l.reading(), time.Since(l.begun)
 		l.samples = append(l.samples, l.sample(before, reading, at, now))
-		if l.scenario.cubics > 0 && l.after.stats == nil && now >= l.scenario.begin+besides {
+		if l.scenario.cubics > 0 && l.after.stats == nil && now >= l.scenario.begin+besideTime {
 			l.after = l.competition()
 		}
 		before, at = reading, now

@@ -13,9 +13,9 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// described is the factor by which packet descriptors enlarge frames. The rates of the ladder are rates of RTP payload,
-// which includes the descriptors.
-const described = float64(fragmentSize) / payload.FragmentSize
+// descriptorFactor is the factor by which packet descriptors enlarge frames. The rates of the ladder are rates of RTP
+// payload, which includes the descriptors.
+const descriptorFactor = float64(fragmentSize) / payload.FragmentSize
 
 var errNothing = errors.New("no frame was received")
 
@@ -47,9 +47,9 @@ func (l *Live) record() (*Record, error) {
 	r.discarded = link.DroppedQueue
 	if l.after.stats != nil {
 		r.discarded -= min(r.discarded, lostBy(l.conference.Network.CubicStats(l.receiverHost, netem.Down)))
-		besides := l.after.delays.Since(&l.before.delays)
+		beside := l.after.delays.Since(&l.before.delays)
 		lost, offered := lostBy(l.after.stats)-lostBy(l.before.stats), sentBy(l.after.stats)-sentBy(l.before.stats)
-		r.others = &OtherFigures{Loss: float64(lost) / max(float64(offered), 1), QueueP95: ms(&besides, 0.95)}
+		r.others = &OtherFigures{Loss: float64(lost) / max(float64(offered), 1), QueueP95: ms(&beside, 0.95)}
 	}
 	return r, nil
 }
@@ -88,7 +88,7 @@ func (l *Live) book(peer *testbed.Peer) (*ledger, error) {
 			i++
 		}
 		if i < len(b.samples) {
-			b.samples[i].goodput += float64(a.Bytes) * described * 8
+			b.samples[i].goodput += float64(a.Bytes) * descriptorFactor * 8
 		}
 	}
 	before := time.Duration(0)

@@ -26,7 +26,7 @@ func TestLive(t *testing.T) {
 			arrived, counted := 0.0, 0.0
 			for _, frame := range l.frames {
 				if frame.complete > 0 && frame.complete <= l.samples[len(l.samples)-1].at {
-					arrived += float64(frame.bytes) * described
+					arrived += float64(frame.bytes) * descriptorFactor
 				}
 			}
 			before := l.samples[0].at - sampleInterval

@@ -36,8 +36,8 @@ func (s *Simulation) Record() *Record {
 	return r
 }
 
-// besides is the time for which competitors are measured after a receiver has joined.
-const besides = 3 * time.Second
+// besideTime is the time for which competitors are measured after a receiver has joined.
+const besideTime = 3 * time.Second
 
 // others returns the competitors' figures.
 func (s *Simulation) others() *OtherFigures {
@@ -46,12 +46,12 @@ func (s *Simulation) others() *OtherFigures {
 	var offered, discarded float64
 	for _, c := range s.competitors {
 		for _, d := range c.delays {
-			if d.at >= begin && d.at < begin+besides {
+			if d.at >= begin && d.at < begin+besideTime {
 				delays.Add(d.delay)
 			}
 		}
 		for _, x := range c.samples {
-			if x.at > begin && x.at <= begin+besides {
+			if x.at > begin && x.at <= begin+besideTime {
 				offered += float64(x.offered)
 				discarded += float64(x.discarded)
 			}

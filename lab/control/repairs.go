@@ -24,7 +24,7 @@ type repair struct {
 
 // repeat answers a NACK for a packet, at once or when the pacer admits the retransmission.
 func (s *server) repeat(tile int, number uint16, now time.Duration) {
-	if s.refuses {
+	if s.noRTX {
 		return
 	}
 	st := s.streams[tile]
@@ -41,20 +41,21 @@ func (s *server) repeat(tile int, number uint16, now time.Duration) {
 	case s.AdmitRepair(now):
 		s.resend(r, now)
 	case s.HoldRepair(r):
-		sent.repeated = sent.at + s.worth()
+		sent.repeated = sent.at + s.repairLifetime()
 	}
 }
 
 // rtt returns the round-trip time, queues included.
 func (s *server) rtt() time.Duration { return max(s.path, s.Stats().RTT) }
 
-// worth returns how long after its first transmission a packet is still retransmitted: a packet requested in time
-// arrives at most one round trip after the deadline. If packets are delayed by a queue, both times include the delay.
-func (s *server) worth() time.Duration { return s.patience() + s.path }
+// repairLifetime returns how long after its first transmission a packet is still retransmitted: a packet requested
+// in time arrives at most one round trip after the deadline. If packets are delayed by a queue, both times include the
+// delay.
+func (s *server) repairLifetime() time.Duration { return s.frameLifetime() + s.path }
 
-// patience returns how long after the first packet of a frame the other packets still leave in time: until the
+// frameLifetime returns how long after the first packet of a frame the other packets still leave in time: until the
 // deadline, extended by the possible delay of the first packet.
-func (s *server) patience() time.Duration {
+func (s *server) frameLifetime() time.Duration {
 	late := max(s.rtt(), s.LongestTrip()) - s.path
 	_, deadline := nack.Repair(s.path, late)
 	return deadline + late
@@ -63,7 +64,7 @@ func (s *server) patience() time.Duration {
 // resend retransmits a packet unless the packet has expired.
 func (s *server) resend(r repair, now time.Duration) {
 	sent := &s.streams[r.tile].sent[r.sequence%maxSent]
-	if sent.frame.dropped || now-sent.at > s.worth() {
+	if sent.frame.dropped || now-sent.at > s.repairLifetime() {
 		return
 	}
 	sent.repeated = now
@@ -76,7 +77,7 @@ func (s *server) resend(r repair, now time.Duration) {
 // receiver without RTX does not accept.
 func (s *server) pad(now time.Duration) {
 	s.Pad(func() bool {
-		if s.refuses || now-s.latest > kept {
+		if s.noRTX || now-s.latest > kept {
 			return false
 		}
 		s.transmit(fragment{}, 0, feedback.Probe, paddingSize, now)

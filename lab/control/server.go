@@ -74,7 +74,7 @@ type server struct {
 	link    *netem.Link
 	ledger  *ledger
 
-	refuses bool          // the receiver does not accept RTX
+	noRTX   bool          // the receiver does not accept RTX
 	latest  time.Duration // departure of the latest packet of a frame
 	dropped int           // frames dropped since the last allocation
 	// housekeeping is the time of the next check for changes over time.
@@ -87,7 +87,7 @@ func newServer(
 ) *server {
 	s := &server{
 		Sender: sender.New[fragment, repair](sender.Options{Plan: plan}, epoch), history: sender.NewNumbered(1),
-		id: id, path: o.RTT, plan: plan, link: link, ledger: l, refuses: o.NoRTX, housekeeping: begins,
+		id: id, path: o.RTT, plan: plan, link: link, ledger: l, noRTX: o.NoRTX, housekeeping: begins,
 	}
 	if s.byRFC = o.Feedback == FeedbackCCFB; s.byRFC {
 		s.history = sender.NewByStream()
@@ -129,7 +129,7 @@ func (s *server) release(p fragment, now time.Duration) {
 			s.ledger.begin(f)
 		}
 	}
-	if f.begun && !f.dropped && now-f.left > s.patience() {
+	if f.begun && !f.dropped && now-f.left > s.frameLifetime() {
 		s.end(p)
 	}
 	if f.dropped {

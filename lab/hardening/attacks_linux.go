@@ -70,13 +70,13 @@ func attackRecords(ctx context.Context, c *check) ([]claim.Line, error) {
 // once runs one variant of an attack, on its own stage or, with Options.OneServer, on the shared stage.
 func (c *check) once(
 	ctx context.Context, after time.Duration, attack func(context.Context, *stage) error,
-) (suffered, error) {
+) (outcome, error) {
 	s := c.shared
 	if s == nil || s.server.dead() {
 		c.leave()
 		var err error
 		if s, err = newStage(ctx, c, stageOptions{}); err != nil {
-			return suffered{}, err
+			return outcome{}, err
 		}
 		if c.options.OneServer {
 			c.shared = s
@@ -181,7 +181,7 @@ func attackReplay(ctx context.Context, c *check) ([]claim.Line, error) {
 const replayPorts = 100
 
 // flooding returns the lines of an attack by rate.
-func (o *suffered) flooding(prefix string, sent flooded) []claim.Line {
+func (o *outcome) flooding(prefix string, sent flooded) []claim.Line {
 	lines := append([]claim.Line{o.lives(prefix)}, o.bounded(prefix)...)
 	lines = append(lines, o.whole(prefix)...)
 	return append(lines, sent.lines(prefix)...)

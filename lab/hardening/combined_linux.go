@@ -17,7 +17,7 @@ import (
 )
 
 // unharmed returns the lines of the claim that no session is disturbed.
-func (o *suffered) unharmed(prefix string) []claim.Line {
+func (o *outcome) unharmed(prefix string) []claim.Line {
 	return append([]claim.Line{
 		o.lives(prefix),
 		claim.Exactly(prefix+"sessions resumed", int64(o.resumed), "", 0),

@@ -32,7 +32,7 @@ func TestToll(t *testing.T) {
 	// Frames before and after are outside the window.
 	arrive(9, 0, time.Millisecond)
 	arrive(70, time.Second, time.Millisecond)
-	got := tollOf(arrivals, began, began.Add(2*time.Second), 10, 70)
+	got := impactOf(arrivals, began, began.Add(2*time.Second), 10, 70)
 	if got.sent != 120 || got.lost != 20 || got.worst != 15 || got.mean != 22.5 ||
 		got.latency.Count() != 120 || got.latency.Max() != settling {
 		t.Errorf("got %d sent, %d lost, %v worst, %v mean, %d latencies up to %v, expected 120, 20, 15, 22.5, 120, 2s",

@@ -20,8 +20,8 @@ const (
 	settling = 2 * time.Second
 )
 
-// toll is the effect on the watchers in a window.
-type toll struct {
+// impact is the effect on the watchers in a window.
+type impact struct {
 	// sent and lost count frames of single tiles.
 	sent, lost int64
 	// worst and mean are frames per second and tile; worst is the worst second of any watcher.
@@ -65,20 +65,20 @@ func (i *innocents) counts() (corrupt, resumed int, offers int64) {
 			corrupt += r.Corrupt
 		}
 	}
-	for _, d := range i.doors[:1+len(i.watchers)] {
+	for _, d := range i.relays[:1+len(i.watchers)] {
 		offers += d.offers.Load()
 	}
 	return corrupt, resumed, offers
 }
 
-// end ends a window: it waits for frames in flight and computes the toll.
-func (w *window) end() toll {
+// end ends a window: it waits for frames in flight and computes the impact.
+func (w *window) end() impact {
 	ended, last := time.Now(), w.innocents.publisher.Published(innocentLoad.Name)
 	time.Sleep(settling)
-	var all toll
+	var all impact
 	for n, watcher := range w.innocents.watchers {
 		arrivals := watcher.Arrivals()
-		t := tollOf(arrivals[min(w.arrivals[n], len(arrivals)):], w.began, ended, w.first, last)
+		t := impactOf(arrivals[min(w.arrivals[n], len(arrivals)):], w.began, ended, w.first, last)
 		if n == 0 {
 			all = t
 			continue
@@ -92,9 +92,9 @@ func (w *window) end() toll {
 	return all
 }
 
-// tollOf computes the toll from the arrivals of frames with numbers in [first, last), sent between two times.
-func tollOf(arrivals []testbed.Arrival, began, ended time.Time, first, last int64) toll {
-	t := toll{sent: (last - first) * int64(innocentLoad.Tiles)}
+// impactOf computes the impact from the arrivals of frames with numbers in [first, last), sent between two times.
+func impactOf(arrivals []testbed.Arrival, began, ended time.Time, first, last int64) impact {
+	t := impact{sent: (last - first) * int64(innocentLoad.Tiles)}
 	seconds := make([]int, max(1, int(ended.Sub(began)/time.Second)))
 	came := int64(0)
 	for _, a := range arrivals {
@@ -130,7 +130,7 @@ const (
 )
 
 // figures returns the lines for information.
-func (t *toll) figures(prefix string) []claim.Line {
+func (t *impact) figures(prefix string) []claim.Line {
 	return []claim.Line{
 		claim.Information(prefix+"frames per second and tile, worst second", t.worst, "fps"),
 		claim.Information(prefix+"frames per second and tile, mean", t.mean, "fps"),
@@ -141,7 +141,7 @@ func (t *toll) figures(prefix string) []claim.Line {
 }
 
 // whole returns the lines of the claim that no frame is lost.
-func (o *suffered) whole(prefix string) []claim.Line {
+func (o *outcome) whole(prefix string) []claim.Line {
 	before := fmt.Sprintf("innocents' frames lost before, of %d", o.alone.sent)
 	return append([]claim.Line{
 		claim.Exactly(prefix+"innocents' frames lost", o.lost, "", 0),
@@ -152,7 +152,7 @@ func (o *suffered) whole(prefix string) []claim.Line {
 }
 
 // steady returns the lines of the claim that the frame rate is kept.
-func (o *suffered) steady(prefix string) []claim.Line {
+func (o *outcome) steady(prefix string) []claim.Line {
 	return []claim.Line{
 		claim.AtLeast(prefix+"frames per second and tile, worst second", o.worst, "fps", leastRate),
 		claim.Information(prefix+"the same before", o.alone.worst, "fps"),

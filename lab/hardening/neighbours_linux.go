@@ -76,7 +76,7 @@ func (s *stage) nameCandidates(ctx context.Context, candidates []netip.AddrPort)
 }
 
 // shares returns the lines on the server's processor time, for information.
-func (o *suffered) shares() []claim.Line {
+func (o *outcome) shares() []claim.Line {
 	return []claim.Line{
 		claim.Information("server's processor time, innocents alone", 100*o.quiet, "% of a core"),
 		claim.Information("server's processor time under attack", 100*o.attacked, "% of a core"),

@@ -24,9 +24,9 @@ type innocents struct {
 	publisher  *testbed.Peer
 	watchers   []*testbed.Peer
 	// addresses are the media source addresses of the publisher, the watchers and later participants, in this order;
-	// doors are those of their websockets.
+	// relays are those of their websockets.
 	addresses []netip.AddrPort
-	doors     []*door
+	relays    []*relay
 }
 
 // stage is a server, the innocents and the attacker, each on its own host.
@@ -42,8 +42,8 @@ type stage struct {
 	room string
 	innocents
 	meter *meter
-	// calm holds the figures of the innocents alone, nil until measured.
-	calm *calm
+	// baseline holds the figures of the innocents alone, nil until measured.
+	baseline *baseline
 }
 
 type stageOptions struct {
@@ -60,11 +60,11 @@ const joinPatience = 30 * time.Second
 // Floods of this process spend their time in the kernel, and must not keep the innocents from running.
 const spareProcessors = 8
 
-var leaveRoom = sync.OnceFunc(func() { runtime.GOMAXPROCS(runtime.NumCPU() + spareProcessors) })
+var raiseMaxProcs = sync.OnceFunc(func() { runtime.GOMAXPROCS(runtime.NumCPU() + spareProcessors) })
 
 // newStage starts all programs and hosts, and waits until frames arrive.
 func newStage(ctx context.Context, c *check, o stageOptions) (*stage, error) {
-	leaveRoom()
+	raiseMaxProcs()
 	path := c.options.Server
 	if path == "" {
 		var err error
@@ -131,13 +131,13 @@ func (s *stage) attend(ctx context.Context, from *namespace, part testbed.Part, 
 	error) {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
-	d, err := newDoor(func(ctx context.Context) (net.Conn, error) {
+	d, err := newRelay(func(ctx context.Context) (net.Conn, error) {
 		return from.dial(ctx, "tcp4", s.server.signalling())
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.doors = append(s.doors, d)
+	s.relays = append(s.relays, d)
 	conn, err := from.listenUDP()
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (s *stage) close() {
 		// A server that is asked to stop would keep rooms for its drain time.
 		s.server.Kill()
 	}
-	for _, d := range s.doors {
+	for _, d := range s.relays {
 		d.close()
 	}
 	if s.conference != nil {
@@ -202,10 +202,10 @@ func (s *stage) close() {
 // and the machine's own effect on the innocents.
 const quietTime = 5 * time.Second
 
-// suffered is the effect of an attack.
-type suffered struct {
-	toll
-	calm
+// outcome is the effect of an attack.
+type outcome struct {
+	impact
+	baseline
 	// attacked is the server's mean share of a core during the attack.
 	attacked float64
 	// before, peak and after are the server's memory in MiB: before the attack, the maximum, and when it had returned
@@ -215,11 +215,11 @@ type suffered struct {
 	dead                bool
 }
 
-// calm holds the figures measured with the innocents alone.
-type calm struct {
+// baseline holds the figures measured with the innocents alone.
+type baseline struct {
 	// quiet is the server's share of a core.
 	quiet float64
-	alone toll
+	alone impact
 }
 
 // rest measures the innocents alone.
@@ -229,19 +229,19 @@ func (s *stage) rest(ctx context.Context) error {
 	if err := lab.Pause(ctx, lasting); err != nil {
 		return err
 	}
-	s.calm = &calm{quiet: (s.server.cpu() - begin).Seconds() / lasting.Seconds(), alone: w.end()}
+	s.baseline = &baseline{quiet: (s.server.cpu() - begin).Seconds() / lasting.Seconds(), alone: w.end()}
 	return nil
 }
 
 // under measures the innocents alone unless that is done, attacks, and watches until some time after the attack.
-func (s *stage) under(ctx context.Context, after time.Duration, attack func(context.Context) error) (suffered, error) {
-	var o suffered
-	if s.calm == nil {
+func (s *stage) under(ctx context.Context, after time.Duration, attack func(context.Context) error) (outcome, error) {
+	var o outcome
+	if s.baseline == nil {
 		if err := s.rest(ctx); err != nil {
 			return o, err
 		}
 	}
-	o.calm = *s.calm
+	o.baseline = *s.baseline
 	o.before = mebibytes(s.server.resident())
 	s.meter.reset()
 	w := s.watch()
@@ -253,7 +253,7 @@ func (s *stage) under(ctx context.Context, after time.Duration, attack func(cont
 	s.check.progress.Say("  the attack has ended, after %.1f s", time.Since(began).Seconds())
 	ended := time.Now()
 	watched := lab.Pause(ctx, after)
-	o.toll = w.end()
+	o.impact = w.end()
 	o.peak = mebibytes(s.meter.peak())
 	o.after = mebibytes(s.server.resident())
 	for o.after > o.before+mostLeft && time.Since(ended) < s.check.options.Return && watched == nil {
@@ -287,10 +287,10 @@ const (
 )
 
 // beyondQuiet returns the additional processor time of the server under the attack, in percent of a core.
-func (o *suffered) beyondQuiet() float64 { return 100 * (o.attacked - o.quiet) }
+func (o *outcome) beyondQuiet() float64 { return 100 * (o.attacked - o.quiet) }
 
 // lives returns the line on the survival of the server.
-func (o *suffered) lives(prefix string) claim.Line {
+func (o *outcome) lives(prefix string) claim.Line {
 	deaths := int64(0)
 	if o.dead {
 		deaths = 1
@@ -299,7 +299,7 @@ func (o *suffered) lives(prefix string) claim.Line {
 }
 
 // bounded returns the lines of the claim that memory and processor time are bounded.
-func (o *suffered) bounded(prefix string) []claim.Line {
+func (o *outcome) bounded(prefix string) []claim.Line {
 	return []claim.Line{
 		claim.AtMost(prefix+"server's memory, grown at most", o.peak-o.before, "MiB", mostGrowth),
 		claim.AtMost(prefix+"server's memory, left when it had returned", o.after-o.before, "MiB", mostLeft),

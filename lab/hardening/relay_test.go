@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestDoorCountsOffers: a server writes offers in pieces of every length.
-func TestDoorCountsOffers(t *testing.T) {
+// TestRelayCountsOffers: a server writes offers in pieces of every length.
+func TestRelayCountsOffers(t *testing.T) {
 	const offers = 5
 	text := strings.Repeat(`x{"type":"offer","sdp":"v=0"}{"type":"offers"}`, offers)
 	for piece := 1; piece <= len(text); piece += 7 {
@@ -21,7 +21,7 @@ func TestDoorCountsOffers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := newDoor(func(ctx context.Context) (net.Conn, error) {
+		d, err := newRelay(func(ctx context.Context) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", listener.Addr().String())
 		})
 		if err != nil {
@@ -59,10 +59,10 @@ func TestDoorCountsOffers(t *testing.T) {
 	}
 }
 
-// TestDoorToNowhere: there is no server behind the door.
-func TestDoorToNowhere(t *testing.T) {
+// TestRelayToNowhere: there is no server behind the relay.
+func TestRelayToNowhere(t *testing.T) {
 	refused := errors.New("refused")
-	d, err := newDoor(func(context.Context) (net.Conn, error) { return nil, refused })
+	d, err := newRelay(func(context.Context) (net.Conn, error) { return nil, refused })
 	if err != nil {
 		t.Fatal(err)
 	}

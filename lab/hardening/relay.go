@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 )
 
-// door relays websockets of a client in this process to the server through a host's namespace: it accepts TCP
+// relay relays websockets of a client in this process to the server through a host's namespace: it accepts TCP
 // connections on loopback and copies them to the server. It counts the offers that the server sends, which are neither
 // masked nor compressed.
-type door struct {
+type relay struct {
 	listener net.Listener
 	dial     func(context.Context) (net.Conn, error)
 	offers   atomic.Int64
@@ -22,39 +22,39 @@ type door struct {
 	conns  []net.Conn
 }
 
-func newDoor(dial func(context.Context) (net.Conn, error)) (*door, error) {
+func newRelay(dial func(context.Context) (net.Conn, error)) (*relay, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	d := &door{listener: listener, dial: dial}
-	d.running.Go(d.accept)
-	return d, nil
+	r := &relay{listener: listener, dial: dial}
+	r.running.Go(r.accept)
+	return r, nil
 }
 
 // url returns the address for the client.
-func (d *door) url() string { return "ws://" + d.listener.Addr().String() }
+func (r *relay) url() string { return "ws://" + r.listener.Addr().String() }
 
-// accept accepts connections until the door is closed.
-func (d *door) accept() {
+// accept accepts connections until the relay is closed.
+func (r *relay) accept() {
 	for {
-		near, err := d.listener.Accept()
+		near, err := r.listener.Accept()
 		if err != nil {
 			return
 		}
-		far, err := d.dial(context.Background())
+		far, err := r.dial(context.Background())
 		if err != nil {
 			_ = near.Close()
 			continue
 		}
-		d.mu.Lock()
-		if d.closed {
+		r.mu.Lock()
+		if r.closed {
 			_, _ = near.Close(), far.Close()
 		}
-		d.conns = append(d.conns, near, far)
-		d.mu.Unlock()
-		d.running.Go(func() { d.carry(near, far, nil) })
-		d.running.Go(func() { d.carry(far, near, &d.offers) })
+		r.conns = append(r.conns, near, far)
+		r.mu.Unlock()
+		r.running.Go(func() { r.carry(near, far, nil) })
+		r.running.Go(func() { r.carry(far, near, &r.offers) })
 	}
 }
 
@@ -62,7 +62,7 @@ func (d *door) accept() {
 var offerBegins = []byte(`{"type":"offer"`)
 
 // carry copies data from one connection to another until either ends, then closes both.
-func (d *door) carry(from, to net.Conn, offers *atomic.Int64) {
+func (r *relay) carry(from, to net.Conn, offers *atomic.Int64) {
 	defer func() { _, _ = from.Close(), to.Close() }()
 	// The end of the previous read stays at the front of the buffer, for an offer that begins in it.
 	buffer := make([]byte, 64<<10)
@@ -85,13 +85,13 @@ func (d *door) carry(from, to net.Conn, offers *atomic.Int64) {
 }
 
 // close ends all connections.
-func (d *door) close() {
-	_ = d.listener.Close()
-	d.mu.Lock()
-	d.closed = true
-	for _, conn := range d.conns {
+func (r *relay) close() {
+	_ = r.listener.Close()
+	r.mu.Lock()
+	r.closed = true
+	for _, conn := range r.conns {
 		_ = conn.Close()
 	}
-	d.mu.Unlock()
-	d.running.Wait()
+	r.mu.Unlock()
+	r.running.Wait()
 }
