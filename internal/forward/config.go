@@ -14,57 +14,59 @@ import (
 	"github.com/volsfu/volsfu/internal/panics"
 )
 
-// ErrConfig is wrapped with the key that is wrong and what was expected.
+// ErrConfig is wrapped with the name of the invalid key, its value and the expected value.
 var ErrConfig = errors.New("invalid forwarding configuration")
 
-// PanicPlaces are the places that this package names to Config.Guard.
+// PanicPlaces are the places that this package passes to Config.Guard.
 var PanicPlaces = []string{ingress.Place}
 
-// Config tunes an engine.
+// Config is the configuration of an engine.
 type Config struct {
 	// Guard confines a panic in a publisher's goroutine to that publisher. Without a guard a panic ends the program.
 	Guard *panics.Guard `yaml:"-"`
 
 	Writers int `yaml:"writers" help:"goroutines that write to receivers; 0 is one per core"`
-	// CacheAge: what a receiver's NACK asks for was sent at most its deadline (250 ms) and a round trip ago; one second
-	// covers round trips of 750 ms.
+	// CacheAge must cover the age of a packet that a receiver still requests by NACK: at most the deadline (250 ms) and
+	// one round trip. One second covers round trips of 750 ms.
 	CacheAge time.Duration `yaml:"cache_age" help:"how long packets of a track are kept for retransmission"`
-	// TrackCacheBytes: one frame of 16 MiB is 14,665 fragments, which take about 1,700 bytes each, 25 MB in all.
+	// TrackCacheBytes must hold one frame: a frame of 16 MiB is 14,665 fragments of about 1,700 bytes of memory each,
+	// 25 MB in all.
 	TrackCacheBytes int64 `yaml:"track_cache_bytes" help:"bytes that the packet cache of one track may take"`
 	CacheBytes      int64 `yaml:"cache_bytes" help:"bytes that the packet caches of all tracks may take together"`
 	MaxFrameBytes   int   `yaml:"max_frame_bytes" help:"bytes of the longest frame of payload v1 that is forwarded"`
-	// MaxLag: a frame is worth repairing until 150 ms after its first packet, so one that a writer has not begun by
-	// then comes too late.
+	// MaxLag is the age limit of a frame that a writer has not begun. A frame is worth repairing until 150 ms after its
+	// first packet. A frame that a writer begins later than MaxLag arrives too late. Audio is never dropped by age.
 	MaxLag time.Duration `yaml:"max_lag" help:"age at which a frame that a writer has not begun yet is dropped; audio never is"`
 	Pacing pacing.Mode   `yaml:"pacing" help:"how frames are spread: spread:PART of the frame interval (spread:0.4 adds 13 ms at 30 frames/s to a frame that comes at once, and less where the receiver is sent much less than its estimate), spread:DURATION (spread:20ms adds 20 ms), burst5ms (every 5 ms, at 2.5 x the estimate, as GCC), off (adds nothing)"`
-	// QueueBudget: a frame that has not begun when the next one is there is older than what its receiver would get
-	// instead.
+	// QueueBudget is the age limit of a frame that waits in a receiver's pacer and has not begun to leave. The default
+	// 0 means one frame interval, or the time over which pacing spreads a frame if that is longer: after one interval
+	// the next frame is available and newer.
 	QueueBudget time.Duration `yaml:"queue_budget" help:"age at which a frame that waits for a receiver and has not begun to leave is dropped; 0 is one frame interval, or the time that pacing spreads one over if that is longer"`
-	// LateWindow is how long late packets of the former track reach the slot after a switch: the deadline of frames
-	// (250 ms if the round trip is long) and the round trip of a repair.
+	// LateWindow is how long after a switch late packets of the former track still reach the slot: the deadline of
+	// frames (250 ms if the round trip is long) plus the round trip of a repair.
 	LateWindow time.Duration `yaml:"-"`
-	// KeyFrameInterval is the least time between two requests for a key frame of one track.
+	// KeyFrameInterval is the minimum time between two key frame requests for one track.
 	KeyFrameInterval time.Duration `yaml:"-"`
 	// ReportInterval is the interval of RTCP sender and receiver reports.
 	ReportInterval time.Duration `yaml:"-"`
-	// MaxNACKed bounds the sequence numbers of one slot that are looked up per batch of NACKs; further ones are
-	// ignored. A burst of half a second on one stream at 20 Mbit/s is 1,050 packets.
+	// MaxNACKed bounds the sequence numbers of one slot that are looked up per batch of NACKs. The excess is ignored. A
+	// burst of half a second on one stream at 20 Mbit/s is 1,050 packets.
 	MaxNACKed int `yaml:"-"`
-	// RetransmissionBurst is the number of retransmissions that a receiver may be sent beyond one per media packet:
-	// a burst of 1.4 MB, half a second at 22 Mbit/s.
+	// RetransmissionBurst is the number of retransmissions that a receiver may be sent beyond one per media packet: a
+	// burst of 1.4 MB, half a second at 22 Mbit/s.
 	RetransmissionBurst int `yaml:"-"`
-	// CutAfter is how long a switch waits for the end of a frame, or for a track that has fallen silent.
+	// CutAfter is the maximum time that a switch waits for the end of a frame, or for the packets of a silent track.
 	CutAfter time.Duration `yaml:"-"`
 
-	// FrameTimes: 160 ns for each frame and receiver, less than 1 % of what forwarding, sealing and sending its packets
-	// takes.
+	// FrameTimes costs 160 ns per frame and receiver, less than 1 % of the cost of forwarding, sealing and sending the
+	// packets of the frame.
 	FrameTimes bool `yaml:"frame_times" help:"measure for every frame how long it takes to come in, stays, and takes to leave, also where no receiver asks for it"`
 
 	NACK       feedback.NACKConfig `yaml:"nack" help:"requests to publishers for lost packets"`
 	Congestion congestion.Config   `yaml:"congestion" help:"how much each receiver can take, by its transport-wide feedback"`
 }
 
-// DefaultConfig is the configuration of a server.
+// DefaultConfig returns the configuration of a server.
 func DefaultConfig() Config {
 	in, out := ingress.DefaultConfig(), egress.DefaultConfig()
 	return Config{
@@ -85,7 +87,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports the first key that is wrong.
+// Validate returns an error for the first invalid key.
 func (c Config) Validate() error {
 	if c.Writers < 0 {
 		return fmt.Errorf("%w: writers is %d, expected 0 or more", ErrConfig, c.Writers)
@@ -131,7 +133,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// ingress is what concerns the ingresses.
+// ingress returns the configuration of the ingresses.
 func (c *Config) ingress(plan pacing.Plan) ingress.Config {
 	return ingress.Config{
 		Guard: c.Guard, Plan: plan, MaxFrameBytes: c.MaxFrameBytes, KeyFrameInterval: c.KeyFrameInterval,
@@ -139,7 +141,7 @@ func (c *Config) ingress(plan pacing.Plan) ingress.Config {
 	}
 }
 
-// egress is what concerns the writers.
+// egress returns the configuration of the writers.
 func (c *Config) egress(plan pacing.Plan) egress.Config {
 	return egress.Config{
 		Plan: plan, MaxLag: c.MaxLag, QueueBudget: c.QueueBudget, LateWindow: c.LateWindow,

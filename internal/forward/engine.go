@@ -12,14 +12,14 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/track"
 )
 
-// Peer is one peer connection, of a publisher and of a receiver at once.
+// Peer is one peer connection, which publishes and receives.
 type Peer interface {
 	ingress.Peer
 	egress.Peer
 }
 
-// Engine is the data plane of one server: its tracks, the publishers' connections that fill them, and the receivers
-// that are sent them. Its methods are safe for any goroutine.
+// Engine is the data plane of one server: the tracks, the publishers' connections that fill the tracks, and the
+// receivers. Its methods are safe for any goroutine.
 type Engine struct {
 	cfg       Config
 	paced     bool
@@ -29,15 +29,15 @@ type Engine struct {
 	writers   *egress.Set
 }
 
-// NewEngine starts an engine. Each writer has one batch, which the peers of its receivers get by Post. The caller
-// ends the engine with Close.
+// NewEngine starts an engine. newBatch is called once per writer; the writer passes its batch to the peers of its
+// receivers with Post. The caller ends the engine with Close.
 func NewEngine(cfg Config, newBatch func() egress.Batch) *Engine {
 	e := newEngine(cfg, time.Now, newBatch)
 	e.writers.Run()
 	return e
 }
 
-// newEngine makes an engine whose writers do not run.
+// newEngine returns an engine whose writers do not run.
 func newEngine(cfg Config, now func() time.Time, newBatch func() egress.Batch) *Engine {
 	plan, err := cfg.Pacing.Plan()
 	if err != nil {
@@ -63,8 +63,8 @@ func newEngine(cfg Config, now func() time.Time, newBatch func() egress.Batch) *
 	return e
 }
 
-// Close ends all ingresses and writers, and waits for their goroutines. Later calls of methods of tracks, slots and
-// receivers have no effect. An outlet or a peer that blocks makes Close wait: their connections are to be closed first.
+// Close ends all ingresses and writers and waits for their goroutines. Later calls of methods of tracks, slots and
+// receivers have no effect. A blocked outlet or peer blocks Close, so the caller closes the connections first.
 func (e *Engine) Close() {
 	e.ingresses.Close()
 	e.tracks.Close()
@@ -72,25 +72,25 @@ func (e *Engine) Close() {
 	e.ingresses.Wait()
 }
 
-// NewTrack adds a track. Nothing comes on it until Ingress.Bind.
+// NewTrack adds a track. The track has no packets until Ingress.Bind.
 func (e *Engine) NewTrack(cfg track.Config) *track.Track { return e.tracks.New(cfg) }
 
-// NewIngress adds a publisher's peer connection. The caller ends it with Close.
+// NewIngress adds the peer connection of a publisher. The caller ends the ingress with Close.
 func (e *Engine) NewIngress(p ingress.Peer) *ingress.Ingress { return e.ingresses.New(p) }
 
-// NewReceiver adds a receiving peer connection, to the writer with the fewest slots. The deadline is how long after its
-// first packet the receiver repairs a frame; 0 leaves it to Config.NACK's deadlines.
+// NewReceiver adds a receiving peer connection to the writer with the fewest slots. The deadline is the time after the
+// first packet of a frame within which the receiver repairs the frame; 0 selects the deadlines of Config.NACK.
 func (e *Engine) NewReceiver(p egress.Peer, deadline time.Duration) *egress.Receiver {
 	return e.writers.NewReceiver(p, deadline)
 }
 
-// Paths appends the paths to all receivers, in no order. It is for metrics.
+// Paths appends the paths to all receivers, in no particular order, for metrics.
 func (e *Engine) Paths(paths []egress.Path) []egress.Path { return e.writers.Paths(paths) }
 
-// StartRate is the first estimate of receivers that name no rate, in bit/s.
+// StartRate returns the initial estimate in bit/s for receivers that state no rate.
 func (e *Engine) StartRate() congestion.Bitrate { return e.cfg.Congestion.Limits().Start }
 
-// Stats sums the counts of all writers and ingresses.
+// Stats sums the counters of all writers and ingresses.
 func (e *Engine) Stats() counters.Stats {
 	var sum counters.Counts
 	sent := e.writers.Stats(&sum)

@@ -1,5 +1,5 @@
-// Package counters names what the forwarding path counts, has the sets of counts that its goroutines keep, and the
-// Stats that they add up to.
+// Package counters names the counters of the data path, and implements the sets of counters of its goroutines and the
+// Stats of an engine.
 package counters
 
 import (
@@ -8,10 +8,10 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 )
 
-// Counter names one count. A count by class of packet is the first of a range with one count for each class.
+// Counter names one count. A count by class of packet is the first of a range with one count per class.
 type Counter int
 
-// The counts by class of packet.
+// Counts by class of packet.
 const (
 	ReceivedPackets = Counter(0)
 	ReceivedBytes   = ReceivedPackets + Counter(packetlog.Classes)
@@ -19,7 +19,7 @@ const (
 	SentBytes       = SentPackets + Counter(packetlog.Classes)
 )
 
-// The other counts.
+// Other counts.
 const (
 	FramesReceived = SentBytes + Counter(packetlog.Classes) + iota
 	FramesForwarded
@@ -80,13 +80,13 @@ const (
 // Counts is a set of counts that one goroutine owns.
 type Counts [counters]uint64
 
-// Shard is a set of counts that any goroutine may read, and add to.
+// Shard is a set of counts that any goroutine may read and increment.
 type Shard [counters]atomic.Uint64
 
-// Add adds to one count.
+// Add adds n to a count.
 func (s *Shard) Add(c Counter, n uint64) { s[c].Add(n) }
 
-// AddTo sums the shard into a set of counts.
+// AddTo adds the counts of the shard to sum.
 func (s *Shard) AddTo(sum *Counts) {
 	for i := range s {
 		sum[i] += s[i].Load()

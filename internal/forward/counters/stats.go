@@ -5,95 +5,97 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/trace"
 )
 
-// Traffic counts packets, and bytes of RTP payload.
+// Traffic counts packets and bytes of RTP payload.
 type Traffic struct{ Packets, Bytes uint64 }
 
-// TrafficByKind counts traffic by what it is.
+// TrafficByKind counts traffic by kind.
 type TrafficByKind struct {
-	// Media is video without what follows, Parity the redundancy of payload v1.
+	// Media is video without parity, retransmissions and probes. Parity is the redundancy of payload v1.
 	Media, Parity, Audio Traffic
-	// Retransmission counts RTX packets (RFC 4588); what they carried counts as media, too, where it is received.
+	// Retransmission counts RTX packets (RFC 4588). The media packets that received RTX packets carry count as media,
+	// too.
 	Retransmission Traffic
-	// Probe counts what is sent to fill probes and is of no use otherwise: RTX packets that nobody asked for to
-	// receivers, padding from publishers.
+	// Probe counts packets that only fill probes: unrequested RTX packets to receivers, padding from publishers.
 	Probe Traffic
 }
 
-// NACKOutcome counts packets that receivers asked for, by what became of the request.
+// NACKOutcome counts packets requested by receivers, by outcome of the request.
 type NACKOutcome struct {
-	// Answered were retransmitted. Owed have not come from the publisher and go out when they do. Unknown numbers stand
-	// for no packet.
+	// Answered packets were retransmitted. Owed packets have not arrived from the publisher and are sent on arrival.
+	// Unknown numbers belong to no packet.
 	Answered, Owed, Unknown uint64
-	// Expired have left the cache, or would come too late to be of use. Suppressed were sent less than a round trip
-	// before, or wait to be. Limited exceed what one receiver may ask for. Refused had no RTX stream to go by, or could
-	// not be written.
+	// Expired packets have left the cache or would arrive too late. Suppressed packets were sent less than a round trip
+	// before or are already queued for retransmission. Limited packets exceed the limits of one receiver. Refused
+	// packets had no RTX stream or could not be written.
 	Expired, Suppressed, Limited, Refused uint64
 }
 
-// Stats are the counts of an engine since its start, and its gauges.
+// Stats holds the counters of an engine since its start, and its gauges.
 type Stats struct {
 	Received, Sent TrafficByKind
-	// FramesReceived counts frames opened on tracks, FramesForwarded frames begun on slots, both without audio.
+	// FramesReceived counts frames opened on tracks, FramesForwarded frames begun on slots. Neither includes audio.
 	FramesReceived, FramesForwarded uint64
-	// DroppedOverrun, DroppedLate and DroppedBudget count frames that slots did not get whole: because a writer fell
-	// behind by more than a cache holds, because the frame waited longer than Config.MaxLag for the writer, or longer
-	// than Config.QueueBudget for its receiver's pacer. DroppedExpired frames had begun, and their rest waited there
-	// beyond the receiver's deadline; of DroppedIncomplete ones the publisher's packets did not come. DroppedBlocked
-	// frames found no room in the host's send buffer, or their receiver did not consent to being sent anything.
-	// DroppedUnbound counts frames for slots whose line is not negotiated, or not for the codec.
+	// Dropped counters count frames that a slot did not receive completely.
+	//  - DroppedOverrun: the writer fell behind by more than a cache holds.
+	//  - DroppedLate: the frame waited for the writer for longer than Config.MaxLag.
+	//  - DroppedBudget: the frame waited in the receiver's pacer for longer than Config.QueueBudget.
+	//  - DroppedExpired: the frame had begun, and its rest waited in the pacer beyond the receiver's deadline.
+	//  - DroppedIncomplete: packets were lost on the way from the publisher.
+	//  - DroppedBlocked: the host's send buffer was full, or the receiver had not consented to receive (RFC 7675).
+	//  - DroppedUnbound: the slot's media line was not negotiated, or not for the codec.
 	DroppedOverrun, DroppedLate, DroppedBudget, DroppedExpired, DroppedIncomplete, DroppedBlocked, DroppedUnbound uint64
 	Switches                                                                                                      uint64
-	// SwitchDelay is from a slot's selection to the first packet of the new track. Residence is from a packet's arrival
-	// until it was sent, for each receiver, without the time that the pacer intended to hold it. That is PacerHold, of
-	// every packet but audio and repairs, most often 0; it is empty unless Paced.
+	// SwitchDelay is the time from a slot's selection to the first packet of the new track. Residence is the time from
+	// a packet's arrival until it was sent, per receiver, without the intended delay of the pacer. PacerHold is that
+	// intended delay, most often 0, of every packet except audio and repairs; it is empty unless Paced.
 	SwitchDelay, Residence, PacerHold trace.Histogram
-	// FrameHold, FrameDistribution and FrameReception are those of frames of payload v1 to receivers that are traced:
-	// from the first packet's arrival to its leaving, from there to the last packet's leaving, and from the first
-	// packet's arrival to the last one's. TimesDropped are frames whose times nobody took in time.
+	// FrameHold, FrameDistribution and FrameReception are times of frames of payload v1 to traced receivers: from
+	// arrival of the first packet to its departure, from there to departure of the last packet, and from arrival of the
+	// first packet to arrival of the last. TimesDropped counts frames whose times were not read in time.
 	FrameHold, FrameDistribution, FrameReception trace.Histogram
 	TimesDropped                                 uint64
 	// Paced reports whether frames are spread (Config.Pacing).
 	Paced       bool
 	WriteErrors uint64
 
-	// NACKsReceived and NACKsSent count RTCP packets. Requested counts the sequence numbers in those sent, repeated
-	// requests included.
+	// NACKsReceived and NACKsSent count RTCP packets. Requested counts the sequence numbers in the NACKs sent,
+	// including repeated requests.
 	NACKsReceived, NACKsSent, Requested uint64
-	// Recovered, Delayed and Lost count packets of publishers, each once: those retransmitted on request, those
-	// requested that came by themselves, and those given up.
+	// Recovered, Delayed and Lost count packets of publishers, each once: retransmitted on request, requested but
+	// arrived without retransmission, and given up.
 	Recovered, Delayed, Lost uint64
-	// RequestsLimited counts packets of publishers that were not asked for when it was time, because one publisher
-	// missed more than it sent.
+	// RequestsLimited counts due requests for packets of publishers that were not sent, because the publisher had more
+	// losses than packets sent.
 	RequestsLimited uint64
 	NACKed          NACKOutcome
-	// TransportReports counts receivers' reports about all packets of their connection (transport-wide feedback),
-	// TransportReportsSent those to publishers. TransportDropped came faster than the writer read them.
+	// TransportReports counts transport-wide feedback from receivers, TransportReportsSent feedback to publishers.
+	// TransportDropped counts reports that arrived faster than the writer read them.
 	TransportReports, TransportReportsSent, TransportDropped uint64
-	// TransportReceived and TransportLost count packets to receivers by what was reported of them. One that came after
+	// TransportReceived and TransportLost count packets to receivers by reported outcome. A packet that arrived after
 	// it was reported lost counts as both.
 	TransportReceived, TransportLost uint64
-	// Probes counts clusters of packets sent above a receiver's estimate, ProbesMeasured those of them that gave a
-	// rate. Overuses is how often paths of receivers were found overused, Silences how often an estimate was reduced
-	// because no feedback came.
+	// Probes counts clusters of packets sent above a receiver's estimate, ProbesMeasured the clusters that yielded a
+	// rate. Overuses counts detected overuses of receivers' paths, Silences the reductions of an estimate due to
+	// missing feedback.
 	Probes, ProbesMeasured, Overuses, Silences uint64
-	// KeyFramesAsked counts PLI and FIR from receivers, KeyFramesAbsorbed those of them that need no key frame,
-	// KeyFramesRequested PLI to publishers. KeyFramesLimited are those that were not looked at, because one receiver
-	// asked too often; they are none of those asked.
+	// KeyFramesAsked counts PLI and FIR from receivers, KeyFramesAbsorbed the ones among them that need no key frame,
+	// KeyFramesRequested PLI to publishers. KeyFramesLimited counts requests that were ignored because one receiver
+	// asked too often; KeyFramesAsked does not include them.
 	KeyFramesAsked, KeyFramesAbsorbed, KeyFramesRequested, KeyFramesLimited uint64
-	// Malformed input is dropped. Payload counts packets of payload v1 whose descriptor is wrong.
+	// Malformed input is dropped. MalformedPayload counts packets of payload v1 with an invalid descriptor.
 	MalformedRTP, MalformedPayload, MalformedRTCP uint64
-	// UnknownSSRC counts packets of streams that are not bound, Duplicates packets that had come before, Late packets
-	// too old to tell.
+	// UnknownSSRC counts packets of unbound streams, Duplicates repeated packets, Late packets that are too old to
+	// classify.
 	UnknownSSRC, Duplicates, Late uint64
 
 	Tracks, Slots, Receivers, Ingresses int
-	// ActiveSlots carry a track, WaitingSlots wait for the first frame of one; the other slots are idle.
+	// ActiveSlots carry a track, WaitingSlots wait for the first frame of a track; the other slots are idle.
 	ActiveSlots, WaitingSlots int
-	// CacheBytes is what the packet caches hold, and frames in pieces.
+	// CacheBytes is the memory of the packet caches and of chunked frames.
 	CacheBytes int64
 }
 
-// Take names the counts.
+// Take sets the counters from c.
 func (s *Stats) Take(c *Counts) {
 	traffic := func(packets, bytes Counter, k packetlog.Class) Traffic {
 		return Traffic{Packets: c[packets+Counter(k)], Bytes: c[bytes+Counter(k)]}

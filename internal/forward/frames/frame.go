@@ -9,25 +9,26 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
-// pageParts is how many parts of a frame are taken room for at a time: 73 kB of a frame. A frame that claims the 14,665
-// fragments of 16 MiB begins with a table of 230 pages, 1.8 kB, and a page of 2.5 kB for what has come of it.
+// pageParts is the number of parts of a frame that are allocated at a time: 73 kB of a frame. A frame that claims the
+// 14,665 fragments of 16 MiB begins with a table of 230 pages, 1.8 kB, and a page of 2.5 kB for its first fragment.
 const pageParts = 64
 
-// chunkFrame is a frame that is put together from its packets. It takes as much as has come of it, whatever it claims.
+// chunkFrame is a frame that is reassembled from packets. Its memory follows the fragments that have arrived, not the
+// length that the frame claims.
 type chunkFrame struct {
 	descriptor payload.Descriptor
 	timestamp  uint32
-	// pages are nil where nothing has come of them.
+	// pages are nil if none of their fragments has arrived.
 	pages   []*partPage
 	missing int
-	// spoilt says that there was no room for the frame: nothing is kept of it.
+	// spoilt is set if memory ran out. Nothing is kept of the frame then.
 	spoilt bool
 }
 
-// partPage is a run of parts.
+// partPage is a run of successive parts.
 type partPage [pageParts]chunkPart
 
-// chunkPart is one fragment, with the number of its packet. Its data is nil before it has come.
+// chunkPart is one fragment and the sequence number of its packet. data is nil until the fragment has arrived.
 type chunkPart struct {
 	data     *[payload.FragmentSize]byte
 	came     time.Time
@@ -42,7 +43,7 @@ var (
 	fragments   = sync.Pool{New: func() any { return new([payload.FragmentSize]byte) }}
 )
 
-// What pages and parts count in an allotment, in bytes.
+// The memory of pages and parts that counts in an allotment, in bytes.
 const (
 	pageBytes = int(unsafe.Sizeof(partPage{}))
 	partBytes = payload.FragmentSize
@@ -59,10 +60,11 @@ func newChunkFrame(d *payload.Descriptor, timestamp uint32) *chunkFrame {
 	return f
 }
 
-// part is a part of a frame that is whole.
+// part returns a part of a complete frame.
 func (f *chunkFrame) part(index int) *chunkPart { return &f.pages[index/pageParts][index%pageParts] }
 
-// take takes a fragment, if there is room for it, and reports whether the frame is complete with it.
+// take stores a fragment. ok is false if there is no memory for the fragment. whole is set if the fragment completes
+// the frame.
 func (f *chunkFrame) take(room *packetlog.Allotment, d *payload.Descriptor, data []byte, sequence uint16,
 	now time.Time) (whole, ok bool) {
 	page := &f.pages[d.Index/pageParts]
@@ -84,7 +86,7 @@ func (f *chunkFrame) take(room *packetlog.Allotment, d *payload.Descriptor, data
 	return f.missing == 0, true
 }
 
-// append appends the bytes from begin to below end of a whole frame.
+// append appends the bytes of a complete frame from begin to before end.
 func (f *chunkFrame) append(dst []byte, begin, end uint64) []byte {
 	for begin < end {
 		p := f.part(int(begin / payload.FragmentSize))
@@ -96,13 +98,13 @@ func (f *chunkFrame) append(dst []byte, begin, end uint64) []byte {
 	return dst
 }
 
-// spoil gives up what has come of the frame, and what is to come.
+// spoil discards the fragments of the frame, including later ones.
 func (f *chunkFrame) spoil(room *packetlog.Allotment) {
 	f.spoilt = true
 	f.empty(room)
 }
 
-// release gives the frame's memory back, and the frame with it.
+// release releases the memory of the frame and the frame itself.
 func (f *chunkFrame) release(room *packetlog.Allotment) {
 	f.empty(room)
 	spareFrames.Put(f)

@@ -15,41 +15,41 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrNotChunked says that a packet cannot be sent in chunks.
+// ErrNotChunked is returned for a packet that cannot be sent in chunks.
 var ErrNotChunked = errors.New("nothing that goes in chunks")
 
-// The payload types that switchers and repetitions are told. No peer sees them.
+// The payload types for switchers and retransmissions. They are never sent to a peer.
 const (
 	chunkPayloadType  = 96
 	chunkRepeatedType = 97
 )
 
-// keptBuilding is how many frames of a slot may be under way to being complete: one, and the one before, of which its
-// publisher owes a packet.
+// keptBuilding is the number of incomplete frames per slot: the current frame, and the frame before if one of its
+// packets is still missing.
 const keptBuilding = 2
 
 var _ egress.FrameOutlet = (*Outlet)(nil)
 
-// Outlet sends what a slot carries over a data channel, under the slot's label. It takes payload v1 only: frames of
-// other codecs are for decoders, which take media lines.
+// Outlet sends the frames of a slot over a data channel with the slot's label. It accepts payload v1 only: frames of
+// other codecs go to decoders, which need media lines.
 type Outlet struct {
 	sender *Sender
 	stream chunkStream
 	slot   *egress.Slot
 	ssrc   uint32
-	// repeats is the SSRC that probes repeat packets under.
+	// repeats is the SSRC of packets that probes repeat.
 	repeats uint32
-	// building are frames that are not complete, the oldest first; waiting is complete, nil where none is.
+	// building are the incomplete frames, oldest first. waiting is a complete frame, nil if there is none.
 	building []*chunkFrame
 	waiting  *chunkFrame
-	// newest is the timestamp of the newest frame that was sent, once sent is set.
+	// newest is the timestamp of the newest frame sent, valid if sent is set.
 	newest uint32
 	sent   bool
-	// ended says that the receiver is closed.
+	// ended is set when the receiver is closed.
 	ended bool
 }
 
-// NewOutlet adds a channel that frames of one slot are sent on.
+// NewOutlet returns the outlet that sends the frames of one slot on a channel.
 func (s *Sender) NewOutlet(c Channel) *Outlet {
 	o := &Outlet{sender: s, stream: chunkStream{channel: c}, ssrc: 2 + rand.Uint32N(1<<31-2)}
 	o.repeats = o.ssrc | 1<<31
@@ -80,10 +80,10 @@ func (o *Outlet) End() {
 	o.building, o.waiting = nil, nil
 }
 
-// memory is what frames take their room of.
+// memory returns the allotment for the memory of frames.
 func (o *Outlet) memory() *packetlog.Allotment { return o.sender.receiver.Memory() }
 
-// SSRC implements egress.Outlet. It is what reports name the slot by.
+// SSRC implements egress.Outlet. The SSRC identifies the slot in reports.
 func (o *Outlet) SSRC() uint32 { return o.ssrc }
 
 // RetransmissionSSRC implements egress.Outlet.
@@ -94,7 +94,7 @@ func (o *Outlet) PayloadType(mime string) (media, retransmission uint8, ok bool)
 	return chunkPayloadType, chunkRepeatedType, strings.EqualFold(mime, volumetric.MIMEVolumetric)
 }
 
-// Queue implements egress.Outlet. Errors for packets that are no fragments of payload v1 wrap ErrNotChunked.
+// Queue implements egress.Outlet. Errors for packets other than fragments of payload v1 wrap ErrNotChunked.
 func (o *Outlet) Queue(h *rtp.Header, body []byte) error {
 	s := o.sender
 	s.mu.Lock()
@@ -130,7 +130,8 @@ func (o *Outlet) Queue(h *rtp.Header, body []byte) error {
 	return nil
 }
 
-// frame finds a frame that is being put together, or begins it; nil where it is over.
+// frame returns the incomplete frame of a packet, or begins the frame. It returns nil if the frame was sent or is too
+// old.
 func (o *Outlet) frame(timestamp uint32, d *payload.Descriptor) *chunkFrame {
 	for i, f := range o.building {
 		if f.timestamp != timestamp {
@@ -153,13 +154,14 @@ func (o *Outlet) frame(timestamp uint32, d *payload.Descriptor) *chunkFrame {
 	return f
 }
 
-// forget gives up a frame that is being put together.
+// forget discards an incomplete frame.
 func (o *Outlet) forget(i int) {
 	o.building[i].release(o.memory())
 	o.building = append(o.building[:i], o.building[i+1:]...)
 }
 
-// completed has a frame be sent next, in place of one that waits. Older ones that are not complete come too late.
+// completed queues a complete frame and drops the complete frame that waited. Older incomplete frames are too late and
+// are discarded.
 func (o *Outlet) completed(f *chunkFrame, now time.Time) {
 	kept := o.building[:0]
 	for _, other := range o.building {
@@ -178,7 +180,7 @@ func (o *Outlet) completed(f *chunkFrame, now time.Time) {
 	o.serve(now)
 }
 
-// serve sends the frame that waits, if there is room.
+// serve sends the waiting frame if the window has room.
 func (o *Outlet) serve(now time.Time) {
 	s := o.sender
 	f := o.waiting

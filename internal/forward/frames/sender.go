@@ -1,16 +1,16 @@
-// Package frames sends the frames of slots by other transports than RTP.
+// Package frames sends the frames of slots over transports other than RTP.
 //
-// A receiver that can take no media lines for its frames, as browsers that do not hand them to scripts, takes them over
-// data channels: one for each slot, reliable and unordered, in chunks (payload.Chunk). Switchers, pacer and allocator
-// decide as for all receivers. An Outlet assembles the packets of its slot to frames. The Sender of the receiver turns
-// what the remote peer acknowledges into reports of arrivals (RFC 8888), from which an estimator for acknowledgements
-// (congestion.Reliable) makes the receiver's estimate and window. The window bounds how much may be under way: what
-// waits in SCTP cannot be left out any more.
+// A receiver that cannot receive its frames on media lines, such as a browser that does not expose them to scripts,
+// receives the frames over data channels: one per slot, reliable and unordered, in chunks (payload.Chunk). Switchers,
+// pacer and allocator decide as for all receivers. An Outlet assembles the packets of its slot to frames. The Sender of
+// the receiver converts SCTP acknowledgements into reports of arrivals (RFC 8888). An estimator for acknowledgements
+// (congestion.Reliable) derives the receiver's estimate and window from the reports. The window bounds the bytes in
+// flight, because frames queued in SCTP can no longer be dropped.
 //
-// Outlets are called by the receiver's writer, and by the goroutine that learns of acknowledgements. The mutex of the
-// Sender guards the state of both.
+// The receiver's writer and the goroutine that learns of acknowledgements call outlets. The mutex of the Sender guards
+// the state of both.
 //
-// VR2GatherOutlet sends the packets of a slot in the form of VR2Gather's peers.
+// VR2GatherOutlet sends the packets of a slot in the format of VR2Gather's peers.
 package frames
 
 import (
@@ -21,70 +21,70 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 )
 
-// Channel is a data channel that a peer sends on: reliable, and unordered. Its methods are safe for any goroutine, and
-// do not wait for the remote peer.
+// Channel is a reliable and unordered data channel. Its methods are safe for any goroutine and do not wait for the
+// remote peer.
 type Channel interface {
-	// Send queues a message, which it does not keep. It fails while the channel is not open.
+	// Send queues a message and does not keep it. It fails while the channel is not open.
 	Send(message []byte) error
-	// Unacknowledged is how many bytes of messages the remote peer has not acknowledged.
+	// Unacknowledged returns the number of message bytes that the remote peer has not acknowledged.
 	Unacknowledged() int
 }
 
 // Receiver is a receiver whose frames a Sender sends. Its methods are safe for any goroutine.
 type Receiver interface {
-	// SendReliably makes the receiver one that reports what its transport acknowledges. It is called before slots are
+	// SendReliably selects an estimator for acknowledgements of a reliable transport. It is called before slots are
 	// added.
 	SendReliably()
-	// Window is how many bytes may be under way to the receiver at once.
+	// Window returns the maximum number of bytes in flight to the receiver.
 	Window() int64
-	// Memory is what may be held of the receiver's frames.
+	// Memory returns the allotment for the memory of the receiver's frames.
 	Memory() *packetlog.Allotment
-	// EngineTime is the time by the clock of the receiver's engine.
+	// EngineTime returns the time of the clock of the receiver's engine.
 	EngineTime() time.Time
 }
 
 const (
-	// acknowledgementInterval is how far apart reports are while more acknowledgements are to come, as those of other
+	// acknowledgementInterval is the interval of reports while more acknowledgements are expected, as for other
 	// receivers at 20 Mbit/s.
 	acknowledgementInterval = 10 * time.Millisecond
-	// reportSSRC is whose reports they are; who reads them asks for no name.
+	// reportSSRC is the sender SSRC of the reports. It is not evaluated.
 	reportSSRC = 1
 )
 
-// Sender sends what the slots of one receiver carry in chunks over data channels. A frame is sent whole or not at all:
-// one that is complete waits until no more is under way than the receiver's window has room for, and gives way to a
-// newer one of its slot meanwhile. Its methods are safe for any goroutine.
+// Sender sends the frames of the slots of one receiver in chunks over data channels. A frame is sent completely or not
+// at all. A complete frame waits until the bytes in flight fit the receiver's window; a newer frame of the slot
+// replaces the waiting frame. Its methods are safe for any goroutine.
 type Sender struct {
 	receiver Receiver
 	limit    int
 
 	mu      sync.Mutex
 	outlets []*Outlet
-	// padding takes what probes send in place of media.
+	// padding is the stream of probe packets.
 	padding chunkStream
-	// outstanding are the bytes of all channels that are not acknowledged, as of the last look.
+	// outstanding is the number of unacknowledged bytes on all channels as last read.
 	outstanding int
 	recorder    *feedback.CongestionRecorder
 	reported    time.Time
-	// first is the outlet that is served first next time.
+	// first is the index of the outlet to serve first next time.
 	first int
-	// message and reports are used again.
+	// message and reports are reused buffers.
 	message []byte
 	reports [][]byte
 }
 
-// NewSender makes the sender of a receiver whose frames are at most limit bytes long. Probes are sent on a channel of
-// their own, whose messages mean nothing.
+// NewSender returns the sender of a receiver. Frames are at most limit bytes long. Probes are sent on the channel
+// padding, whose messages have no meaning.
 func NewSender(r Receiver, limit int, padding Channel) *Sender {
-	// Reports are made when acknowledgements come, so that no interval of the recorder's is waited for.
+	// Reports are made when acknowledgements arrive, so the recorder uses no interval.
 	cfg := feedback.TransportFeedbackConfig{MaxBytes: feedback.DefaultConfig().Transport.MaxBytes}
 	r.SendReliably()
 	return &Sender{receiver: r, limit: limit, padding: chunkStream{channel: padding},
 		recorder: feedback.NewCongestionRecorder(cfg, reportSSRC)}
 }
 
-// Acknowledged takes note of what the remote peer has acknowledged, sends frames that have waited for that, and gives
-// reports for Receiver.RTCP, which are valid until the next call. It is to be called whenever something may have been
+// Acknowledged processes new acknowledgements of the remote peer, sends frames that have waited for them, and returns
+// reports for Receiver.RTCP, which are valid until the next call. It is called whenever something may have been
 // acknowledged.
 func (s *Sender) Acknowledged(now time.Time) [][]byte {
 	s.mu.Lock()
@@ -107,7 +107,7 @@ func (s *Sender) Acknowledged(now time.Time) [][]byte {
 	return s.report(now)
 }
 
-// report makes what there is to report.
+// report returns the pending reports.
 func (s *Sender) report(now time.Time) [][]byte {
 	made := 0
 	for {
@@ -122,10 +122,10 @@ func (s *Sender) report(now time.Time) [][]byte {
 	}
 }
 
-// room reports whether more may be sent.
+// room reports whether the window has room.
 func (s *Sender) room() bool { return int64(s.outstanding) <= s.receiver.Window() }
 
-// send sends a message of a channel. What cannot be sent is lost with its connection.
+// send sends a message on a channel. A message that cannot be sent is lost with its connection.
 func (s *Sender) send(stream *chunkStream, message []byte) bool {
 	if stream.channel.Send(message) != nil {
 		return false
@@ -135,16 +135,16 @@ func (s *Sender) send(stream *chunkStream, message []byte) bool {
 	return true
 }
 
-// pad sends a packet of a probe, if there is room: where there is none, the path does not carry what is probed for.
+// pad sends a packet of a probe if the window has room. Without room the path does not carry the probed rate.
 func (s *Sender) pad(ssrc uint32, sequence uint16, body []byte) {
 	if s.room() && s.send(&s.padding, body) {
 		s.padding.expect(sentPart{end: s.padding.written, ssrc: ssrc, sequence: sequence, size: uint16(len(body))})
 	}
 }
 
-// sentPart is a packet of a slot, or of a probe, by where it ends in what was written to its channel. held is for how
-// long it had waited here, for the rest of its frame and for room: the estimator takes it for sent when it came, and
-// what it waited here is no queue of the path's.
+// sentPart is a packet of a slot or a probe. end is its end in the bytes written to the channel. held is the time for
+// which the packet waited here, for the rest of its frame and for room: the estimator counts the packet as sent when it
+// arrived here, and the wait is not part of the path's queue.
 type sentPart struct {
 	end      uint64
 	held     time.Duration
@@ -153,17 +153,16 @@ type sentPart struct {
 	size     uint16
 }
 
-// chunkStream is one channel with what is under way on it.
+// chunkStream is one channel and its packets in flight.
 type chunkStream struct {
 	channel Channel
-	// written and acknowledged count bytes since the channel was made; parts are under way, those from next on not
-	// acknowledged.
+	// written and acked count bytes since the channel was opened. parts from index next on are not acknowledged.
 	written, acked uint64
 	parts          []sentPart
 	next           int
 }
 
-// expect notes a packet that is under way.
+// expect adds a packet in flight.
 func (c *chunkStream) expect(p sentPart) {
 	if c.next > 0 && len(c.parts) == cap(c.parts) {
 		c.parts, c.next = c.parts[:copy(c.parts, c.parts[c.next:])], 0
@@ -171,13 +170,13 @@ func (c *chunkStream) expect(p sentPart) {
 	c.parts = append(c.parts, p)
 }
 
-// acknowledge has the packets recorded that have arrived, and returns how many bytes are not acknowledged.
+// acknowledge records the packets that have arrived, and returns the number of unacknowledged bytes.
 func (c *chunkStream) acknowledge(recorder *feedback.CongestionRecorder, now time.Time) (outstanding int) {
 	if c.acked == c.written {
 		return 0
 	}
 	outstanding = c.channel.Unacknowledged()
-	// What opens a channel is under way on it, too, at first.
+	// Initially the messages that open the channel are in flight, too.
 	c.acked = max(c.acked, c.written-min(c.written, uint64(max(outstanding, 0))))
 	for c.next < len(c.parts) && c.parts[c.next].end <= c.acked {
 		p := &c.parts[c.next]

@@ -13,20 +13,20 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// ErrNotVR2Gather says that a packet cannot be sent to a VR2Gather peer.
+// ErrNotVR2Gather is returned for a packet that cannot be sent to a VR2Gather peer.
 var ErrNotVR2Gather = errors.New("nothing that VR2Gather peers read")
 
 const (
-	// vr2GatherHeader is the length of the RTP header that VR2Gather peers take for granted: 12 bytes, and 8 for the
-	// extension with the number.
+	// vr2GatherHeader is the length of the RTP header that VR2Gather peers assume: 12 bytes, and 8 bytes for the
+	// extension with the transport-wide number.
 	vr2GatherHeader = 20
-	// reordering is how far back the number of a frame may lie whose packets come late. What is further back is
-	// numbered like a new frame.
+	// reordering is the maximum distance of the number of a late frame behind the newest. A frame farther back is
+	// numbered as a new frame.
 	reordering = 64
 )
 
-// VR2GatherOutlet sends what a slot carries to a VR2Gather peer: in packets of VR2Gather's own, never twice, and with
-// frame numbers that go on where those of the publication before ended.
+// VR2GatherOutlet sends the packets of a slot to a VR2Gather peer in VR2Gather's own format, never twice, and with
+// frame numbers that continue after the frame numbers of the former publication.
 type VR2GatherOutlet struct {
 	egress.Outlet
 	track       vr2gather.Track
@@ -37,18 +37,17 @@ type VR2GatherOutlet struct {
 	packet    [vr2gather.MaxPacketSize]byte
 }
 
-// NewVR2GatherOutlet sends on an outlet, under the payload type given, what the track names: a client's tile, or its
-// sound.
+// NewVR2GatherOutlet returns an outlet that sends on o with the given payload type. track is the client and tile, or
+// the client's audio, that the packets carry.
 func NewVR2GatherOutlet(o egress.Outlet, track vr2gather.Track, payloadType uint8) *VR2GatherOutlet {
 	return &VR2GatherOutlet{Outlet: o, track: track, payloadType: payloadType}
 }
 
-// Restart says that another publication follows, whose frame numbers have nothing to do with those of the one before.
-// It is safe for any goroutine.
+// Restart announces another publication with unrelated frame numbers. It is safe for any goroutine.
 func (o *VR2GatherOutlet) Restart() { o.restarted.Store(true) }
 
-// RetransmissionSSRC implements egress.Outlet: such peers take no retransmissions, nor padding, which travels the same
-// way.
+// RetransmissionSSRC implements egress.Outlet. VR2Gather peers accept neither retransmissions nor padding on an RTX
+// stream.
 func (o *VR2GatherOutlet) RetransmissionSSRC() uint32 { return 0 }
 
 // PayloadType implements egress.Outlet.
@@ -57,7 +56,7 @@ func (o *VR2GatherOutlet) PayloadType(mime string) (media, retransmission uint8,
 	return o.payloadType, 0, ok
 }
 
-// Queue implements egress.Outlet. Errors for what such peers do not read wrap ErrNotVR2Gather.
+// Queue implements egress.Outlet. Errors for packets that VR2Gather peers cannot read wrap ErrNotVR2Gather.
 func (o *VR2GatherOutlet) Queue(h *rtp.Header, body []byte) error {
 	if size := h.MarshalSize(); size != vr2GatherHeader {
 		return fmt.Errorf("%w: RTP header of %d bytes, expected %d", ErrNotVR2Gather, size, vr2GatherHeader)
@@ -74,7 +73,7 @@ func (o *VR2GatherOutlet) Queue(h *rtp.Header, body []byte) error {
 	return o.Outlet.Queue(h, packet)
 }
 
-// read makes a packet of VR2Gather's of one of the server's.
+// read converts a packet of the server into a packet of VR2Gather.
 func (o *VR2GatherOutlet) read(body []byte) (vr2gather.Packet, error) {
 	if o.track.Kind == volumetric.KindAudio {
 		p, err := vr2gather.ParsePacket(volumetric.KindAudio, body)
@@ -98,13 +97,13 @@ func (o *VR2GatherOutlet) read(body []byte) (vr2gather.Packet, error) {
 	}, nil
 }
 
-// frameNumbering keeps the frame numbers of a stream from going back, whatever feeds it.
+// frameNumbering keeps the frame numbers of a stream from decreasing when the publication changes.
 type frameNumbering struct {
 	begun          bool
 	offset, newest uint32
 }
 
-// number gives the number under which a frame goes out. restarted says that the publication is another than before.
+// number returns the outgoing number of a frame. restarted is set if the publication has changed.
 func (n *frameNumbering) number(frame uint32, restarted bool) uint32 {
 	out := frame + n.offset
 	ahead := int32(out - n.newest)

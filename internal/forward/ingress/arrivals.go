@@ -9,17 +9,17 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/counters"
 )
 
-// arrivals are the packets that a publisher numbers over its whole connection, of which it is told when they came
-// (transport-wide congestion control). The ingress's mutex guards them.
+// arrivals records the arrival times of packets that a publisher numbers over its whole connection, for transport-wide
+// feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01). The ingress's mutex guards it.
 type arrivals struct {
 	recorder *feedback.TransportRecorder
-	// ssrc is that of the last packet: senders look for one of theirs in reports.
+	// ssrc is the SSRC of the last packet: senders look for one of their own SSRCs in reports.
 	ssrc uint32
-	// due is when the next report is, zero while there is nothing to report.
+	// due is the time of the next report, zero while there is nothing to report.
 	due time.Time
 	// compounds are the bytes of the last reports, which the goroutine sends.
 	compounds []byte
-	// reported is the number of reports counted.
+	// reported is the number of reports that are counted in the statistics.
 	reported uint64
 }
 
@@ -27,9 +27,9 @@ func newArrivals() arrivals {
 	return arrivals{recorder: feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)}
 }
 
-// arrived records a packet of any stream, if it has a number. A report falls due earlier at most three times until it
-// is made: when the first packet has come, and when the bytes received pay for a shorter interval. So often the
-// goroutine is woken.
+// arrived records a packet of any stream, if it has a transport-wide number. Until a report is made its due time moves
+// forward at most three times: with the first packet, and when the received bytes justify a shorter interval. Each move
+// wakes the goroutine.
 func (i *Ingress) arrived(ssrc uint32, packet []byte, now time.Time) {
 	extension := i.peer.TransportSequenceID()
 	if extension == 0 {
@@ -48,8 +48,8 @@ func (i *Ingress) arrived(ssrc uint32, packet []byte, now time.Time) {
 	}
 }
 
-// arrivalReports makes the reports that are due, each of which goes as a compound of its own, and tells when the next
-// one is. They are valid until the next call.
+// arrivalReports returns the due reports, each to be sent as one compound packet, and the time of the next report. The
+// reports are valid until the next call.
 func (i *Ingress) arrivalReports(now time.Time) (compounds []rtcp.Packet, next time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

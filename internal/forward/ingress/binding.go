@@ -2,9 +2,9 @@ package ingress
 
 import "github.com/volsfu/volsfu/internal/forward/track"
 
-// Bind makes what comes with an SSRC the packets of a track, and what comes with the other one, if that is not 0, its
-// retransmissions (RFC 4588). A track has one binding. With another SSRC or connection its numbers begin again, and its
-// slots go on without a gap. Binding again what is bound changes nothing.
+// Bind assigns the packets of an SSRC to a track, and the packets of retransmissionSSRC, if not 0, to its
+// retransmissions (RFC 4588). A track has one binding. With another SSRC or connection the publisher's sequence numbers
+// start again, and the slots continue without a gap. Repeating an existing binding has no effect.
 func (i *Ingress) Bind(ssrc, retransmissionSSRC uint32, t *track.Track) {
 	s := streamOf(t)
 	if s != nil {
@@ -52,7 +52,7 @@ func (i *Ingress) Bind(ssrc, retransmissionSSRC uint32, t *track.Track) {
 	}
 }
 
-// Unbind ends the binding of a track. What it has in its cache stays.
+// Unbind ends the binding of a track. The packets in its cache remain.
 func (i *Ingress) Unbind(t *track.Track) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -63,7 +63,7 @@ func (i *Ingress) Unbind(t *track.Track) {
 	}
 }
 
-// remove takes a stream from the tables. The caller holds the mutex, here and below.
+// remove removes a stream from the tables. The caller holds the mutex, also in the functions below.
 func (i *Ingress) remove(s *stream) {
 	s.end()
 	if i.streams[s.ssrc] == s {
@@ -74,7 +74,7 @@ func (i *Ingress) remove(s *stream) {
 	}
 }
 
-// dropGroup forgets a group when its last track is gone.
+// dropGroup removes a group when its last track is unbound.
 func (i *Ingress) dropGroup(group uint64) {
 	for _, s := range i.streams {
 		if s.track.Group() == group {

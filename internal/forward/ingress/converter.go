@@ -12,27 +12,26 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// A track of a VR2Gather peer comes in packets of VR2Gather's own. Its reader turns those of video into payload v1 as
-// they arrive, one into one and in place: both cut frames after every 1,144 bytes, so that all behind the reader knows
-// nothing of the difference. What it has to make up is what the peer does not tell: frame numbers and timestamps that
-// all tracks of the publication share. Both follow from the capture time that the frame's own header names. Packets of
-// sound stay as they are.
+// Tracks of a VR2Gather peer arrive in VR2Gather's own packets. The reader converts video packets into payload v1 on
+// arrival, one to one and in place: both formats split frames every 1,144 bytes. The rest of the server handles only
+// payload v1. The peer does not send the frame numbers and timestamps that all tracks of a publication share, so the
+// reader derives both from the capture time in the frame's own header. Audio packets stay unchanged.
 
-// videoTicks and audioTicks are how many ticks of their clocks, of 90 kHz and of 48 kHz, a millisecond has.
+// videoTicks and audioTicks are the RTP clock ticks per millisecond, at 90 kHz and 48 kHz.
 const (
 	videoTicks = 90
 	audioTicks = 48
 )
 
 const (
-	// keptInstants is how many capture instants are remembered for tiles and qualities that are encoded later than
-	// others: a second at 60 frames per second.
+	// keptInstants is the number of capture instants remembered for tiles and qualities that are encoded later than
+	// others: one second at 60 frames per second.
 	keptInstants = 64
-	// keptFrames is how many frames of a track are remembered for packets that come late.
+	// keptFrames is the number of frames of a track remembered for late packets.
 	keptFrames = 8
-	// mappingInterval is how often the capture times of a track are noted for sender reports.
+	// mappingInterval is the interval at which the capture times of a track are recorded for sender reports.
 	mappingInterval = time.Second
-	// maxClockError is how far a capture time may be from this host's clock to be reported as one.
+	// maxClockError is the maximum difference between a reported capture time and this host's clock.
 	maxClockError = time.Hour
 )
 
@@ -41,20 +40,22 @@ type instants struct {
 	kept [keptInstants]instant
 	// next is the number of the next instant.
 	next uint32
-	// arrived is when the newest instant was first heard of.
+	// arrived is the arrival time of the first packet of the newest instant.
 	arrived time.Time
 }
 
-// instant is one capture, in milliseconds since 1970, 0 where that is not known, and the RTP timestamp of its frames.
+// instant is one capture: its number, the capture time in milliseconds since 1970, 0 if unknown, and the RTP timestamp
+// of its frames.
 type instant struct {
 	number    uint32
 	captured  uint64
 	timestamp uint32
 }
 
-// of gives the instant of a frame that was captured at that time, of a track whose latest frame has the number before
-// newer. Numbers of one track rise: a time that the track had before, or that lies before those of others, is a new
-// instant or the nearest that the track has not had yet.
+// of returns the instant of a frame with that capture time. newer is the lowest number that the frame may have: one
+// more than the number of the track's latest frame. Numbers of one track increase. A capture time that the track had
+// before, or that precedes the times of other tracks, yields the next instant that the track has not used, or a new
+// instant.
 func (n *instants) of(captured uint64, newer uint32, now time.Time) instant {
 	oldest := n.next - min(n.next, keptInstants)
 	for number := max(oldest, newer); number < n.next; number++ {
@@ -72,23 +73,22 @@ func (n *instants) of(captured uint64, newer uint32, now time.Time) instant {
 	return at
 }
 
-// converter makes of the packets of a VR2Gather peer's track what the server forwards. The mutex of the ingress guards
-// it.
+// converter converts the packets of a VR2Gather peer's track into payload v1. The mutex of the ingress guards it.
 type converter struct {
 	track    *track.Track
 	kind     volumetric.Kind
 	instants *instants
-	// frames are the latest of the track, in a ring whose next place is next; newer is one more than the number of the
-	// newest.
+	// frames are the latest frames of the track, in a ring with the next entry at next. newer is one more than the
+	// number of the newest frame.
 	frames [keptFrames]convertedFrame
 	next   int
 	newer  uint32
-	// timestamp is that of the newest packet of sound.
+	// timestamp is the RTP timestamp of the newest audio packet.
 	timestamp uint32
 	mapped    time.Time
 }
 
-// convertedFrame is a frame by the peer's number.
+// convertedFrame is a frame with the number that the peer assigned.
 type convertedFrame struct {
 	known  bool
 	theirs uint32
@@ -103,11 +103,11 @@ func newConverter(t *track.Track, shared *instants) *converter {
 	return c
 }
 
-// restart forgets the frames before: the peer has begun again.
+// restart forgets the former frames, because the peer has restarted its numbers.
 func (c *converter) restart() { clear(c.frames[:]) }
 
-// convert gives the payload to forward, in place of the one that came, and gives the header its timestamp. Errors wrap
-// vr2gather.ErrPacket.
+// convert returns the payload to forward, in the memory of the received payload, and sets the timestamp of the header.
+// Errors wrap vr2gather.ErrPacket.
 func (c *converter) convert(h *rtp.Header, body []byte, now time.Time) ([]byte, error) {
 	p, err := vr2gather.ParsePacket(c.kind, body)
 	if err != nil {
@@ -145,7 +145,8 @@ func (c *converter) convert(h *rtp.Header, body []byte, now time.Time) ([]byte, 
 	return body[skipped : vr2gather.VideoHeaderSize+len(p.Data)], nil
 }
 
-// headerOf is the header of the frame that a packet begins, zero where it begins with something else.
+// headerOf returns the header of the frame that the packet begins, or the zero header if the data does not begin with a
+// valid frame header.
 func headerOf(p *vr2gather.Packet) vr2gather.FrameHeader {
 	h, err := vr2gather.ParseFrameHeader(p.Data)
 	if err != nil || uint64(h.Length)+vr2gather.FrameHeaderSize != uint64(p.Length) {
@@ -154,8 +155,8 @@ func headerOf(p *vr2gather.Packet) vr2gather.FrameHeader {
 	return h
 }
 
-// frame gives the instant of a frame by the peer's number. Where the first packet to arrive does not name a time, it is
-// one by itself.
+// frame returns the instant of a frame with the peer's number. If the first packet to arrive has no capture time, the
+// frame gets an instant of its own.
 func (c *converter) frame(theirs uint32, captured uint64, now time.Time) instant {
 	for i := range c.frames {
 		if f := &c.frames[i]; f.known && f.theirs == theirs {
@@ -169,7 +170,7 @@ func (c *converter) frame(theirs uint32, captured uint64, now time.Time) instant
 	return at
 }
 
-// mapTime notes from time to time when a timestamp was captured, for the reports that receivers get.
+// mapTime records the capture time of a timestamp once per mappingInterval, for the sender reports to receivers.
 func (c *converter) mapTime(begin vr2gather.FrameHeader, timestamp uint32, now time.Time) {
 	capture := begin.Capture()
 	if capture.IsZero() || now.Sub(c.mapped) < mappingInterval || capture.Sub(now).Abs() > maxClockError {

@@ -12,39 +12,39 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// maxFramePackets is the number of packets of a frame that a slot can number (switching.Packet).
+// maxFramePackets is the maximum number of packets of a frame that a slot can number (switching.Packet).
 const maxFramePackets = 1<<15 - 1
 
-// classifier establishes what a packet is, once for all receivers. It belongs to the reader of its track.
+// classifier determines the facts of a packet, once for all receivers. It belongs to the reader of the track.
 type classifier struct {
 	track  *track.Track
 	frames *frameNumbers
 	clock  *feedback.CaptureClock
-	// maxBytes is the length of the longest frame of payload v1.
+	// maxBytes is the maximum length of a frame of payload v1.
 	maxBytes int
 
-	// started is set with the first packet, whose number is first. highest, timestamp and marker are those of the
+	// started is set with the first packet, whose sequence number is first. highest, timestamp and marker belong to the
 	// packet with the highest number.
 	started   bool
 	first     int64
 	highest   int64
 	timestamp uint32
 	marker    bool
-	// newest is the newest frame of a framed track, 0 before the first.
+	// newest is the number of the newest frame of a framed track, 0 before the first.
 	newest int64
-	// opened counts frames.
+	// opened counts opened frames.
 	opened int64
 }
 
-// frameNumbers extends the 32-bit frame numbers of a publication to 64 bits, by serial arithmetic against the newest
-// one.
+// frameNumbers extends the 32-bit frame numbers of a publication to 64 bits by serial arithmetic relative to the newest
+// number.
 type frameNumbers struct {
 	started bool
 	newest  int64
 }
 
-// extend gives the number in the cycle where it is nearest to the newest. The first one counts as of the second cycle,
-// so that all are above 0.
+// extend returns the extended number nearest to the newest. The first number is placed in the second cycle, so that all
+// extended numbers are above 0.
 func (n *frameNumbers) extend(frame uint32) int64 {
 	if !n.started {
 		n.started = true
@@ -56,10 +56,11 @@ func (n *frameNumbers) extend(frame uint32) int64 {
 	return extended
 }
 
-// restart forgets the packets before, whose numbers have nothing to do with those to come.
+// restart forgets the former packets, whose sequence numbers are unrelated to the next ones.
 func (c *classifier) restart() { c.started = false }
 
-// classify establishes the facts of a packet with an extended number. It returns an error if the payload is malformed.
+// classify determines the facts of a packet with an extended sequence number. It returns an error if the payload is
+// malformed.
 func (c *classifier) classify(h *rtp.Header, body []byte, sequence int64) (switching.Packet, packetlog.Class, error) {
 	f := switching.Packet{Track: c.track.ID(), Sequence: sequence, Timestamp: h.Timestamp, Marker: h.Marker}
 	newer := !c.started || sequence > c.highest
@@ -78,10 +79,10 @@ func (c *classifier) classify(h *rtp.Header, body []byte, sequence int64) (switc
 		}
 	case c.track.Audio():
 		kind = packetlog.Audio
-		// Every packet is a frame.
+		// Every audio packet is a frame.
 		f.Opens, f.Key, f.Last = newer, true, true
 	case len(body) == 0:
-		// Padding takes a number, but belongs to no frame.
+		// Padding has a sequence number, but belongs to no frame.
 		kind = packetlog.Probe
 	default:
 		c.classifyForeign(&f, body, newer)
@@ -116,14 +117,14 @@ func (c *classifier) classifyFramed(f *switching.Packet, body []byte) (parity bo
 	f.Last = int(d.Index) == packets-1
 	if f.Frame > c.newest {
 		c.newest = f.Frame
-		// Of the frame in whose middle the stream began, the head will never come.
+		// If the stream began in the middle of this frame, the start of the frame will never arrive.
 		f.Opens = f.FrameStart >= c.first
 	}
 	return d.Index >= d.Source, nil
 }
 
-// classifyForeign tells frames apart by timestamp and marker. A frame opens only where its head cannot be missing:
-// right behind the packet before, or where the packet itself shows that it is the first of a key frame.
+// classifyForeign separates frames by timestamp and marker. A frame opens only if its start cannot be missing: directly
+// after the former packet, or if the packet itself is the start of a key frame.
 func (c *classifier) classifyForeign(f *switching.Packet, body []byte, newer bool) {
 	f.Key = !c.track.NeedsKey()
 	if !newer {

@@ -8,13 +8,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// lose takes note of packets that will not come any more, by their numbers, ascending, and reports whether frames are
-// hurt of which something has come. Of the others nothing can be sent.
+// lose records packets as lost, by ascending sequence numbers, and reports whether frames with arrived packets are
+// affected. Frames without arrived packets cannot be sent anyway.
 func (s *stream) lose(numbers []int64) (hurt bool) {
 	log := s.track.Log()
 	var frame *switching.Packet
 	var lost []int
-	// Below empty no frame has come of which anything is known.
+	// No packet has arrived of the frames of numbers below empty.
 	empty := int64(math.MinInt64)
 	for _, n := range numbers {
 		if frame != nil && !track.Covers(frame, n) {
@@ -38,10 +38,10 @@ func (s *stream) lose(numbers []int64) (hurt bool) {
 	return hurt
 }
 
-// around finds a packet in the log whose frame a number belongs to that is not in the log, among those up to the
-// highest. Where there is none, no number below the returned one belongs to the frame of a packet in the log. Only who
-// appends may call it. A frame is at most maxFramePackets long, so that a call takes half a millisecond at most, and
-// only where thousands of packets have not come in a row.
+// around looks in the log for a packet of the frame to which the missing number n belongs, among numbers up to highest.
+// If there is none, no number below empty belongs to the frame of a packet in the log. Only the goroutine that appends
+// calls around. A frame is at most maxFramePackets long, so a call takes at most half a millisecond, and only if
+// thousands of successive packets are missing.
 func around(log *packetlog.Log, n, highest int64) (frame *switching.Packet, empty int64) {
 	for below := n - 1; below > n-maxFramePackets; below-- {
 		if p := log.Peek(below); p != nil {

@@ -1,9 +1,9 @@
 package ingress
 
-// groups is what the tracks of one publication share, by the number of their group. A track of group 0 shares nothing.
+// groups holds the state that the tracks of one publication share, by group number. Tracks of group 0 share nothing.
 type groups struct {
 	numbers map[uint64]*frameNumbers
-	// instants are those of converted tracks.
+	// instants are the capture instants of converted tracks.
 	instants map[uint64]*instants
 }
 
@@ -11,7 +11,7 @@ func newGroups() groups {
 	return groups{numbers: make(map[uint64]*frameNumbers), instants: make(map[uint64]*instants)}
 }
 
-// frameNumbers returns what tracks of a group extend their frame numbers with.
+// frameNumbers returns the shared frame numbers of a group.
 func (g *groups) frameNumbers(group uint64) *frameNumbers {
 	numbers := g.numbers[group]
 	if numbers == nil {
@@ -23,7 +23,7 @@ func (g *groups) frameNumbers(group uint64) *frameNumbers {
 	return numbers
 }
 
-// captures returns what converted tracks of a group number capture instants with.
+// captures returns the shared capture instants of the converted tracks of a group.
 func (g *groups) captures(group uint64) *instants {
 	captures := g.instants[group]
 	if captures == nil {
@@ -35,13 +35,13 @@ func (g *groups) captures(group uint64) *instants {
 	return captures
 }
 
-// drop forgets a group.
+// drop removes a group.
 func (g *groups) drop(group uint64) {
 	delete(g.numbers, group)
 	delete(g.instants, group)
 }
 
-// clear forgets all groups.
+// clear removes all groups.
 func (g *groups) clear() {
 	clear(g.numbers)
 	clear(g.instants)

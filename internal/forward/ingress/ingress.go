@@ -16,13 +16,13 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 )
 
-// Ingress is what one publisher's peer connection brings in. The goroutine that reads the connection calls RTP for each
-// packet of a batch, and Flush after the last one; a goroutine of its own asks the publisher for what is missing, once
-// for all receivers, and sends reports.
+// Ingress is the receiving side of one publisher's peer connection. The goroutine that reads the connection calls RTP
+// for each packet of a batch and Flush after the last. The ingress's own goroutine requests lost packets from the
+// publisher, once for all receivers, and sends reports.
 type Ingress struct {
 	set  *Set
 	peer Peer
-	// ssrc is what the publisher knows the server by in RTCP.
+	// ssrc is the server's SSRC in RTCP to the publisher.
 	ssrc    uint32
 	stats   counters.Shard
 	wakeup  chan struct{}
@@ -31,37 +31,38 @@ type Ingress struct {
 	mu     sync.Mutex
 	closed bool
 	// changing is set while the state below is being changed. If a change panics, changing stays set, and the ingress
-	// does nothing any more.
+	// no longer does anything.
 	changing bool
 	streams  map[uint32]*stream
 	// repairs are the same streams by the SSRC of their retransmissions.
 	repairs map[uint32]*stream
 	groups  groups
 	packet  rtp.Packet
-	// original is a retransmitted packet as it was first sent.
+	// original is the buffer for the original packet of a retransmission.
 	original [maxOriginal]byte
-	// order is that of the last packet.
+	// order is the Order of the last packet.
 	order   int64
 	signals signals
-	// budget bounds what the publisher is asked for, noticed what is noticed as missing, and chunks what is held of
-	// frames that come in chunks.
+	// budget bounds the requests to the publisher, noticed the packets that are recorded as missing, and chunks the
+	// memory of chunked frames during reassembly.
 	budget  requestBudget
 	noticed *feedback.MissingBudget
 	chunks  *packetlog.Allotment
-	// loss is what the publisher's path loses, and protection the share of parity that it calls for.
+	// loss is the loss of the publisher's path, protection the share of parity that the path needs.
 	loss       feedback.Loss
 	protection track.Protection
-	// arrivals are what the publisher is told of its packets as a whole.
+	// arrivals is the state of transport-wide feedback to the publisher.
 	arrivals arrivals
-	// stepped is when the goroutine last looked at what is missing, scheduled when it does next.
+	// stepped is the time of the last search for missing packets, scheduled the time of the next search.
 	stepped, scheduled time.Time
 	reportDue          time.Time
 }
 
-// maxOriginal is the largest packet that is taken from a retransmission: the largest payload and a header of 512 bytes.
+// maxOriginal is the maximum size of the original packet of a retransmission: the largest payload and a header of 512
+// bytes.
 const maxOriginal = packetlog.MaxPayload + 512
 
-// Close unbinds all tracks and ends the goroutine. It does not wait for a packet that the peer is being sent.
+// Close unbinds all tracks and ends the goroutine. It does not wait for a packet that is being sent to the peer.
 func (i *Ingress) Close() {
 	if i.unbindAll() {
 		close(i.stopped)
@@ -69,7 +70,7 @@ func (i *Ingress) Close() {
 	}
 }
 
-// unbindAll unbinds all tracks, for good. It returns false if it has done so before.
+// unbindAll unbinds all tracks permanently. It returns false if the tracks were unbound before.
 func (i *Ingress) unbindAll() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -101,8 +102,8 @@ func (i *Ingress) begin() bool {
 // end ends a change of the ingress's state.
 func (i *Ingress) end() { i.changing = false }
 
-// RTP takes a decrypted RTP packet. The packet and its info are valid only during the call. One goroutine calls RTP.
-// The packet may wait for the next Flush, which must follow as soon as no other packet is at hand.
+// RTP processes a decrypted RTP packet. The packet and its info are valid only during the call. One goroutine calls
+// RTP. The packet may wait for the next Flush, which must follow as soon as no further packet is available.
 func (i *Ingress) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	if fault.Injected && fault.Delays() {
 		i.postpone(ssrc, packet, *info)
@@ -117,7 +118,7 @@ func (i *Ingress) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	i.end()
 }
 
-// postpone is RTP and Flush for a faulty server that delays packets.
+// postpone is RTP and Flush for fault injection that delays packets.
 func (i *Ingress) postpone(ssrc uint32, packet []byte, info transport.PacketInfo) {
 	packet = slices.Clone(packet)
 	fault.Later(func() {
@@ -131,7 +132,7 @@ func (i *Ingress) postpone(ssrc uint32, packet []byte, info transport.PacketInfo
 	})
 }
 
-// take is RTP. The caller holds the mutex.
+// take is RTP for a caller that holds the mutex.
 func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	i.arrived(ssrc, packet, info.At)
 	if s := i.streams[ssrc]; s != nil {
@@ -146,7 +147,7 @@ func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	i.repair(s, packet, info)
 }
 
-// repair takes a packet of the RTX stream that belongs to a stream.
+// repair processes a packet of the RTX stream of a stream.
 func (i *Ingress) repair(s *stream, packet []byte, info *transport.PacketInfo) {
 	p := &i.packet
 	if err := p.Unmarshal(packet); err != nil || p.SSRC != s.repair || len(packet) > maxOriginal {
@@ -156,7 +157,7 @@ func (i *Ingress) repair(s *stream, packet []byte, info *transport.PacketInfo) {
 	kind := packetlog.Retransmission
 	size, err := feedback.UnpackRTX(i.original[:], packet, s.ssrc, 0)
 	if err != nil {
-		// Browsers probe with packets of padding only.
+		// Browsers probe with packets that contain only padding.
 		kind = packetlog.Probe
 	}
 	i.stats.Add(counters.ReceivedPackets+counters.Counter(kind), 1)
@@ -166,7 +167,8 @@ func (i *Ingress) repair(s *stream, packet []byte, info *transport.PacketInfo) {
 	}
 }
 
-// receive takes a packet of a stream, as it was first sent.
+// receive processes a packet of a stream in its original form. repaired is set if the packet arrived as a
+// retransmission.
 func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, repaired bool) {
 	p, now := &i.packet, info.At
 	if err := p.Unmarshal(packet); err != nil || p.Version != 2 || p.SSRC != s.ssrc ||
@@ -201,7 +203,7 @@ func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, 
 	i.signals.note(s.track)
 }
 
-// admit gives the packet at hand its extended number, and reports whether it is news.
+// admit returns the extended sequence number of i.packet, and reports whether the packet is new.
 func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64, ok bool) {
 	h := &i.packet.Header
 	sequence, continuity := s.numbers.Unwrap(h.SequenceNumber)
@@ -240,14 +242,14 @@ func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64
 	return sequence, true
 }
 
-// overlook counts what was not noticed as missing, because it was too much.
+// overlook counts missing packets that were not recorded because they exceeded the budget.
 func (i *Ingress) overlook() {
 	if n := i.noticed.TakeRefused(); n > 0 {
 		i.stats.Add(counters.RequestsLimited, uint64(n))
 	}
 }
 
-// count adds a packet that is about to be published.
+// count counts a packet that is about to be published.
 func (i *Ingress) count(s *stream, p *packetlog.Packet) {
 	size := uint64(len(p.Payload))
 	i.budget.earn()
@@ -259,7 +261,7 @@ func (i *Ingress) count(s *stream, p *packetlog.Packet) {
 	}
 }
 
-// RTCP takes one decrypted RTCP packet, and the sender report from it.
+// RTCP processes the sender reports in one decrypted compound RTCP packet.
 func (i *Ingress) RTCP(packet []byte, now time.Time) {
 	packets, err := rtcp.Unmarshal(packet)
 	if err != nil {

@@ -13,18 +13,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
-// Injector feeds a track with whole frames that came by another way than RTP, as if its publisher had sent them in
-// packets: everything behind it is the same. It is for one goroutine at a time.
+// Injector feeds a track with whole frames that arrive over a transport other than RTP, as if the publisher had sent
+// the frames in packets. The rest of the path is the same. One goroutine at a time uses the Injector.
 type Injector struct {
 	ingress    *Ingress
 	header     rtp.Header
 	fragmenter payload.Fragmenter
 	packet     [rtpHeader + payload.MaxPacketSize]byte
 
-	// mu guards what follows. It may be taken by who has the ingress's mutex, and not the other way round.
+	// mu guards the fields below. A goroutine may lock mu with the ingress's mutex held, but not the other way round.
 	mu sync.Mutex
-	// assembler puts frames together that come in chunks. ended says that the track is bound to something else, or to
-	// nothing.
+	// assembler reassembles chunked frames. ended is set when the track is bound to something else or unbound.
 	assembler *payload.ChunkAssembler
 	ended     bool
 }
@@ -32,8 +31,8 @@ type Injector struct {
 // rtpHeader is the size in bytes of an RTP header without extensions (RFC 3550 section 5.1).
 const rtpHeader = 12
 
-// NewInjector binds a track to frames that are injected, in place of what it was bound to. Those that come in chunks
-// are at most limit bytes long.
+// NewInjector binds a track to injected frames, in place of its former binding. Chunked frames are at most limit bytes
+// long.
 func (i *Ingress) NewInjector(t *track.Track, limit int) *Injector {
 	j := &Injector{
 		ingress: i, header: rtp.Header{Version: 2, SSRC: rand.Uint32(), SequenceNumber: uint16(rand.Uint32())},
@@ -51,9 +50,9 @@ func (i *Ingress) NewInjector(t *track.Track, limit int) *Injector {
 	return j
 }
 
-// Chunk takes a chunk of a frame, and sends the frame once it is whole. What comes of other frames meanwhile is kept,
-// until nothing has come of one for a second or two, as far as all publishers together leave room for it. Errors say
-// what is wrong with the chunk or the frame.
+// Chunk adds a chunk of a frame, and sends the frame when it is complete. Chunks of other incomplete frames are kept
+// until no chunk of a frame has arrived for one to two seconds, within the memory that all publishers share. Errors
+// describe the invalid chunk or frame.
 func (j *Injector) Chunk(c *payload.Chunk, now time.Time) error {
 	frame, whole, err := j.assemble(c)
 	if err != nil || !whole {
@@ -76,7 +75,7 @@ func (j *Injector) assemble(c *payload.Chunk) (frame payload.Chunk, whole bool, 
 	return j.assembler.Take(c)
 }
 
-// sweep gives up frames of which nothing comes any more. One that a chunk is being taken of is none of them.
+// sweep discards frames whose chunks no longer arrive. It does nothing while a chunk is being added.
 func (j *Injector) sweep() {
 	if j.mu.TryLock() {
 		defer j.mu.Unlock()
@@ -84,7 +83,7 @@ func (j *Injector) sweep() {
 	}
 }
 
-// end gives up all that is not whole.
+// end discards all incomplete frames.
 func (j *Injector) end() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -92,13 +91,13 @@ func (j *Injector) end() {
 	j.assembler.Clear()
 }
 
-// Frame sends a frame whose descriptor names its quality, its number, and whether its data begins with a prefix. Errors
-// say what is wrong with the frame.
+// Frame sends a frame. The descriptor holds the quality, the number, and whether the data begins with a prefix. Errors
+// describe the invalid frame.
 func (j *Injector) Frame(d payload.Descriptor, data []byte, timestamp uint32, now time.Time) error {
 	if err := j.fragmenter.Begin(d, data); err != nil {
 		return err
 	}
-	// The frame's memory is its owner's again.
+	// The caller owns the memory of the frame again.
 	defer j.fragmenter.Release()
 	packets := j.fragmenter.Packets()
 	if packets > maxFramePackets {

@@ -59,9 +59,9 @@ func (i *Ingress) run() {
 	}
 }
 
-// Step does what is due. It returns the compound RTCP packets to send to the publisher, which are valid until the next
-// call, and the time of the next step, zero if there is none before the goroutine is woken. Only the goroutine of the
-// ingress calls Step, or the caller of Set.NewStepped.
+// Step does everything that is due. It returns the compound RTCP packets to send to the publisher, which are valid
+// until the next call, and the time of the next step, zero if there is none before the goroutine is woken. Only the
+// goroutine of the ingress calls Step, or the caller of Set.NewStepped.
 func (i *Ingress) Step(now time.Time) (compounds [][]rtcp.Packet, next time.Time) {
 	reports, reportsDue := i.arrivalReports(now)
 	for n := range reports {
@@ -143,7 +143,7 @@ func (i *Ingress) requests(packets []rtcp.Packet, now time.Time, rtt time.Durati
 	return packets
 }
 
-// keyFrameRequests appends PLI for the tracks that want a key frame, and returns when the next one is due.
+// keyFrameRequests appends PLI for the tracks with a pending key frame request, and returns the time of the next PLI.
 func (i *Ingress) keyFrameRequests(packets []rtcp.Packet, now time.Time) (_ []rtcp.Packet, next time.Time) {
 	for _, s := range i.streams {
 		ask, at := s.keyFrameDue(now, i.set.cfg.KeyFrameInterval)
@@ -172,7 +172,7 @@ func (i *Ingress) reports(packets []rtcp.Packet, now time.Time) []rtcp.Packet {
 	return feedback.AppendReceiverReports(packets, i.ssrc, blocks)
 }
 
-// earliest is the earlier of two times. The zero time is never.
+// earliest returns the earlier of two times. The zero time means never.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -180,9 +180,9 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// protect makes the share of parity that the publisher's path calls for follow what was lost between the last two
-// reports on it, given its round-trip time. The deadline is the short one, by which receivers on short paths give a
-// frame up: to those a repair over a long uplink comes too late, whatever the ingress waits for.
+// protect updates the share of parity that the publisher's path needs, from the losses between the last two reports and
+// the round-trip time. It uses the short deadline, at which receivers on short paths give up a frame: a repair over a
+// long uplink is too late for such receivers, however long the ingress waits.
 func (i *Ingress) protect(rtt time.Duration) {
 	var expected, lost int64
 	for _, s := range i.streams {

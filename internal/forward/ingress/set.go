@@ -1,12 +1,12 @@
-// Package ingress takes the packets of publishers: it puts each packet once, with its facts, into the log of its track,
-// asks publishers for what is missing, and reports to them.
+// Package ingress receives the packets of publishers. It appends each packet once, with its facts, to the log of its
+// track, requests lost packets from publishers and sends reports to publishers.
 //
 // The goroutine that reads a publisher's connection calls Ingress.RTP for each packet and Ingress.Flush after the
-// packets that have arrived together; with Flush it also does the work of the writers that sleep (package turn). A
-// goroutine of the ingress asks the publisher for what is missing and sends reports. A mutex of the ingress guards what
-// both share. A track's log is appended to with that mutex held.
+// packets that arrived together. Flush also runs sleeping writers (package turn). A goroutine of the ingress requests
+// lost packets and sends reports. A mutex of the ingress guards the state that both goroutines share. That mutex is
+// held to append to a track's log.
 //
-// The packets of VR2Gather's peers become payload v1 here (converter). Nothing behind the ingress knows the difference.
+// Packets of VR2Gather's peers become payload v1 here (converter). The rest of the path handles payload v1 only.
 package ingress
 
 import (
@@ -23,40 +23,39 @@ import (
 	"github.com/volsfu/volsfu/internal/panics"
 )
 
-// Place is the place that this package names to Config.Guard: the goroutine that asks one publisher for what is
-// missing, and reports to it.
+// Place is the place that this package passes to Config.Guard: the goroutine that requests lost packets from one
+// publisher and sends reports.
 const Place = "ingress"
 
 // Peer is one publisher's peer connection. Its methods are safe for any goroutine.
 type Peer interface {
 	// WriteRTCP sends packets as one compound packet.
 	WriteRTCP([]rtcp.Packet) error
-	// RTT is the round-trip time, 0 while it is unknown.
+	// RTT returns the round-trip time, 0 while unknown.
 	RTT() time.Duration
-	// TransportSequenceID is the identifier of the header extension by which all packets of the connection are
-	// numbered, in both directions (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 while there is none. It
-	// takes no lock.
+	// TransportSequenceID returns the identifier of the header extension that numbers all packets of the connection, in
+	// both directions (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 while there is none. It takes no lock.
 	TransportSequenceID() uint8
-	// Fail says that the connection cannot go on. Its owner closes it.
+	// Fail reports that the connection cannot continue. Its owner closes the connection.
 	Fail()
 }
 
-// Config tunes the ingresses of one engine.
+// Config is the configuration of the ingresses of one engine.
 type Config struct {
 	// Guard confines a panic in a publisher's goroutine to that publisher. Without a guard a panic ends the program.
 	Guard *panics.Guard
-	// Plan is how frames are spread.
+	// Plan determines how frames are spread over time.
 	Plan pacing.Plan
-	// MaxFrameBytes is the length of the longest frame of payload v1 that is forwarded.
+	// MaxFrameBytes is the maximum length of a frame of payload v1.
 	MaxFrameBytes int
-	// KeyFrameInterval is the least time between two requests for a key frame of one track.
+	// KeyFrameInterval is the minimum time between two key frame requests for one track.
 	KeyFrameInterval time.Duration
 	// ReportInterval is the interval of receiver reports.
 	ReportInterval time.Duration
 	NACK           feedback.NACKConfig
 }
 
-// DefaultConfig is the configuration of a server that does not spread frames.
+// DefaultConfig returns the configuration of a server that does not spread frames.
 func DefaultConfig() Config {
 	return Config{
 		MaxFrameBytes:    16 << 20,
@@ -66,7 +65,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Set is the ingresses of one engine.
+// Set is the set of ingresses of one engine.
 type Set struct {
 	cfg     Config
 	clock   *packetlog.Clock
@@ -78,11 +77,11 @@ type Set struct {
 	mu     sync.Mutex
 	closed bool
 	open   map[*Ingress]struct{}
-	// retired are the counts of closed ingresses.
+	// retired are the counters of closed ingresses.
 	retired counters.Shard
 }
 
-// NewSet returns an empty set. Frames that come in chunks take their memory from pieces.
+// NewSet returns an empty set. The memory of chunked frames counts against pieces.
 func NewSet(cfg Config, clock *packetlog.Clock, pieces *packetlog.Pieces) *Set {
 	return &Set{
 		cfg: cfg, clock: clock, packets: packetlog.NewPool(), pieces: pieces,
@@ -90,7 +89,7 @@ func NewSet(cfg Config, clock *packetlog.Clock, pieces *packetlog.Pieces) *Set {
 	}
 }
 
-// New adds a publisher's peer connection. The caller ends it with Close.
+// New adds the peer connection of a publisher. The caller ends the ingress with Close.
 func (s *Set) New(p Peer) *Ingress {
 	i := s.NewStepped(p)
 	s.mu.Lock()
@@ -98,7 +97,7 @@ func (s *Set) New(p Peer) *Ingress {
 	if !s.closed {
 		s.running.Go(func() {
 			if !s.cfg.Guard.Try(Place, i.run) {
-				// The state that Close changes may be half changed.
+				// A panic may have interrupted a change of the state that Close changes.
 				s.cfg.Guard.Try(Place, i.fail)
 			}
 		})
@@ -106,7 +105,7 @@ func (s *Set) New(p Peer) *Ingress {
 	return i
 }
 
-// NewStepped is New for an ingress without a goroutine. The caller calls Step.
+// NewStepped is New without a goroutine. The caller calls Step.
 func (s *Set) NewStepped(p Peer) *Ingress {
 	i := s.newIngress(p)
 	s.mu.Lock()
@@ -137,7 +136,7 @@ func (s *Set) newIngress(p Peer) *Ingress {
 	}
 }
 
-// Close closes all ingresses, and those that are added later. It does not wait for their goroutines.
+// Close closes all ingresses, including those added later. It does not wait for their goroutines.
 func (s *Set) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -154,7 +153,7 @@ func (s *Set) Close() {
 // Wait waits for the goroutines of the ingresses to end, after Close.
 func (s *Set) Wait() { s.running.Wait() }
 
-// retire keeps the counts of a closed ingress.
+// retire keeps the counters of a closed ingress.
 func (s *Set) retire(i *Ingress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +163,7 @@ func (s *Set) retire(i *Ingress) {
 	s.retired.Merge(&c)
 }
 
-// AddTo sums the counts of all ingresses, and returns the number of those that are open.
+// AddTo adds the counters of all ingresses to sum and returns the number of open ingresses.
 func (s *Set) AddTo(sum *counters.Counts) (open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +174,7 @@ func (s *Set) AddTo(sum *counters.Counts) (open int) {
 	return len(s.open)
 }
 
-// fail ends what the publisher sends. The owner of the connection ends the rest.
+// fail closes the ingress and reports the failure. The owner of the connection closes the connection.
 func (i *Ingress) fail() {
 	i.peer.Fail()
 	i.Close()

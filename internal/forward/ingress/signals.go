@@ -6,23 +6,22 @@ import (
 	"github.com/volsfu/volsfu/internal/panics"
 )
 
-// signalAfter is the number of packets after which the followers of their tracks are signalled, however long the batch
-// is. The largest segment that a socket receives at once (UDP_GRO) is 64 kB, 55 packets of payload v1: a burst that
-// arrives as one segment is signalled at once, so that it can leave as one run per receiver. To process 64 packets
-// takes about 60 µs, at 1 µs each, decryption included.
+// signalAfter is the number of packets after which the followers of their tracks are signalled, even if the batch
+// continues. The largest segment that a socket receives at once (UDP_GRO) is 64 kB, 55 packets of payload v1. A burst
+// that arrives as one segment is therefore signalled as a whole and can leave as one run per receiver. Processing 64
+// packets takes about 60 µs, at 1 µs each including decryption.
 const signalAfter = 64
 
-// signals are the tracks with new packets, and the writers that are to be woken for them. The mutex of the ingress
-// guards them.
+// signals holds the tracks with new packets and the writers to wake. The mutex of the ingress guards it.
 type signals struct {
-	// tracks are those of the packets whose followers have not been signalled, at most signalAfter.
+	// tracks are the tracks of the packets that are not signalled yet, at most signalAfter.
 	tracks []*track.Track
-	// roused are the turns of the writers that are to be woken, for so many packets.
+	// roused are the turns of the writers to wake, for that number of packets.
 	roused  []*turn.Turn
 	packets int
 }
 
-// note notes a new packet of a track, to be signalled.
+// note records a new packet of a track.
 func (s *signals) note(t *track.Track) {
 	if s.tracks = append(s.tracks, t); len(s.tracks) == signalAfter {
 		s.wake()
@@ -45,7 +44,7 @@ func (s *signals) send() {
 	s.tracks = s.tracks[:0]
 }
 
-// wake signals, and wakes the writers' goroutines.
+// wake calls send and wakes the writers' goroutines.
 func (s *signals) wake() {
 	s.send()
 	for n, w := range s.roused {
@@ -55,7 +54,7 @@ func (s *signals) wake() {
 	s.roused, s.packets = s.roused[:0], 0
 }
 
-// take signals, and takes the writers that are to be woken for so many packets.
+// take calls send, and removes and returns the writers to wake and the number of packets.
 func (s *signals) take() (roused []*turn.Turn, packets int) {
 	s.send()
 	roused, packets = s.roused, s.packets
@@ -66,7 +65,7 @@ func (s *signals) take() (roused []*turn.Turn, packets int) {
 	return roused, packets
 }
 
-// reuse takes the memory of a list back that take has returned.
+// reuse keeps the memory of a list that take has returned.
 func (s *signals) reuse(roused []*turn.Turn) {
 	clear(roused)
 	if s.roused == nil {
@@ -75,7 +74,7 @@ func (s *signals) reuse(roused []*turn.Turn) {
 }
 
 // Signal signals the packets since the last call to the writers, without waking a writer. Signal is called before Flush
-// if packets of several ingresses arrived together: then the first writer that runs finds the packets of all ingresses
+// if packets of several ingresses arrived together. The first writer that runs then finds the packets of all ingresses
 // as one burst.
 func (i *Ingress) Signal() {
 	i.mu.Lock()

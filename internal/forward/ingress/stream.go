@@ -14,24 +14,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// stream is a track that is or was bound to an SSRC, with what its reader knows of the track from one binding to the
-// next. The mutex of the ingress that the track is bound to, or was bound to last, guards the stream.
+// stream is a track that is or was bound to an SSRC, with the state of the reader that survives from one binding to the
+// next. The mutex of the ingress with the current or the last binding guards the stream.
 type stream struct {
 	track *track.Track
-	// ingress is nil while the track is not bound.
+	// ingress is nil while the track is unbound.
 	ingress atomic.Pointer[Ingress]
 	ssrc    uint32
 	repair  uint32
-	// numbers extend sequence numbers, and base is added to them.
+	// numbers extends sequence numbers; base is added to the result.
 	numbers   feedback.Unwrapper
 	base      int64
 	reception *feedback.Reception
-	// missing decides what to ask for. It is nil for audio, which is worth nothing by the time a repair comes, and for
-	// which no NACK is negotiated, and for VR2Gather's peers, which answer none.
+	// missing decides which packets to request. It is nil for audio, because a repaired audio packet is too late and no
+	// NACK is negotiated, and for VR2Gather's peers, which do not answer NACKs.
 	missing *feedback.NACKGenerator
-	// converter is nil but for tracks of VR2Gather's peers.
+	// converter is nil except for tracks of VR2Gather's peers.
 	converter *converter
-	// injector feeds the stream with frames that come by another way than RTP, nil where none does.
+	// injector feeds the stream with frames that arrive over a transport other than RTP. It is nil for RTP.
 	injector *Injector
 	facts    classifier
 	// schedule spreads the packets of frames, if paced is set.
@@ -39,11 +39,11 @@ type stream struct {
 	paced    bool
 	// clock maps timestamps to capture times.
 	clock *feedback.CaptureClock
-	// keyFrameAsked is when the publisher was last asked for a key frame.
+	// keyFrameAsked is the time of the last key frame request to the publisher.
 	keyFrameAsked time.Time
 }
 
-// streamOf is the stream of a track, nil before its first binding.
+// streamOf returns the stream of a track, nil before its first binding.
 func streamOf(t *track.Track) *stream {
 	s, _ := t.Source().(*stream)
 	return s
@@ -97,8 +97,7 @@ func (s *stream) ParityShare() float64 {
 	return 0
 }
 
-// establish gives the facts of a packet with an extended number. What VR2Gather's peers send has become what is to be
-// forwarded then.
+// establish returns the facts of a packet with an extended number. Packets of VR2Gather's peers are converted first.
 func (s *stream) establish(p *rtp.Packet, sequence int64, now time.Time) (switching.Packet, packetlog.Class, error) {
 	if s.converter != nil {
 		body, err := s.converter.convert(&p.Header, p.Payload, now)
@@ -110,9 +109,9 @@ func (s *stream) establish(p *rtp.Packet, sequence int64, now time.Time) (switch
 	return s.facts.classify(&p.Header, p.Payload, sequence)
 }
 
-// move prepares the stream for another SSRC or connection. Numbers go on two cycles later, for two reasons: they must
-// stay above all that the cache and slots know, and so far above that slots do not take the distance for loss. Their
-// low 16 bits must stay what the publisher calls them.
+// move prepares the stream for another SSRC or connection. Numbers continue in a later cycle for two reasons: they must
+// exceed all numbers known to the cache and the slots, and by so much that slots do not take the distance for loss.
+// Their low 16 bits must remain the publisher's sequence numbers.
 func (s *stream) move(to *Ingress) {
 	const cycle = 1 << 16
 	s.base += s.numbers.Highest()&^(cycle-1) + cycle
@@ -127,7 +126,7 @@ func (s *stream) move(to *Ingress) {
 	}
 }
 
-// end gives up what injects frames into the stream.
+// end ends the injector of the stream.
 func (s *stream) end() {
 	if s.injector != nil {
 		s.injector.end()
@@ -135,8 +134,7 @@ func (s *stream) end() {
 	}
 }
 
-// restart forgets what numbers before told: the publisher has begun again, at numbers that have nothing to do with
-// them.
+// restart resets the state that depends on former sequence numbers: the publisher has restarted at unrelated numbers.
 func (s *stream) restart() {
 	s.reception.Reset()
 	s.clock.Reset()
@@ -151,7 +149,7 @@ func (s *stream) restart() {
 	}
 }
 
-// due is when a packet that has arrived is to leave.
+// due returns the time at which an arrived packet is to leave, since the engine's start.
 func (s *stream) due(p *packetlog.Packet) time.Duration {
 	arrived := time.Duration(p.Order)
 	if !s.paced {
@@ -168,7 +166,7 @@ func (s *stream) due(p *packetlog.Packet) time.Duration {
 	return due
 }
 
-// reported takes a sender report of the publisher.
+// reported processes a sender report of the publisher.
 func (s *stream) reported(report *rtcp.SenderReport, now time.Time) {
 	s.reception.SenderReport(report.NTPTime, now)
 	s.clock.SenderReport(report)
@@ -177,7 +175,8 @@ func (s *stream) reported(report *rtcp.SenderReport, now time.Time) {
 	}
 }
 
-// keyFrameDue reports whether to ask the publisher for a key frame now, or else when, zero if none is wanted.
+// keyFrameDue reports whether to request a key frame now. Otherwise it returns the time of the next request, zero if no
+// request is pending.
 func (s *stream) keyFrameDue(now time.Time, interval time.Duration) (ask bool, at time.Time) {
 	if !s.track.KeyFrameWanted() {
 		return false, time.Time{}

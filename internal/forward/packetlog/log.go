@@ -1,5 +1,5 @@
-// Package packetlog has the packet cache of a track, which is also the queue of every receiver of the track, and the
-// packets in it. One goroutine appends and removes. Any number of goroutines read without locks.
+// Package packetlog implements the packet cache of a track, which is also the queue of every receiver of the track. One
+// goroutine appends and removes packets. Any number of goroutines read without locks.
 package packetlog
 
 import (
@@ -10,40 +10,40 @@ import (
 )
 
 const (
-	// minEntries is the number of entries that a log starts with: more than one second of audio at 20 ms.
+	// minEntries is the initial number of entries of a log: more than one second of audio at 20 ms per packet.
 	minEntries = 64
-	// maxEntries is the number of entries that a log grows to. RTP sequence numbers repeat after 65,536 packets, so
-	// that older packets cannot be asked for.
+	// maxEntries is the maximum number of entries of a log. RTP sequence numbers repeat after 65,536 packets, so older
+	// packets cannot be requested.
 	maxEntries = 1 << 16
-	// indexFactor is the size of the index in relation to the ring. Lost packets take numbers but no entries: at a
-	// factor of 2, a full log finds every packet up to a loss of one half.
+	// indexFactor is the size of the index relative to the ring. Lost packets use numbers but no entries: at a factor
+	// of 2, a full log finds every packet up to a loss of one half.
 	indexFactor = 2
 )
 
-// Log holds the packets of one track in order of arrival. One goroutine at a time appends and removes, the one that
-// holds the ingress's mutex. Any number of goroutines read the log without locks. A writer follows the log with a
-// position of its own.
+// Log holds the packets of one track in order of arrival. One goroutine at a time appends and removes: the holder of
+// the ingress's mutex. Any number of goroutines read the log without locks. Each writer follows the log with its own
+// position.
 type Log struct {
 	// head is the position of the next packet.
 	head atomic.Int64
 	ring atomic.Pointer[ring]
-	// tail is the position of the oldest packet that is kept, gone the highest sequence number that was removed.
+	// tail is the position of the oldest packet in the log, gone the highest sequence number that was removed.
 	tail, gone atomic.Int64
 	bytes      atomic.Int64
 	limits     Limits
 	budget     *Budget
-	// reserved is the log's share of the budget.
+	// reserved is the part of the budget that the log has reserved, in bytes.
 	reserved int64
 }
 
-// Limits bound one log: the age of packets, and the memory that packets take in bytes.
+// Limits bound one log: the age of its packets, and their memory in bytes.
 type Limits struct {
 	Age   time.Duration
 	Bytes int64
 }
 
-// ring holds the packets of a log by position and by sequence number. Both slices are powers of two long. The index
-// owns no references.
+// ring holds the packets of a log by position and by sequence number. The lengths of both slices are powers of two. The
+// index owns no references.
 type ring struct {
 	entries []atomic.Pointer[Packet]
 	index   []atomic.Pointer[Packet]
@@ -62,7 +62,7 @@ func (r *ring) indexed(sequence int64) *atomic.Pointer[Packet] {
 	return &r.index[sequence&int64(len(r.index)-1)]
 }
 
-// put makes the packet visible to readers by number, and by position once the head has moved past the packet.
+// put makes the packet visible to readers by number at once, and by position when the head has moved past the packet.
 func (r *ring) put(p *Packet) {
 	r.entry(p.Position).Store(p)
 	r.indexed(p.Facts.Sequence).Store(p)
@@ -76,19 +76,19 @@ func New(limits Limits, b *Budget) *Log {
 	return l
 }
 
-// Head is the position of the next packet. Tail is the position of the oldest packet that is kept.
+// Head returns the position of the next packet.
 func (l *Log) Head() int64 { return l.head.Load() }
 
-// Tail is the position of the oldest packet that is kept.
+// Tail returns the position of the oldest packet in the log.
 func (l *Log) Tail() int64 { return l.tail.Load() }
 
-// Gone is the highest sequence number that was removed.
+// Gone returns the highest sequence number that was removed.
 func (l *Log) Gone() int64 { return l.gone.Load() }
 
-// Bytes is the memory that the packets of the log take.
+// Bytes returns the memory of the packets in the log.
 func (l *Log) Bytes() int64 { return l.bytes.Load() }
 
-// Append takes over a packet without references as the newest one, and removes packets beyond the limits.
+// Append appends a packet without references, which the log then owns, and removes packets that exceed the limits.
 func (l *Log) Append(p *Packet) {
 	l.expire(p.Order)
 	for l.tail.Load() < l.head.Load() && !l.fits(p.Size()) {
@@ -110,7 +110,7 @@ func (l *Log) Append(p *Packet) {
 	l.head.Store(head + 1)
 }
 
-// expire removes packets that are older than the age limit at a time in nanoseconds since the engine's start.
+// expire removes packets that exceed the age limit at now, in nanoseconds since the engine's start.
 func (l *Log) expire(now int64) {
 	for tail := l.tail.Load(); tail < l.head.Load(); tail++ {
 		if now-l.ring.Load().entry(tail).Load().Order <= int64(l.limits.Age) {
@@ -120,7 +120,8 @@ func (l *Log) expire(now int64) {
 	}
 }
 
-// fits reports whether another packet of that size stays within the limits.
+// fits reports whether another packet of that size stays within the limits. It reserves more of the budget if
+// necessary.
 func (l *Log) fits(size int64) bool {
 	bytes := l.bytes.Load() + size
 	if bytes > l.limits.Bytes {
@@ -146,7 +147,7 @@ func (l *Log) evict() {
 	}
 	l.tail.Store(tail + 1)
 	l.bytes.Add(-p.Size())
-	// The slack of one chunk keeps a log at a steady rate from releasing and reserving in turn.
+	// The slack of one chunk keeps a log at a steady rate from alternately releasing and reserving.
 	for l.reserved-l.bytes.Load() >= 2*BudgetChunk {
 		l.reserved -= BudgetChunk
 		l.budget.release()
@@ -166,9 +167,9 @@ func (l *Log) grow() *ring {
 	return r
 }
 
-// Trim removes the packets that are too old at a time in nanoseconds since the engine's start, and releases the memory
-// of a log that has become empty. Trim is for tracks that have fallen silent. A panic ends the process, because all
-// receivers of the track depend on the log.
+// Trim removes the packets that exceed the age limit at now, in nanoseconds since the engine's start, and releases the
+// memory of an empty log. It serves tracks that have become silent. A panic ends the process, because all receivers of
+// the track depend on the log.
 func (l *Log) Trim(now int64) {
 	defer panics.Shared()
 	l.expire(now)
@@ -185,7 +186,7 @@ func (l *Log) Clear() {
 	l.shrink()
 }
 
-// shrink gives an empty log a ring of minEntries.
+// shrink replaces the ring of an empty log by a ring of minEntries and releases the reserved bytes.
 func (l *Log) shrink() {
 	if len(l.ring.Load().entries) > minEntries {
 		l.ring.Store(newRing(minEntries))
@@ -196,7 +197,7 @@ func (l *Log) shrink() {
 	}
 }
 
-// At gives the packet At a position below the head with a reference for the caller, or nil if it was removed.
+// At returns the packet at a position below the head with a reference for the caller, or nil if the packet was removed.
 func (l *Log) At(position int64) *Packet {
 	p := l.ring.Load().entry(position).Load()
 	if p == nil || !p.Acquire() {
@@ -209,8 +210,8 @@ func (l *Log) At(position int64) *Packet {
 	return p
 }
 
-// Find returns the packet with a sequence number with a reference for the caller, or nil if the log does not have the
-// packet.
+// Find returns the packet with a sequence number with a reference for the caller, or nil if the packet is not in the
+// log.
 func (l *Log) Find(sequence int64) *Packet {
 	p := l.ring.Load().indexed(sequence).Load()
 	if p == nil || !p.Acquire() {
@@ -223,11 +224,11 @@ func (l *Log) Find(sequence int64) *Packet {
 	return p
 }
 
-// Has reports whether the log has a packet with that sequence number. Only the goroutine that appends may call Has.
+// Has reports whether the packet with that sequence number is in the log. Only the goroutine that appends may call Has.
 func (l *Log) Has(sequence int64) bool { return l.Peek(sequence) != nil }
 
-// Peek returns the packet with a sequence number without a reference, or nil if the log does not have the packet. Only
-// the goroutine that appends may call Peek, and it must not keep the packet.
+// Peek returns the packet with a sequence number without a reference, or nil if the packet is not in the log. Only the
+// goroutine that appends may call Peek, and it must not keep the packet.
 func (l *Log) Peek(sequence int64) *Packet {
 	if p := l.ring.Load().indexed(sequence).Load(); p != nil && p.Facts.Sequence == sequence {
 		return p
@@ -235,27 +236,27 @@ func (l *Log) Peek(sequence int64) *Packet {
 	return nil
 }
 
-// BudgetChunk is the number of bytes that logs reserve at a time, so that they seldom change the counter that they
-// share: 64 kB are about 40 full packets.
+// BudgetChunk is the number of bytes that logs reserve at a time, so that they seldom change the shared counter: 64 kB
+// are about 40 full packets.
 const BudgetChunk = 64 << 10
 
-// Budget bounds the memory of the logs of one engine together, in bytes.
+// Budget bounds the total memory of the logs of one engine, in bytes.
 type Budget struct {
 	limit int64
 	used  atomic.Int64
 }
 
-// NewBudget returns a budget of so many bytes.
+// NewBudget returns a budget of limit bytes.
 func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
-// Used is the number of bytes that the budget has given away.
+// Used returns the number of bytes in use.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// Add takes bytes from the budget whatever the limit, or gives them back if the number is negative.
+// Add adds bytes to the use, regardless of the limit. A negative number releases bytes.
 func (b *Budget) Add(bytes int64) { b.used.Add(bytes) }
 
-// reserve takes a chunk, and reports whether there was one. The first chunk of a log is always granted, so that a track
-// works however full the budget is: each track may exceed the limit by one chunk.
+// reserve reserves a chunk and reports whether one was available. The first chunk of a log is always granted, so that a
+// track works when the budget is exhausted: each track may exceed the limit by one chunk.
 func (b *Budget) reserve(first bool) bool {
 	if b.used.Add(BudgetChunk) > b.limit && !first {
 		b.used.Add(-BudgetChunk)
@@ -264,5 +265,5 @@ func (b *Budget) reserve(first bool) bool {
 	return true
 }
 
-// release gives a chunk back.
+// release returns a chunk to the budget.
 func (b *Budget) release() { b.used.Add(-BudgetChunk) }

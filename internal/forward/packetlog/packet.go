@@ -9,17 +9,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// The two sizes of buffers for payloads. Most packets are full fragments. Audio and the last fragments of frames are
-// short.
+// The two sizes of payload buffers. Most packets are full fragments. Audio and the last fragments of frames are short.
 const (
 	// smallPayload holds 20 ms of Opus at 100 kbit/s.
 	smallPayload = 256
-	// MaxPayload is above what fits an Ethernet frame (1,500 bytes less IP, UDP and RTP headers), and a size class of
-	// the allocator.
+	// MaxPayload exceeds the payload of an Ethernet frame (1,500 bytes less IP, UDP and RTP headers) and is a size
+	// class of the allocator.
 	MaxPayload = 1536
 )
 
-// Class is the kind that a packet counts as.
+// Class is the kind under which a packet is counted.
 type Class uint8
 
 // The classes.
@@ -36,42 +35,42 @@ const (
 )
 
 // Packet is one RTP packet of one track, without its header. The track's reader fills the packet while no other
-// goroutine can reach the packet. From then on the packet does not change until its last reference is released. Then
-// the pool may give the packet to another track: a goroutine that has a pointer without a reference must acquire one,
-// and then check that the packet is still the one it looked for.
+// goroutine can reach the packet. After that the packet does not change until its last reference is released. Then the
+// pool may reuse the packet for another track. A goroutine with a pointer but no reference must acquire a reference and
+// then check that the packet is still the expected one.
 type Packet struct {
 	references atomic.Int32
 	Class      Class
-	// Edge is set if the packet is the first or the last one of a frame of payload v1, or came late. Only such packets
-	// count for the times of frames.
+	// Edge is set if the packet is the first or the last packet of a frame of payload v1, or was late. Only such
+	// packets count for the times of frames.
 	Edge bool
 	home *sync.Pool
 	log  *Log
-	// Position is the packet's position in its log.
+	// Position is the position of the packet in its log.
 	Position int64
-	// Order is the time of arrival in nanoseconds since the engine's start, made strictly increasing within one
-	// ingress.
+	// Order is the arrival time in nanoseconds since the engine's start, made strictly increasing within one ingress.
 	Order int64
-	// Ordinal counts the frames that the track has opened, up to and with this packet's arrival.
+	// Ordinal is the number of frames that the track had opened when the packet arrived, including the packet's own.
 	Ordinal int64
-	// Kernel and Hardware are when kernel and network card received the packet, in nanoseconds since the engine's
+	// Kernel and Hardware are the receive times of the kernel and the network card, in nanoseconds since the engine's
 	// start, 0 if unknown.
 	Kernel, Hardware int64
-	// Due is when the packet leaves by the pace of its frame, since the engine's start.
+	// Due is the time at which the packet leaves by the schedule of its frame, since the engine's start.
 	Due     time.Duration
 	Facts   switching.Packet
 	Payload []byte
 	buffer  []byte
 }
 
-// Overhead is the memory of a packet beside its buffer, in bytes.
+// Overhead is the memory of a packet without its buffer, in bytes.
 const Overhead = int64(unsafe.Sizeof(Packet{}))
 
-// Size is the memory of the packet, in bytes.
+// Size returns the memory of the packet in bytes.
 func (p *Packet) Size() int64 { return int64(cap(p.buffer)) + Overhead }
 
-// Acquire takes a reference, unless the packet has none left and is on its way to the pool. After Acquire returns true
-// the packet does not change, but it may be another one than the caller looked for.
+// Acquire takes a reference and reports whether it did. It fails if the packet has no reference left and is on its way
+// to the pool. After Acquire returns true the packet does not change, but may be another packet than the caller looked
+// for.
 func (p *Packet) Acquire() bool {
 	for {
 		n := p.references.Load()
@@ -84,7 +83,8 @@ func (p *Packet) Acquire() bool {
 	}
 }
 
-// Frame names the packet's frame within its track: by its number, or else by the RTP timestamp.
+// Frame returns the identifier of the packet's frame within its track: the frame number, or the RTP timestamp if the
+// track has no frame numbers.
 func (p *Packet) Frame() int64 {
 	if p.Facts.Framed {
 		return p.Facts.Frame
@@ -92,7 +92,8 @@ func (p *Packet) Frame() int64 {
 	return int64(p.Facts.Timestamp)
 }
 
-// Place orders the packets of a track by what they can begin: by frame number, or else by sequence number.
+// Place returns the order of the packet among the possible starting points of a track: the frame number, or the
+// sequence number if the track has no frame numbers.
 func (p *Packet) Place() int64 {
 	if p.Facts.Framed {
 		return p.Facts.Frame
@@ -100,25 +101,25 @@ func (p *Packet) Place() int64 {
 	return p.Facts.Sequence
 }
 
-// Ends reports whether the packet is known to be the last one of its frame.
+// Ends reports whether the packet is known to be the last packet of its frame.
 func (p *Packet) Ends() bool {
 	return p.Facts.Last || p.Facts.Marker && !p.Facts.Framed
 }
 
-// Retain takes one more reference for a caller that owns one.
+// Retain adds a reference. The caller owns a reference already.
 func (p *Packet) Retain() { p.references.Add(1) }
 
-// References is the number of references to the packet.
+// References returns the number of references to the packet.
 func (p *Packet) References() int32 { return p.references.Load() }
 
-// Release gives a reference back, and with the last one the packet to its pool.
+// Release releases a reference. With the last reference the packet returns to its pool.
 func (p *Packet) Release() {
 	if p.references.Add(-1) == 0 {
 		p.home.Put(p)
 	}
 }
 
-// Pool has packets for reuse. The garbage collector frees those that are not used.
+// Pool holds packets for reuse. The garbage collector frees unused packets.
 type Pool struct {
 	small sync.Pool
 	large sync.Pool
@@ -132,7 +133,7 @@ func NewPool() *Pool {
 	return pool
 }
 
-// Get returns a packet without references that holds a copy of the payload, which has at most MaxPayload bytes.
+// Get returns a packet without references that holds a copy of the payload of at most MaxPayload bytes.
 func (pool *Pool) Get(payload []byte) *Packet {
 	home := &pool.large
 	if len(payload) <= smallPayload {

@@ -2,42 +2,42 @@ package packetlog
 
 import "sync/atomic"
 
-// Pieces bounds the memory of frames that are in pieces, over all connections of one engine: frames that publishers
-// send in chunks, while they are assembled, and frames that receivers take in chunks, until they are sent. The memory
-// counts against the budget of the packet caches and is granted first: the caches shrink to make room for it.
+// Pieces bounds the memory of chunked frames over all connections of one engine: frames of publishers during
+// reassembly, and frames to receivers until they are sent. This memory counts against the budget of the packet caches
+// and has priority: the caches shrink to make room.
 type Pieces struct {
 	limit  int64
 	used   atomic.Int64
 	budget *Budget
 }
 
-// piecesShare: one part in four of the budget may go to frames in pieces.
+// piecesShare is the inverse of the share of the budget that chunked frames may use: one quarter.
 const piecesShare = 4
 
-// NewPieces returns the bound of frames whose memory counts against the budget.
+// NewPieces returns the bound of chunked frames whose memory counts against the budget.
 func NewPieces(budget *Budget) *Pieces {
 	return &Pieces{budget: budget, limit: budget.limit / piecesShare}
 }
 
-// Used is the number of bytes that all allotments hold.
+// Used returns the number of bytes that all allotments hold.
 func (p *Pieces) Used() int64 { return p.used.Load() }
 
-// NewAllotment returns the allotment of one more connection.
+// NewAllotment returns the allotment of another connection.
 func (p *Pieces) NewAllotment() *Allotment { return &Allotment{pieces: p} }
 
-// Allotment is the memory of frames in pieces of one connection. A connection may take as many bytes as are left for
-// all others: one connection gets at most half of the limit, n connections that take all they can get an (n+1)th each,
-// and a connection that has taken none yet finds as much (dynamic thresholds: Choudhury and Hahne, Dynamic Queue Length
+// Allotment is the memory for chunked frames of one connection. A connection may hold as many bytes as remain unused by
+// all connections. One connection gets at most half of the limit; n greedy connections get 1/(n+1) of the limit each,
+// and the same amount remains for a new connection (dynamic thresholds: Choudhury and Hahne, Dynamic Queue Length
 // Thresholds for Shared-Memory Packet Switches, 1998). Its methods are safe for any goroutine.
 type Allotment struct {
 	pieces *Pieces
 	used   atomic.Int64
 }
 
-// Used is the number of bytes that the connection holds.
+// Used returns the number of bytes that the connection holds.
 func (a *Allotment) Used() int64 { return a.used.Load() }
 
-// Reserve takes bytes, and reports whether there were as many.
+// Reserve reserves bytes and reports whether they were available.
 func (a *Allotment) Reserve(bytes int) bool {
 	n := int64(bytes)
 	own, all := a.used.Add(n), a.pieces.used.Add(n)
@@ -49,7 +49,7 @@ func (a *Allotment) Reserve(bytes int) bool {
 	return true
 }
 
-// Release gives bytes back.
+// Release returns bytes to the pool.
 func (a *Allotment) Release(bytes int) {
 	n := int64(bytes)
 	a.used.Add(-n)

@@ -1,5 +1,5 @@
-// Package trace measures how long frames take through the server: from the first packet that is read to the last one
-// that is sent. It is pure, except that one goroutine records what another takes.
+// Package trace measures the times of frames on the way through the server: from the first packet read to the last
+// packet sent. It is pure, except that one goroutine records the times and another reads them.
 package trace
 
 import (
@@ -15,63 +15,62 @@ import (
 )
 
 const (
-	// timesInterval is how often the times of frames are handed over: twice per second.
+	// timesInterval is the interval at which the times of frames are handed over: twice per second.
 	timesInterval = 500 * time.Millisecond
-	// keptTimes bounds the frames of one receiver whose times wait to be handed over: 60 tiles at 60 frames per second,
-	// of half a second, in 200 kB.
+	// keptTimes bounds the frames of one receiver whose times wait to be handed over: half a second of 60 tiles at 60
+	// frames per second, in 200 kB.
 	keptTimes = 2048
-	// timesAge is after how long nothing is added to the times of a frame whose last packet has left, so that the last
-	// frame before a pause is reported, too. unendedAge is the same for other frames: a frame that is spread over its
-	// interval takes that long at one frame per second. Programs that combine the times of all hosts wait for two
-	// seconds.
+	// timesAge is the time after which a frame whose last packet has left is final, so that the last frame before a
+	// pause is reported, too. unendedAge is the same for other frames: a frame that is spread over its interval takes
+	// one second at one frame per second. Programs that combine the times of all hosts wait for two seconds.
 	timesAge   = 100 * time.Millisecond
 	unendedAge = time.Second
-	// maxSentStamps bounds the kernel's stamps that wait for their frames.
+	// maxSentStamps bounds the kernel's send stamps that wait for their frames.
 	maxSentStamps = 256
-	// stampInterval is the least time between two packets of one receiver whose stamps the kernel is asked for when
-	// sending, and stampShare that between two of any receivers, as the mean: each costs some 3 µs, in a system call
-	// that reads it.
+	// stampInterval is the minimum time between two packets of one receiver for which the kernel is asked for a send
+	// stamp. stampShare is the mean minimum time between two packets of any receivers: each stamp costs some 3 µs for
+	// the system call that reads it.
 	stampInterval = 20 * time.Millisecond
 	stampShare    = 10 * time.Millisecond
 )
 
-// Times are the stamps of one frame of payload v1 on its way through the server to one slot, in nanoseconds since 1970,
-// 0 if they were not taken. S identifies slots, and T tracks.
+// Times are the time stamps of one frame of payload v1 on its way through the server to one slot, in nanoseconds since
+// 1970, 0 if not taken. S identifies slots, T tracks.
 type Times[S, T comparable] struct {
 	Slot  S
 	Track T
-	// Frame is the frame number, and Bytes the frame's length.
+	// Frame is the frame number, Bytes the length of the frame.
 	Frame uint32
 	Bytes uint32
-	// FirstIn and LastIn are when the first and the last of the frame's packets that went to the slot were read,
-	// FirstOut and LastOut when the first and the last were about to be sealed and handed to the socket. Kernel and
-	// Hardware are the first packet's, if the system reports them.
+	// FirstIn and LastIn are the times at which the first and the last packet of the frame to the slot were read.
+	// FirstOut and LastOut are the times just before these packets were sealed and passed to the socket. The Kernel and
+	// Hardware times belong to the first packet, if the system reports them.
 	FirstInHardware, FirstInKernel, FirstIn, LastIn     int64
 	FirstOut, FirstOutKernel, FirstOutHardware, LastOut int64
 }
 
-// frame is what a writer notes of a frame on one slot, in one line of the cache.
+// frame is the record of a frame on one slot, one cache line long.
 //
-// Only packets at the edges of a frame are noted (packetlog.Packet.Edge): the others cost nothing. Times of leaving are
-// those of the writer's clock as it was last read, not much more than a run of packets before. To read the clock once
-// more for every run would double the cost of tracing.
+// Only packets at the edges of a frame are recorded (packetlog.Packet.Edge); the others cost nothing. Departure times
+// are the last readings of the writer's clock, little more than a run of packets before. Another reading of the clock
+// for every run would double the cost of tracing.
 type frame[S, T comparable] struct {
 	slot   S
 	track  T
 	number int64
-	// firstIn is in nanoseconds since the engine's start. kernelIn and hardwareIn are how long before that, 0 if
-	// unknown, the others how long after.
+	// firstIn is in nanoseconds since the engine's start. kernelIn and hardwareIn are the times before firstIn, 0 if
+	// unknown; the other fields are times after firstIn.
 	firstIn                   int64
 	kernelIn, hardwareIn      int32
 	lastIn, firstOut, lastOut int32
 	bytes                     uint32
-	// ssrc and sequence name the first packet on the slot. ended is set when the last packet has left.
+	// ssrc and sequence identify the first packet on the slot. ended is set when the last packet has left.
 	ssrc     uint32
 	sequence uint16
 	ended    bool
 }
 
-// final reports whether nothing is added to the frame any more, at a time since the engine's start.
+// final reports whether the frame no longer changes, at a time since the engine's start.
 func (f *frame[S, T]) final(at time.Duration) bool {
 	age := unendedAge
 	if f.ended {
@@ -80,10 +79,10 @@ func (f *frame[S, T]) final(at time.Duration) bool {
 	return at-time.Duration(f.firstIn+int64(f.lastOut)) > age
 }
 
-// span is a time of nanoseconds within two seconds. No frame stays longer.
+// span returns a duration clamped to 0 to 2.1 s, the range of an int32 in nanoseconds. No frame stays longer.
 func span(ns int64) int32 { return int32(min(max(ns, 0), math.MaxInt32)) }
 
-// before is how long before another a stamp was taken, 0 if it was not taken.
+// before returns how long before other the stamp was taken, at least 1, or 0 if the stamp was not taken.
 func before(stamp, other int64) int32 {
 	if stamp == 0 {
 		return 0
@@ -91,31 +90,32 @@ func before(stamp, other int64) int32 {
 	return max(1, span(other-stamp))
 }
 
-// Stamper is a peer that can ask the kernel when a packet leaves.
+// Stamper is a peer that can ask the kernel for the send time of a packet.
 type Stamper interface {
-	// StampNext asks for the time at which the kernel sends the packet that is queued next.
+	// StampNext requests the time at which the kernel sends the next queued packet.
 	StampNext()
 }
 
-// Totals are the times of all frames that one writer has traced. The writer owns them, except for published durations.
+// Totals are the durations of all frames that one writer has traced. The writer owns them, except for published
+// durations.
 type Totals struct {
-	// Hold is from the first packet's arrival to its leaving, Distribution from there to the last packet's leaving, and
-	// Reception from the first packet's arrival to the last one's.
+	// Hold is the time from arrival of the first packet to its departure, Distribution from there to departure of the
+	// last packet, and Reception from arrival of the first packet to arrival of the last.
 	Hold, Distribution, Reception Durations
-	// Dropped counts frames whose times nobody took in time.
+	// Dropped counts frames whose times were not read in time.
 	Dropped uint64
 }
 
-// Recorder notes the times of the frames of one receiver.
+// Recorder records the times of the frames of one receiver.
 type Recorder[S, T comparable] struct {
 	wanted atomic.Bool
 	notify chan struct{}
 
-	// What follows is the writer's. stamper is nil if the peer cannot stamp. stampDue is when the next packet's stamp
-	// may be asked for.
+	// The writer owns the fields below. stamper is nil if the peer cannot stamp. stampDue is the time from which the
+	// next stamp may be requested.
 	stamper  Stamper
 	stampDue time.Duration
-	// done are the frames to which nothing is added any more, handed is when they were last handed over.
+	// done are the final frames, handed is the time of the last hand-over.
 	done   []frame[S, T]
 	handed time.Duration
 
@@ -124,31 +124,32 @@ type Recorder[S, T comparable] struct {
 	sent  []sentStamp
 }
 
-// sentStamp is when the kernel and the network card sent a packet, in nanoseconds since the engine's start.
+// sentStamp holds the times at which the kernel and the network card sent a packet, in nanoseconds since the engine's
+// start.
 type sentStamp struct {
 	ssrc             uint32
 	sequence         uint16
 	kernel, hardware int64
 }
 
-// MakeRecorder returns the recorder of a receiver whose peer stamps packets, or does not if the stamper is nil.
+// MakeRecorder returns the recorder of a receiver. The stamper is nil if the receiver's peer cannot stamp packets.
 func MakeRecorder[S, T comparable](stamper Stamper) Recorder[S, T] {
 	return Recorder[S, T]{notify: make(chan struct{}, 1), stamper: stamper}
 }
 
-// Want sets whether the times of frames are wanted. It is safe for any goroutine, as are all methods up to Sent.
+// Want sets whether the times of frames are wanted. Want and all methods up to Sent are safe for any goroutine.
 func (r *Recorder[S, T]) Want(wanted bool) { r.wanted.Store(wanted) }
 
 // Wanted reports whether the times of frames are wanted.
 func (r *Recorder[S, T]) Wanted() bool { return r.wanted.Load() }
 
-// Ready is signalled when times of frames wait to be taken.
+// Ready is signalled when times of frames are available to Take.
 func (r *Recorder[S, T]) Ready() <-chan struct{} { return r.notify }
 
 // Take appends the times of the frames since the last call to buf.
 func (r *Recorder[S, T]) Take(buf []Times[S, T], clock *packetlog.Clock) []Times[S, T] {
 	now := clock.Now()
-	// Wall time may have been set since the engine's start.
+	// The wall clock may have been set since the engine's start.
 	begin := now.UnixNano() - int64(now.Sub(clock.Started()))
 	at := func(since int64) int64 {
 		if since == 0 {
@@ -185,7 +186,7 @@ func (r *Recorder[S, T]) Take(buf []Times[S, T], clock *packetlog.Clock) []Times
 	return buf
 }
 
-// stampOf finds the kernel's stamps of a frame's first packet. The caller holds the mutex.
+// stampOf removes and returns the kernel's stamps of a frame's first packet. The caller holds the mutex.
 func (r *Recorder[S, T]) stampOf(f *frame[S, T]) (sentStamp, bool) {
 	for i, s := range r.sent {
 		if s.ssrc == f.ssrc && s.sequence == f.sequence {
@@ -196,8 +197,8 @@ func (r *Recorder[S, T]) stampOf(f *frame[S, T]) (sentStamp, bool) {
 	return sentStamp{}, false
 }
 
-// Sent takes the kernel's stamps of a packet that it was asked for, in nanoseconds since the engine's start. hardware
-// is 0 if the network card does not report it.
+// Sent adds the requested send stamps of a packet, in nanoseconds since the engine's start. hardware is 0 if the
+// network card does not report its time.
 func (r *Recorder[S, T]) Sent(ssrc uint32, sequence uint16, kernel, hardware int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,8 +214,8 @@ func (r *Recorder[S, T]) Sent(ssrc uint32, sequence uint16, kernel, hardware int
 	r.sent = append(r.sent, sentStamp{ssrc, sequence, kernel, hardware})
 }
 
-// Expect is called before a packet is queued. From time to time it has the kernel stamp the first packet of a frame.
-// receivers is the number of receivers of the writer. The writer calls Expect and the methods that follow.
+// Expect is called before a packet is queued. From time to time it makes the kernel stamp the first packet of a frame.
+// receivers is the number of receivers of the writer. Only the writer calls Expect and the methods below.
 func (r *Recorder[S, T]) Expect(p *packetlog.Packet, receivers int, at time.Duration) {
 	if r.stamper == nil || at < r.stampDue || !p.Facts.Opens || !r.wanted.Load() {
 		return
@@ -223,7 +224,7 @@ func (r *Recorder[S, T]) Expect(p *packetlog.Packet, receivers int, at time.Dura
 	r.stamper.StampNext()
 }
 
-// end counts a frame to which nothing is added any more, and keeps its times if they are wanted.
+// end counts a final frame and keeps its times if they are wanted.
 func (r *Recorder[S, T]) end(f *frame[S, T], totals *Totals) {
 	totals.Hold.Observe(time.Duration(f.firstOut), 1)
 	totals.Distribution.Observe(time.Duration(f.lastOut), 1)
@@ -243,7 +244,7 @@ func (r *Recorder[S, T]) end(f *frame[S, T], totals *Totals) {
 // Waits reports whether times of frames wait to be handed over.
 func (r *Recorder[S, T]) Waits() bool { return len(r.done) > 0 }
 
-// Hand hands over the times of frames to which nothing is added any more, when it is time.
+// Hand hands over the times of final frames when timesInterval has passed, or earlier if half of the room is used.
 func (r *Recorder[S, T]) Hand(totals *Totals, at time.Duration) {
 	if len(r.done) == 0 || at-r.handed < timesInterval && len(r.done) < keptTimes/2 {
 		return
@@ -268,32 +269,32 @@ func (r *Recorder[S, T]) Hand(totals *Totals, at time.Duration) {
 	}
 }
 
-// Line notes the frames of one slot: the frame that leaves at present, and the one before. The writer owns it.
+// Line records the frames of one slot: the current frame and the frame before. The writer owns the Line.
 type Line[S, T comparable] struct {
 	frames [2]frame[S, T]
-	// present is the place of the frame that leaves at present.
+	// present is the index of the current frame.
 	present int
-	// final is the newest frame to which nothing is added any more.
+	// final is the newest final frame.
 	final struct {
 		track  T
 		number int64
 	}
 }
 
-// Passage is a packet at the edge of a frame as it was queued on a slot.
+// Passage is a packet at the edge of a frame as queued on a slot.
 type Passage[S, T comparable] struct {
 	Slot   S
 	Track  T
 	Packet *packetlog.Packet
-	// SSRC, Sequence and Marker are those of the slot's packet. The marker is on the last packet of a frame.
+	// SSRC, Sequence and Marker are the values of the packet on the slot. The marker is on the last packet of a frame.
 	SSRC     uint32
 	Sequence uint16
 	Marker   bool
-	// At is when the packet was queued, since the engine's start.
+	// At is the time at which the packet was queued, since the engine's start.
 	At time.Duration
 }
 
-// Note notes a packet at the edge of a frame.
+// Note records a packet at the edge of a frame.
 func (l *Line[S, T]) Note(r *Recorder[S, T], totals *Totals, p *Passage[S, T]) {
 	f := &l.frames[l.present]
 	if f.number != p.Packet.Facts.Frame || f.track != p.Track {
@@ -305,8 +306,8 @@ func (l *Line[S, T]) Note(r *Recorder[S, T], totals *Totals, p *Passage[S, T]) {
 	f.ended = f.ended || p.Marker
 }
 
-// another finds the frame before the present one, or begins the next in its place. It returns nil for packets of frames
-// before those, and of frames to which nothing is added any more.
+// another returns the frame before the current frame, or begins the next frame in its place. It returns nil for packets
+// of older frames and of final frames.
 func (l *Line[S, T]) another(r *Recorder[S, T], totals *Totals, p *Passage[S, T]) *frame[S, T] {
 	packet, number := p.Packet, p.Packet.Facts.Frame
 	other := &l.frames[1-l.present]
@@ -329,7 +330,7 @@ func (l *Line[S, T]) another(r *Recorder[S, T], totals *Totals, p *Passage[S, T]
 	return other
 }
 
-// end ends a frame of the slot, if it is one.
+// end ends a frame of the slot, if the record is in use.
 func (l *Line[S, T]) end(r *Recorder[S, T], totals *Totals, f *frame[S, T]) {
 	var none T
 	if f.track == none {
@@ -342,7 +343,7 @@ func (l *Line[S, T]) end(r *Recorder[S, T], totals *Totals, f *frame[S, T]) {
 	f.track = none
 }
 
-// Sweep ends frames to which nothing is added any more.
+// Sweep ends the final frames.
 func (l *Line[S, T]) Sweep(r *Recorder[S, T], totals *Totals, at time.Duration) {
 	var none T
 	for i := range l.frames {
@@ -352,7 +353,7 @@ func (l *Line[S, T]) Sweep(r *Recorder[S, T], totals *Totals, at time.Duration) 
 	}
 }
 
-// frameBytes is the frame's length, from the descriptor's last four bytes.
+// frameBytes returns the length of the frame, from the last four bytes of the descriptor.
 func frameBytes(body []byte) uint32 {
 	if len(body) < payload.DescriptorSize {
 		return 0

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Histogram counts durations: Counts[i] those of at most Bounds()[i] that exceed the bound before, the last one those
-// beyond every bound.
+// Histogram counts durations. Counts[i] counts durations of at most Bounds()[i] that exceed the bound before; the last
+// element counts durations beyond every bound.
 type Histogram struct {
 	Counts [histogramBuckets]uint64
 	Sum    time.Duration
 }
 
-// Bounds are the upper bounds of all buckets but the last: from 1 µs to 20 s.
+// Bounds returns the upper bounds of all buckets except the last: from 1 µs to 20 s.
 func (h *Histogram) Bounds() []time.Duration {
 	bounds := make([]time.Duration, len(histogramBounds))
 	for i, us := range histogramBounds {
@@ -22,7 +22,7 @@ func (h *Histogram) Bounds() []time.Duration {
 	return bounds
 }
 
-// Count is the number of durations.
+// Count returns the number of durations.
 func (h *Histogram) Count() uint64 {
 	var n uint64
 	for _, c := range h.Counts {
@@ -31,8 +31,8 @@ func (h *Histogram) Count() uint64 {
 	return n
 }
 
-// Quantile is the upper bound of the bucket that the given share (0 to 1) of the durations does not exceed: 0 where
-// there are none, the highest bound beyond it.
+// Quantile returns the upper bound of the bucket that contains the given quantile (0 to 1) of the durations: 0 if there
+// are none, the highest bound for durations beyond that bound.
 func (h *Histogram) Quantile(share float64) time.Duration {
 	rank, below := share*float64(h.Count()), 0.0
 	for i, count := range h.Counts {
@@ -43,9 +43,9 @@ func (h *Histogram) Quantile(share float64) time.Duration {
 	return 0
 }
 
-// histogramBounds are the upper bounds of the buckets of a histogram but the last, in microseconds. They are close
-// together where it matters whether half of the packets stay for at most 200 µs, and 99 or 999 of 1,000 for at most 1
-// or 3 ms; what the pacer holds, and switches, take 2 to 100 ms.
+// histogramBounds are the upper bounds of all buckets except the last, in microseconds. They are dense around the
+// targets for residence: 200 µs for the median, 1 ms for 99 % and 3 ms for 99.9 % of the packets. Pacing delays and
+// switches take 2 to 100 ms.
 var histogramBounds = [...]uint64{
 	1, 2, 5, 10, 20, 30, 40, 50, 60, 80, 100, 120, 140, 160, 180, 200, 220, 250, 300, 350, 400, 500, 600, 700, 800, 900,
 	1000, 1100, 1250, 1500, 1750, 2000, 2250, 2500, 2750, 3000, 3250, 3500, 4000, 5000, 6000, 8000,
@@ -56,8 +56,8 @@ var histogramBounds = [...]uint64{
 
 const histogramBuckets = len(histogramBounds) + 1
 
-// histogramStart gives the first bucket that durations of so many bits of microseconds can belong to. Beyond 25 bits
-// there is only the last one.
+// histogramStart[n] is the first bucket of durations whose number of microseconds has n bits. Durations of more than 25
+// bits belong to the last bucket.
 var histogramStart = func() (start [26]uint8) {
 	for n := range start {
 		i := 0
@@ -69,13 +69,13 @@ var histogramStart = func() (start [26]uint8) {
 	return start
 }()
 
-// Durations counts durations in the buckets of a Histogram. One goroutine observes; what it has observed becomes
-// visible to all goroutines with Publish.
+// Durations counts durations in the buckets of a Histogram. One goroutine observes. Publish makes its observations
+// visible to all goroutines.
 type Durations struct {
 	pending [histogramBuckets]uint32
 	sum     time.Duration
-	// last is the bucket of the last observation: the next one is often alike. least and most are those with something
-	// pending, while sum is above 0.
+	// last is the bucket of the last observation, because the next one is often similar. least and most are the lowest
+	// and the highest bucket with pending observations; they are valid while sum is above 0.
 	last, least, most int
 
 	buckets [histogramBuckets]atomic.Uint64
@@ -84,7 +84,7 @@ type Durations struct {
 
 // Observe counts a duration n times.
 func (h *Durations) Observe(d time.Duration, n uint32) {
-	// At least one nanosecond, so that a sum above 0 means that there is something to publish.
+	// The duration is at least one nanosecond, so that a sum above 0 means that there is something to publish.
 	d = max(d, 1)
 	us := uint64((d + time.Microsecond - 1) / time.Microsecond)
 	i := h.last
@@ -100,7 +100,7 @@ func (h *Durations) Observe(d time.Duration, n uint32) {
 	h.sum += d * time.Duration(n)
 }
 
-// bucketOf finds the bucket of a duration in microseconds.
+// bucketOf returns the bucket of a duration in microseconds.
 func bucketOf(us uint64) int {
 	i := int(histogramStart[min(bits.Len64(us), len(histogramStart)-1)])
 	for i < len(histogramBounds) && histogramBounds[i] < us {
@@ -109,7 +109,7 @@ func bucketOf(us uint64) int {
 	return i
 }
 
-// Publish makes what was observed visible.
+// Publish makes the pending observations visible.
 func (h *Durations) Publish() {
 	if h.sum == 0 {
 		return
@@ -124,7 +124,7 @@ func (h *Durations) Publish() {
 	h.sum = 0
 }
 
-// AddTo sums what is published.
+// AddTo adds the published counts to sum.
 func (h *Durations) AddTo(sum *Histogram) {
 	for i := range h.buckets {
 		sum.Counts[i] += h.buckets[i].Load()

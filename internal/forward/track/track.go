@@ -1,6 +1,6 @@
-// Package track has an incoming RTP stream as the two sides of the forwarding path share it: one reader, which holds
-// the stream's packets, facts and rate current, and any number of followers, which read the log. The reader is an
-// ingress, the followers belong to the writers of receivers.
+// Package track implements an incoming RTP stream as ingress and egress share it. One reader keeps the packets, facts
+// and rate of the stream up to date; any number of followers read the log. The reader is an ingress. The followers
+// belong to the writers of receivers.
 package track
 
 import (
@@ -22,31 +22,31 @@ import (
 type Config struct {
 	Codec   volumetric.Codec
 	Quality volumetric.Quality
-	// Group names the tracks of one publication, which share frame numbers, so that all extend the same numbers alike
-	// when they wrap around. It is the group that slots select with. 0 is a track of its own.
+	// Group identifies the publication of the track. The tracks of one publication share frame numbers, which are all
+	// extended alike when they wrap around. Slots select by group. 0 is a track without a group.
 	Group uint64
-	// VR2Gather is set if the track comes in VR2Gather's own packets: of video, if the codec is that of payload v1,
-	// else of sound.
+	// VR2Gather is set if the track arrives in VR2Gather's own packets: video if the codec is payload v1, otherwise
+	// audio.
 	VR2Gather bool
 }
 
-// Source brings the packets of a track in, while it is bound to a publisher's connection. Its methods are safe for any
-// goroutine. Without a binding they have no effect and return 0.
+// Source delivers the packets of a track while the track is bound to a publisher's connection. Its methods are safe for
+// any goroutine. Without a binding they have no effect and return 0.
 type Source interface {
 	// Unbind ends the binding.
 	Unbind()
-	// RequestKeyFrame makes the connection look for key frames that are wanted.
+	// RequestKeyFrame makes the connection look for pending key frame requests.
 	RequestKeyFrame()
-	// RTT is the round-trip time to the publisher, 0 while it is unknown.
+	// RTT returns the round-trip time to the publisher, 0 while unknown.
 	RTT() time.Duration
-	// ParityShare is the share of parity that the publisher's path calls for.
+	// ParityShare returns the share of parity that the publisher's path needs.
 	ParityShare() float64
 }
 
 // Follower is a writer that reads the log of a track. Its methods are safe for any goroutine.
 type Follower interface {
-	// Signal is called after the reader has moved the log's head. It returns the turn to be lent or woken for it, nil
-	// if the follower has been signalled already.
+	// Signal is called after the reader has moved the log's head. It returns the turn to lend or wake for the follower,
+	// or nil if the follower is already signalled.
 	Signal() *turn.Turn
 	// Gapped is called after packets of the track have been given up.
 	Gapped()
@@ -54,8 +54,8 @@ type Follower interface {
 	Ended()
 }
 
-// Mapping is what a publisher's latest sender report says: a timestamp, the capture time that it stands for, and when
-// the report arrived.
+// Mapping is the content of a publisher's latest sender report: a timestamp, the capture time of that timestamp, and
+// the arrival time of the report.
 type Mapping struct {
 	Timestamp        uint32
 	Capture, Arrived time.Time
@@ -68,32 +68,33 @@ type Track struct {
 	codec   volumetric.Codec
 	quality volumetric.Quality
 	group   uint64
-	// audio, framed, needsKey, converted and skippable are what the methods of these names report.
+	// audio, framed, needsKey, converted and skippable are the results of the methods of these names.
 	audio, framed, needsKey, converted, skippable bool
 
 	log *packetlog.Log
 
-	// Writers read what stands above for every packet, the reader changes some of what follows for every packet. The
-	// gap is two lines of 64 bytes, because processors fetch pairs of them.
+	// Writers read the fields above for every packet; the reader changes some of the fields below for every packet. The
+	// gap is two cache lines of 64 bytes, because processors fetch pairs of lines.
 	_ [128]byte
 
 	// opened is the position of the newest packet that opened a frame.
 	opened atomic.Int64
-	// paused is when the publisher was last told to pause the track, expected from when on what comes of the track has
-	// been sent since the publisher was told to resume it. Both are in nanoseconds since the engine's start, 0 before
-	// the first time.
+	// paused is the time at which the publisher was last told to pause the track. expected is the time from which
+	// arriving packets were sent after the publisher was told to resume. Both are in nanoseconds since the engine's
+	// start, 0 before the first time.
 	paused, expected atomic.Int64
 	// mapping is nil before the publisher's first sender report.
 	mapping atomic.Pointer[Mapping]
 	// named is the codec of the newest frame of a converted track, nil before the first.
 	named  atomic.Pointer[volumetric.FourCC]
 	losses Losses
-	// keyFrameWanted is set from when a key frame is wanted until the publisher has been asked, or one has come.
+	// keyFrameWanted is set from the request of a key frame until the publisher has been asked or a key frame has
+	// arrived.
 	keyFrameWanted atomic.Bool
-	// followers is the list of those that read the log. The list is replaced, never changed.
+	// followers is the list of followers that read the log. The list is replaced, never changed.
 	followers atomic.Pointer[[]Follower]
 
-	// interval is that of the frames, in nanoseconds.
+	// interval is the frame interval in nanoseconds.
 	interval atomic.Int64
 
 	packets, bytes, frames atomic.Uint64
@@ -105,10 +106,10 @@ type Track struct {
 	source atomic.Pointer[Source]
 }
 
-// Stats are the counts of a track's packets, repairs included.
+// Stats are the counters of a track's packets, including repairs.
 type Stats struct {
 	Packets, Bytes, Frames uint64
-	// CacheBytes is what the track's packet cache holds.
+	// CacheBytes is the memory of the track's packet cache.
 	CacheBytes int64
 }
 
@@ -122,12 +123,12 @@ type Tracks struct {
 	last atomic.Uint64
 }
 
-// NewTracks returns an empty set. Limits are those of one track's cache, the budget is that of all caches.
+// NewTracks returns an empty set. The limits apply to the cache of each track, the budget to all caches.
 func NewTracks(clock *packetlog.Clock, limits packetlog.Limits, budget *packetlog.Budget) *Tracks {
 	return &Tracks{clock: clock, limits: limits, budget: budget}
 }
 
-// New adds a track. Nothing comes on it until it is bound to a source.
+// New adds a track. The track has no packets until it is bound to a source.
 func (s *Tracks) New(cfg Config) *Track {
 	t := &Track{
 		id:        switching.TrackID(s.last.Add(1)),
@@ -149,7 +150,7 @@ func (s *Tracks) New(cfg Config) *Track {
 	return t
 }
 
-// Find returns an open track, nil if there is none with that identifier.
+// Find returns the open track with that identifier, or nil if there is none.
 func (s *Tracks) Find(id switching.TrackID) *Track {
 	if t, ok := s.open.Load(id); ok {
 		return t.(*Track)
@@ -157,7 +158,7 @@ func (s *Tracks) Find(id switching.TrackID) *Track {
 	return nil
 }
 
-// Usage returns the number of open tracks, and the bytes that their caches hold.
+// Usage returns the number of open tracks and the memory of their caches in bytes.
 func (s *Tracks) Usage() (tracks int, bytes int64) {
 	s.open.Range(func(_, t any) bool {
 		tracks++
@@ -175,59 +176,59 @@ func (s *Tracks) Close() {
 	})
 }
 
-// ID identifies the track within the engine.
+// ID returns the identifier of the track within the engine.
 func (t *Track) ID() switching.TrackID { return t.id }
 
-// Codec is the codec that the track was made with.
+// Codec returns the codec of the track.
 func (t *Track) Codec() volumetric.Codec { return t.codec }
 
-// Quality is the quality that the track was made with.
+// Quality returns the quality of the track.
 func (t *Track) Quality() volumetric.Quality { return t.quality }
 
-// Group names the publication of the track.
+// Group returns the group of the publication of the track.
 func (t *Track) Group() uint64 { return t.group }
 
-// Audio reports whether the track is sound. Audio goes first and loses no frame to age.
+// Audio reports whether the track is audio. Audio is sent first and loses no frame to age.
 func (t *Track) Audio() bool { return t.audio }
 
-// Framed reports whether the track is one of payload v1.
+// Framed reports whether the track is payload v1.
 func (t *Track) Framed() bool { return t.framed }
 
-// NeedsKey reports whether the track decodes only from a key frame on.
+// NeedsKey reports whether a decoder must start at a key frame.
 func (t *Track) NeedsKey() bool { return t.needsKey }
 
-// Converted reports whether the track comes in VR2Gather's own packets.
+// Converted reports whether the track arrives in VR2Gather's own packets.
 func (t *Track) Converted() bool { return t.converted }
 
-// Skippable reports whether the track may lose frames that have become too old: every frame decodes by itself, and none
-// is audio.
+// Skippable reports whether the track may lose frames due to age: every frame decodes independently and the track is
+// not audio.
 func (t *Track) Skippable() bool { return t.skippable }
 
-// Log is the cache of the track's packets. Only the reader appends and removes.
+// Log returns the cache of the track's packets. Only the reader appends and removes.
 func (t *Track) Log() *packetlog.Log { return t.log }
 
-// Opened is the position in the log of the newest packet that opened a frame, -1 before the first.
+// Opened returns the position in the log of the newest packet that opened a frame, -1 before the first.
 func (t *Track) Opened() int64 { return t.opened.Load() }
 
-// Interval is the interval of the track's frames.
+// Interval returns the frame interval.
 func (t *Track) Interval() time.Duration { return time.Duration(t.interval.Load()) }
 
-// SetInterval is for the reader.
+// SetInterval sets the frame interval. Only the reader calls SetInterval.
 func (t *Track) SetInterval(d time.Duration) { t.interval.Store(int64(d)) }
 
-// Mapping is nil before the publisher's first sender report.
+// Mapping returns the latest mapping, nil before the publisher's first sender report.
 func (t *Track) Mapping() *Mapping { return t.mapping.Load() }
 
-// Map is for the reader.
+// Map sets the mapping. Only the reader calls Map.
 func (t *Track) Map(m Mapping) { t.mapping.Store(&m) }
 
-// Stats are the track's counts.
+// Stats returns the counters of the track.
 func (t *Track) Stats() Stats {
 	return Stats{Packets: t.packets.Load(), Bytes: t.bytes.Load(), Frames: t.frames.Load(), CacheBytes: t.log.Bytes()}
 }
 
-// FrameCodec is the codec that the newest frame of a VR2Gather peer's track names, zero if it names none. It is not ok
-// before the first frame, and for other tracks.
+// FrameCodec returns the codec named by the newest frame of a VR2Gather track, zero if the frame names none. It returns
+// false before the first frame and for other tracks.
 func (t *Track) FrameCodec() (codec volumetric.FourCC, ok bool) {
 	if named := t.named.Load(); named != nil {
 		return *named, true
@@ -235,37 +236,37 @@ func (t *Track) FrameCodec() (codec volumetric.FourCC, ok bool) {
 	return codec, false
 }
 
-// NameCodec notes the codec of a frame. It is for the reader.
+// NameCodec sets the codec of the newest frame. Only the reader calls NameCodec.
 func (t *Track) NameCodec(codec volumetric.FourCC) {
 	if named := t.named.Load(); named == nil || *named != codec {
 		t.named.Store(&codec)
 	}
 }
 
-// Pause says that the publisher is told not to send the track. Frames that are under way come for as long as a round
+// Pause records that the publisher is told to pause the track. Frames that are under way still arrive for up to a round
 // trip.
 func (t *Track) Pause() { t.paused.Store(t.tracks.clock.Since(t.tracks.clock.Now())) }
 
-// Expect says that the track was paused and that its publisher is told to resume it: slots that select the track wait
-// for a frame from after the pause. A slot that began with a frame from before it would miss those between.
+// Expect records that the publisher is told to resume the paused track. Slots that select the track wait for a frame
+// from after the pause. A slot that began with a frame from before the pause would miss the frames between.
 func (t *Track) Expect() {
 	var rtt time.Duration
 	if s := t.Source(); s != nil {
 		rtt = s.RTT()
 	}
 	now, interval := t.tracks.clock.Since(t.tracks.clock.Now()), t.interval.Load()
-	// The last frame before the pause comes less than a round trip after it, and 0.4 of the interval more, as
-	// publishers spread their packets. It is followed by others if what the publisher is told now gets to it before the
-	// next capture.
+	// The last frame before the pause arrives less than a round trip after the pause, plus 0.4 of the interval, as
+	// publishers spread their packets. More frames follow if the resumption reaches the publisher before the next
+	// capture.
 	last := min(t.paused.Load(), now-interval) + int64(rtt) + interval/2
 	t.expected.Store(max(now, last))
 }
 
-// Expected is from when on what comes of the track has been sent after its last pause, in nanoseconds since the
+// Expected returns the time from which arriving packets were sent after the last pause, in nanoseconds since the
 // engine's start.
 func (t *Track) Expected() int64 { return t.expected.Load() }
 
-// Close ends the track: it is unbound, what it holds is given back, and slots that it feeds fall silent until they
+// Close ends the track. The track is unbound, its memory is released, and slots that it feeds are silent until they
 // select another track.
 func (t *Track) Close() {
 	t.mu.Lock()
@@ -287,7 +288,7 @@ func (t *Track) Close() {
 	}
 }
 
-// Source is what brings the track's packets in, nil before the first binding.
+// Source returns the source of the track's packets, nil before the first binding.
 func (t *Track) Source() Source {
 	if s := t.source.Load(); s != nil {
 		return *s
@@ -305,8 +306,8 @@ func (t *Track) Enter(s Source) bool {
 	return !t.closed
 }
 
-// Join lets a follower be signalled, from the newest packet on, whose position in the log Join returns. It returns
-// false if the track is closed.
+// Join adds a follower, which is signalled from the next packet on. It returns the position of that packet in the log,
+// and false if the track is closed.
 func (t *Track) Join(f Follower) (position int64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -318,7 +319,7 @@ func (t *Track) Join(f Follower) (position int64, ok bool) {
 	return t.log.Head(), true
 }
 
-// Part ends what Join began.
+// Part removes a follower.
 func (t *Track) Part(f Follower) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -326,11 +327,11 @@ func (t *Track) Part(f Follower) {
 	t.followers.Store(&list)
 }
 
-// Followers is the number of followers.
+// Followers returns the number of followers.
 func (t *Track) Followers() int { return len(*t.followers.Load()) }
 
-// Publish appends a packet whose facts are established to the log. Only the reader calls Publish, and Signal after it.
-// A panic ends the process, since the writers of all clients read the log.
+// Publish appends a packet with its facts to the log. Only the reader calls Publish, and calls Signal afterwards. A
+// panic ends the process, because the writers of all clients read the log.
 func (t *Track) Publish(p *packetlog.Packet) {
 	defer panics.Shared()
 	opens := p.Facts.Opens
@@ -340,8 +341,8 @@ func (t *Track) Publish(p *packetlog.Packet) {
 	}
 }
 
-// Count counts a packet that is about to be published, and reports whether it opens a frame that is no audio. It is for
-// the reader.
+// Count counts a packet that is about to be published. It reports whether the packet opens a frame other than audio.
+// Only the reader calls Count.
 func (t *Track) Count(p *packetlog.Packet) (opens bool) {
 	t.packets.Add(1)
 	t.bytes.Add(uint64(len(p.Payload)))
@@ -353,14 +354,14 @@ func (t *Track) Count(p *packetlog.Packet) (opens bool) {
 	}
 	t.frames.Add(1)
 	if t.needsKey && p.Facts.Key {
-		// Every receiver that asked before is served.
+		// The key frame serves all receivers that have asked before.
 		t.keyFrameWanted.Store(false)
 	}
 	return true
 }
 
-// Signal signals the followers that there is something to read, and adds the turns to be lent or woken for it to a list
-// in which each stands once.
+// Signal signals the followers that there are packets to read. It adds the turns to lend or wake to the list, each
+// once.
 func (t *Track) Signal(roused []*turn.Turn) []*turn.Turn {
 	for _, f := range *t.followers.Load() {
 		if w := f.Signal(); w != nil && !slices.Contains(roused, w) {
@@ -370,7 +371,8 @@ func (t *Track) Signal(roused []*turn.Turn) []*turn.Turn {
 	return roused
 }
 
-// WantKeyFrame asks the publisher for a key frame, as soon as the limit allows. It is cheap to call for every packet.
+// WantKeyFrame requests a key frame from the publisher as soon as the limit allows. It is cheap enough to call for
+// every packet.
 func (t *Track) WantKeyFrame() {
 	if t.keyFrameWanted.Load() || t.keyFrameWanted.Swap(true) {
 		return
@@ -380,14 +382,14 @@ func (t *Track) WantKeyFrame() {
 	}
 }
 
-// KeyFrameWanted reports whether the publisher is to be asked for a key frame.
+// KeyFrameWanted reports whether a key frame request to the publisher is pending.
 func (t *Track) KeyFrameWanted() bool { return t.keyFrameWanted.Load() }
 
-// KeyFrameAsked notes that the publisher is asked for a key frame.
+// KeyFrameAsked records that the publisher has been asked for a key frame.
 func (t *Track) KeyFrameAsked() { t.keyFrameWanted.Store(false) }
 
-// UplinkParity is the share of parity that the publisher's path calls for. Only frames of payload v1 have parity. A nil
-// track needs none.
+// UplinkParity returns the share of parity that the publisher's path needs. It is 0 for a nil track, and for tracks
+// other than payload v1, which have no parity.
 func (t *Track) UplinkParity() float64 {
 	if t == nil || !t.framed {
 		return 0

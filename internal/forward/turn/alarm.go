@@ -6,23 +6,23 @@ import (
 	"github.com/volsfu/volsfu/internal/alarm"
 )
 
-// Alarm is what a worker sleeps by.
+// Alarm is the timer that a worker sleeps on.
 type Alarm interface {
-	// Set makes Wait end after d, instead of what was set before. It is safe for any goroutine.
+	// Set makes Wait end after d and replaces the former time. It is safe for any goroutine.
 	Set(d time.Duration)
-	// Wait returns true when the worker is woken, and false when the time is up that was set.
+	// Wait returns true when woken is signalled, and false when the time of Set has passed.
 	Wait(woken <-chan struct{}) bool
-	// Stop gives up what the alarm holds.
+	// Stop releases the resources of the alarm.
 	Stop()
 }
 
-// timerAlarm is a timer that is on time if the system allows for it, and else up to 1.1 ms late. Ticks of a pacer are 2
-// ms apart, or 16 packets. What became due while the writer overslept leaves with them, as one longer run, and counts
-// as residence. The delay does not add up, since every packet is due by its frame's schedule and not by the tick
-// before.
+// timerAlarm is a timer that fires on time if the system supports that, and otherwise up to 1.1 ms late. Ticks of a
+// pacer are 2 ms or 16 packets apart. Packets that became due while the writer overslept leave together as one longer
+// run, and the delay counts as residence. The delay does not accumulate, because the schedule of the frame sets the
+// time of every packet, not the former tick.
 type timerAlarm struct{ timer *alarm.Timer }
 
-// NewTimer returns an alarm by the system's clock.
+// NewTimer returns an alarm that uses the system's clock.
 func NewTimer() Alarm { return &timerAlarm{timer: alarm.New(time.Hour)} }
 
 // Set implements Alarm.

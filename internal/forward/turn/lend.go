@@ -5,21 +5,20 @@ import (
 	"time"
 )
 
-// Forever is the end of work that does not end by time.
+// Forever is the end of work without a time limit.
 const Forever = time.Duration(math.MaxInt64)
 
-// LendTime is the work that one reader does for workers before it goes on reading: what comes meanwhile waits in the
-// socket's buffer, which has room for 8 MB. It is as long as a packet may stay. 16 packets to 10 receivers are half of
-// it. Sharing them with another processor saves them 100 µs and costs a fifth more processor time. Work that takes
-// longer is handed over after that time and the burst at hand, which is half a millisecond. Further workers that are
-// expected to take longer are left to their goroutines. The first is not: if a processor was taken away for a moment,
-// the reader would take the worker for expensive for many bursts, and waking its goroutine costs a fifth more processor
-// time and milliseconds on a busy machine.
+// LendTime is the maximum time that one reader works for workers before it reads again. Packets that arrive meanwhile
+// wait in the socket's buffer, which has room for 8 MB. The limit equals the maximum residence of a packet. Sending 16
+// packets to 10 receivers takes half of the limit; sharing them with another processor would save 100 µs and cost a
+// fifth more processor time. Longer work is handed over after LendTime and the burst in progress, which takes half a
+// millisecond. Further workers whose expected work exceeds the limit are left to their goroutines. The first worker is
+// always run by the reader: after a short preemption a worker would look expensive for many bursts, and waking its
+// goroutine costs a fifth more processor time, and milliseconds on a busy machine.
 const LendTime = time.Millisecond
 
-// Lend has the calling reader do the work of workers that sleep, after the reader has signalled to each of them that so
-// many packets, at least one, have come. What is too much for one reader is left to the workers' goroutines. Lend may
-// change the list.
+// Lend runs sleeping workers on the calling reader. The reader has signalled to each worker that packets, at least one,
+// have arrived. Work that exceeds LendTime is left to the workers' goroutines. Lend may change the list.
 func Lend(turns []*Turn, packets int) {
 	var expected time.Duration
 	own := turns[:0]
@@ -41,7 +40,7 @@ func Lend(turns []*Turn, packets int) {
 	for _, t := range own {
 		switch {
 		case !t.work.Pending():
-			// Another reader that had packets of the same batch has done the work for these, too.
+			// Another reader with packets of the same batch has already done the work.
 		case now >= end:
 			t.Wake()
 		case t.take():
@@ -50,11 +49,11 @@ func Lend(turns []*Turn, packets int) {
 	}
 }
 
-// costShare is the weight of the latest burst in the cost of a packet.
+// costShare is the inverse of the weight of the latest burst in the mean cost of a packet.
 const costShare = 8
 
-// learnCost keeps what an incoming packet costs the worker. Work that a reader could not finish is taken to cost twice
-// what the reader did of it.
+// learnCost updates the mean cost of an incoming packet. Work that a reader could not finish counts as twice the cost
+// of the finished part.
 func (t *Turn) learnCost(took time.Duration, packets int, done bool) {
 	cost, latest := t.cost.Load(), int64(took)/int64(packets)
 	if done {
@@ -64,8 +63,8 @@ func (t *Turn) learnCost(took time.Duration, packets int, done bool) {
 	}
 }
 
-// forgetCost reduces the cost each time that the worker's goroutine is left to work alone, because then nobody learns
-// what the work costs: a cost that is no longer so high, or was so for a moment only, is tried again some bursts later.
+// forgetCost reduces the cost each time the work is left to the worker's goroutine, because the cost is not measured
+// then. A cost that was high only for a moment is therefore tried again some bursts later.
 func (t *Turn) forgetCost() {
 	cost := t.cost.Load()
 	t.cost.Store(cost - cost/costShare)

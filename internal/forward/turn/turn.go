@@ -1,12 +1,13 @@
-// Package turn lets a goroutine that brings work to a sleeping worker do the work itself.
+// Package turn lets a goroutine that delivers work to a sleeping worker run the worker itself.
 //
-// A burst of packets is often all that a worker gets for some milliseconds. To wake a goroutine for it takes a thread
-// that sleeps, on a processor that sleeps: about 50 µs of processor time for each burst in a virtual machine, as much
-// as forwarding the burst to three receivers. So the goroutine that brings the burst does the work, unless the work is
-// so much that processors should share it.
+// A burst of packets is often the only work of a worker for some milliseconds. Waking the worker's goroutine means
+// waking a sleeping thread on a sleeping processor: about 50 µs of processor time per burst in a virtual machine, as
+// much as forwarding the burst to three receivers. The goroutine that delivers the burst therefore does the work,
+// unless there is enough work to share among processors.
 //
 // The turn is the right to do the worker's work. One goroutine has the turn at a time. While the worker sleeps the turn
-// is free: a goroutine takes it to wake the worker's goroutine, to which it hands the turn over, or to do the work.
+// is free. A goroutine takes the free turn either to hand it over to the worker's goroutine, which wakes, or to do the
+// work.
 package turn
 
 import (
@@ -17,19 +18,19 @@ import (
 	"github.com/volsfu/volsfu/internal/panics"
 )
 
-// Work is what a worker does. All methods except Pending are for the goroutine that has the turn.
+// Work is the work of one worker. All methods except Pending are for the goroutine that has the turn.
 type Work interface {
-	// Pending reports whether other goroutines have left something to do. It is safe for any goroutine.
+	// Pending reports whether other goroutines have left work. It is safe for any goroutine.
 	Pending() bool
-	// Work works until nothing is left to do, or until the end, since the engine's start. It reports whether all was
-	// done, and returns the number of incoming packets that it has taken.
+	// Work works until there is nothing left to do, or until end, a time since the engine's start. It returns the
+	// number of incoming packets processed, and whether all work was done.
 	Work(end time.Duration) (packets int, done bool)
-	// Idle returns the time of the last reading of the clock, since the engine's start, and for how long from then on
+	// Idle returns the time of the last clock reading, since the engine's start, and the time from then on during which
 	// nothing is due.
 	Idle() (at, idle time.Duration)
 }
 
-// Turn is the turn of one worker. Its methods are safe for any goroutine, unless they say otherwise.
+// Turn is the turn of one worker. Its methods are safe for any goroutine unless stated otherwise.
 type Turn struct {
 	work   Work
 	clock  *packetlog.Clock
@@ -38,14 +39,14 @@ type Turn struct {
 	handed chan struct{}
 	// stopping is set when the worker's goroutine is to end.
 	stopping atomic.Bool
-	// cost is what an incoming packet has lately cost, in nanoseconds.
+	// cost is the mean recent cost of an incoming packet in nanoseconds.
 	cost atomic.Int64
-	// armed is when the alarm wakes the goroutine, since the engine's start. It belongs to the goroutine that has the
-	// turn.
+	// armed is the time at which the alarm wakes the goroutine, since the engine's start. It belongs to the goroutine
+	// that has the turn.
 	armed time.Duration
 }
 
-// New returns the turn of a worker. The caller has the turn. The worker sleeps by the alarm.
+// New returns the turn of a worker that sleeps on the alarm. The caller has the turn.
 func New(work Work, clock *packetlog.Clock, alarm Alarm) *Turn {
 	return &Turn{work: work, clock: clock, alarm: alarm, handed: make(chan struct{}, 1)}
 }
@@ -70,21 +71,20 @@ func (t *Turn) Stop() {
 	t.Wake()
 }
 
-// Wake makes the worker look at what is pending, now or after the work at hand.
+// Wake makes the worker look for pending work, now or after the work in progress.
 func (t *Turn) Wake() {
 	if t.take() {
 		t.hand()
 	}
 }
 
-// Release gives the turn of a worker up that is not run, as if the worker slept. The caller has the turn.
+// Release frees the turn of a worker without a goroutine, as if the worker slept. The caller has the turn.
 func (t *Turn) Release() { t.free.Store(true) }
 
-// Free reports whether nobody has the turn.
+// Free reports whether the turn is free.
 func (t *Turn) Free() bool { return t.free.Load() }
 
-// Receive takes the turn for a worker that is not run, if the turn has been handed to the worker's goroutine. It
-// reports whether it was.
+// Receive takes the turn for a worker without a goroutine, if the turn has been handed over. It reports whether it was.
 func (t *Turn) Receive() bool {
 	select {
 	case <-t.handed:
@@ -94,17 +94,17 @@ func (t *Turn) Receive() bool {
 	}
 }
 
-// take takes the turn if it is free.
+// take takes the turn if it is free and reports whether it did.
 func (t *Turn) take() bool { return t.free.Load() && t.free.CompareAndSwap(true, false) }
 
-// hand gives the turn that the caller has to the worker's goroutine.
+// hand hands the caller's turn over to the worker's goroutine.
 func (t *Turn) hand() {
-	// There is one turn, so there is room.
+	// There is only one turn, so the channel has room.
 	t.handed <- struct{}{}
 }
 
-// yield gives the turn up. It returns false if something is pending of which nobody has been told. Then the caller
-// still has the turn.
+// yield frees the turn. It returns false if work is pending that no other goroutine will do. The caller then still has
+// the turn.
 func (t *Turn) yield() bool {
 	t.free.Store(true)
 	if !t.work.Pending() && !t.stopping.Load() {
@@ -113,8 +113,8 @@ func (t *Turn) yield() bool {
 	return !t.take()
 }
 
-// retryTime is after how long the worker's goroutine looks again if it was woken by time and found the turn taken: the
-// goroutine that has the turn may have set the alarm before.
+// retryTime is the time after which the worker's goroutine tries again if the alarm woke it and the turn was taken: the
+// goroutine that has the turn may have set the alarm before that.
 const retryTime = time.Millisecond
 
 // sleep returns when the worker's goroutine has the turn again.
@@ -127,16 +127,16 @@ func (t *Turn) sleep() {
 	}
 }
 
-// serve does the work on a goroutine that is not the worker's, from now until the end at the latest, and returns the
-// time. Times are since the engine's start. The worker's goroutine does the rest. A panic ends the process: the work is
-// half done for receivers of other clients.
+// serve does the work on a goroutine other than the worker's, from now until end at the latest, and returns the time.
+// Times are since the engine's start. The worker's goroutine does the rest. A panic ends the process, because the work
+// is half done for receivers of other clients.
 func (t *Turn) serve(packets int, now, end time.Duration) time.Duration {
 	defer panics.Shared()
 	for !t.stopping.Load() {
 		begin := now
 		taken, done := t.work.Work(end)
 		now = time.Duration(t.clock.Since(t.clock.Now()))
-		// Of a batch of several publishers, the goroutine that is served first does the work for all of them.
+		// If a batch has packets of several publishers, the first goroutine served does the work for all of them.
 		t.learnCost(now-begin, max(packets, taken), done)
 		if !done {
 			break
