@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// apply gives the slot's switcher a new source, and follows its track.
+// apply passes a new selection to the slot's switcher and follows the selected track.
 func (s *Slot) apply(sel selection) {
 	w := s.receiver.writer
 	w.adopt(s.receiver)
@@ -25,7 +25,7 @@ func (s *Slot) apply(sel selection) {
 	s.switcher.Select(source, w.now)
 	s.off = s.off || s.switcher.Active().Track == 0
 	if sel.track != nil && s.switcher.Active() == source {
-		// What was pending, a pause perhaps, is off: who was told of it has to hear that.
+		// A pending switch or pause is cancelled. The event informs the receivers of its announcement.
 		s.receiver.events.add(Event{Slot: s, Track: sel.track, Switched: true})
 	}
 	s.review()
@@ -40,8 +40,8 @@ func (s *Slot) apply(sel selection) {
 	}
 }
 
-// catchUp offers a slot the newest frame of a pending track as far as the writer has passed it already, so that the
-// slot begins there instead of waiting for the next one, or at least its switcher learns that the track is alive.
+// catchUp offers the slot the part of a pending track's newest frame that the writer has passed already. The slot then
+// begins with that frame instead of waiting for the next, or at least its switcher learns that the track is live.
 func (s *Slot) catchUp(t *track.Track) {
 	w := s.receiver.writer
 	a := s.attachment(t)
@@ -61,7 +61,7 @@ func (s *Slot) catchUp(t *track.Track) {
 	}
 }
 
-// adopt adds a receiver to those that are looked after.
+// adopt adds a receiver to the writer's list.
 func (w *writer) adopt(r *Receiver) {
 	if !r.adopted {
 		r.adopted = true
@@ -71,7 +71,7 @@ func (w *writer) adopt(r *Receiver) {
 	}
 }
 
-// attach lets packets of the track reach the slot from now on. A closed track has none.
+// attach delivers packets of the track to the slot from now on. A closed track has no packets.
 func (s *Slot) attach(t *track.Track) {
 	w := s.receiver.writer
 	if s.attachment(t) != nil {
@@ -93,7 +93,7 @@ func (s *Slot) attach(t *track.Track) {
 	f.insert(a)
 }
 
-// bind looks up what the outlet's peer calls the track's codec.
+// bind determines how the outlet's peer receives the track's codec. It reports whether the codec is negotiated.
 func (a *attachment) bind() bool {
 	s := a.slot
 	ssrc := s.outlet.SSRC()
@@ -110,8 +110,8 @@ func (a *attachment) bind() bool {
 	return a.bound
 }
 
-// review brings a slot's attachments in line with what its switcher takes: the tracks that are neither active nor
-// pending end after the late window if they have fed the slot, else at once. While anything has to wait, the slot is
+// review updates a slot's attachments to the state of its switcher. A track that is neither active nor pending is
+// detached after LateWindow if it has fed the slot, otherwise at once. While an attachment has to wait, the slot is
 // reviewed again.
 func (s *Slot) review() {
 	w := s.receiver.writer
@@ -144,7 +144,7 @@ func (s *Slot) review() {
 	}
 }
 
-// unsettle has the slot reviewed at the next housekeeping.
+// unsettle schedules a review of the slot for the next housekeeping.
 func (s *Slot) unsettle() {
 	w := s.receiver.writer
 	if !s.unsettled {
@@ -153,7 +153,7 @@ func (s *Slot) unsettle() {
 	}
 }
 
-// detach ends an attachment, and the following of a track that no slot takes any more.
+// detach ends an attachment. If no other slot takes the track, the writer stops following the track.
 func (a *attachment) detach() {
 	a.clear()
 	a.slot.attachments = without(a.slot.attachments, a)
@@ -165,7 +165,7 @@ func (a *attachment) detach() {
 	}
 }
 
-// close ends the following of a track that is closed.
+// close detaches all slots from a closed track and stops following the track.
 func (f *follower) close() {
 	if f.gone {
 		return
@@ -178,7 +178,7 @@ func (f *follower) close() {
 	f.forget()
 }
 
-// forget stops following a track.
+// forget stops following the track.
 func (f *follower) forget() {
 	w := f.writer
 	f.gone = true
@@ -190,7 +190,7 @@ func (f *follower) forget() {
 	f.track.Part(f)
 }
 
-// dismiss forgets a closed receiver.
+// dismiss removes a closed receiver.
 func (w *writer) dismiss(r *Receiver) {
 	for _, s := range r.slots.all() {
 		for len(s.attachments) > 0 {
@@ -206,7 +206,7 @@ func (w *writer) dismiss(r *Receiver) {
 	}
 }
 
-// without removes an attachment from a list, whose order does not matter.
+// without removes an attachment from an unordered list.
 func without(list []*attachment, a *attachment) []*attachment {
 	i, last := slices.Index(list, a), len(list)-1
 	list[i], list[last] = list[last], nil

@@ -7,51 +7,55 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/trace"
 )
 
-// How packets leave. A peer sends what it has queued in runs of packets of one size, one system call for each run, and
-// the longer the run, the less a packet costs (measured on one core, in addition to 0.35 µs for sealing):
+// runPackets is the maximum number of packets that are queued on one peer before they are sent.
+//
+// A peer sends its queued packets in runs of packets of one size, with one system call per run. Longer runs cost less
+// per packet (measured on one core, in addition to 0.35 µs for sealing):
 //
 //	packets in the run      1     5    10    16    43
 //	µs per packet sent    4.5   1.6   1.0  0.75  0.55
 //
-// A writer therefore takes what there is as one burst, and gives it to one receiver after the other: a burst that its
-// reader has signalled as one leaves as one run per receiver. Of the 16 packets of a publisher's pacer, to 10
-// receivers, those of the first have left after 16 × (0.35 + 0.75) = 18 µs and those of the last after 176 µs; sent one
-// by one they would take 776 µs.
+// A writer therefore takes all available packets as one burst and serves one receiver after the other, so that a burst
+// that its reader signalled at once leaves as one run per receiver. For 16 packets from a publisher's pacer to 10
+// receivers, the packets of the first receiver have left after 16 × (0.35 + 0.75) = 18 µs and the packets of the last
+// after 176 µs. Sent one by one they would take 776 µs.
 //
-// While there is always more to take, two bounds end a burst, which keep the last packet's stay below the millisecond
-// that a packet may stay: a run that is full (runPackets), and what is to be written to all receivers (burstWrites).
+// If packets are always available, two bounds end a burst and keep the last packet's residence below the limit of one
+// millisecond: a full run (runPackets) and the number of packets to all receivers (burstWrites).
 //
-//	10 receivers: 43 packets each, 430 × 0.35 = 150 µs for sealing and 430 × 0.55 = 240 µs for sending: the last one has left after 390 µs
-//	50 receivers: 11 packets each, 550 × 0.35 = 190 µs for sealing and 550 × 0.95 = 520 µs for sending: the last one has left after 710 µs
+//	receivers  packets each  sealing               sending               last packet sent after
+//	10         43            430 × 0.35 = 150 µs   430 × 0.55 = 240 µs   390 µs
+//	50         11            550 × 0.35 = 190 µs   550 × 0.95 = 520 µs   710 µs
 //
-// Audio, which is queued ahead of all else, has left by then, too.
+// Audio is queued ahead of all other packets and has left by then, too.
 //
-// runPackets: the 64 kB of a segmented send hold 43 packets of 1,500 bytes, so a peer has room for as many whatever
-// their size, and does not cut the run by sending before. Longer runs save next to nothing: 50 packets are at 0.54 µs.
+// The 64 kB of a segmented send hold 43 packets of 1,500 bytes. A peer therefore has room for runPackets packets of any
+// size and does not split the run by sending early. Longer runs save next to nothing: at 50 packets the cost is 0.54
+// µs.
 const runPackets = 43
 
-// outbox sends what a writer has queued on the peers of its receivers, and measures how long the packets have stayed.
+// outbox sends the packets that a writer has queued on the peers of its receivers, and measures their residence.
 type outbox struct {
 	time  *reading
 	batch Batch
-	// unsent are the peers that have something queued.
+	// unsent are the peers with queued packets.
 	unsent []*run
-	// arrived has one entry for each packet that is queued and not sent: when it came, or was intended to leave if that
-	// is later, in nanoseconds since the engine's start.
+	// arrived has one entry per packet that is queued and not sent: the time of its arrival, or its intended departure
+	// if that is later, in nanoseconds since the engine's start.
 	arrived   []int64
 	residence *trace.Durations
-	// writes counts packets queued, and packets sent, since the writer rested last.
+	// writes counts packets queued plus packets sent, since the writer last rested.
 	writes int
 }
 
-// run is what one peer has been given since its last Post.
+// run is the state of one peer since its last Post.
 type run struct {
 	peer Peer
-	// packets is how many, and place is where the run stands among the unsent while there are any.
+	// packets is the number of queued packets. place is the index of the run in unsent, valid if packets is above 0.
 	packets, place int
 }
 
-// queued notes that a peer has been given a packet.
+// queued counts a packet that was queued on a peer.
 func (o *outbox) queued(r *run) {
 	if r.packets == 0 {
 		r.place = len(o.unsent)
@@ -62,8 +66,7 @@ func (o *outbox) queued(r *run) {
 	}
 }
 
-// depart flushes the peer of a receiver that has been served. What the receiver is sent may wait for what the next ones
-// are.
+// depart flushes the peer of a receiver that has been served. Packets in the batch may wait for the next receivers.
 func (o *outbox) depart(r *run) {
 	if r.packets > 0 {
 		o.flush(r)
@@ -74,7 +77,7 @@ func (o *outbox) depart(r *run) {
 	}
 }
 
-// dispatch sends what waits in the batch, and counts what has been sent.
+// dispatch sends the packets in the batch and measures their residence.
 func (o *outbox) dispatch() {
 	if o.batch.Empty() && len(o.arrived) == 0 {
 		return
@@ -84,7 +87,7 @@ func (o *outbox) dispatch() {
 	o.departed()
 }
 
-// departed counts how long the packets have stayed that have been sent by now.
+// departed measures the residence of the packets that have been sent.
 func (o *outbox) departed() {
 	for _, since := range o.arrived {
 		o.residence.Observe(o.time.at-time.Duration(since), 1)
@@ -92,7 +95,7 @@ func (o *outbox) departed() {
 	o.arrived = o.arrived[:0]
 }
 
-// flush takes a peer off the list of the unsent and sends what it has been given.
+// flush removes a peer from unsent and posts its packets.
 func (o *outbox) flush(r *run) {
 	last := len(o.unsent) - 1
 	moved := o.unsent[last]
@@ -102,7 +105,7 @@ func (o *outbox) flush(r *run) {
 	o.send(r)
 }
 
-// flushAll sends what all peers have been given, that of the first one first.
+// flushAll posts the packets of all peers, oldest peer first, and sends the batch.
 func (o *outbox) flushAll() {
 	for i, r := range o.unsent {
 		o.unsent[i] = nil
@@ -112,22 +115,22 @@ func (o *outbox) flushAll() {
 	o.dispatch()
 }
 
-// send flushes a peer, open or closed. Sending takes time like queueing.
+// send posts the packets of a peer, open or closed. Sending counts as work like queueing.
 func (o *outbox) send(r *run) {
 	o.writes += r.packets
 	r.packets = 0
 	r.peer.Post(o.batch)
 }
 
-// reading is a writer's last reading of the clock, not much more than a run of packets old.
+// reading is a writer's last clock reading, little older than a run of packets.
 type reading struct {
 	clock *packetlog.Clock
 	now   time.Time
-	// at is the same since the engine's start.
+	// at is now as time since the engine's start.
 	at time.Duration
 }
 
-// read reads the clock for what follows.
+// read reads the clock.
 func (t *reading) read() {
 	t.now = t.clock.Now()
 	t.at = t.now.Sub(t.clock.Started())

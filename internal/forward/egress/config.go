@@ -9,18 +9,18 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// Config tunes the writers of one engine.
+// Config is the configuration of the writers of one engine.
 type Config struct {
-	// Plan is how frames are spread.
+	// Plan determines how frames are spread over time.
 	Plan pacing.Plan
-	// MaxLag is the age at which a frame that a writer has not begun yet is dropped. Audio never is.
+	// MaxLag is the age at which a frame that a writer has not begun is dropped. Audio is never dropped by age.
 	MaxLag time.Duration
-	// QueueBudget is the age at which a frame that waits for a receiver and has not begun to leave is dropped. 0 is one
-	// frame interval, or the time that the plan spreads one over if that is longer.
+	// QueueBudget is the age at which a frame that waits in a receiver's pacer and has not begun to leave is dropped. 0
+	// means one frame interval, or the time over which the plan spreads a frame if that is longer.
 	QueueBudget time.Duration
 	// LateWindow is how long late packets of the former track reach the slot after a switch.
 	LateWindow time.Duration
-	// KeyFrameInterval is the interval in which the requests of one receiver for key frames are bounded.
+	// KeyFrameInterval is the interval over which the key frame requests of one receiver are limited.
 	KeyFrameInterval time.Duration
 	// ReportInterval is the interval of sender reports.
 	ReportInterval time.Duration
@@ -28,15 +28,15 @@ type Config struct {
 	MaxNACKed int
 	// RetransmissionBurst is the number of retransmissions that a receiver may be sent beyond one per media packet.
 	RetransmissionBurst int
-	// CutAfter is how long a switch waits for the end of a frame, or for a track that has fallen silent.
+	// CutAfter is the maximum time that a switch waits for the end of a frame, or for the packets of a silent track.
 	CutAfter time.Duration
-	// FrameTimes is set if the times of all frames are measured, also if no receiver asks for them.
+	// FrameTimes is set if the times of all frames are measured, even if no receiver requests them.
 	FrameTimes bool
 	NACK       feedback.NACKConfig
 	Congestion congestion.Config
 }
 
-// DefaultConfig is the configuration of a server that does not spread frames.
+// DefaultConfig returns the configuration of a server that does not spread frames.
 func DefaultConfig() Config {
 	return Config{
 		MaxLag:              150 * time.Millisecond,

@@ -3,23 +3,21 @@ package egress
 import "time"
 
 const (
-	// keyFramesPerSlot is how many requests for a key frame of each of its slots a receiver may make within the
-	// interval in which a publisher is asked once at most: browsers make one, and a packet may be lost that would have
-	// answered it.
+	// keyFramesPerSlot is the number of key frame requests per slot that a receiver may make within the interval in
+	// which a publisher is asked at most once. A browser makes one request; a lost reply may cause more.
 	keyFramesPerSlot = 4
-	// leastKeyFrames is what receivers of few slots may ask for beyond that.
+	// leastKeyFrames is the number of additional requests, for receivers with few slots.
 	leastKeyFrames = 32
 )
 
-// keyFrameBudget bounds how many requests for key frames of one receiver are looked at: one packet may name some
-// hundred SSRCs (RFC 5104 section 4.3.1), or hold as many PLI, and each costs a slot's mail and perhaps a writer's
-// waking.
+// keyFrameBudget bounds the key frame requests of one receiver that are processed. One packet may name some hundred
+// SSRCs (RFC 5104 section 4.3.1) or hold as many PLI. Each request adds work for the writer and may wake the writer.
 type keyFrameBudget struct {
 	since   time.Time
 	granted int
 }
 
-// take gives how many of so many requests may be looked at now, by a receiver with so many slots.
+// take returns how many of the requests may be processed now, for a receiver with that number of slots.
 func (b *keyFrameBudget) take(requests, slots int, interval time.Duration, now time.Time) int {
 	if now.Sub(b.since) >= interval {
 		b.since, b.granted = now, 0
@@ -29,19 +27,19 @@ func (b *keyFrameBudget) take(requests, slots int, interval time.Duration, now t
 	return allowed
 }
 
-// lookupsPerRepair is how many numbers a receiver may have looked up for each retransmission that it may be sent: our
-// own receivers ask for a packet up to 8 times. A lookup takes 0.2 µs, so that the numbers of RetransmissionBurst,
-// 9,600, take 2 ms, whatever slots they are of and whatever becomes of them, and what a receiver of 10,000 packets/s
-// may ask for beyond that takes 1.6 % of a core.
+// lookupsPerRepair is the number of sequence numbers that a receiver may have looked up per retransmission that it may
+// be sent: our own receivers request a packet up to 8 times. A lookup takes 0.2 µs. The 9,600 lookups of a full
+// RetransmissionBurst take 2 ms, regardless of slots and outcomes, and the further lookups of a receiver of 10,000
+// packets/s take 1.6 % of a core.
 const lookupsPerRepair = 8
 
 // repairCredit bounds the retransmissions to one receiver. The writer owns it.
 type repairCredit struct {
-	// credit is how many retransmissions the receiver may be sent, at most that many: each media packet earns one, so
-	// that requests never more than double what is sent.
+	// credit is the number of retransmissions that the receiver may be sent, at most most. Each media packet adds one,
+	// so that requests at most double the traffic.
 	credit, most int
-	// lookups is how many numbers may be looked up for the receiver, at most lookupsPerRepair times most. Each media
-	// packet earns lookupsPerRepair.
+	// lookups is the number of sequence numbers that may be looked up, at most lookupsPerRepair times most. Each media
+	// packet adds lookupsPerRepair.
 	lookups int
 }
 
@@ -49,7 +47,7 @@ func newRepairCredit(burst int) repairCredit {
 	return repairCredit{credit: burst, most: burst, lookups: burst * lookupsPerRepair}
 }
 
-// earn allows one more retransmission, and the lookups for it.
+// earn adds one retransmission and its lookups.
 func (c *repairCredit) earn() {
 	if c.credit < c.most {
 		c.credit++
@@ -57,7 +55,7 @@ func (c *repairCredit) earn() {
 	c.lookups = min(c.lookups+lookupsPerRepair, c.most*lookupsPerRepair)
 }
 
-// spend takes one retransmission from the credit, and reports whether there was one.
+// spend uses one retransmission and reports whether one was available.
 func (c *repairCredit) spend() bool {
 	if c.credit == 0 {
 		return false

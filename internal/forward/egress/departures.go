@@ -18,30 +18,29 @@ import (
 const maxExtension = 14
 
 // departures number the packets that are queued to one receiver, over all its slots, and match the receiver's reports
-// with them. With transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01) packets carry
-// their number. With RFC 8888 reports name packets by SSRC and sequence number. The writer owns the departures.
+// with the packets. With transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01) packets
+// carry the number. With RFC 8888 reports identify packets by SSRC and sequence number. The writer owns the departures.
 type departures struct {
-	// extension is the negotiated identifier of the header extension, 0 if there is none or reports are those of RFC
-	// 8888.
+	// extension is the negotiated identifier of the header extension, 0 if there is none or reports follow RFC 8888.
 	extension uint8
-	// header holds the extension. The headers of all slots point to it: a header is read before the next one is
-	// numbered.
+	// header holds the extension. The headers of all slots point to this header: a header is read before the next one
+	// is numbered.
 	header rtp.Header
-	// place is the number within the extension.
+	// place is the number's position within the extension.
 	place   []byte
 	history *sender.History
-	// counted are the counts of the history that the writer's counts include.
+	// counted are the history's statistics that the writer's counters already include.
 	counted feedback.TransportHistoryStats
 }
 
-// kinds maps the classes of packets to those of the history.
+// kinds maps packet classes to the kinds of the history.
 var kinds = [packetlog.Classes]feedback.PacketKind{
 	packetlog.Media: feedback.Media, packetlog.Parity: feedback.Parity, packetlog.Audio: feedback.Audio,
 	packetlog.Retransmission: feedback.Retransmission, packetlog.Probe: feedback.Probe,
 }
 
-// number sets the next number of the path in the header of a packet that is queued next, or removes the extension if
-// the peers have not negotiated numbers. A packet that the outlet refuses afterwards counts as lost on the network.
+// number sets the path's next number in the header of the packet that is queued next, or removes the extension if no
+// numbers are negotiated. A packet that the outlet then refuses counts as lost on the network.
 func (p *path) number(h *rtp.Header, payload int, kind packetlog.Class, now time.Time) {
 	d := p.departures
 	if d == nil || d.extension == 0 {
@@ -56,9 +55,9 @@ func (p *path) number(h *rtp.Header, payload int, kind packetlog.Class, now time
 	h.Extension, h.ExtensionProfile, h.Extensions = true, d.header.ExtensionProfile, d.header.Extensions
 }
 
-// agree sets the negotiated form: reports by SSRC and sequence number, or numbers in the extension with an identifier,
-// or no numbers if the identifier is 0. Another identifier continues the numbers. Another form of reports begins
-// another history. agree reports whether it has begun to estimate, or given that up.
+// agree sets the negotiated form of feedback: reports by SSRC and sequence number, or numbers in the extension with an
+// identifier, or no feedback if the identifier is 0. Another identifier continues the numbers. Another form of reports
+// begins a new history. agree reports whether estimation has started or stopped.
 func (p *path) agree(extension uint8, byStream bool, now time.Time, at time.Duration) (changed bool) {
 	if byStream || extension > maxExtension {
 		extension = 0
@@ -85,7 +84,7 @@ func (p *path) agree(extension uint8, byStream bool, now time.Time, at time.Dura
 	return changed
 }
 
-// number numbers a packet to the receiver that is queued next. What the peers have negotiated is read once per run.
+// number numbers the receiver's next packet. The negotiated form is read once per run.
 func (r *Receiver) number(h *rtp.Header, payload int, kind packetlog.Class) {
 	if r.run.packets == 0 {
 		r.agree()
@@ -100,7 +99,7 @@ func newDepartures(byStream bool) *departures {
 	return &departures{history: sender.NewNumbered(uint16(rand.Uint32()))}
 }
 
-// countReports adds what reports have said since the last time to the counts.
+// countReports adds the report statistics since the last call to the counters.
 func (p *path) countReports(counts *counters.Counts) {
 	d := p.departures
 	stats := d.history.Stats()
@@ -111,7 +110,7 @@ func (p *path) countReports(counts *counters.Counts) {
 	d.counted = stats
 }
 
-// agree follows what the receiver's peers have negotiated. It is called once per run.
+// agree applies the feedback that the receiver's peers have negotiated. It is called once per run.
 func (r *Receiver) agree() {
 	w := r.writer
 	if r.path.agree(r.path.peer.TransportSequenceID(), r.path.peer.ReportsByStream(), w.now, w.at) {

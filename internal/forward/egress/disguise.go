@@ -10,35 +10,36 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// Browsers take frames of their own codecs only, but hand them to a page's script before they decode them
-// (RTCRtpScriptTransform). To a peer that takes neither payload v1 nor opaque frames, but VP8, the others' frames go
-// disguised as VP8 key frames: every packet has a payload descriptor of VP8 (RFC 7741 section 4.2), and the first of a
-// frame the header of a key frame, behind which the frame begins as it is. Of payload v1 the first packet keeps its
-// descriptor, from which the script learns the frame's number, quality and length, and the others lose theirs: what the
-// browser puts together is the key frame's header, one descriptor, and the frame. A browser needs every packet in
-// order, so that it is sent no parity.
+// Browsers accept only frames of their own codecs, but pass frames to a page's script before decoding
+// (RTCRtpScriptTransform). A peer that accepts neither payload v1 nor opaque frames, but VP8, receives other frames
+// wrapped as VP8 key frames. Every packet begins with a VP8 payload descriptor (RFC 7741 section 4.2). The first packet
+// of a frame continues with the header of a key frame, followed by the unchanged frame. For payload v1, the first
+// packet keeps its descriptor, from which the script reads the frame's number, quality and length; the other packets
+// lose their descriptors. The browser reassembles the key frame header, one descriptor, and the frame. A browser needs
+// every packet in order, so the peer is sent no parity.
 
-// The payload descriptor of VP8: its S bit says that a partition begins, which is partition 0 in all packets.
+// VP8 payload descriptors: the S bit marks the beginning of a partition, which is partition 0 in all packets.
 const (
 	vp8Begins    = 0x10
 	vp8Continues = 0x00
 )
 
-// vp8KeyFrame is the header of a VP8 key frame of 16 by 16 pixels (RFC 6386 section 9.1), which is all that a browser
-// looks at before the script.
+// vp8KeyFrame is the header of a VP8 key frame of 16 by 16 pixels (RFC 6386 section 9.1). Browsers read only this
+// header before the script runs.
 var vp8KeyFrame = [...]byte{0x10, 0x02, 0x00, 0x9d, 0x01, 0x2a, 0x10, 0x00, 0x10, 0x00}
 
-// disguiseSize is what the disguise adds to a packet at most. The largest packet then has 1,160 + 1 + 10 bytes of
-// payload, and with 12 of RTP header, 8 of a transport-wide number, 2 of a retransmission and 16 of an AEAD tag 1,209:
-// below the 1,280 that every path with IPv6 carries, less 48 for IPv6 and UDP.
+// disguiseSize is the maximum number of bytes that wrapping adds to a packet. The largest packet then has 1,160 + 1 +
+// 10 bytes of payload. With 12 bytes of RTP header, 8 of a transport-wide number, 2 of a retransmission and 16 of an
+// AEAD tag the total is 1,209 bytes: below the 1,280 bytes that every IPv6 path carries, less 48 bytes for IPv6 and
+// UDP.
 const disguiseSize = 1 + len(vp8KeyFrame)
 
-// disguise writes the payload of a packet as one of VP8 to dst, which must have room for disguiseSize more bytes, and
-// returns it.
+// disguise writes the payload of a packet as VP8 to dst, which must have room for disguiseSize more bytes, and returns
+// the result.
 func disguise(dst []byte, f *switching.Packet, body []byte) []byte {
 	begins := f.Opens
 	if f.Framed {
-		// The fragment's index, after version and quality: the first packet of a frame may not be the first to arrive.
+		// The fragment index follows version and quality. The first packet of a frame may not be the first to arrive.
 		begins = binary.BigEndian.Uint16(body[2:]) == 0
 		if !begins {
 			body = body[payload.DescriptorSize:]
@@ -54,22 +55,22 @@ func disguise(dst []byte, f *switching.Packet, body []byte) []byte {
 	return append(dst, body...)
 }
 
-// wireForm is how a peer takes the packets of a track: under which payload types, 0 for retransmissions if it takes
-// none, and whether disguised.
+// wireForm is the form in which a peer receives a track: the payload types, 0 for retransmissions if they are not
+// negotiated, and whether packets are wrapped as VP8.
 type wireForm struct {
 	payloadType, retransmissionType uint8
 	disguised                       bool
 }
 
-// wire has room for the packets that a writer makes on their way to the wire.
+// wire holds the buffers for packets that a writer builds.
 type wire struct {
-	// disguised is the payload being disguised, header and repair are the retransmission being written.
+	// disguised holds a payload wrapped as VP8, header and repair hold a retransmission.
 	disguised [packetlog.MaxPayload + disguiseSize]byte
 	header    rtp.Header
 	repair    [packetlog.MaxPayload + disguiseSize + 2]byte
 }
 
-// body gives the payload of a packet as the slot's peer takes it. It is valid until the next call.
+// body returns the payload of a packet in the form of the slot's peer. It is valid until the next call.
 func (w *wire) body(form wireForm, p *packetlog.Packet) []byte {
 	if !form.disguised {
 		return p.Payload

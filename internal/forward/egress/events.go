@@ -9,53 +9,54 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/track"
 )
 
-// Event is something that happened to a slot.
+// Event is a change of a slot, or the loss of frames on a slot.
 type Event struct {
 	Slot  *Slot
 	Track *track.Track
-	// Switched says that the track began to feed the slot, feeds it again after a pause, or feeds it still although
-	// another was selected meanwhile. Delay is from the request to the first packet, 0 where there was nothing to wait
-	// for.
+	// Switched is set if the track began to feed the slot, feeds the slot again after a pause, or remains the source
+	// although another track was selected meanwhile. Delay is the time from the request to the first packet, 0 if there
+	// was nothing to wait for.
 	Switched bool
 	Delay    time.Duration
-	// OffFrames are those before the first of the track that the slot did not carry because it was off.
+	// OffFrames are the frames before the first frame of the track that the slot did not carry because the slot was
+	// off.
 	OffFrames FrameRange
-	// DroppedFrames counts frames of the track that the slot will not get whole, for the reason Dropped. EndedFrames
-	// had begun and were ended for that reason: the receiver has got a part of them.
+	// DroppedFrames counts frames of the track that the slot does not receive completely, for the reason Dropped.
+	// EndedFrames counts frames that were ended for that reason after they had begun: the receiver has received a part
+	// of them.
 	DroppedFrames int
 	EndedFrames   int
 	Dropped       DropReason
 }
 
-// FrameRange is consecutive frames of one tile. Numbers are those of payload v1, which go on at 0 after the last of 32
-// bits.
+// FrameRange is a range of consecutive frames of one tile. Numbers are frame numbers of payload v1, which wrap around
+// at 32 bits.
 type FrameRange struct {
 	First, Count uint32
 }
 
-// DropReason is why a slot does not get frames whole.
+// DropReason is the reason why a slot does not receive a frame completely.
 type DropReason uint8
 
 const (
-	// DroppedBudget: they waited for longer than Config.QueueBudget to be let through to the receiver, which is sent
-	// more than its path takes.
+	// DroppedBudget: the frame waited in the receiver's pacer for longer than Config.QueueBudget, because the receiver
+	// is sent more than its path carries.
 	DroppedBudget DropReason = iota + 1
-	// DroppedLate: the writer came to them later than Config.MaxLag, for want of processor time.
+	// DroppedLate: the writer reached the frame later than Config.MaxLag, because processor time was short.
 	DroppedLate
-	// DroppedOverrun: they left the track's cache before the writer came to them, or the publisher.
+	// DroppedOverrun: the track's cache removed packets of the frame before the writer reached them.
 	DroppedOverrun
-	// DroppedExpired: they had begun, and what was left of them waited to be let through to the receiver for longer
-	// than its deadline.
+	// DroppedExpired: the frame had begun, and the rest waited in the receiver's pacer beyond the receiver's deadline.
 	DroppedExpired
-	// DroppedIncomplete: packets of them did not come from the publisher and were given up, and what parity the
-	// receiver is sent does not make up for them.
+	// DroppedIncomplete: packets of the frame were lost on the way from the publisher, and the parity that the receiver
+	// is sent does not replace them.
 	DroppedIncomplete
-	// DroppedBlocked: packets to the receiver found no room in this host's send buffer, or the receiver did not consent
-	// to being sent anything (Peer.Blocked).
+	// DroppedBlocked: this host's send buffer had no room for the packets to the receiver, or the receiver had not
+	// consented to receive (Peer.Blocked).
 	DroppedBlocked
 )
 
-// String names the reason as the metrics do.
+// String returns the name of the reason in metrics.
 func (d DropReason) String() string {
 	switch d {
 	case DroppedBudget:
@@ -74,18 +75,18 @@ func (d DropReason) String() string {
 	return "none"
 }
 
-// dropReasons are the reasons by what is counted.
+// dropReasons maps counters to reasons.
 var dropReasons = map[counters.Counter]DropReason{
 	counters.DroppedBudget: DroppedBudget, counters.DroppedLate: DroppedLate, counters.DroppedOverrun: DroppedOverrun,
 	counters.DroppedExpired: DroppedExpired, counters.DroppedIncomplete: DroppedIncomplete,
 	counters.DroppedBlocked: DroppedBlocked,
 }
 
-// maxEvents bounds what waits to be taken. A receiver has hundreds of slots; one that takes no events for so long loses
-// the oldest ones.
+// maxEvents bounds the events that wait to be taken. A receiver has hundreds of slots. If the events are not taken, the
+// oldest are lost.
 const maxEvents = 4096
 
-// eventList keeps what happened until it is taken.
+// eventList holds events until they are taken. It is safe for any goroutine.
 type eventList struct {
 	mu     sync.Mutex
 	events []Event

@@ -12,50 +12,51 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/turn"
 )
 
-// follower is one writer's place in the log of one track, for all slots of that writer that take the track. The reader
-// signals it; everything else in it is its writer's.
+// follower is the position of one writer in the log of one track, for all slots of the writer that take the track. The
+// reader signals the follower; all other state belongs to the writer.
 type follower struct {
 	writer *writer
 	track  *track.Track
-	// signalled is set while the follower is in the writer's hands: on the stack of the signalled, or among the ready.
-	// It keeps a reader from signalling for every packet of a burst.
+	// signalled is set while the follower is on the stack of signalled followers or in the heap of ready followers. It
+	// avoids a signal for every packet of a burst.
 	signalled atomic.Bool
-	// below is the next follower on the stack of the signalled.
+	// below is the next follower on the stack of signalled followers.
 	below *follower
 
-	// The reader looks at the flag for every packet, the writer changes what follows for every packet.
+	// The reader reads the flag for every packet; the writer changes the fields below for every packet.
 	_ cacheLine
 
-	// position is that of the next packet to forward.
+	// position is the position of the next packet to forward.
 	position int64
-	// next is the packet at the position, with a reference, while the follower is ready.
+	// next is the packet at position, with a reference, while the follower is ready.
 	next *packetlog.Packet
-	// turn is the key by which the ready are served, see turnOf.
+	// turn is the key in the heap of ready followers, see turnOf.
 	turn int64
-	// last is what the follower knows of the packet before next.
+	// last describes the packet before next.
 	last passed
 	// attachments are the slots that take the track, in the order of their receivers.
 	attachments []*attachment
-	// cursor is the first attachment that has not got the packets of the burst yet, -1 while none of them is the
-	// follower's. end is behind those of the receiver that gets them at present.
+	// cursor is the index of the first attachment that has not received the packets of the burst, -1 if the burst has
+	// no packets of the follower. end is the index after the attachments of the receiver that is being served.
 	cursor, end int
-	// broken counts frames that were hurt between the burst and the packet at hand.
+	// broken counts the frames that lost packets between the burst and the next packet.
 	broken int
-	// readyIndex is the place in the heap of the ready, -1 outside.
+	// readyIndex is the index in the heap of ready followers, -1 if the follower is not ready.
 	readyIndex int
-	// gaps is the change of the track's gaps that the slots have been told of last; gapped is set while there may be
-	// another, and the writer's inbox guards it.
+	// gaps is the change of the track's gaps up to which the slots are informed. gapped is set if there may be a later
+	// change; the writer's inbox guards gapped.
 	gaps   uint64
 	gapped bool
-	// gone is set when the writer has given the track up; the follower may still be on the stack of the signalled.
+	// gone is set when the writer has stopped following the track. The follower may still be on the stack of signalled
+	// followers.
 	gone bool
 }
 
-// cacheLine keeps what one core reads often away from what another writes often: two lines of 64 bytes, because
-// processors fetch pairs of them.
+// cacheLine separates a field that one core reads often from fields that another core writes often: two lines of 64
+// bytes, because processors fetch pairs of lines.
 type cacheLine [128]byte
 
-// passed is what is left to know of a packet that a follower has passed. A follower that has passed none knows nothing.
+// passed describes the last packet that a follower has passed. The zero value means no packet.
 type passed struct {
 	known   bool
 	ordinal int64
@@ -78,7 +79,7 @@ func (f *follower) Gapped() { f.writer.inbox.gapped(f) }
 // Ended implements track.Follower.
 func (f *follower) Ended() { f.writer.inbox.end(f) }
 
-// pass moves past the packet at hand, and gives it away with the reference.
+// pass advances past the next packet and returns the packet with the follower's reference.
 func (f *follower) pass() *packetlog.Packet {
 	p := f.next
 	f.last = passed{known: true, ordinal: p.Ordinal, ends: p.Ends()}
@@ -87,7 +88,7 @@ func (f *follower) pass() *packetlog.Packet {
 	return p
 }
 
-// drop releases the packet at hand.
+// drop releases the next packet.
 func (f *follower) drop() {
 	if f.next != nil {
 		f.next.Release()
@@ -95,9 +96,8 @@ func (f *follower) drop() {
 	}
 }
 
-// peek makes sure that the follower holds its next packet, if there is one. It returns false at the head of the log.
-// Where the log has lost packets that the follower had not passed, it goes on behind them, and tells how many frames
-// were hurt.
+// peek loads the follower's next packet. It returns false at the head of the log. If the log has removed packets that
+// the follower had not passed, the follower continues after them, and lost is the number of frames affected.
 func (f *follower) peek() (ok bool, lost int) {
 	if f.next != nil {
 		return true, 0
@@ -117,7 +117,7 @@ func (f *follower) peek() (ok bool, lost int) {
 	return false, 0
 }
 
-// hurt counts the frames that miss packets when everything between two packets is lost.
+// hurt returns the number of frames that lack packets when all packets between before and after are lost.
 func hurt(before passed, after *packetlog.Packet) int {
 	if !before.known {
 		return 1
@@ -132,12 +132,11 @@ func hurt(before passed, after *packetlog.Packet) int {
 	return int(max(last-first+1, 0))
 }
 
-// audioLead is subtracted from the order of audio, so that it goes before everything else. The order of arrival counts
-// nanoseconds since the engine's start and stays below it for 146 years.
+// audioLead is subtracted from the order of audio, so that audio precedes all other packets. The order of arrival
+// counts nanoseconds since the engine's start and stays below audioLead for 146 years.
 const audioLead = math.MaxInt64 / 2
 
-// turnOf gives the order in which followers are served: audio first, and otherwise by arrival, oldest first, across all
-// tracks.
+// turnOf returns the key by which followers are served: audio first, then the oldest arrival across all tracks.
 func (f *follower) turnOf(p *packetlog.Packet) int64 {
 	if f.track.Audio() {
 		return p.Order - audioLead
@@ -145,7 +144,7 @@ func (f *follower) turnOf(p *packetlog.Packet) int64 {
 	return p.Order
 }
 
-// readyHeap holds the followers that have a packet at hand, by turn. It implements heap.Interface.
+// readyHeap holds the followers with a next packet, by turn. It implements heap.Interface.
 type readyHeap []*follower
 
 func (h readyHeap) Len() int           { return len(h) }
@@ -171,7 +170,7 @@ func (h *readyHeap) Pop() any {
 	return f
 }
 
-// second is the turn of the follower after the first, or the end of time.
+// second returns the turn of the second follower, or the maximum if there is none.
 func (h readyHeap) second() int64 {
 	turn := int64(math.MaxInt64)
 	for i := 1; i < len(h) && i <= 2; i++ {
@@ -180,8 +179,8 @@ func (h readyHeap) second() int64 {
 	return turn
 }
 
-// signalStack is where readers put followers for their writer: many push, one takes all. A follower is on it once at
-// most, because the goroutine that pushes it has first set its flag.
+// signalStack holds the followers that readers have signalled: many goroutines push, one takes all. A follower is on
+// the stack at most once, because the goroutine that pushes has set its flag first.
 type signalStack struct{ top atomic.Pointer[follower] }
 
 func (s *signalStack) push(f *follower) {
@@ -195,7 +194,7 @@ func (s *signalStack) push(f *follower) {
 
 func (s *signalStack) empty() bool { return s.top.Load() == nil }
 
-// take gives the chain of all that were pushed, the last one first.
+// take removes and returns the chain of pushed followers, the latest first.
 func (s *signalStack) take() *follower {
 	if s.empty() {
 		return nil
@@ -203,33 +202,32 @@ func (s *signalStack) take() *follower {
 	return s.top.Swap(nil)
 }
 
-// burst is what a writer takes at a time: the packets that its followers have at hand, in their turn, before any of
-// them goes out. They go to one receiver after the other, and a receiver that has got them all is flushed before the
-// next one begins: what is sealed for it is still in the processor's nearest cache when the kernel copies it, and the
-// first of ten receivers does not wait until everything is sealed for all.
+// burst holds the packets that a writer takes at a time: the next packets of its followers, in order of their turns,
+// before any of them is sent. Receivers are served one after the other, and each is flushed before the next. The sealed
+// packets are then still in the processor's nearest cache when the kernel copies them, and the first of ten receivers
+// does not wait until packets are sealed for all receivers.
 type burst struct {
 	packets []taken
-	// sources are the followers that the packets came from, each once.
+	// sources are the followers of the packets, each once.
 	sources []*follower
-	// writes is how many packets it is expected to make for all receivers.
+	// writes is the expected number of packets to all receivers.
 	writes int
-	// broken are followers whose next packet does not follow on the one that was taken last: their slots are to be told
-	// after the burst.
+	// broken are followers with lost packets after the last packet taken. Their slots are informed after the burst.
 	broken []*follower
 }
 
-// taken is a packet that a follower has passed, with a reference to it.
+// taken is a packet that a follower has passed, with a reference.
 type taken struct {
 	follower *follower
 	packet   *packetlog.Packet
 }
 
-// burstWrites bounds a burst of many receivers: at 0.35 µs for sealing and 0.55 to 0.75 µs for sending each, they are
-// half a millisecond, which is what audio that comes meanwhile waits.
+// burstWrites bounds a burst to many receivers. At 0.35 µs for sealing and 0.55 to 0.75 µs for sending per packet, a
+// burst takes half a millisecond, which is the delay of audio that arrives meanwhile.
 const burstWrites = 512
 
-// gather takes packets for a burst. It ends before a packet that the slots may only see once they have been told of
-// what is missing before it.
+// gather takes packets for a burst. It stops before a packet that follows lost packets, because the slots must be
+// informed first.
 func (w *writer) gather() {
 	b := &w.burst
 	for len(w.ready) > 0 && len(b.packets) < runPackets && b.writes < burstWrites && len(b.broken) == 0 {
@@ -266,7 +264,7 @@ func (b *burst) take(f *follower) {
 	b.writes += max(len(f.attachments), 1)
 }
 
-// spread writes the burst to all receivers.
+// spread offers the burst to all receivers.
 func (w *writer) spread() {
 	b := &w.burst
 	w.read()
@@ -297,8 +295,8 @@ func (w *writer) spread() {
 	b.broken = b.broken[:0]
 }
 
-// receiver is the first that has not been served yet, nil after the last one. Its attachments are found once for all
-// packets of the burst: each is in another place of the memory.
+// receiver returns the next receiver to serve, nil after the last. It finds the receiver's attachments once for all
+// packets of the burst, because attachments are spread over memory.
 func (b *burst) receiver() *Receiver {
 	var first *Receiver
 	for _, f := range b.sources {
@@ -315,7 +313,7 @@ func (b *burst) receiver() *Receiver {
 	return first
 }
 
-// pass moves past the receiver that has been served.
+// pass advances past the receiver that has been served.
 func (b *burst) pass() {
 	for _, f := range b.sources {
 		f.cursor = f.end
@@ -334,8 +332,8 @@ func (b *burst) end() {
 	b.packets, b.sources, b.writes = b.packets[:0], b.sources[:0], 0
 }
 
-// hold makes sure that the follower has a packet at hand, and that its slots are told of frames that were lost on the
-// way: now, or after the burst that is being gathered.
+// hold loads the follower's next packet, and informs the slots of frames that lost packets: now, or after the burst
+// that is being gathered. It returns false at the head of the log.
 func (f *follower) hold() bool {
 	w := f.writer
 	ok, lost := f.peek()
@@ -352,7 +350,7 @@ func (f *follower) hold() bool {
 	return ok
 }
 
-// requeue puts the follower that stands first among the ready where it belongs now.
+// requeue restores the position of the first ready follower in the heap.
 func (w *writer) requeue(f *follower) {
 	if f.hold() {
 		heap.Fix(&w.ready, f.readyIndex)
@@ -362,7 +360,7 @@ func (w *writer) requeue(f *follower) {
 	w.resume(f)
 }
 
-// insert adds an attachment, behind those of receivers that came before.
+// insert adds an attachment after the attachments of earlier receivers.
 func (f *follower) insert(a *attachment) {
 	at, _ := slices.BinarySearchFunc(f.attachments, a.slot.receiver.serial+1, func(a *attachment, number uint64) int {
 		return cmp.Compare(a.slot.receiver.serial, number)

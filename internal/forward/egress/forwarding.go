@@ -10,14 +10,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// waited reports whether the packet at hand begins a frame that has waited for too long.
+// waited reports whether the next packet begins a frame that exceeds MaxLag.
 func (f *follower) waited() bool {
 	w := f.writer
 	p := f.next
 	return p.Facts.Opens && f.track.Skippable() && int64(w.at)-p.Order > int64(w.set.cfg.MaxLag)
 }
 
-// write asks a slot's switcher what becomes of the packet, and queues it. It reports whether the packet was queued.
+// write passes the packet to the slot's switcher and queues the packet if the switcher forwards it. It reports whether
+// the packet was queued.
 func (a *attachment) write(p *packetlog.Packet) bool {
 	w := a.writer
 	if !a.bound {
@@ -29,7 +30,7 @@ func (a *attachment) write(p *packetlog.Packet) bool {
 	s := a.slot
 	if fault.Injected && p.Facts.Framed && fault.LosesFrame(p.Facts.Frame) {
 		if p.Facts.Opens && s.switcher.Active().Track == a.follower.track.ID() {
-			// The numbers of what follows have no gap, or the receiver would ask for the frame.
+			// Later numbers have no gap, so that the receiver does not request the frame.
 			s.switcher.Skip(w.now)
 		}
 		return false
@@ -68,13 +69,13 @@ func (a *attachment) write(p *packetlog.Packet) bool {
 	return true
 }
 
-// outlived reports whether a frame is from before a pause of the track that the slot waits for: it is no sign that the
-// track goes on, and nothing to begin with.
+// outlived reports whether a frame precedes a pause of the track that the slot waits for. Such a frame neither proves
+// that the track is live nor may start the slot.
 func (s *Slot) outlived(t *track.Track, p *packetlog.Packet) bool {
 	return s.waiting && s.selection.track == t && p.Order < t.Expected()
 }
 
-// count adds a packet that was queued to what the slot and the writer have sent.
+// count adds a queued packet to the counters of the slot and the writer.
 func (s *Slot) count(p *packetlog.Packet, timestamp uint32) {
 	w := s.receiver.writer
 	size := uint64(len(p.Payload))
@@ -92,7 +93,7 @@ func (s *Slot) count(p *packetlog.Packet, timestamp uint32) {
 	s.touch()
 }
 
-// touch has the slot's counts published at the next housekeeping.
+// touch schedules the publication of the slot's counters for the next housekeeping.
 func (s *Slot) touch() {
 	w := s.receiver.writer
 	if !s.touched {
@@ -101,8 +102,8 @@ func (s *Slot) touch() {
 	}
 }
 
-// failed counts a packet that the outlet did not take. Where the reason is that the outlet has lost its negotiated
-// stream, the slot pauses until it has one again.
+// failed counts a packet that the outlet refused. If the outlet has lost its negotiated stream, the slot pauses until a
+// stream is negotiated again.
 func (a *attachment) failed() {
 	w := a.writer
 	w.stats.counts[counters.WriteErrors]++
@@ -117,8 +118,8 @@ func (a *attachment) failed() {
 	s.unsettle()
 }
 
-// skip goes on at the newest frame of the track, because the one that is about to begin waited too long. It returns
-// false if that is the newest.
+// skip continues at the newest frame of the track, because the next frame exceeds MaxLag. It returns false if the next
+// frame is the newest.
 func (f *follower) skip() bool {
 	newest := f.track.Log().At(f.track.Opened())
 	if newest == nil {
@@ -145,36 +146,37 @@ func (f *follower) skip() bool {
 	return true
 }
 
-// overrun tells the slots that the track is feeding that packets of it are lost to them, which hurt so many frames.
-// What waits to leave is lost with them.
+// overrun informs the slots that the track feeds that packets were lost, which affected that number of frames. The
+// waiting packets of the track are lost with them.
 func (f *follower) overrun(frames int) {
 	for _, a := range f.attachments {
 		waited := a.clear()
 		if waited > 0 && !f.last.ends {
-			// The last of them is among those that were hurt.
+			// The last of the waiting frames is already among the affected frames.
 			waited--
 		}
 		a.cut(frames+waited, counters.DroppedOverrun)
 	}
 }
 
-// dropped counts frames that a slot does not get whole.
+// dropped counts frames that a slot does not receive completely.
 func (s *Slot) dropped(t *track.Track, frames int, reason counters.Counter) {
 	w := s.receiver.writer
 	w.stats.counts[reason] += uint64(frames)
 	s.receiver.events.add(Event{Slot: s, Track: t, DroppedFrames: frames, Dropped: dropReasons[reason]})
 }
 
-// resumed notes that a packet begins a frame behind others that have not begun, or the first after a switch or a pause.
-// The receiver is told what it does not know of the others: which came while the slot was off, or which were to come
-// from the track that begins, had that not had them too late.
+// resumed is called for a packet that begins a frame after frames that have not begun, or the first frame after a
+// switch or a pause. It informs the receiver of frames whose fate the receiver does not know: frames that arrived while
+// the slot was off, and frames of the new track that were overdue.
 func (a *attachment) resumed(p *packetlog.Packet, v switching.Verdict) {
 	s := a.slot
 	var off FrameRange
 	untold := v.Unbegun - s.unbegun
 	switch {
 	case untold < 0:
-		// The track has begun frames that another was told to have dropped. As many are not told later.
+		// The track has begun frames that were reported as dropped on another track. The same number of later drops is
+		// not reported.
 		s.overtold -= untold
 	case untold == 0:
 	case s.off:
@@ -190,7 +192,7 @@ func (a *attachment) resumed(p *packetlog.Packet, v switching.Verdict) {
 	}
 }
 
-// switched notes that a track begins to feed the slot, or feeds it again after a pause for some frames.
+// switched records that a track begins to feed the slot, or feeds the slot again after a pause of some frames.
 func (a *attachment) switched(off FrameRange) {
 	w := a.writer
 	s := a.slot
@@ -211,20 +213,20 @@ func (a *attachment) switched(off FrameRange) {
 	s.unsettle()
 }
 
-// Nothing is sent of a frame that cannot be completed. For those that have begun to leave on a slot this shows in two
-// ways.
+// Packets of a frame that cannot be completed are not sent. For a frame that has begun to leave on a slot there are two
+// cases.
 //
-// Packets that the publisher's link lost are given up when it is too late to ask for them (feedback.NACKGenerator). A
-// frame of payload v1 is then judged for each slot by what was planned for it there: it ends once what will not come is
-// more than the parity makes up for that the receiver is sent, block by block. What the publisher makes beyond that
-// does not count, since no slot sends it. Given up is the server's word: a packet may come after all, and so may a
-// receiver's deadline be longer than the one it was given up by. But by then the frame has been asked for as long as
-// the server does for anybody.
+// Packets lost on the publisher's link are given up when a request is too late (feedback.NACKGenerator). A frame of
+// payload v1 is then judged for each slot by the packets planned for the slot. The frame ends if it lacks more packets
+// than the parity that the receiver is sent can replace, block by block. Further parity from the publisher does not
+// count, because no slot sends it. Giving up is the server's decision: a packet may still arrive, and a receiver's
+// deadline may be longer than the deadline of the decision. By then the server has requested the packet for as long as
+// it does for any receiver.
 //
-// What waits in a pacer that has become slow may be late, too. Of a frame of which every one decodes by itself, what
-// waits is dropped when the frame has begun longer ago than its receiver goes on completing it.
+// Packets that wait in a slow pacer may be too late. If every frame of the track decodes independently, the waiting
+// packets are dropped when the time since the frame began exceeds the receiver's deadline.
 
-// endIncomplete ends, on all slots of a track, frames of which too many packets will not come.
+// endIncomplete ends frames with too many lost packets on all slots of a track.
 func (f *follower) endIncomplete() {
 	w := f.writer
 	gaps := f.track.Losses().Gaps()
@@ -244,8 +246,7 @@ func (f *follower) endIncomplete() {
 	f.gaps = gaps.Change
 }
 
-// futile reports whether a packet begins a frame on a slot of which too many packets will not come, and leaves the
-// frame out then.
+// futile reports whether a packet begins a frame on a slot that lacks too many packets, and drops such a frame.
 func (a *attachment) futile(p *packetlog.Packet) bool {
 	w := a.writer
 	gap := a.follower.track.Losses().Gaps().Find(p.Facts.Frame)
@@ -260,8 +261,7 @@ func (a *attachment) futile(p *packetlog.Packet) bool {
 	return true
 }
 
-// blocked reports whether a packet begins a frame of which nothing would leave the host, and leaves the frame out if
-// so.
+// blocked reports whether a packet begins a frame that this host cannot send, and drops such a frame.
 func (a *attachment) blocked(p *packetlog.Packet) bool {
 	w := a.writer
 	if !a.follower.track.Skippable() || a.begun(p) || !a.slot.receiver.path.peer.Blocked(w.now) {
@@ -271,8 +271,8 @@ func (a *attachment) blocked(p *packetlog.Packet) bool {
 	return true
 }
 
-// refuse leaves out the frame that a packet begins. Which frames a track that is only to feed the slot should have
-// begun shows when one begins.
+// refuse drops the frame that a packet begins. If the track is only pending, the dropped frames are reported when one
+// of its frames begins.
 func (a *attachment) refuse(p *packetlog.Packet, reason counters.Counter) {
 	a.dropping, a.dropped = true, p.Frame()
 	if a.slot.switcher.Active().Track == a.follower.track.ID() {
@@ -282,8 +282,8 @@ func (a *attachment) refuse(p *packetlog.Packet, reason counters.Counter) {
 	}
 }
 
-// abandon reports whether the rest of a frame that has begun to leave is to be dropped, and the reason: the rest
-// arrives after the receiver's deadline, or would be lost on this host.
+// abandon reports whether the rest of a frame that has begun to leave is dropped, and the reason: the rest would arrive
+// after the receiver's deadline, or this host cannot send it.
 func (a *attachment) abandon(p *packetlog.Packet) (reason counters.Counter, abandoned bool) {
 	w := a.writer
 	switch {
@@ -309,7 +309,7 @@ func (a *attachment) expired() bool {
 	return age > r.path.repairTime(rtt, late)+late
 }
 
-// end ends a frame that has begun to leave on a slot, and releases the packets of the frame that wait.
+// end ends a frame that has begun to leave on a slot, and releases the waiting packets of the frame.
 func (a *attachment) end(p *switching.Packet, frame int64, reason counters.Counter) {
 	w := a.writer
 	s := a.slot

@@ -8,9 +8,9 @@ import (
 	"github.com/pion/rtcp"
 )
 
-// inbox is what other goroutines ask a writer to do, taken as a whole each time the writer looks. It is bounded by the
-// number of slots, receivers and followers: what is asked twice of one of them is kept once, so that a writer that is
-// held up collects no backlog.
+// inbox collects the requests of other goroutines to a writer, which takes all of them at a time. It is bounded by the
+// number of slots, receivers and followers: repeated requests for one of them are stored once, so that a delayed writer
+// collects no backlog.
 type inbox struct {
 	pending atomic.Bool
 
@@ -18,30 +18,30 @@ type inbox struct {
 	orders orders
 }
 
-// orders are what an inbox holds.
+// orders are the contents of an inbox.
 type orders struct {
-	// slots have mail.
+	// slots are the slots with requests.
 	slots []*Slot
-	// closing are receivers that are closed.
+	// closing are the closed receivers.
 	closing []*Receiver
-	// ended are followers whose track is closed.
+	// ended are the followers of closed tracks.
 	ended []*follower
-	// gapped are followers of whose track packets will not come any more.
+	// gapped are the followers of tracks with new gaps.
 	gapped []*follower
-	// heard are receivers that have reported arrivals.
+	// heard are the receivers with new reports of arrivals.
 	heard []*Receiver
 }
 
-// mail is what is asked of one slot.
+// mail holds the requests to one slot.
 type mail struct {
 	queued    bool
 	selected  bool
 	selection selection
-	// nacked are the numbers that the receiver asks for, in the pairs of RFC 4585 section 6.2.1.
+	// nacked are the sequence numbers that the receiver requests, in the pairs of RFC 4585 section 6.2.1.
 	nacked []rtcp.NackPair
 	// keyFrames counts requests for a key frame (PLI and FIR).
 	keyFrames int
-	// block is the latest report block about the slot, which came at reportedAt, zero if none has come.
+	// block is the latest report block about the slot. It arrived at reportedAt, which is zero if there is none.
 	block      rtcp.ReceptionReport
 	reportedAt time.Time
 }
@@ -54,8 +54,8 @@ func (b *inbox) selected(s *Slot, sel selection) {
 	b.queue(s)
 }
 
-// nacked takes as many pairs as the limit of a slot leaves room for, and what one receiver may have looked up, and
-// returns how many it did not take.
+// nacked stores the pairs up to the limit of a slot and the lookup limit of the receiver, and returns the number of
+// refused pairs.
 func (b *inbox) nacked(s *Slot, pairs []rtcp.NackPair, limit int) int {
 	r := s.receiver
 	defer r.writer.turn.Wake()
@@ -76,7 +76,7 @@ func (b *inbox) keyFrameWanted(s *Slot) {
 	b.queue(s)
 }
 
-// reported takes a report block about the slot.
+// reported stores a report block about the slot.
 func (b *inbox) reported(s *Slot, block rtcp.ReceptionReport, now time.Time) {
 	defer s.receiver.writer.turn.Wake()
 	b.mu.Lock()
@@ -85,7 +85,7 @@ func (b *inbox) reported(s *Slot, block rtcp.ReceptionReport, now time.Time) {
 	b.queue(s)
 }
 
-// queue notes that a slot has mail. The caller holds the mutex.
+// queue records that a slot has requests. The caller holds the mutex.
 func (b *inbox) queue(s *Slot) {
 	if !s.mail.queued {
 		s.mail.queued = true
@@ -110,7 +110,7 @@ func (b *inbox) end(f *follower) {
 	b.pending.Store(true)
 }
 
-// gapped has the slots told of what will not come of the follower's track.
+// gapped requests that the slots are informed of new gaps of the follower's track.
 func (b *inbox) gapped(f *follower) {
 	defer f.writer.turn.Wake()
 	b.mu.Lock()
@@ -122,7 +122,7 @@ func (b *inbox) gapped(f *follower) {
 	b.pending.Store(true)
 }
 
-// take gives what has been asked and leaves room for more in the given lists.
+// take removes and returns the requests. The inbox reuses the memory of room.
 func (b *inbox) take(room orders) orders {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -136,7 +136,7 @@ func (b *inbox) take(room orders) orders {
 	return taken
 }
 
-// open gives a slot's mail and empties it. The pairs are copied to room, whose memory is used again.
+// open removes and returns the requests to a slot. The pairs are copied to room, whose memory is reused.
 func (b *inbox) open(s *Slot, room []rtcp.NackPair) mail {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,8 +147,8 @@ func (b *inbox) open(s *Slot, room []rtcp.NackPair) mail {
 	return m
 }
 
-// heard takes a report of a receiver that came at a time since the engine's start. It returns how many reports are
-// dropped for want of room.
+// heard stores a receiver's report of arrivals. at is the arrival time since the engine's start. It returns the number
+// of reports dropped because the box was full.
 func (b *inbox) heard(r *Receiver, report []byte, at int64) (dropped int) {
 	defer r.writer.turn.Wake()
 	b.mu.Lock()
@@ -161,7 +161,7 @@ func (b *inbox) heard(r *Receiver, report []byte, at int64) (dropped int) {
 	return dropped
 }
 
-// openReports gives the reports that wait of a receiver, until the next call.
+// openReports removes and returns the stored reports of a receiver, valid until the next call.
 func (b *inbox) openReports(r *Receiver) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()

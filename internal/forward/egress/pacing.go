@@ -10,19 +10,19 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/track"
 )
 
-// maxHeld bounds the packets that wait for one receiver, whatever the budget: two frames of the longest that is
-// forwarded by default, 14,665 packets each. They take 55 MB beside the cache, if it has removed them all.
+// maxHeld bounds the packets that wait for one receiver, regardless of the budget: two frames of the maximum length,
+// 14,665 packets each by default. They take 55 MB if the cache has removed all of them.
 const maxHeld = 1 << 15
 
-// heldPacket is a packet that waits for its time, with a reference. It has no sequence number yet: a switcher sees
-// packets when they leave.
+// heldPacket is a packet that waits for its departure time, with a reference. It has no sequence number yet: a switcher
+// sees packets when they leave.
 type heldPacket struct {
 	attachment *attachment
 	packet     *packetlog.Packet
 }
 
-// offer writes a packet to a slot, now or when it is due. Audio is never held, and neither is what comes late of a
-// frame that has begun to leave. It reports whether the packet was queued on the outlet.
+// offer writes a packet to a slot, now or at its departure time. Audio is never held, nor are late packets of a frame
+// that has begun to leave. It reports whether the packet was queued on the outlet.
 func (a *attachment) offer(p *packetlog.Packet) bool {
 	w := a.writer
 	s, r := a.slot, a.slot.receiver
@@ -52,7 +52,7 @@ func (a *attachment) offer(p *packetlog.Packet) bool {
 	return false
 }
 
-// opens prepares for a frame of a track.
+// opens resets the state of the attachment for a new frame of the track.
 func (a *attachment) opens(p *packetlog.Packet) {
 	a.newest, a.dropping = p.Facts.Sequence, false
 	if a.skipping && a.slot.held.Len() == 0 {
@@ -60,7 +60,7 @@ func (a *attachment) opens(p *packetlog.Packet) {
 	}
 }
 
-// skipped tells the slot's switcher that frames were left out before the next packet of the track.
+// skipped informs the slot's switcher that frames were dropped before the next packet of the track.
 func (a *attachment) skipped() {
 	w := a.writer
 	a.skipping = false
@@ -69,8 +69,8 @@ func (a *attachment) skipped() {
 	}
 }
 
-// tick lets packets of a receiver leave whose time has come, retransmissions first. Those that their slots take have
-// stayed as long as the writer is late; the time before was intended.
+// tick sends the due packets of a receiver, retransmissions first. The residence of a forwarded packet is the delay of
+// the writer after the planned time; the time before was intended.
 func (w *writer) tick(r *Receiver) {
 	now := w.at
 	planned, _ := r.path.sender.Next()
@@ -96,8 +96,8 @@ func (w *writer) tick(r *Receiver) {
 	}
 }
 
-// release writes a packet that has waited, unless its frame has waited for too long. It reports whether the packet was
-// queued.
+// release writes a packet that has waited, unless its frame is dropped because of its age. It reports whether the
+// packet was queued.
 func (a *attachment) release(p *packetlog.Packet) bool {
 	if a.skipping && p.Ordinal >= a.resumes {
 		a.skipped()
@@ -116,7 +116,7 @@ func (a *attachment) release(p *packetlog.Packet) bool {
 	return a.begin(p)
 }
 
-// leaveOut leaves out the frame that begins with a packet of the track that feeds the slot.
+// leaveOut drops the frame that begins with a packet of the active track.
 func (a *attachment) leaveOut(p *packetlog.Packet, reason counters.Counter) {
 	w := a.writer
 	s := a.slot
@@ -135,19 +135,19 @@ func (a *attachment) leaveOut(p *packetlog.Packet, reason counters.Counter) {
 	}
 }
 
-// overBudget reports whether a frame that has not begun is older than what may wait for a receiver.
+// overBudget reports whether a frame that has not begun exceeds QueueBudget.
 func (a *attachment) overBudget(p *packetlog.Packet) bool {
 	w, t := a.writer, a.follower.track
 	budget := w.set.cfg.QueueBudget
 	if budget == 0 {
 		interval := t.Interval()
-		// A frame may have to wait for as long as the one before is spread.
+		// A frame may have to wait for the time over which the frame before is spread.
 		budget = max(interval, w.set.cfg.Plan.Span(interval))
 	}
 	return t.Skippable() && w.at-time.Duration(p.Order) > budget
 }
 
-// overflow gives up what waits of a track for a slot, because no more may wait.
+// overflow drops the waiting packets of a track for a slot, because maxHeld is reached.
 func (a *attachment) overflow(p *packetlog.Packet) {
 	a.dropping, a.dropped = true, p.Frame()
 	frames := a.clear()
@@ -157,7 +157,7 @@ func (a *attachment) overflow(p *packetlog.Packet) {
 	a.cut(max(frames, 1), counters.DroppedBudget)
 }
 
-// cut tells a slot that packets of a track are lost to it, which hurt so many frames.
+// cut informs a slot that packets of a track were lost, which affected that number of frames.
 func (a *attachment) cut(frames int, reason counters.Counter) {
 	w := a.writer
 	s := a.slot
@@ -167,7 +167,7 @@ func (a *attachment) cut(frames int, reason counters.Counter) {
 	}
 }
 
-// clear releases the packets of a track that wait for a slot. It returns the number of frames affected.
+// clear releases the packets of a track that wait for a slot, and returns the number of frames affected.
 func (a *attachment) clear() (frames int) {
 	w := a.writer
 	s := a.slot
@@ -196,9 +196,8 @@ func (a *attachment) clear() (frames int) {
 	return frames
 }
 
-// holds reports whether a packet that the writer has passed waits to leave on the slot. Positions grow in the order in
-// which packets of a track wait. One that came late and has left past the others is taken for one of them until they
-// have left.
+// holds reports whether a packet that the writer has passed waits to leave on the slot. Waiting packets of a track are
+// in order of position. A late packet that has overtaken waiting packets is reported as waiting until these have left.
 func (s *Slot) holds(t *track.Track, p *packetlog.Packet) bool {
 	for i := range s.held.Len() {
 		if h := s.held.At(i); h.attachment.follower.track == t {
@@ -208,7 +207,7 @@ func (s *Slot) holds(t *track.Track, p *packetlog.Packet) bool {
 	return false
 }
 
-// begin writes a packet, and notes that its frame has begun to leave if the switcher takes it.
+// begin writes a packet and, if the switcher forwards it, records that its frame has begun to leave.
 func (a *attachment) begin(p *packetlog.Packet) bool {
 	w := a.writer
 	queued := a.write(p)
@@ -224,14 +223,14 @@ func (a *attachment) begin(p *packetlog.Packet) bool {
 	return queued
 }
 
-// begun reports whether a packet belongs to what has begun to leave: to a frame where packets name it, else before the
-// last one that has left.
+// begun reports whether a packet belongs to a frame that has begun to leave. On tracks without frame numbers it reports
+// whether the packet precedes the last packet that has left.
 func (a *attachment) begun(p *packetlog.Packet) bool { return p.Place() <= a.reached }
 
-// drops reports whether a packet belongs to the frame that was dropped.
+// drops reports whether a packet belongs to the dropped frame.
 func (a *attachment) drops(p *packetlog.Packet) bool { return a.dropping && p.Frame() == a.dropped }
 
-// reschedule puts a receiver where it belongs among those for which packets wait.
+// reschedule updates the position of a receiver in the heap of paced receivers.
 func (w *writer) reschedule(r *Receiver) {
 	next, ok := r.path.sender.Next()
 	switch listed := r.pacedIndex >= 0; {
@@ -246,7 +245,7 @@ func (w *writer) reschedule(r *Receiver) {
 	}
 }
 
-// ticking gives the receiver whose tick is due first, or nil if none is due.
+// ticking returns the receiver whose tick is due first, or nil if none is due.
 func (w *writer) ticking() *Receiver {
 	if len(w.paced) > 0 && w.paced[0].tick <= w.at {
 		return w.paced[0]
@@ -254,8 +253,7 @@ func (w *writer) ticking() *Receiver {
 	return nil
 }
 
-// pacedHeap holds the receivers for which packets wait or a probe is under way, by their next tick. It implements
-// heap.Interface.
+// pacedHeap holds the receivers with waiting packets or an active probe, by next tick. It implements heap.Interface.
 type pacedHeap []*Receiver
 
 func (h pacedHeap) Len() int           { return len(h) }

@@ -13,80 +13,80 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Path is what is known of the way to a receiver.
+// Path is the known state of the network path to a receiver.
 type Path struct {
-	// Known says that the receiver has reported about what it was sent, packet by packet. Where it has not, only Sent
-	// and Wanted mean anything, and nothing limits what is sent.
+	// Known is set if the receiver has reported the arrival of packets. If not, only Sent and Wanted are valid, and the
+	// sending rate is not limited.
 	Known bool
-	// Awaited says that it has not reported yet, but is about to: its peer has agreed to, and it is less than a second
-	// since it was sent the first packet. Until then Estimate is the start rate.
+	// Awaited is set if the first report is pending: the peer has agreed to report, and the first packet was sent less
+	// than a second ago. Until then Estimate is the start rate.
 	Awaited bool
-	// Estimate is what may be sent to the receiver in all, on the wire: media, audio, retransmissions, parity, and
-	// their headers.
+	// Estimate is the total rate that may be sent to the receiver, on the wire: media, audio, retransmissions, parity,
+	// and their headers.
 	Estimate volumetric.Bitrate
-	// Acknowledged is the rate at which packets have arrived over the last half second, 0 while unknown.
+	// Acknowledged is the arrival rate over the last half second, 0 while unknown.
 	Acknowledged volumetric.Bitrate
-	// Sent is what has left for the receiver in the last second, on the wire.
+	// Sent is the rate of packets sent to the receiver in the last second, on the wire.
 	Sent volumetric.Bitrate
-	// Wanted is what Receiver.Want was told last, 0 if it was not.
+	// Wanted is the last argument of Receiver.Want, 0 if there is none.
 	Wanted volumetric.Bitrate
-	// RTT is the smoothed round-trip time, queues included.
+	// RTT is the smoothed round-trip time, including queues.
 	RTT time.Duration
-	// Loss is the share of packets lost on the way over the last seconds, InherentLoss that which does not depend on
-	// the rate, 0 to 1. What publishers lost is not among it.
+	// Loss is the share of packets lost on the path over the last seconds, InherentLoss the part that does not depend
+	// on the rate, 0 to 1. Losses of publishers are not included.
 	Loss, InherentLoss float64
-	// QueueDelay is how long the queue on the path has been at least, throughout the last tenth of a second.
+	// QueueDelay is the minimum queueing delay on the path over the last tenth of a second.
 	QueueDelay time.Duration
 }
 
-// firstReport is how long after the first packet a receiver may report for the first time: reports come every 25 to 250
-// ms, and round trips of 600 ms are those of satellites. One that does not, though its peer has agreed on numbers,
-// never will.
+// firstReport is the time after the first packet within which a receiver makes its first report: reports follow every
+// 25 to 250 ms, and round trips over satellites take 600 ms. A later first report is not expected, although the peer
+// has agreed on numbers.
 const firstReport = time.Second
 
-// path is what is known of the way to one receiver: the sender with its pacer and its estimator, the numbers that match
-// reports with packets, and the round-trip times. The writer owns it, except for what is marked.
+// path is the state of the network path to one receiver: the sender with its pacer and estimator, the numbers that
+// match reports with packets, and the round-trip times. The writer owns it, except for the marked fields.
 type path struct {
 	peer Peer
 	cfg  *Config
-	// deadline is how long after its arrival a packet is worth repairing, 0 if Config.NACK says that.
+	// deadline is the time after its arrival for which a packet is worth repairing, 0 to use Config.NACK.
 	deadline time.Duration
-	// reliable receivers are sent whole frames by a transport that repeats what is lost, and report what that
-	// acknowledges.
+	// reliable is set if the receiver is sent whole frames over a transport that retransmits, and reports the
+	// transport's acknowledgements.
 	reliable bool
-	// sender holds what waits, and sends probes.
+	// sender holds waiting packets and sends probes.
 	sender *sender.Sender[heldPacket, repair]
-	// departures number the packets to the receiver, nil before its peer has agreed on it.
+	// departures number the packets to the receiver. It is nil until the peer has agreed on numbers.
 	departures *departures
 	// estimation is nil while packets are not numbered.
 	estimation *estimation
-	// departed measures what is sent.
+	// departed measures the sending rate.
 	departed sentRate
-	// measured is the round-trip time by receiver reports.
+	// measured is the round-trip time from receiver reports.
 	measured feedback.RoundTrip
 
-	// What follows is for any goroutine. want is one more than Want was told last, 0 before; limits is nil before
-	// SetLimits.
+	// Any goroutine may use the fields below. want is one more than the last argument of Want, 0 before the first call.
+	// limits is nil before SetLimits.
 	want   atomic.Int64
 	limits atomic.Pointer[congestion.Limits]
-	// window is how many bytes may be under way to the receiver at once, if its estimator bounds that.
+	// window is the maximum number of bytes in flight to the receiver, if its estimator limits the number.
 	window atomic.Int64
 	mu     sync.Mutex
-	// latest is the last that was published, numbered is set while packets are numbered.
+	// latest is the last published Path. numbered is set while packets are numbered.
 	latest   Path
 	numbered bool
 }
 
-// Path is what is known of the way to the receiver, as of its last report or a tenth of a second ago. It is safe for
-// any goroutine, and cheap.
+// Path returns the state of the path as of the last report or a tenth of a second ago. It is safe for any goroutine,
+// and cheap.
 func (r *Receiver) Path() Path { return r.path.snapshot() }
 
-// Want says what would be sent to the receiver if it could take it, on the wire. The path is probed beyond an estimate
-// below that. Until it is called, the largest estimate is wanted.
+// Want sets the rate on the wire that would be sent to the receiver if the path could carry it. An estimate below the
+// rate is probed. Until the first call the maximum estimate is wanted.
 func (r *Receiver) Want(rate volumetric.Bitrate) { r.path.want.Store(int64(max(rate, 0)) + 1) }
 
-// SetLimits bounds the receiver's estimate; what is 0 is the configuration's. The configuration's largest estimate
-// always holds, and no least one exceeds the largest. It takes effect within a tenth of a second.
+// SetLimits bounds the receiver's estimate. A limit of 0 selects the configured limit. The configured maximum always
+// applies, and the minimum is reduced to the maximum if necessary. The limits take effect within a tenth of a second.
 func (r *Receiver) SetLimits(limits congestion.Limits) {
 	configured := r.path.cfg.Congestion.Limits()
 	if limits.Max == 0 || limits.Max > configured.Max {
@@ -96,11 +96,11 @@ func (r *Receiver) SetLimits(limits congestion.Limits) {
 	r.path.limits.Store(&limits)
 }
 
-// Window is how many bytes may be under way to the receiver at once, if its estimator bounds that. It is safe for any
-// goroutine.
+// Window returns the maximum number of bytes in flight to the receiver, if its estimator limits the number. It is safe
+// for any goroutine.
 func (r *Receiver) Window() int64 { return r.path.window.Load() }
 
-// snapshot is the path as it was published last. It is safe for any goroutine.
+// snapshot returns the last published Path. It is safe for any goroutine.
 func (p *path) snapshot() Path {
 	p.mu.Lock()
 	latest, numbered := p.latest, p.numbered
@@ -108,7 +108,7 @@ func (p *path) snapshot() Path {
 	if numbered {
 		return latest
 	}
-	// The first packet will be numbered.
+	// Packets will be numbered from the first on.
 	if extension := p.peer.TransportSequenceID(); extension > 0 && extension <= maxExtension ||
 		p.peer.ReportsByStream() {
 		latest.Awaited, latest.Estimate = true, p.startRate()
@@ -116,7 +116,7 @@ func (p *path) snapshot() Path {
 	return latest
 }
 
-// startRate is the first estimate.
+// startRate returns the initial estimate.
 func (p *path) startRate() volumetric.Bitrate {
 	if limits := p.limits.Load(); limits != nil {
 		return limits.Start
@@ -124,7 +124,7 @@ func (p *path) startRate() volumetric.Bitrate {
 	return p.cfg.Congestion.Limits().Start
 }
 
-// publish makes the path as it is now visible.
+// publish publishes the current Path.
 func (p *path) publish(now time.Duration) {
 	latest := Path{Sent: p.departed.rate(now)}
 	if want := p.want.Load(); want > 0 {
@@ -146,15 +146,15 @@ func (p *path) publish(now time.Duration) {
 }
 
 const (
-	// sentWindow is the time over which what is sent is measured, 30 frames; it is divided into sentSteps, one per
-	// round of housekeeping.
+	// sentWindow is the time over which the sending rate is measured, 30 frames. It is divided into sentSteps, one per
+	// housekeeping.
 	sentWindow = time.Second
 	sentSteps  = int(sentWindow / HousekeepingInterval)
 )
 
-// sentRate measures what is sent to one receiver.
+// sentRate measures the sending rate to one receiver.
 type sentRate struct {
-	// bytes counts what was sent, on the wire.
+	// bytes counts the bytes sent, on the wire.
 	bytes uint64
 	// marks are the counts at the last rounds of housekeeping, the oldest at oldest.
 	marks  [sentSteps]sentMark
@@ -166,7 +166,7 @@ type sentMark struct {
 	bytes uint64
 }
 
-// begin makes as if marks had been made while nothing was sent.
+// begin sets all marks to the current count.
 func (s *sentRate) begin(now time.Duration) {
 	for i := range s.marks {
 		s.marks[i] = sentMark{now, s.bytes}
@@ -179,7 +179,8 @@ func (s *sentRate) mark(now time.Duration) {
 	s.oldest = (s.oldest + 1) % sentSteps
 }
 
-// rate is that since the oldest mark, which is one window less one step old at least, but at the beginning.
+// rate returns the rate since the oldest mark. Except at the beginning, that mark is at least one window less one step
+// old.
 func (s *sentRate) rate(now time.Duration) volumetric.Bitrate {
 	oldest := s.marks[s.oldest]
 	elapsed := max(now-oldest.at, sentWindow-HousekeepingInterval)
@@ -187,25 +188,26 @@ func (s *sentRate) rate(now time.Duration) volumetric.Bitrate {
 }
 
 const (
-	// never is when something is due that is not.
+	// never is the time of an event that is not scheduled.
 	never = sender.Never
-	// keptResults bounds the room for results that stays with a writer, 90 kB. A report of 25 ms at 300 Mbit/s has 800.
+	// keptResults bounds the buffer for results that a writer keeps, 90 kB. A report of 25 ms at 300 Mbit/s has 800
+	// results.
 	keptResults = 1 << 10
 )
 
-// estimation is what is kept beside the sender of a path while the sender estimates.
+// estimation is the state beside the sender while the sender estimates.
 type estimation struct {
-	// begun is when the estimate began, since the engine's start.
+	// begun is the start of estimation, since the engine's start.
 	begun time.Duration
-	// want and limits are what the sender was told of the receiver's.
+	// want and limits are the values last passed to the sender.
 	want   int64
 	limits *congestion.Limits
-	// counted is what the writer's counts have of the estimator's.
+	// counted are the estimator's statistics that the writer's counters already include.
 	counted congestion.Stats
 }
 
-// algorithm is how the receiver is estimated: by what it reports of packets, or by what it acknowledges of what is sent
-// to it reliably.
+// algorithm returns the estimator for the receiver: by reports of packet arrivals, or by acknowledgements of a reliable
+// transport.
 func (p *path) algorithm() congestion.Algorithm {
 	if p.reliable {
 		return congestion.Reliable
@@ -213,7 +215,7 @@ func (p *path) algorithm() congestion.Algorithm {
 	return congestion.GCC
 }
 
-// estimate begins to estimate what the receiver can take, or gives that up. It reports whether that is a change.
+// estimate starts or stops the estimator. It reports whether that is a change.
 func (p *path) estimate(wanted bool, now time.Time, at time.Duration) (changed bool) {
 	switch {
 	case wanted && p.estimation == nil:
@@ -230,7 +232,7 @@ func (p *path) estimate(wanted bool, now time.Time, at time.Duration) (changed b
 	return true
 }
 
-// instruct tells the sender what is wanted and what bounds it, if that has changed.
+// instruct passes the wanted rate and the limits to the sender if they have changed.
 func (p *path) instruct(now time.Time) {
 	e := p.estimation
 	if want := p.want.Load(); want != e.want {
@@ -243,7 +245,7 @@ func (p *path) instruct(now time.Time) {
 	}
 }
 
-// count adds what the estimator has counted since the last time to the counts.
+// count adds the estimator's statistics since the last call to the counters.
 func (p *path) count(counts *counters.Counts) {
 	stats, counted := p.sender.Stats(), &p.estimation.counted
 	counts[counters.ProbesMeasured] += stats.ProbesMeasured - counted.ProbesMeasured

@@ -22,19 +22,19 @@ func (w *writer) stepEstimators() {
 // step steps the receiver's sender.
 func (r *Receiver) step() {
 	now := r.writer.now
-	// The first probes follow what is wanted, too.
+	// The first probes depend on the wanted rate, too.
 	r.path.instruct(now)
 	r.follow(r.path.sender.Step(now))
 }
 
-// consult takes what follows from what the receiver's sender has learned, and from what is wanted.
+// consult updates the receiver from its sender after a report, and from the wanted rate.
 func (r *Receiver) consult() {
 	now := r.writer.now
 	r.path.instruct(now)
 	r.follow(r.path.sender.Consult(now))
 }
 
-// follow does what a step of the receiver's sender calls for, and publishes what has come of it.
+// follow applies the result of a step of the receiver's sender, and publishes the path.
 func (r *Receiver) follow(change sender.Change) {
 	w, p := r.writer, &r.path
 	if change.Probe {
@@ -50,23 +50,23 @@ func (r *Receiver) follow(change sender.Change) {
 	w.stepDue = min(w.stepDue, p.sender.StepDue())
 }
 
-// padding says where the packets of a probe come from once no media waits: they are sent again, by the RTX stream of
-// the slot that they were sent on.
+// padding is the source of probe packets when no media waits: sent packets are repeated on the RTX stream of their
+// slot.
 type padding struct {
 	slot *Slot
-	// number is that of the next packet in the slot.
+	// number is the sequence number of the next packet to repeat in the slot.
 	number uint16
 }
 
-// pad sends padding as far as the probe under way asks for it in this tick. Media that the writer has yet to take may
-// do as well.
+// pad sends the padding that the active probe needs in this tick. It sends none while the writer has media to read,
+// which may serve as well.
 func (r *Receiver) pad() {
 	w := r.writer
 	r.path.sender.Pad(func() bool { return len(w.ready) == 0 && r.padding.repeat(r.slots.all()) })
 }
 
-// repeat sends a recent packet again: of the slot at hand the one before the last, or else the newest of one that has
-// any. A receiver without RTX gets none.
+// repeat repeats a recent packet: of the current slot the packet before the last repeated one, otherwise the newest
+// packet of the next slot that has sent any. A receiver without RTX gets no padding.
 func (p *padding) repeat(slots []*Slot) bool {
 	if p.slot != nil && (repair{p.slot, p.number}).repeat() {
 		p.number--
@@ -84,7 +84,7 @@ func (p *padding) repeat(slots []*Slot) bool {
 	return false
 }
 
-// repeat sends the packet again though it was not asked for, if it is still in the cache. Audio is not repeated.
+// repeat sends the packet again without a request, if the packet is still in the cache. Audio is not repeated.
 func (n repair) repeat() bool {
 	p, _, ok := n.find()
 	if !ok {

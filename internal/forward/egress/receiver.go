@@ -21,46 +21,47 @@ import (
 // Receiver is one receiving peer connection with its slots. It belongs to one writer.
 type Receiver struct {
 	writer *writer
-	// serial is the order in which receivers came, and in which a burst goes to them.
+	// serial is the order of creation of receivers, in which a burst is sent to them.
 	serial uint64
 	events eventList
 	closed atomic.Bool
-	// bare receivers are sent no parity, whatever is lost.
+	// bare is set if the receiver is sent no parity, regardless of loss.
 	bare atomic.Bool
 
 	slots slotTable
 
 	mu sync.Mutex
-	// keyFrames is what it may ask for.
+	// keyFrames limits the receiver's key frame requests.
 	keyFrames keyFrameBudget
 
-	// path is what is known of the way to the receiver.
+	// path is the state of the network path to the receiver.
 	path   path
 	frames trace.Recorder[*Slot, *track.Track]
-	// protection is the share of parity that its path calls for.
+	// protection is the share of parity that the path needs.
 	protection track.Protection
 
-	// What follows is the writer's.
+	// The writer owns the fields below.
 
-	// tick is the pacer's next one, while the receiver stands among those that have one, at pacedIndex, else -1.
+	// tick is the pacer's next tick, if the receiver is in the heap of paced receivers. pacedIndex is its index there,
+	// otherwise -1.
 	tick       time.Duration
 	pacedIndex int
-	// padding is where the packets of the newest probe come from that the media does not provide.
+	// padding is the source of the newest probe's packets beyond the media.
 	padding padding
-	// protectDue is when the share of parity is looked at next.
+	// protectDue is the time of the next update of the share of parity.
 	protectDue time.Duration
 	run        run
-	// adopted is set while the receiver is on the writer's list, reporting while it is on the list of those that get
-	// reports at once.
+	// adopted is set while the receiver is on the writer's list of receivers, reporting while it is on the list of
+	// receivers with urgent sender reports.
 	adopted, reporting bool
 	reportDue          time.Time
-	// repairs is what the receiver may ask for.
+	// repairs limits the retransmissions to the receiver.
 	repairs repairCredit
-	// asked counts the pairs of numbers that wait in the mail of all slots; the writer's inbox guards it.
+	// asked counts the pairs in the requests of all slots. The writer's inbox guards it.
 	asked int
-	// chunks is what is held of frames that the receiver takes in chunks.
+	// chunks is the allotment for chunked frames to the receiver.
 	chunks *packetlog.Allotment
-	// reports are those of their arrival; the writer's inbox guards them.
+	// reports are the receiver's reports of arrivals. The writer's inbox guards them.
 	reports reportBox
 }
 
@@ -79,23 +80,24 @@ func newReceiver(w *writer, p Peer, deadline time.Duration) *Receiver {
 	}
 }
 
-// SendBare makes the receiver one that is never sent parity. It must be called before AddSlot.
+// SendBare disables parity to the receiver. It must be called before AddSlot.
 func (r *Receiver) SendBare() { r.bare.Store(true) }
 
-// SendReliably makes the receiver one that is sent whole frames over a transport that repeats what is lost, and reports
-// what that transport acknowledges. It is never sent parity. SendReliably must be called before AddSlot.
+// SendReliably selects an estimator for a receiver that is sent whole frames over a transport that retransmits, and
+// that reports the transport's acknowledgements. The receiver is sent no parity. SendReliably must be called before
+// AddSlot.
 func (r *Receiver) SendReliably() {
 	r.SendBare()
 	r.path.reliable = true
 }
 
-// Memory is what the receiver may hold of frames that it takes in chunks.
+// Memory returns the allotment for chunked frames to the receiver.
 func (r *Receiver) Memory() *packetlog.Allotment { return r.chunks }
 
-// EngineTime is the time by the clock of the receiver's engine.
+// EngineTime returns the time of the clock of the receiver's engine.
 func (r *Receiver) EngineTime() time.Time { return r.writer.set.clock.Now() }
 
-// AddSlot adds an outgoing stream. It carries nothing until Select.
+// AddSlot adds an outgoing stream, which carries nothing until Select.
 func (r *Receiver) AddSlot(o Outlet, kind volumetric.Kind) *Slot {
 	s := newSlot(r, o, kind)
 	if s.frameOutlet != nil {
@@ -111,14 +113,14 @@ func (r *Receiver) AddSlot(o Outlet, kind volumetric.Kind) *Slot {
 	return s
 }
 
-// Notify is signalled when events wait to be taken.
+// Notify is signalled when events are available to TakeEvents.
 func (r *Receiver) Notify() <-chan struct{} { return r.events.notify }
 
 // TakeEvents appends the events since the last call to buf, in order.
 func (r *Receiver) TakeEvents(buf []Event) []Event { return r.events.take(buf) }
 
-// Close ends the receiver and its slots. It does not wait for the writer: what is being queued may still be, and what
-// is queued may still be flushed.
+// Close ends the receiver and its slots. It does not wait for the writer: a packet may still be queued, and queued
+// packets may still be sent.
 func (r *Receiver) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,8 +138,8 @@ func (r *Receiver) Close() {
 	}
 }
 
-// RTCP takes one decrypted RTCP packet, and from it what concerns slots of the receiver: NACK, PLI, FIR, report blocks,
-// and reports of arrivals.
+// RTCP processes one decrypted compound RTCP packet: NACK, PLI, FIR, report blocks about the receiver's slots, and
+// reports of arrivals.
 func (r *Receiver) RTCP(packet []byte, now time.Time) {
 	if feedback.IsTransportFeedback(packet) || feedback.IsCongestionReport(packet) {
 		r.arrivals(packet, now)
@@ -169,7 +171,7 @@ func (r *Receiver) RTCP(packet []byte, now time.Time) {
 	}
 }
 
-// nacked leaves to the writer what a slot's receiver asks for.
+// nacked passes the requested sequence numbers of a slot to the writer.
 func (r *Receiver) nacked(p *rtcp.TransportLayerNack) {
 	if s := r.slots.find(p.MediaSSRC); s != nil {
 		control := &r.writer.set.control
@@ -179,7 +181,7 @@ func (r *Receiver) nacked(p *rtcp.TransportLayerNack) {
 	}
 }
 
-// keyFramesGranted gives how many of so many requests for key frames are looked at.
+// keyFramesGranted returns how many of the key frame requests are processed.
 func (r *Receiver) keyFramesGranted(requests int, now time.Time) int {
 	set := r.writer.set
 	r.mu.Lock()
@@ -195,7 +197,7 @@ func (r *Receiver) keyFrameWanted(ssrc uint32) {
 	}
 }
 
-// reported leaves the blocks about slots to the writer.
+// reported passes the report blocks about slots to the writer.
 func (r *Receiver) reported(blocks []rtcp.ReceptionReport, now time.Time) {
 	for _, block := range blocks {
 		if s := r.slots.find(block.SSRC); s != nil {
@@ -204,13 +206,13 @@ func (r *Receiver) reported(blocks []rtcp.ReceptionReport, now time.Time) {
 	}
 }
 
-// arrivals takes a report, as it is, for the writer to read.
+// arrivals passes an unparsed report of arrivals to the writer.
 func (r *Receiver) arrivals(report []byte, now time.Time) {
 	set := r.writer.set
 	byStream := r.path.peer.ReportsByStream()
 	switch {
 	case feedback.IsCongestionReport(report) != byStream, !byStream && r.path.peer.TransportSequenceID() == 0:
-		// Nothing is known by what it could speak of.
+		// No packets are sent to which the report could refer.
 	case rtcpSize(report) != len(report):
 		set.control.Add(counters.MalformedRTCP, 1)
 	case len(report) > maxReportBytes/4:
@@ -220,7 +222,7 @@ func (r *Receiver) arrivals(report []byte, now time.Time) {
 	}
 }
 
-// queued notes that the receiver's peer has been given a packet with so many bytes of payload.
+// queued counts a packet with that number of payload bytes that was queued on the receiver's peer.
 func (r *Receiver) queued(bytes int) {
 	w := r.writer
 	bytes += congestion.PacketOverhead
@@ -231,11 +233,11 @@ func (r *Receiver) queued(bytes int) {
 	w.outbox.queued(&r.run)
 }
 
-// slotTable is the slots of a receiver. It is safe for any goroutine.
+// slotTable holds the slots of a receiver. It is safe for any goroutine.
 type slotTable struct {
 	mu   sync.Mutex
 	list []*Slot
-	// named are the slots by SSRC, unnamed those that have not had one yet.
+	// named are the slots by SSRC, unnamed the slots without a negotiated SSRC.
 	named   map[uint32]*Slot
 	unnamed []*Slot
 }
@@ -246,7 +248,7 @@ func (t *slotTable) add(s *Slot) {
 	t.list, t.unnamed = append(t.list, s), append(t.unnamed, s)
 }
 
-// all returns the slots. The list is only ever appended to, so that what is returned does not change.
+// all returns the slots. Slots are only appended, so the returned list does not change.
 func (t *slotTable) all() []*Slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -255,8 +257,8 @@ func (t *slotTable) all() []*Slot {
 
 func (t *slotTable) count() int { return len(t.all()) }
 
-// name finds out the SSRCs of slots that have been negotiated since the last call. A packet of RTCP names slots by
-// hundreds, so this is done once for each packet.
+// name records the SSRCs of slots that were negotiated since the last call. An RTCP packet may name hundreds of slots,
+// so name is called once per packet.
 func (t *slotTable) name() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -272,20 +274,20 @@ func (t *slotTable) name() {
 	})
 }
 
-// find returns a slot by its SSRC, nil if there is none.
+// find returns the slot with an SSRC, or nil if there is none.
 func (t *slotTable) find(ssrc uint32) *Slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.named[ssrc]
 }
 
-// parityInterval is the shortest time between two changes of a receiver's share of parity. Losses are counted over
+// parityInterval is the minimum time between two changes of a receiver's share of parity. Losses are counted over
 // seconds.
 const parityInterval = 500 * time.Millisecond
 
-// ParityShare is how many parity packets per source packet the receiver is sent for the sake of its own path, 0 to
-// 0.25. It follows from what the way to the receiver loses and from its round trip: none where requests repair what is
-// lost in time, nor where losses are not known. It is safe for any goroutine.
+// ParityShare returns the number of parity packets per source packet that the receiver's own path needs, 0 to 0.25. It
+// follows from the loss and the round-trip time of the path: 0 if retransmissions arrive in time, or if the loss is
+// unknown. It is safe for any goroutine.
 func (r *Receiver) ParityShare() float64 {
 	if r.bare.Load() {
 		return 0
@@ -293,8 +295,9 @@ func (r *Receiver) ParityShare() float64 {
 	return r.protection.Share()
 }
 
-// ParityOf is how many parity packets per source packet the receiver is sent of a track, as far as its publisher makes
-// them: for the sake of its own path and of that of the publisher, 0.25 at most. It is safe for any goroutine.
+// ParityOf returns the number of parity packets per source packet of a track that the receiver is sent if the publisher
+// makes them: the sum needed by the receiver's path and the publisher's path, at most 0.25. It is safe for any
+// goroutine.
 func (r *Receiver) ParityOf(t *track.Track) float64 {
 	if r.bare.Load() {
 		return 0
@@ -302,7 +305,7 @@ func (r *Receiver) ParityOf(t *track.Track) float64 {
 	return feedback.JoinParity(r.protection.Share(), t.UplinkParity())
 }
 
-// protect makes the share of parity of a receiver's slots follow its path and those of the publishers.
+// protect updates the share of parity of the receiver's slots from its path and the paths of the publishers.
 func (r *Receiver) protect() {
 	w := r.writer
 	if r.bare.Load() || w.at < r.protectDue {
@@ -320,10 +323,10 @@ func (r *Receiver) protect() {
 	}
 }
 
-// protect makes the slot's share of parity follow the paths to it.
+// protect updates the slot's share of parity.
 func (s *Slot) protect() { s.switcher.SetParity(s.receiver.ParityOf(s.selection.track)) }
 
-// endParity says that the receiver's peer can do nothing with parity.
+// endParity disables parity because the receiver's peer cannot use it.
 func (r *Receiver) endParity() {
 	if r.bare.Swap(true) {
 		return

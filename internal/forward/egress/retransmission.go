@@ -16,24 +16,23 @@ import (
 )
 
 const (
-	// minRepeat is the shortest time between two retransmissions of one packet, for round trips below it and for those
-	// not known: requests that cross a retransmission on its way through queues would still be answered twice.
+	// minRepeat is the minimum time between two retransmissions of one packet, for round trips below minRepeat or
+	// unknown. Requests that cross a retransmission delayed by queues may still be answered twice.
 	minRepeat = 5 * time.Millisecond
-	// repeatEntries is how many retransmissions of a slot are remembered to suppress repeats. The numbers of a burst
-	// are close together, so none of 2,048 displaces another: a round trip of 100 ms at 190 Mbit/s.
+	// repeatEntries is the number of retransmissions of a slot that are remembered to suppress repeats. The numbers of
+	// a burst are close together, so none of 2,048 displaces another: a round trip of 100 ms at 190 Mbit/s.
 	repeatEntries = 2048
 )
 
-// repeatTable remembers the latest retransmissions of a slot by the low bits of their numbers: 20 kB, which are taken
-// with the first one.
+// repeatTable remembers the latest retransmissions of a slot by the low bits of their sequence numbers. It takes 20 kB
+// and is allocated for the first retransmission.
 type repeatTable struct {
 	numbers [repeatEntries]uint16
-	// sent is when, in nanoseconds since the engine's start, and one more, so that 0 is never.
+	// sent is the time of the retransmission in nanoseconds since the engine's start plus 1, so that 0 means never.
 	sent [repeatEntries]int64
 }
 
-// recent reports whether the number was retransmitted less than the interval before now, which counts from the engine's
-// start.
+// recent reports whether the number was retransmitted within the interval before now, a time since the engine's start.
 func (t *repeatTable) recent(number uint16, now int64, interval time.Duration) bool {
 	if t == nil {
 		return false
@@ -47,20 +46,20 @@ func (t *repeatTable) note(number uint16, now int64) {
 	t.numbers[number%repeatEntries], t.sent[number%repeatEntries] = number, now+1
 }
 
-// repair is a packet of a slot that is to be sent again when the pacer lets it.
+// repair is a packet of a slot to retransmit when the pacer admits it.
 type repair struct {
 	slot   *Slot
 	number uint16
 }
 
-// original is the packet that a number of a slot stands for, with a reference to it.
+// original is the packet with a sequence number of a slot, with a reference.
 type original struct {
 	*packetlog.Packet
 	track *track.Track
 }
 
-// retransmit answers what a receiver has asked for, each number with the packet that it stands for. Numbers beyond
-// Config.MaxNACKed, and beyond what the receiver may have looked up, are counted and ignored.
+// retransmit answers the requests of a receiver. Sequence numbers beyond Config.MaxNACKed and beyond the lookup limit
+// of the receiver are counted and ignored.
 func (s *Slot) retransmit(pairs []rtcp.NackPair) {
 	r, w := s.receiver, s.receiver.writer
 	w.read()
@@ -85,9 +84,8 @@ func (s *Slot) retransmit(pairs []rtcp.NackPair) {
 	w.reschedule(r)
 }
 
-// answer retransmits the packet that a number of the slot stands for, if it has been sent on the slot, now or when the
-// pacer lets it. It counts what became of the request once that is known. worth is how long after it arrived a packet
-// is retransmitted.
+// answer retransmits the requested packet if it was sent on the slot, now or when the pacer admits it. It counts the
+// outcome when the outcome is known. worth is the time after its arrival for which a packet is retransmitted.
 func (n repair) answer(rtt, worth time.Duration) {
 	if outcome, done := n.answerNow(rtt, worth); done {
 		n.slot.receiver.writer.stats.counts[outcome]++
@@ -97,8 +95,8 @@ func (n repair) answer(rtt, worth time.Duration) {
 func (n repair) answerNow(rtt, worth time.Duration) (outcome counters.Counter, done bool) {
 	s, r, w := n.slot, n.slot.receiver, n.slot.receiver.writer
 	if s.repeats.recent(n.number, int64(w.at), max(rtt, minRepeat)) {
-		// The request was made before the retransmission could get there. A receiver that asks more often than once per
-		// round trip, because a request may get lost, is answered once.
+		// The request was made before the retransmission could arrive. A receiver that requests more often than once
+		// per round trip, because a request may be lost, is answered once.
 		return counters.NackedSuppressed, true
 	}
 	p, outcome, ok := n.find()
@@ -111,7 +109,7 @@ func (n repair) answerNow(rtt, worth time.Duration) (outcome counters.Counter, d
 	}
 	if arrived := w.set.clock.Started().Add(time.Duration(p.Order)); rtt > 0 &&
 		!feedback.Answerable(arrived, w.now, rtt) {
-		// The request was made before the packet could get there: the publisher had owed it.
+		// The request was made before the packet could arrive, because the publisher's packet was late.
 		return counters.NackedSuppressed, true
 	}
 	expires := time.Duration(p.Order) + worth
@@ -127,8 +125,7 @@ func (n repair) answerNow(rtt, worth time.Duration) (outcome counters.Counter, d
 	return 0, false
 }
 
-// repeatHeld sends the retransmissions to a receiver that have waited, as far as the pacer lets them, and those not
-// that have come to be of no use.
+// repeatHeld sends queued retransmissions that the pacer admits and discards expired ones.
 func (r *Receiver) repeatHeld() {
 	w := r.writer
 	for {
@@ -148,7 +145,7 @@ func (r *Receiver) repeatHeld() {
 	}
 }
 
-// find looks up what a number stands for. Where that cannot be sent, it tells why.
+// find returns the packet with the sequence number. If the packet cannot be sent, outcome is the reason.
 func (n repair) find() (o original, outcome counters.Counter, ok bool) {
 	id, sequence, ok := n.slot.switcher.Resolve(n.number)
 	if !ok {
@@ -167,14 +164,14 @@ func (n repair) find() (o original, outcome counters.Counter, ok bool) {
 		return o, counters.NackedExpired, false
 	}
 	if f := w.followers[track]; f != nil && p.Position >= f.position || n.slot.holds(track, p) {
-		// It goes out as a packet of its own in a moment.
+		// The packet is sent for the first time in a moment.
 		p.Release()
 		return o, counters.NackedOwed, false
 	}
 	return original{p, track}, counters.NackedAnswered, true
 }
 
-// repeatAsked sends a packet again that was asked for.
+// repeatAsked sends a requested packet again.
 func (n repair) repeatAsked(p original) counters.Counter {
 	outcome := n.resend(p, packetlog.Retransmission)
 	if outcome == counters.NackedAnswered {
@@ -184,10 +181,10 @@ func (n repair) repeatAsked(p original) counters.Counter {
 	return outcome
 }
 
-// resend queues a packet in the slot's RTX stream, with the header that it had in the slot (RFC 4588 section 4). The
-// number in the RTX stream is taken here, so that it follows the one before it closely, and is taken once, whatever the
-// outlet says: a number that the outlet refuses is spent. A packet that was not asked for (packetlog.Probe) is not
-// taken from what the receiver may ask for.
+// resend queues a packet on the slot's RTX stream, with the header that the packet had in the slot (RFC 4588 section
+// 4). The sequence number of the RTX stream is assigned here, so that it closely follows the one before. It is used up
+// even if the outlet refuses the packet. A packet that was not requested (packetlog.Probe) does not reduce the
+// receiver's credit.
 func (n repair) resend(p original, kind packetlog.Class) counters.Counter {
 	s, number, w := n.slot, n.number, n.slot.receiver.writer
 	form := s.formOf(p.track)
@@ -227,7 +224,7 @@ func (n repair) resend(p original, kind packetlog.Class) counters.Counter {
 	return counters.NackedAnswered
 }
 
-// noteRepeat remembers a retransmission that was asked for.
+// noteRepeat remembers a requested retransmission.
 func (s *Slot) noteRepeat(number uint16, now int64) {
 	if s.repeats == nil {
 		s.repeats = &repeatTable{}
@@ -235,7 +232,8 @@ func (s *Slot) noteRepeat(number uint16, now int64) {
 	s.repeats.note(number, now)
 }
 
-// formOf is how the slot's peer takes a track that feeds it, or has fed it, zero where it does not.
+// formOf returns the form in which the slot's peer receives a current or former track of the slot, zero if the peer
+// cannot receive the track.
 func (s *Slot) formOf(t *track.Track) wireForm {
 	if a := s.attachment(t); a != nil && a.bound {
 		return a.wireForm
@@ -244,8 +242,8 @@ func (s *Slot) formOf(t *track.Track) wireForm {
 	return form
 }
 
-// form asks the outlet how its peer takes a track: under its codec's name, or else as opaque where it is video, or
-// disguised where a decoder would not have to read it.
+// form returns the form in which the outlet's peer receives a track: under its codec's name, otherwise as opaque if it
+// is video, otherwise wrapped as VP8 if every frame decodes independently.
 func (s *Slot) form(t *track.Track) (f wireForm, ok bool) {
 	f.payloadType, f.retransmissionType, ok = s.outlet.PayloadType(t.Codec().MIMEType)
 	if ok || s.kind != volumetric.KindVideo {
@@ -258,7 +256,7 @@ func (s *Slot) form(t *track.Track) (f wireForm, ok bool) {
 	return f, f.disguised
 }
 
-// attachment finds the track among those that reach the slot.
+// attachment returns the slot's attachment to a track, or nil if there is none.
 func (s *Slot) attachment(t *track.Track) *attachment {
 	for _, a := range s.attachments {
 		if a.follower.track == t {
@@ -268,8 +266,8 @@ func (s *Slot) attachment(t *track.Track) *attachment {
 	return nil
 }
 
-// rtt is the round-trip time as well as it is known, queues included, else 0. What reports say of the packets
-// themselves comes first: connectivity checks are seconds apart, and do not notice that a queue has built up.
+// rtt returns the best known round-trip time, including queues, or 0. Reports of packet arrivals come first:
+// connectivity checks are seconds apart and miss queues that build up between them.
 func (p *path) rtt() time.Duration {
 	if rtt := p.sender.Stats().RTT; p.sender.Reported() && rtt > 0 {
 		return rtt
@@ -277,7 +275,7 @@ func (p *path) rtt() time.Duration {
 	return p.checkedRTT()
 }
 
-// checkedRTT is the round-trip time as the peer's connection, or else receiver reports, measure it.
+// checkedRTT returns the round-trip time measured by the peer's connection, or otherwise by receiver reports.
 func (p *path) checkedRTT() time.Duration {
 	if rtt := p.peer.RTT(); rtt > 0 {
 		return rtt
@@ -285,14 +283,14 @@ func (p *path) checkedRTT() time.Duration {
 	return p.measured.Value()
 }
 
-// trip is the round trip of the path while that is empty, and how much longer packets have taken of late.
+// trip returns the round-trip time of the empty path, and the additional delay of recent packets.
 func (p *path) trip() (rtt, late time.Duration) {
 	trip := max(p.rtt(), p.sender.LongestTrip())
 	rtt = p.checkedRTT()
 	return rtt, trip - rtt
 }
 
-// repairTime is how long a packet is worth repairing for the receiver.
+// repairTime returns the time for which a packet is worth repairing for the receiver.
 func (p *path) repairTime(rtt, late time.Duration) time.Duration {
 	if p.deadline > 0 {
 		return p.deadline
@@ -301,8 +299,8 @@ func (p *path) repairTime(rtt, late time.Duration) time.Duration {
 	return deadline
 }
 
-// resendTime is how long after it arrived a packet is retransmitted: what was asked for in time arrives a round trip
-// after the deadline at most. Both are those of packets that a queue held up, as long as there are some.
+// resendTime returns the time after its arrival for which a packet is retransmitted: a request that was made in time
+// arrives at most a round trip after the deadline. Both include the queueing delay of recent packets.
 func (p *path) resendTime() time.Duration {
 	rtt, late := p.trip()
 	return p.repairTime(rtt, late) + rtt + late

@@ -12,10 +12,10 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/turn"
 )
 
-// Set is the writers of one engine with their receivers.
+// Set is the set of writers of one engine with their receivers.
 type Set struct {
 	cfg Config
-	// paced is set if packets are held so that frames are spread.
+	// paced is set if packets are held to spread frames.
 	paced   bool
 	clock   *packetlog.Clock
 	tracks  *track.Tracks
@@ -24,7 +24,7 @@ type Set struct {
 
 	slots        atomic.Int64
 	lastReceiver atomic.Uint64
-	// control counts what happens off the path of packets.
+	// control counts events outside the packet path.
 	control counters.Shard
 
 	// running are the goroutines of the writers.
@@ -35,8 +35,8 @@ type Set struct {
 	open map[*Receiver]struct{}
 }
 
-// NewSet makes writers that do not run yet. Each has one batch, which the peers of its receivers get by Post. Frames
-// that receivers take in chunks take their memory from pieces.
+// NewSet returns writers that do not run yet, one per batch. A writer passes its batch to the peers of its receivers
+// with Post. The memory of chunked frames counts against pieces.
 func NewSet(cfg Config, clock *packetlog.Clock, tracks *track.Tracks, pieces *packetlog.Pieces, batches []Batch) *Set {
 	s := &Set{cfg: cfg, paced: !cfg.Plan.Off(), clock: clock, tracks: tracks, pieces: pieces,
 		open: make(map[*Receiver]struct{})}
@@ -53,14 +53,14 @@ func (s *Set) Run() {
 	}
 }
 
-// Step does the work of all writers, if they do not run.
+// Step does the work of all writers that do not run.
 func (s *Set) Step() {
 	for _, w := range s.writers {
 		w.Work(turn.Forever)
 	}
 }
 
-// Idle is for how long after Step nothing is due, if the writers do not run.
+// Idle returns the time after Step during which nothing is due, for writers that do not run.
 func (s *Set) Idle() time.Duration {
 	idle := forever
 	for _, w := range s.writers {
@@ -70,7 +70,7 @@ func (s *Set) Idle() time.Duration {
 	return idle
 }
 
-// Close ends the writers, and waits for their goroutines. An outlet or a peer that blocks makes Close wait.
+// Close ends the writers and waits for their goroutines. A blocked outlet or peer blocks Close.
 func (s *Set) Close() {
 	for _, w := range s.writers {
 		w.turn.Stop()
@@ -78,12 +78,12 @@ func (s *Set) Close() {
 	s.running.Wait()
 }
 
-// receiverLoad is what a receiver counts beside its slots when writers are compared, so that receivers spread before
-// they have any.
+// receiverLoad is the load of a receiver beside its slots, so that receivers spread over writers before they have
+// slots.
 const receiverLoad = 1
 
-// NewReceiver adds a receiving peer connection, to the writer with the fewest slots. The deadline is how long after its
-// first packet the receiver repairs a frame; 0 leaves it to Config.NACK's deadlines.
+// NewReceiver adds a receiving peer connection to the writer with the fewest slots. The deadline is the time after the
+// first packet of a frame within which the receiver repairs the frame; 0 selects the deadlines of Config.NACK.
 func (s *Set) NewReceiver(p Peer, deadline time.Duration) *Receiver {
 	w := slices.MinFunc(s.writers, func(a, b *writer) int { return int(a.load.Load() - b.load.Load()) })
 	w.load.Add(receiverLoad)
@@ -94,14 +94,14 @@ func (s *Set) NewReceiver(p Peer, deadline time.Duration) *Receiver {
 	return r
 }
 
-// dismissed forgets a receiver that is closed.
+// dismissed removes a closed receiver.
 func (s *Set) dismissed(r *Receiver) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, r)
 }
 
-// Paths appends the paths to all receivers, in no order. It is for metrics.
+// Paths appends the paths to all receivers, in no particular order, for metrics.
 func (s *Set) Paths(paths []Path) []Path {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Set) Paths(paths []Path) []Path {
 	return paths
 }
 
-// Stats sums what all writers have measured, and adds what they have counted to a set of counts.
+// Stats sums the measurements of all writers, and adds their counters to sum.
 func (s *Set) Stats(sum *counters.Counts) Stats {
 	stats := Stats{Slots: int(s.slots.Load())}
 	for _, w := range s.writers {

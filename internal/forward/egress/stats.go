@@ -9,17 +9,17 @@ import (
 
 // Stats are the durations that the writers have measured, and gauges.
 type Stats struct {
-	// Residence is from a packet's arrival until it was sent, for each receiver, without the time that the pacer
-	// intended to hold it, which is PacerHold. SwitchDelay is from a slot's selection to the first packet of the new
-	// track.
+	// Residence is the time from a packet's arrival until it was sent, per receiver, without the intended delay of the
+	// pacer. PacerHold is that intended delay. SwitchDelay is the time from a slot's selection to the first packet of
+	// the new track.
 	Residence, PacerHold, SwitchDelay trace.Histogram
-	// FrameHold, FrameDistribution and FrameReception are those of trace.Totals.
+	// FrameHold, FrameDistribution and FrameReception are the durations of trace.Totals.
 	FrameHold, FrameDistribution, FrameReception trace.Histogram
-	// ActiveSlots carry a track, WaitingSlots wait for the first frame of one.
+	// ActiveSlots carry a track, WaitingSlots wait for the first frame of a track.
 	Slots, ActiveSlots, WaitingSlots, Receivers int
 }
 
-// writerStats are what one writer counts: for itself while it forwards, for others whenever it rests.
+// writerStats are the counters and durations of one writer, which publishes them whenever it rests.
 type writerStats struct {
 	counts      counters.Counts
 	residence   trace.Durations
@@ -28,7 +28,7 @@ type writerStats struct {
 	frames      trace.Totals
 
 	public counters.Shard
-	// active and waiting are the numbers of slots, up to a tenth of a second ago.
+	// active and waiting are numbers of slots, up to a tenth of a second old.
 	active, waiting atomic.Int64
 }
 

@@ -8,13 +8,13 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/track"
 )
 
-// FrameTimes are the stamps of one frame of payload v1 on its way through the server to one slot.
+// FrameTimes are the time stamps of one frame of payload v1 on its way through the server to one slot.
 type FrameTimes = trace.Times[*Slot, *track.Track]
 
 // TraceFrames sets whether the times of the receiver's frames are wanted.
 func (r *Receiver) TraceFrames(wanted bool) { r.frames.Want(wanted) }
 
-// FrameTimesReady is signalled when times of frames wait to be taken.
+// FrameTimesReady is signalled when times of frames are available to TakeFrameTimes.
 func (r *Receiver) FrameTimesReady() <-chan struct{} { return r.frames.Ready() }
 
 // TakeFrameTimes appends the times of the frames since the last call to buf.
@@ -22,8 +22,8 @@ func (r *Receiver) TakeFrameTimes(buf []FrameTimes) []FrameTimes {
 	return r.frames.Take(buf, r.writer.set.clock)
 }
 
-// PacketSent takes the kernel's stamps of a packet that it was asked for. hardware is the zero time if the network card
-// does not report it.
+// PacketSent adds the requested send stamps of a packet. hardware is the zero time if the network card does not report
+// its time.
 func (r *Receiver) PacketSent(ssrc uint32, sequence uint16, kernel, hardware time.Time) {
 	clock := r.writer.set.clock
 	now := clock.Now()
@@ -33,7 +33,7 @@ func (r *Receiver) PacketSent(ssrc uint32, sequence uint16, kernel, hardware tim
 // traced reports whether the receiver's frames are traced.
 func (r *Receiver) traced() bool { return r.writer.set.cfg.FrameTimes || r.frames.Wanted() }
 
-// trace notes a packet at the edge of a frame that was queued on a slot.
+// trace records a packet at the edge of a frame that was queued on a slot.
 func (a *attachment) trace(p *packetlog.Packet, sequence uint16, marker bool) {
 	w := a.writer
 	s := a.slot
@@ -42,7 +42,7 @@ func (a *attachment) trace(p *packetlog.Packet, sequence uint16, marker bool) {
 	})
 }
 
-// handTimes ends what is old of a receiver's frames, and hands over their times when it is time.
+// handTimes ends the final frames of the receiver, and hands over their times when it is time.
 func (r *Receiver) handTimes() {
 	w := r.writer
 	if !r.traced() && !r.frames.Waits() {

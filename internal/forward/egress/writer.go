@@ -15,30 +15,30 @@ import (
 )
 
 const (
-	// groupWrites is after how many packets queued or sent a writer publishes its counts and does what is due by time,
-	// between bursts.
+	// groupWrites is the number of packets queued or sent after which a writer publishes its counters and does timed
+	// work, between bursts.
 	groupWrites = 32
-	// HousekeepingInterval is how often a writer detaches slots, sends reports, and consults the senders of its
-	// receivers.
+	// HousekeepingInterval is the interval at which a writer detaches slots, sends reports, and consults the senders of
+	// its receivers.
 	HousekeepingInterval = sender.LookInterval
 )
 
-// writer forwards to the receivers it owns. All but the inbox, the stack of signals and the atomics belongs to who has
-// the turn, one goroutine at a time: the writer's own, or a reader that does its work.
+// writer forwards packets to the receivers that it owns. All state except the inbox, the stack of signals and the
+// atomics belongs to the one goroutine that has the turn: the writer's own, or a reader that does its work.
 type writer struct {
 	set   *Set
 	inbox inbox
-	// signalled are the followers that have something to read.
+	// signalled are the followers with packets to read.
 	signalled signalStack
 	turn      *turn.Turn
-	// load is the number of slots of the receivers.
+	// load is the number of receivers and their slots, see receiverLoad.
 	load  atomic.Int64
 	stats writerStats
-	// gathered counts packets taken for bursts since the writer began to work.
+	// gathered counts the packets taken for bursts since Work began.
 	gathered int
 
 	ready readyHeap
-	// paced are the receivers for which packets wait, or a probe is under way.
+	// paced are the receivers with waiting packets or an active probe.
 	paced     pacedHeap
 	followers map[*track.Track]*follower
 	receivers []*Receiver
@@ -47,16 +47,16 @@ type writer struct {
 	burst  burst
 	// lost is the scratch of track.Gap.Completes.
 	lost []int
-	// housekeeping is when the next round is due.
+	// housekeeping is the time of the next housekeeping.
 	housekeeping time.Time
-	// stepDue is when the first of the receivers' estimators is to be stepped, since the engine's start.
+	// stepDue is the time at which the first estimator of the receivers must be stepped, since the engine's start.
 	stepDue   time.Duration
 	unsettled []*Slot
 	reviewed  []*Slot
 	touched   []*Slot
 	reporting []*Receiver
 
-	// results are those of the report being read.
+	// results are the results of the report being read.
 	results []feedback.PacketResult
 	orders  orders
 	nacked  []rtcp.NackPair
@@ -85,7 +85,7 @@ func (w *writer) run() {
 // Pending implements turn.Work.
 func (w *writer) Pending() bool { return !w.signalled.empty() || w.inbox.pending.Load() }
 
-// forever is for how long a writer without receivers has nothing to do.
+// forever is the sleeping time of a writer without receivers.
 const forever = time.Hour
 
 // Idle implements turn.Work.
@@ -100,7 +100,7 @@ func (w *writer) Idle() (at, idle time.Duration) {
 	return w.at, idle
 }
 
-// letGo gives back the packets at hand, and those that wait, and leaves the tracks.
+// letGo releases next packets and waiting packets, and leaves the tracks.
 func (w *writer) letGo() {
 	for _, f := range w.followers {
 		for _, a := range f.attachments {
@@ -111,9 +111,9 @@ func (w *writer) letGo() {
 	}
 }
 
-// Work implements turn.Work. It forwards until there is nothing to read and no tick due, and does what is asked and
-// due, or until the end, with the burst at hand if there is more to do. Nothing stays queued. Audio goes first. What
-// has waited for its tick goes before what has just come.
+// Work implements turn.Work. It forwards packets, and handles requests and timed work, until there is nothing to read
+// and no tick is due, or until end, with the current burst, if there is more to do. No packet stays queued on a peer.
+// Audio goes first. Packets that have waited for their tick precede packets that have just arrived.
 func (w *writer) Work(end time.Duration) (packets int, done bool) {
 	w.gathered = 0
 	w.read()
@@ -143,7 +143,7 @@ func (w *writer) Work(end time.Duration) (packets int, done bool) {
 	return w.gathered, done
 }
 
-// collect makes the followers that were signalled ready.
+// collect makes the signalled followers ready.
 func (w *writer) collect() {
 	for f := w.signalled.take(); f != nil; {
 		next := f.below
@@ -155,11 +155,12 @@ func (w *writer) collect() {
 	}
 }
 
-// resume makes a follower ready if it has a packet to read. Otherwise it rests until its reader signals again.
+// resume makes a follower ready if it has a packet to read. Otherwise the follower waits until its reader signals
+// again.
 func (w *writer) resume(f *follower) {
 	for !f.hold() {
 		f.signalled.Store(false)
-		// A packet that came between looking and clearing the flag was not signalled.
+		// A packet that arrived between the check and clearing the flag was not signalled.
 		if f.position == f.track.Log().Head() || !f.signalled.CompareAndSwap(false, true) {
 			return
 		}
@@ -167,7 +168,8 @@ func (w *writer) resume(f *follower) {
 	heap.Push(&w.ready, f)
 }
 
-// rest is made after each group of packets: it sends them, takes the time, publishes counts, and does what is due.
+// rest is called after each group of packets. It sends them, reads the clock, does timed work and publishes the
+// counters.
 func (w *writer) rest() {
 	w.outbox.dispatch()
 	w.read()
@@ -184,13 +186,13 @@ func (w *writer) rest() {
 	w.publish()
 }
 
-// publish hands the counts since the last time to those who read them.
+// publish publishes the counters since the last call.
 func (w *writer) publish() {
 	w.outbox.writes = 0
 	w.stats.publish()
 }
 
-// obey does what the inbox asks.
+// obey handles the requests in the inbox.
 func (w *writer) obey() {
 	w.orders = w.inbox.take(w.orders)
 	for i, f := range w.orders.ended {
@@ -222,7 +224,7 @@ func (w *writer) obey() {
 	}
 }
 
-// handle does what the mail of a slot asks.
+// handle handles the requests to a slot.
 func (s *Slot) handle(m mail) {
 	if m.selected {
 		s.apply(m.selection)
@@ -238,8 +240,8 @@ func (s *Slot) handle(m mail) {
 	}
 }
 
-// keyFrameAsked passes a receiver's wish for a key frame on to the publisher, if the slot carries a codec that has
-// such. Every frame of the others decodes by itself; browsers ask all the same.
+// keyFrameAsked forwards key frame requests of a receiver to the publisher if the slot carries a codec with key frames.
+// With other codecs every frame decodes independently, but browsers request key frames all the same.
 func (s *Slot) keyFrameAsked(times int) {
 	w := s.receiver.writer
 	w.stats.counts[counters.KeyFramesAsked] += uint64(times)
@@ -252,7 +254,7 @@ func (s *Slot) keyFrameAsked(times int) {
 	track.WantKeyFrame()
 }
 
-// keepHouse publishes what slots have sent, reviews slots that are changing, and sends the reports that are due.
+// keepHouse publishes the counters of slots, reviews slots that are changing, and sends the reports that are due.
 func (w *writer) keepHouse() {
 	for i, s := range w.touched {
 		s.publish()
@@ -282,7 +284,7 @@ func (w *writer) keepHouse() {
 	}
 }
 
-// countSlots publishes how many slots carry something, or wait for it.
+// countSlots publishes the numbers of active and waiting slots.
 func (w *writer) countSlots() {
 	var active, waiting int64
 	for _, r := range w.receivers {
