@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// quietPeer is a peer that takes everything and reports nothing.
+// quietPeer is a peer that accepts everything and reports nothing.
 type quietPeer struct{}
 
 var _ Peer = quietPeer{}
@@ -53,7 +53,7 @@ func (o *countingOutlet) PayloadType(string) (media, retransmission uint8, ok bo
 	return 96, 0, true
 }
 
-// count is the number of packets so far.
+// count returns the number of packets so far.
 func (o *countingOutlet) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -75,7 +75,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// packetOf makes the packet of a frame of payload v1 that has one.
+// packetOf returns the packet of a frame of payload v1 with one packet.
 func packetOf(t *testing.T, frame uint32) []byte {
 	t.Helper()
 	d := payload.Descriptor{Frame: frame, Source: 1, Length: 100}
@@ -138,7 +138,7 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// TestFramesInPiecesCountAsCache has a publisher begin a frame in chunks.
+// TestFramesInPiecesCountAsCache lets a publisher begin a frame in chunks.
 func TestFramesInPiecesCountAsCache(t *testing.T) {
 	e := NewEngine(DefaultConfig(), func() egress.Batch { return noBatch{} })
 	defer e.Close()

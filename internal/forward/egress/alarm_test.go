@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// virtualAlarm lets time pass instead of waiting for it, up to an end.
+// virtualAlarm advances the clock instead of waiting, up to an end.
 type virtualAlarm struct {
 	mu      sync.Mutex
 	now     time.Time
@@ -76,7 +76,7 @@ func TestWriterWakesForTicks(t *testing.T) {
 	r.engine.Close()
 }
 
-// spreadOutlet notes when packets are queued, in real time.
+// spreadOutlet records in real time when packets are queued.
 type spreadOutlet struct {
 	nullOutlet
 	mu   sync.Mutex
@@ -108,8 +108,8 @@ func TestSpreadInRealTime(t *testing.T) {
 		return len(o.left)
 	}
 	eventually(t, "all packets left", func() bool { return count() == 50 })
-	// The plan counts from the frame's arrival: a late start of the writer shortens the rest, but nothing leaves before
-	// its instant.
+	// The plan counts from the frame's arrival: a late start of the writer shortens the rest, but no packet leaves
+	// before its time.
 	if took := o.left[49].Sub(arrival); took < 90*time.Millisecond {
 		t.Errorf("the last packet left %v after the frame came, expected 98 ms, less a tick", took)
 	}

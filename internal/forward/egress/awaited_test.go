@@ -9,7 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// expectAwaited fails unless reports of the receiver are awaited, with that estimate, or are not where it is 0.
+// expectAwaited fails unless reports of the receiver are awaited with that estimate. An estimate of 0 means that none
+// are awaited.
 func (c *conference) expectAwaited(when string, estimate congestion.Bitrate) {
 	c.t.Helper()
 	if p := c.receiver.Path(); p.Known || p.Awaited != (estimate > 0) || p.Estimate != estimate {
@@ -17,7 +18,8 @@ func (c *conference) expectAwaited(when string, estimate congestion.Bitrate) {
 	}
 }
 
-// TestReportsAreAwaited from when the peer agrees to report, until a second after the first packet.
+// TestReportsAreAwaited checks that reports are awaited from the peer's agreement until a second after the first
+// packet.
 func TestReportsAreAwaited(t *testing.T) {
 	c := newConference(t, 20e6, nil)
 	c.expectAwaited("before the first packet", 2e6)
@@ -51,15 +53,15 @@ func TestReportsAreAwaited(t *testing.T) {
 		frame()
 	}
 	c.expectAwaited("a second after the first packet", 0)
-	// A report that comes later counts all the same.
+	// A later report counts all the same.
 	c.frames(500*time.Millisecond, 2e6, nil)
 	if p := c.receiver.Path(); !p.Known || p.Awaited {
 		t.Errorf("the path is %+v, expected it to be known", p)
 	}
 }
 
-// TestStartRateOfAReceiver: what is sent until the first report is what the receiver named, and naming another later
-// changes nothing.
+// TestStartRateOfAReceiver checks that packets before the first report are sent at the rate that the receiver named,
+// and that a later rate has no effect.
 func TestStartRateOfAReceiver(t *testing.T) {
 	c := newConference(t, 20e6, withoutProbes)
 	c.link.deaf = true
@@ -79,8 +81,8 @@ func TestStartRateOfAReceiver(t *testing.T) {
 	}
 }
 
-// TestFirstProbesNeedVideo begins with audio alone, or with very little video: as soon as there is video, probes find
-// the link.
+// TestFirstProbesNeedVideo begins with only audio, or with very little video. When there is video, probes find the
+// link's rate.
 func TestFirstProbesNeedVideo(t *testing.T) {
 	for name, test := range map[string]struct {
 		audio time.Duration

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// subscribeAll adds receivers with one slot each, and lets them follow the track.
+// subscribeAll adds receivers with one slot each that follow the track.
 func (r *rig) subscribeAll(n int, p *publisher) []*subscriber {
 	var all []*subscriber
 	for k := range n {
@@ -53,10 +53,10 @@ func TestBurstLeavesAsOneRunPerReceiver(t *testing.T) {
 	}
 }
 
-// signalAfter is the number of packets after which an ingress signals, however long the batch is.
+// signalAfter is the number of packets after which an ingress signals, even if the batch continues.
 const signalAfter = 64
 
-// TestPacketsWaitForTheirBatch looks at what the reader signals: whole batches, and long ones in parts.
+// TestPacketsWaitForTheirBatch checks that the reader signals whole batches, and long batches in parts.
 func TestPacketsWaitForTheirBatch(t *testing.T) {
 	r := newRig(t, nil)
 	one, two := r.ingress(&fakePeer{}), r.ingress(&fakePeer{})
@@ -83,7 +83,7 @@ func TestPacketsWaitForTheirBatch(t *testing.T) {
 	expect("at the end of the batch", signalAfter+1)
 	one.Flush()
 
-	// A track that goes to another connection in the midst of a batch owes nothing to it.
+	// A track that moves to another connection within a batch keeps no signal of the former one.
 	one.RTP(p.ssrc, packets[signalAfter+1], infoAt(r.now))
 	two.Bind(10, 11, p.track)
 	one.Flush()
@@ -98,8 +98,8 @@ func TestPacketsWaitForTheirBatch(t *testing.T) {
 	expect("closed in the midst of a batch", signalAfter+4)
 }
 
-// TestABatchOfSeveralPublishers has packets of two publishers come together: the reader that goes on with those of the
-// first finds those of the second as well, so that they leave as one run.
+// TestABatchOfSeveralPublishers lets packets of two publishers arrive together. The reader that flushes the packets of
+// the first also finds the packets of the second, so that they leave as one run.
 func TestABatchOfSeveralPublishers(t *testing.T) {
 	for _, signalled := range []bool{true, false} {
 		r := newRig(t, func(c *rigConfig) { c.Pacing = "off" })
@@ -131,7 +131,7 @@ func TestABatchOfSeveralPublishers(t *testing.T) {
 	}
 }
 
-// TestClosedReceiverIsNotUnsent closes a receiver that has something queued.
+// TestClosedReceiverIsNotUnsent closes a receiver with queued packets.
 func TestClosedReceiverIsNotUnsent(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -165,8 +165,8 @@ func TestClosedReceiverIsNotUnsent(t *testing.T) {
 	}
 }
 
-// TestRefusedPackets lets an outlet refuse what it is given, as one does that has sealed a number before: each packet
-// is counted, and not tried again.
+// TestRefusedPackets uses an outlet that refuses packets, like an outlet that has sealed a number before. Each refused
+// packet is counted and not queued again.
 func TestRefusedPackets(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -209,8 +209,8 @@ func TestForwardingDoesNotAllocate(t *testing.T) {
 	t.Run("numbered", func(t *testing.T) { testForwardingDoesNotAllocate(t, testExtension) })
 }
 
-// testForwardingDoesNotAllocate forwards between peers that have agreed on transport-wide numbers, unless the
-// identifier is 0. The publisher is told of them, and the receivers tell nothing.
+// testForwardingDoesNotAllocate forwards packets between peers that have agreed on transport-wide numbers, unless the
+// identifier is 0. The publisher receives feedback; the receivers send none.
 func testForwardingDoesNotAllocate(t *testing.T, extension uint8) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{extension: extension})
@@ -240,8 +240,8 @@ func testForwardingDoesNotAllocate(t *testing.T, extension uint8) {
 		r.run()
 		i.Step(r.now)
 	}
-	// The cache is full after a second: 16 packets every 1.16 ms. The numbers that wait for a report are as many as
-	// there can be after 2,048 bursts.
+	// The cache is full after a second: 16 packets every 1.16 ms. After 2,048 bursts the number of packets that wait
+	// for a report has reached its maximum.
 	for range 2100 {
 		burst()
 	}
@@ -249,7 +249,7 @@ func testForwardingDoesNotAllocate(t *testing.T, extension uint8) {
 	if raceDetector {
 		t.Skip("a sync.Pool drops packets at random under the race detector")
 	}
-	// The pool gives packets to the garbage collector now and then.
+	// The pool now and then loses packets to the garbage collector.
 	if n := testing.AllocsPerRun(200, burst); n > 1 {
 		t.Errorf("%v allocations per 16 packets to 10 receivers, expected none", n)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// numberedSize is the size of an RTP header with a transport-wide sequence number in bytes: 12, and for the extension 4
-// and one word.
+// numberedSize is the size in bytes of an RTP header with a transport-wide sequence number: 12 bytes, and for the
+// extension 4 bytes and one word.
 const numberedSize = 20
 
 // nullPeer counts its flushes.
@@ -25,7 +25,7 @@ type nullPeer struct {
 func (p *nullPeer) Blocked(time.Time) bool { return false }
 func (p *nullPeer) Post(Batch)             { *p.flushes++ }
 
-// nullOutlet takes packets and does nothing with them.
+// nullOutlet discards packets.
 type nullOutlet struct{ ssrc uint32 }
 
 func (o nullOutlet) Queue(*rtp.Header, []byte) error { return nil }
@@ -34,9 +34,9 @@ func (o nullOutlet) RetransmissionSSRC() uint32      { return o.ssrc + 1 }
 
 func (o nullOutlet) PayloadType(string) (media, retransmission uint8, ok bool) { return 96, 97, true }
 
-// BenchmarkForward is the cost of one packet on its way from the ingress to the outlets, in one goroutine: ns/op is per
-// packet received, ns/packet per packet queued, packets/flush what one flush sends. Frames have 20 packets and come as
-// one batch; tracks arrive interleaved, packet by packet.
+// BenchmarkForward measures the cost of a packet from the ingress to the outlets, in one goroutine: ns/op is per packet
+// received, ns/packet per packet queued, packets/flush the packets per flush. Frames have 20 packets and arrive as one
+// batch; the packets of the tracks are interleaved.
 func BenchmarkForward(b *testing.B) {
 	for _, tracks := range []int{1, 4} {
 		for _, slots := range []int{1, 10, 50} {
@@ -47,7 +47,7 @@ func BenchmarkForward(b *testing.B) {
 	}
 }
 
-// BenchmarkNumbered is BenchmarkForward where all packets have transport-wide numbers, in and out.
+// BenchmarkNumbered is BenchmarkForward with transport-wide numbers on all packets, in and out.
 func BenchmarkNumbered(b *testing.B) {
 	for _, slots := range []int{0, 1, 10, 50} {
 		b.Run(fmt.Sprintf("slots=%d", slots), func(b *testing.B) {
@@ -56,7 +56,7 @@ func BenchmarkNumbered(b *testing.B) {
 	}
 }
 
-// BenchmarkPacing is BenchmarkForward with frames of 175 packets, 50 Mbit/s, spread and not.
+// BenchmarkPacing is BenchmarkForward with frames of 175 packets, 50 Mbit/s, with and without spreading.
 func BenchmarkPacing(b *testing.B) {
 	for _, mode := range []pacing.Mode{pacing.Off, pacing.Default, pacing.Burst5ms} {
 		for _, slots := range []int{1, 10, 50} {
@@ -137,11 +137,11 @@ func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mod
 	}
 }
 
-// BenchmarkIngress is the cost of a packet that nobody receives.
+// BenchmarkIngress measures the cost of a packet without receivers.
 func BenchmarkIngress(b *testing.B) { benchmarkForward(b, 1, 0, 20, pacing.Off, 0) }
 
-// BenchmarkLend is the cost of a packet where the goroutine that receives it forwards it, because the writer sleeps:
-// ns/op is per frame of 20 packets that come as one batch.
+// BenchmarkLend measures the cost of a packet if the receiving goroutine forwards the packet because the writer sleeps:
+// ns/op is per frame of 20 packets that arrive as one batch.
 func BenchmarkLend(b *testing.B) {
 	const packets = 20
 	for _, slots := range []int{1, 10, 50} {
@@ -172,7 +172,7 @@ func BenchmarkLend(b *testing.B) {
 				}
 				i.Flush()
 				if !w.turn.Free() {
-					// A burst that took too long was left to the writer.
+					// A burst that took too long was left to the writer's goroutine.
 					w.turn.Receive()
 					w.Work(never)
 					w.turn.Release()

@@ -24,7 +24,7 @@ func TestForeignCodecs(t *testing.T) {
 			s := r.subscribe(1000, volumetric.KindVideo)
 			s.slot.Select(p.track, 7, r.now)
 			r.run()
-			// The slot must not begin within the frame that is under way.
+			// The slot must not begin within the current frame.
 			p.send(r.now, p.packet([]byte{0x41, 0}, false), p.packet([]byte{0x41, 1}, true))
 			r.run()
 			if n := len(s.outlet.sent()); n != 0 {
@@ -54,8 +54,8 @@ func TestForeignCodecs(t *testing.T) {
 	}
 }
 
-// TestForeignWithoutMarkers tells frames apart by timestamp alone, and does not take a packet behind a gap for the head
-// of a frame.
+// TestForeignWithoutMarkers separates frames by timestamp only. A packet after a gap is not taken for the start of a
+// frame.
 func TestForeignWithoutMarkers(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, "video/x-holography")

@@ -9,21 +9,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// testExtension is the identifier that peers of tests agree on.
+// testExtension is the identifier that the test's peers agree on.
 const testExtension = 7
 
-// withoutProbes leaves what is sent to the media.
+// withoutProbes disables probes, so that all packets are media.
 func withoutProbes(c *rigConfig) { c.Congestion.Probe.Enabled = false }
 
-// agree sets the identifier of the transport-wide sequence number that the peer has agreed on.
+// agree sets the negotiated identifier of the transport-wide sequence number.
 func (p *fakePeer) agree(extension uint8) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.extension = extension
 }
 
-// numbers gives the transport-wide sequence numbers of what was sent since the last call, in the order of queueing, -1
-// for packets without one.
+// numbers returns the transport-wide sequence numbers of the packets sent since the last call, in order of queueing, -1
+// for packets without a number.
 func (p *fakePeer) numbers(t testing.TB, extension uint8) []int {
 	t.Helper()
 	p.mu.Lock()
@@ -46,7 +46,7 @@ func (p *fakePeer) numbers(t testing.TB, extension uint8) []int {
 	return numbers
 }
 
-// expectNumbers wants that many packets with numbers that follow last, and returns the last of them.
+// expectNumbers expects that many packets with successive numbers after last, and returns the last number.
 func expectNumbers(t testing.TB, numbers []int, count int, last uint16) uint16 {
 	t.Helper()
 	if len(numbers) != count {
@@ -106,8 +106,8 @@ func TestNumbersFollowEachOther(t *testing.T) {
 	unnumbered.peer.numbers(t, testExtension)
 }
 
-// TestNumbersFollowAgreement changes what the peers agree on: the numbers go on with another identifier, and nothing of
-// them stays without one.
+// TestNumbersFollowAgreement changes the agreement of the peers: the numbers continue with another identifier, and
+// without an identifier packets have no extension.
 func TestNumbersFollowAgreement(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -136,12 +136,12 @@ func TestNumbersFollowAgreement(t *testing.T) {
 	last := expectNumbers(t, numbers, 5, uint16(numbers[0])-1)
 	without(send(0))
 	last = expectNumbers(t, send(testExtension+1), 5, last)
-	without(send(15)) // which no one-byte extension has
+	without(send(15)) // a one-byte extension cannot have this identifier
 	expectNumbers(t, send(14), 5, last)
 }
 
-// TestReportsOfReceivers has a receiver report what came of what it was sent, as a client does, on a path that loses
-// every tenth packet.
+// TestReportsOfReceivers lets a receiver report the packets that arrive, as a client does, on a path that loses every
+// tenth packet.
 func TestReportsOfReceivers(t *testing.T) {
 	r := newRig(t, withoutProbes)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -192,7 +192,7 @@ func TestReportsOfReceivers(t *testing.T) {
 	}
 }
 
-// reportsOf gives the reports that are due.
+// reportsOf returns the reports that are due.
 func reportsOf(recorder *feedback.TransportRecorder, now time.Time) [][]byte {
 	var reports [][]byte
 	for {
@@ -207,15 +207,14 @@ func reportsOf(recorder *feedback.TransportRecorder, now time.Time) [][]byte {
 	}
 }
 
-// hostileReport is a report of that many bytes which speaks of the numbers from base on, and is understood if it has 24
-// bytes.
+// hostileReport returns a report of that many bytes about the numbers from base on. It is valid if it has 24 bytes.
 func hostileReport(base uint16, size int) []byte {
 	report := make([]byte, size)
 	report[0], report[1] = 0x8f, 205
 	binary.BigEndian.PutUint16(report[2:], uint16(size/4-1))
 	binary.BigEndian.PutUint16(report[12:], base)
 	binary.BigEndian.PutUint16(report[14:], 8191)
-	binary.BigEndian.PutUint16(report[20:], 8191) // a run of as many that got lost
+	binary.BigEndian.PutUint16(report[20:], 8191) // a run of 8191 lost packets
 	return report
 }
 
@@ -229,7 +228,7 @@ func TestReportsAreBounded(t *testing.T) {
 		t.Fatalf("%d bytes of a report wait, although nothing has a number", n)
 	}
 	s.peer.agree(testExtension)
-	s.receiver.RTCP(hostileReport(0, 24), r.now) // before anything was sent
+	s.receiver.RTCP(hostileReport(0, 24), r.now) // before any packet was sent
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
 	p.next()
@@ -252,7 +251,7 @@ func TestReportsAreBounded(t *testing.T) {
 	if read+stats.TransportDropped != reports || read < maxReportBytes/2/32 || read > maxReportBytes/32 {
 		t.Errorf("%d reports were read and %d dropped, expected %d together", read, stats.TransportDropped, reports)
 	}
-	// The last one, which is kept, speaks of the first packet and all that follow; each counts once.
+	// The last report, which is kept, covers the first packet and all later ones. Each counts once.
 	if stats.TransportLost != 20 || stats.TransportReceived != 0 {
 		t.Errorf("%d packets count as lost and %d as received, expected 20 and none", stats.TransportLost,
 			stats.TransportReceived)

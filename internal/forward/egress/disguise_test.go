@@ -13,14 +13,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// browse adds a receiver with one slot, whose peer takes what browsers take.
+// browse adds a receiver with one slot, whose peer receives the codecs of browsers.
 func (r *rig) browse(ssrc uint32) *subscriber {
 	s := r.subscribe(ssrc, volumetric.KindVideo)
 	s.outlet.types = map[string][2]uint8{volumetric.MIMEVP8: {100, 101}, volumetric.MIMEH264: {102, 103}}
 	return s
 }
 
-// undisguise puts a frame together as a browser does, and takes the disguise off as a page's script does.
+// undisguise reassembles a frame as a browser does, and unwraps the frame as a page's script does.
 func undisguise(t *testing.T, packets []rtp.Packet) []byte {
 	t.Helper()
 	packets = slices.Clone(packets)
@@ -66,7 +66,7 @@ func TestDisguise(t *testing.T) {
 			}
 			want = append(want, packet.Payload...)
 		}
-		// The first comes second, as on a path that reorders.
+		// The first packet arrives second, as on a path that reorders.
 		if len(packets) > 1 {
 			packets[0], packets[1] = packets[1], packets[0]
 		}
@@ -95,7 +95,7 @@ func TestDisguise(t *testing.T) {
 	}
 }
 
-// TestDisguiseWithoutParity withholds parity from a peer that takes frames disguised, and from no other.
+// TestDisguiseWithoutParity checks that only a peer that receives wrapped frames gets no parity.
 func TestDisguiseWithoutParity(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -125,7 +125,8 @@ func TestDisguiseWithoutParity(t *testing.T) {
 	}
 }
 
-// TestDisguiseOfForeignFrames disguises frames that only their clients can read, and leaves real video alone.
+// TestDisguiseOfForeignFrames checks that frames that only clients can read are wrapped, and that video of a browser's
+// codec is not.
 func TestDisguiseOfForeignFrames(t *testing.T) {
 	for _, test := range []struct {
 		mime      string
@@ -160,8 +161,8 @@ func TestDisguiseOfForeignFrames(t *testing.T) {
 	}
 }
 
-// TestDisguiseDoesNotMeetVideo holds a peer that takes no H264 free of it: its decoder could not read that, disguised
-// or not.
+// TestDisguiseDoesNotMeetVideo checks that a peer without H264 receives no H264, which its decoder could not read,
+// wrapped or not.
 func TestDisguiseDoesNotMeetVideo(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEH264)

@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// downlink is the way to a subscriber in virtual time: a bottleneck with a queue, a delay each way, and a receiver that
-// reports what arrives.
+// downlink simulates the path to a subscriber in virtual time: a bottleneck with a queue, a delay in each direction,
+// and a receiver that reports arrivals.
 type downlink struct {
 	t        testing.TB
 	rig      *rig
@@ -21,19 +21,19 @@ type downlink struct {
 	rate     float64 // bit/s
 	delay    time.Duration
 	queueMax time.Duration
-	// loses tells whether the packet with a number of the transport gets lost behind the bottleneck.
+	// loses reports whether the packet with a transport-wide number is lost behind the bottleneck.
 	loses func(number uint16) bool
-	deaf  bool // no report comes through
-	// asks makes the receiver ask for what it misses, nil if it does not.
+	deaf  bool // reports are lost
+	// asks requests lost packets. It is nil if the receiver makes no requests.
 	asks *asker
 
 	free     time.Time
 	recorder *feedback.TransportRecorder
-	// streams records in place of recorder where the receiver reports by RFC 8888.
+	// streams is the recorder if the receiver reports by RFC 8888.
 	streams  *feedback.CongestionRecorder
 	arriving []arrivingPacket
 	reports  []arrivingReport
-	// departed are all packets with the time at which they left, queued the times that they waited in the queue.
+	// departed are all packets with their departure times, queued their queueing delays.
 	departed []departedPacket
 	queued   []time.Duration
 	dropped  int
@@ -57,7 +57,7 @@ type departedPacket struct {
 	rtp.Packet
 }
 
-// connect puts a subscriber behind a link of so many bit/s, with a round trip of 20 ms and a queue of 200 ms.
+// connect puts a subscriber behind a link with that rate in bit/s, a round trip of 20 ms and a queue of 200 ms.
 func (r *rig) connect(s *subscriber, rate float64) *downlink {
 	s.peer.agree(testExtension)
 	return &downlink{
@@ -66,7 +66,7 @@ func (r *rig) connect(s *subscriber, rate float64) *downlink {
 	}
 }
 
-// pass lets time pass, in the steps in which something happens.
+// pass advances the time, in steps from event to event.
 func (l *downlink) pass(d time.Duration) {
 	r := l.rig
 	for end := r.now.Add(d); ; {
@@ -96,7 +96,7 @@ func (l *downlink) pass(d time.Duration) {
 	}
 }
 
-// carry takes what has left, and puts it on the link.
+// carry puts the packets that have left on the link.
 func (l *downlink) carry() {
 	peer := l.to.peer
 	peer.mu.Lock()
@@ -131,7 +131,7 @@ func (l *downlink) carry() {
 	}
 }
 
-// arrive lets packets arrive, and reports of them.
+// arrive delivers packets and reports that are due.
 func (l *downlink) arrive() {
 	now := l.rig.now
 	for len(l.arriving) > 0 && !l.arriving[0].at.After(now) {
@@ -158,7 +158,7 @@ func (l *downlink) arrive() {
 	}
 }
 
-// padding gives the RTX packets among those that left since a time.
+// padding returns the RTX packets that left since a time.
 func (l *downlink) padding(since time.Time) (packets []departedPacket) {
 	for _, p := range l.departed {
 		if p.SSRC == l.to.outlet.rtx && !p.at.Before(since) {
@@ -168,19 +168,18 @@ func (l *downlink) padding(since time.Time) (packets []departedPacket) {
 	return packets
 }
 
-// asker is a receiver's part that asks for what it misses of one slot, at the time at which that is heard: half a round
-// trip later.
+// asker requests the lost packets of one slot. Requests arrive half a round trip later.
 type asker struct {
 	link    *downlink
 	missing *feedback.NACKGenerator
 	numbers feedback.Unwrapper
 	frames  map[uint32]map[uint16]bool
 	sizes   map[uint32]int
-	// repairs counts the retransmissions that came, needless those of them that had come before.
+	// repairs counts the retransmissions that arrived, needless the ones among them of packets that had arrived before.
 	repairs, needless int
 }
 
-// repair makes the receiver ask for what it misses.
+// repair makes the receiver request lost packets.
 func (l *downlink) repair() *asker {
 	l.asks = &asker{link: l, missing: feedback.NewNACKGenerator(feedback.DefaultConfig().NACK),
 		frames: make(map[uint32]map[uint16]bool), sizes: make(map[uint32]int)}
@@ -222,7 +221,7 @@ func (a *asker) ask(now time.Time) {
 	}
 }
 
-// incomplete counts the frames of which a packet did not come.
+// incomplete returns the number of frames with missing packets.
 func (a *asker) incomplete() (frames int) {
 	for frame, seen := range a.frames {
 		if len(seen) < a.sizes[frame] {
@@ -232,14 +231,14 @@ func (a *asker) incomplete() (frames int) {
 	return frames
 }
 
-// p95 is the queue that 95 % of packets found no longer.
+// p95 is the 95th percentile of the queueing delays.
 func (l *downlink) p95() time.Duration {
 	queued := slices.Sorted(slices.Values(l.queued))
 	return queued[len(queued)*95/100]
 }
 
-// TestMoreThanTheEstimate gives a receiver 10 Mbit/s that a link of 2 Mbit/s leads to, in one track and in four: its
-// queue stays short, frames are dropped whole, and each track has its turn.
+// TestMoreThanTheEstimate sends 10 Mbit/s to a receiver behind a link of 2 Mbit/s, in one track and in four. The queue
+// stays short, frames are dropped as a whole, and each track gets its share.
 func TestMoreThanTheEstimate(t *testing.T) {
 	for _, tracks := range []int{1, 4} {
 		c := newConference(t, 2e6, nil)
@@ -253,7 +252,7 @@ func TestMoreThanTheEstimate(t *testing.T) {
 		const seconds = 20
 		for n := range seconds * 30 {
 			if n == 30 {
-				// Before the first reports nothing limits what is sent, and the queue has to empty.
+				// Before the first reports nothing limits the rate, and the queue has to empty.
 				c.link.queued, c.link.dropped = nil, 0
 			}
 			for _, p := range publishers {
@@ -282,8 +281,8 @@ func TestMoreThanTheEstimate(t *testing.T) {
 	}
 }
 
-// TestRetransmissionsArePaced loses 5 % on a full link of 10 Mbit/s, and 50 ms of everything every second: what is
-// asked for leaves at 2.5 times the estimate, and does not fill the queue.
+// TestRetransmissionsArePaced loses 5 % on a full link of 10 Mbit/s, and all packets for 50 ms every second.
+// Retransmissions leave at 2.5 times the estimate and do not fill the queue.
 func TestRetransmissionsArePaced(t *testing.T) {
 	c := newConference(t, 10e6, nil)
 	c.receiver.Want(20e6)
@@ -313,7 +312,7 @@ func TestRetransmissionsArePaced(t *testing.T) {
 	t.Logf("p95 queue %v, longest %v, retransmissions at %.1f Mbit/s at most, estimate at most %.1f, %d of %d came twice, %d frames of %d in part, %+v",
 		c.link.p95(), slices.Max(c.link.queued), fastest/1e6, most/1e6, asks.needless, asks.repairs, asks.incomplete(),
 		len(asks.frames), stats.NACKed)
-	// A late timer may be ahead by 4 ms of 20, and one packet.
+	// A late timer may cause an excess of 4 ms in 20, and one packet.
 	if fastest > 1.25*2.5*most || c.link.dropped > 0 || c.link.p95() > 60*time.Millisecond {
 		t.Errorf("retransmissions left at up to %.1f Mbit/s with an estimate of up to %.1f, p95 queue %v, %d packets dropped",
 			fastest/1e6, most/1e6, c.link.p95(), c.link.dropped)

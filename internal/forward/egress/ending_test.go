@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// giveUp lets time pass until an ingress has given up what is missing, and all that waits has left.
+// giveUp advances the time until an ingress has given up missing packets, and all waiting packets have left.
 func (r *rig) giveUp(i *ingress.Ingress) {
 	for end := r.now.Add(feedback.DefaultConfig().NACK.Deadline + 50*time.Millisecond); r.now.Before(end); r.now = r.now.Add(5 * time.Millisecond) {
 		step(i, r.now)
@@ -22,10 +22,10 @@ func (r *rig) giveUp(i *ingress.Ingress) {
 	}
 }
 
-// protect has a receiver be sent a share of parity.
+// protect sets the share of parity that a receiver is sent.
 func (s *subscriber) protect(share float64) { s.slot.switcher.SetParity(share) }
 
-// ended counts the frames of the events since the last call that were ended, and those that were dropped, by reason.
+// ended returns the numbers of ended and of dropped frames in the events since the last call, by reason.
 func (s *subscriber) ended() (ended, dropped map[DropReason]int) {
 	ended, dropped = make(map[DropReason]int), make(map[DropReason]int)
 	for _, e := range s.receiver.TakeEvents(nil) {
@@ -39,9 +39,9 @@ func (s *subscriber) ended() (ended, dropped map[DropReason]int) {
 	return ended, dropped
 }
 
-// TestFramesThatMissPacketsAreEnded loses three packets of a frame of 10 source and 4 parity packets until they have
-// been given up. Only who is sent three parity packets can complete it, and is sent the one of them that comes after
-// all, and again what it asks for.
+// TestFramesThatMissPacketsAreEnded loses three packets of a frame of 10 source and 4 parity packets until they are
+// given up. Only a receiver that is sent three parity packets can complete the frame. That receiver is sent the lost
+// packet that arrives late, and the retransmissions that it requests.
 func TestFramesThatMissPacketsAreEnded(t *testing.T) {
 	for _, mode := range []pacing.Mode{pacing.Off, pacing.Default} {
 		for _, newer := range []bool{false, true} {
@@ -72,7 +72,7 @@ func TestFramesThatMissPacketsAreEnded(t *testing.T) {
 			p.send(r.now, p.packets(3*1144)...)
 			r.ticks(frameInterval)
 			for n, s := range subscribers {
-				// Of the first frame: what came in time, the late packet where it can be completed, and the parity that
+				// Of the first frame: the packets in time, the late packet if it can be completed, and the parity that
 				// is sent.
 				want, repairs, endings := 7+n, 0, 1
 				if n == 2 {
@@ -90,8 +90,8 @@ func TestFramesThatMissPacketsAreEnded(t *testing.T) {
 				if ended, dropped := s.ended(); ended[DroppedIncomplete] != endings || len(dropped) > 0 {
 					t.Errorf("%s, newer %t: receiver %d is told of %v ended and %v dropped, expected %d ended as incomplete", mode, newer, n, ended, dropped, endings)
 				}
-				// The two that never came are 3 and 4. What was reserved behind the highest number sent is given back
-				// unless something newer has one.
+				// The packets that never arrived are 3 and 4. Numbers reserved above the highest number sent are
+				// returned unless a newer packet has one of them.
 				last := sent[len(sent)-1]
 				holes := int(last.SequenceNumber-sent[0].SequenceNumber) + 1 - len(sent)
 				want = 2
@@ -114,8 +114,8 @@ func TestFramesThatMissPacketsAreEnded(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsOfAnIncompleteFrameIsLetGo gives a packet up while most of its frame waits for a slow receiver, and all
-// of the next frame, which misses one, too: that one is left out whole, and the receiver is told.
+// TestWhatWaitsOfAnIncompleteFrameIsLetGo gives up a packet while most of its frame, and all of the next frame, wait
+// for a slow receiver. The next frame lacks a packet, too: it is dropped as a whole, and the receiver is informed.
 func TestWhatWaitsOfAnIncompleteFrameIsLetGo(t *testing.T) {
 	r := newPacedRig(t, pacing.Default, func(c *rigConfig) { c.QueueBudget = time.Hour })
 	i := r.ingress(&fakePeer{})
@@ -153,8 +153,8 @@ func TestWhatWaitsOfAnIncompleteFrameIsLetGo(t *testing.T) {
 	checkReferences(t, []*publisher{p})
 }
 
-// TestPaddingIsMadeOfEndedFrames: packets of a frame that was ended are of no use to who asks for them, but as good as
-// others to fill a probe with.
+// TestPaddingIsMadeOfEndedFrames checks that packets of an ended frame are not retransmitted on request, but may fill a
+// probe.
 func TestPaddingIsMadeOfEndedFrames(t *testing.T) {
 	r := newPacedRig(t, pacing.Off, nil)
 	i := r.ingress(&fakePeer{})
@@ -180,8 +180,8 @@ func TestPaddingIsMadeOfEndedFrames(t *testing.T) {
 	}
 }
 
-// TestFramesThatExpireAreEnded holds half of a frame up for longer than its receiver goes on completing it: the other
-// half is not sent, nor what is asked for again, and the newest frame leaves in its place.
+// TestFramesThatExpireAreEnded delays half of a frame beyond its receiver's deadline. The other half is not sent,
+// requests for it are not answered, and the newest frame leaves in its place.
 func TestFramesThatExpireAreEnded(t *testing.T) {
 	for _, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpaque, volumetric.MIMEH264} {
 		for held, ends := range map[time.Duration]bool{90 * time.Millisecond: false, 110 * time.Millisecond: true} {
@@ -194,7 +194,7 @@ func TestFramesThatExpireAreEnded(t *testing.T) {
 			p.next()
 			p.send(r.now, p.packet([]byte{0x65, 1}, true))
 			r.ticks(frameInterval)
-			// Frames of other codecs are taken to be as long as the one before.
+			// Frames of other codecs are assumed to be as long as the one before.
 			for range 2 {
 				p.next()
 				p.send(r.now, p.packets(40*1144)...)
@@ -245,8 +245,8 @@ func TestFramesThatExpireAreEnded(t *testing.T) {
 	}
 }
 
-// TestAQueueProlongsTheDeadline has packets be late by a queue that has emptied: what waits for that long beyond the
-// deadline may still be in time.
+// TestAQueueProlongsTheDeadline delays packets by a queue that then empties. Packets that wait beyond the deadline by
+// no more than that delay are still sent.
 func TestAQueueProlongsTheDeadline(t *testing.T) {
 	c := newConference(t, 20e6, nil)
 	c.receiver.path.deadline = 100 * time.Millisecond
@@ -268,8 +268,8 @@ func TestAQueueProlongsTheDeadline(t *testing.T) {
 	}
 }
 
-// TestBlockedReceivers has a receiver's packets find no room on the host for a while: the frame that has begun ends,
-// those after it are left out whole, other receivers get everything, and frames go on when there is room.
+// TestBlockedReceivers blocks a receiver's packets on the host for a while. The frame that has begun ends, later frames
+// are dropped as a whole, other receivers get everything, and frames continue when there is room.
 func TestBlockedReceivers(t *testing.T) {
 	for _, mode := range []pacing.Mode{"spread:20ms", "off"} {
 		r := newPacedRig(t, mode, nil)

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// live is an engine with its goroutines, in real time.
+// live returns an engine with its goroutines, in real time.
 func live(t *testing.T, change func(*rigConfig)) *rig {
 	t.Helper()
 	cfg := defaultConfig()
@@ -46,10 +46,10 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// TestBlockedOutlet blocks one receiver of one publisher: the receivers of the other writer get everything of other
-// publishers, whose readers are never held up.
+// TestBlockedOutlet blocks one receiver of one publisher. The receivers of the other writer get all packets of other
+// publishers, whose readers are never delayed.
 func TestBlockedOutlet(t *testing.T) {
-	// Whatever the machine does beside, no frame is too late.
+	// No frame is too late, even on a busy machine.
 	r := live(t, func(c *rigConfig) { c.Writers, c.Pacing, c.MaxLag, c.CacheAge = 2, pacing.Off, time.Hour, time.Hour })
 	stuck := r.publish(r.engine.NewIngress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	p := r.publish(r.engine.NewIngress(&fakePeer{}), 20, volumetric.MIMEVolumetric)
@@ -87,7 +87,8 @@ func TestBlockedOutlet(t *testing.T) {
 	checkContinuous(t, free.outlet.sent())
 }
 
-// TestAsksThePublisherInTime loses a packet in real time, repairs it as the NACK asks, and reads the counts.
+// TestAsksThePublisherInTime loses a packet in real time, repairs the packet as the NACK requests, and reads the
+// counters.
 func TestAsksThePublisherInTime(t *testing.T) {
 	r := live(t, nil)
 	peer := &fakePeer{rtt: 10 * time.Millisecond}
@@ -121,7 +122,7 @@ func TestAsksThePublisherInTime(t *testing.T) {
 	})
 }
 
-// openTracks are the tracks that a test has made.
+// openTracks are the tracks of a test.
 type openTracks struct {
 	mu   sync.Mutex
 	list []*track.Track
@@ -133,7 +134,7 @@ func (o *openTracks) add(t ...*track.Track) {
 	o.list = append(o.list, t...)
 }
 
-// any gives one of the tracks, or now and then none.
+// any returns one of the tracks, or now and then nil.
 func (o *openTracks) any(random *rand.Rand) *track.Track {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -143,8 +144,8 @@ func (o *openTracks) any(random *rand.Rand) *track.Track {
 	return o.list[random.IntN(len(o.list))]
 }
 
-// TestEverythingAtOnce does all that can be done, from many goroutines, while packets flow. It is for the race
-// detector, and for what must hold in spite of it.
+// TestEverythingAtOnce calls all methods from many goroutines while packets flow. It serves the race detector, and
+// checks invariants that must hold under concurrency.
 func TestEverythingAtOnce(t *testing.T) {
 	r := live(t, func(c *rigConfig) { c.Writers, c.TrackCacheBytes, c.CacheBytes = 3, 1<<20, 4<<20 })
 	var stopped atomic.Bool
@@ -181,7 +182,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// receiveForever adds a receiver, does all that receivers do, closes it, and begins anew.
+// receiveForever repeatedly adds a receiver, uses all its methods and closes the receiver.
 func receiveForever(r *rig, ssrc uint32, stopped *atomic.Bool, tracks *openTracks) {
 	random := rand.New(rand.NewPCG(uint64(ssrc), 9))
 	for !stopped.Load() {
@@ -210,7 +211,7 @@ func receiveForever(r *rig, ssrc uint32, stopped *atomic.Bool, tracks *openTrack
 	}
 }
 
-// publishForever publishes two tracks with some loss, closes the connection and now and then a track, and begins anew.
+// publishForever repeatedly publishes two tracks with some loss, and closes the connection and now and then a track.
 func publishForever(r *rig, ssrc uint32, stopped *atomic.Bool, tracks *openTracks) {
 	random := rand.New(rand.NewPCG(uint64(ssrc), 1))
 	for !stopped.Load() {
@@ -237,7 +238,7 @@ func publishForever(r *rig, ssrc uint32, stopped *atomic.Bool, tracks *openTrack
 	}
 }
 
-// checkNoRepeats fails where a slot has sent a number twice.
+// checkNoRepeats fails if a slot has sent a number twice.
 func checkNoRepeats(t testing.TB, s *subscriber) {
 	t.Helper()
 	seen := make(map[uint16]bool)
@@ -249,7 +250,7 @@ func checkNoRepeats(t testing.TB, s *subscriber) {
 	}
 }
 
-// TestAfterClose calls everything on a closed engine.
+// TestAfterClose calls all methods on a closed engine.
 func TestAfterClose(t *testing.T) {
 	r := live(t, nil)
 	i := r.engine.NewIngress(&fakePeer{})
@@ -291,7 +292,7 @@ func TestReceiversSpreadOverWriters(t *testing.T) {
 	}
 }
 
-// TestEventsAreBounded lets nobody take events.
+// TestEventsAreBounded does not take events.
 func TestEventsAreBounded(t *testing.T) {
 	l := eventList{notify: make(chan struct{}, 1)}
 	for n := range maxEvents + 10 {

@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// estimated is a receiver that is told of results as reports would bring them: 25 ms of 100 Mbit/s, 256 packets of
-// frames that are spread, through an idle path.
+// estimated is a receiver that gets results as from reports: 25 ms of 100 Mbit/s, 256 packets of spread frames, on an
+// idle path.
 type estimated struct {
 	*rig
 	receiver *Receiver
@@ -52,7 +52,7 @@ func (e *estimated) interval() {
 	}
 }
 
-// report brings the results of the interval.
+// report passes the results of the interval.
 func (e *estimated) report() {
 	w := e.receiver.writer
 	e.receiver.path.sender.Learn(e.results, e.now, w.now)
@@ -68,7 +68,7 @@ func TestEstimatingDoesNotAllocate(t *testing.T) {
 	for range 200 {
 		step()
 	}
-	// The numbers that nothing is reported of, as far as the history goes, are its own matter.
+	// The history forgets unreported numbers by itself.
 	if n := testing.AllocsPerRun(200, step); n > 0.5 {
 		t.Errorf("%v allocations per report of 256 packets, expected none", n)
 	}
@@ -77,8 +77,8 @@ func TestEstimatingDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkEstimate is the cost of the estimator per packet: ns/sent for taking note of what is numbered (numbering
-// included), ns/learnt for what one report says.
+// BenchmarkEstimate measures the cost of the estimator per packet: ns/sent for recording sent packets, numbering
+// included, ns/learnt for one report.
 func BenchmarkEstimate(b *testing.B) {
 	e := newEstimated(b)
 	for range 100 {

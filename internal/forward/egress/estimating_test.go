@@ -33,8 +33,8 @@ func newConference(t testing.TB, rate float64, change func(*rigConfig)) *confere
 	return c
 }
 
-// frames publishes frames for a time, whose rate on the wire adapts to the estimate as an allocator would make it, up
-// to most. It calls each after each frame.
+// frames publishes frames for a time. Their rate on the wire follows the estimate, as with an allocator, up to most. It
+// calls each after each frame.
 func (c *conference) frames(d time.Duration, most float64, each func(Path)) {
 	for end := c.now.Add(d); c.now.Before(end); {
 		path := c.receiver.Path()
@@ -100,8 +100,8 @@ func TestEstimateFindsTheLink(t *testing.T) {
 	}
 }
 
-// TestPublishersLossIsNotTheReceivers has the publisher lose every tenth packet for good, and its receivers nothing:
-// their paths are as good as without.
+// TestPublishersLossIsNotTheReceivers loses every tenth packet from the publisher for good, and none to the receivers.
+// The paths of the receivers are as good as without the loss.
 func TestPublishersLossIsNotTheReceivers(t *testing.T) {
 	c := newConference(t, 20e6, nil)
 	c.receiver.Want(10e6)
@@ -120,7 +120,7 @@ func TestPublishersLossIsNotTheReceivers(t *testing.T) {
 		path.Estimate < 10e6 {
 		t.Errorf("%d packets to the receiver count as lost, its path is %+v", stats.TransportLost, path)
 	}
-	// What the way to the receiver loses is counted.
+	// Losses on the receiver's path are counted.
 	c.link.loses = func(number uint16) bool { return number%20 == 0 }
 	c.frames(5*time.Second, 10e6, nil)
 	if path := c.receiver.Path(); path.Loss < 0.03 || path.Loss > 0.07 {
@@ -128,8 +128,8 @@ func TestPublishersLossIsNotTheReceivers(t *testing.T) {
 	}
 }
 
-// TestReceiversWithoutFeedback has receivers without transport-wide numbers, and with numbers but without reports: they
-// are sent what comes, unlimited.
+// TestReceiversWithoutFeedback checks that receivers without transport-wide numbers, and with numbers but without
+// reports, are sent everything without a limit.
 func TestReceiversWithoutFeedback(t *testing.T) {
 	for _, numbered := range []bool{false, true} {
 		c := newConference(t, 100e6, nil)
@@ -155,7 +155,7 @@ func TestReceiversWithoutFeedback(t *testing.T) {
 	}
 }
 
-// TestEstimateEndsWithItsNumbers has the peer give up the numbers, and take them up again.
+// TestEstimateEndsWithItsNumbers ends and resumes the peer's agreement on numbers.
 func TestEstimateEndsWithItsNumbers(t *testing.T) {
 	c := newConference(t, 20e6, nil)
 	c.frames(time.Second, 5e6, nil)
@@ -177,7 +177,7 @@ func TestEstimateEndsWithItsNumbers(t *testing.T) {
 	}
 }
 
-// TestLimitsOfReceivers lowers the largest estimate, lifts that, and says what is wanted.
+// TestLimitsOfReceivers lowers the maximum estimate, removes the limit, and sets the wanted rate.
 func TestLimitsOfReceivers(t *testing.T) {
 	c := newConference(t, 20e6, nil)
 	c.receiver.SetLimits(congestion.Limits{Max: 4e6})
@@ -201,7 +201,8 @@ func TestLimitsOfReceivers(t *testing.T) {
 	}
 }
 
-// TestLimitsOfTheServerAlwaysHold: receivers may lower the largest estimate, and raise the least one up to the largest.
+// TestLimitsOfTheServerAlwaysHold checks that receivers may lower the maximum estimate, and raise the minimum up to the
+// maximum.
 func TestLimitsOfTheServerAlwaysHold(t *testing.T) {
 	c := newConference(t, 100e6, func(cfg *rigConfig) { cfg.Congestion.Max = 10e6 })
 	for _, test := range []struct{ limits, want congestion.Limits }{
@@ -232,8 +233,8 @@ func TestLimitsOfTheServerAlwaysHold(t *testing.T) {
 	}
 }
 
-// TestSilenceLowersTheEstimate has reports stop: the estimate falls while packets go on, though nothing else happens to
-// the writer.
+// TestSilenceLowersTheEstimate stops the reports. The estimate falls while packets continue, although nothing else
+// happens to the writer.
 func TestSilenceLowersTheEstimate(t *testing.T) {
 	c := newConference(t, 20e6, nil)
 	c.frames(3*time.Second, 10e6, nil)
@@ -246,8 +247,8 @@ func TestSilenceLowersTheEstimate(t *testing.T) {
 	}
 }
 
-// TestAnyGoroutineMayAsk runs an engine with a receiver that reports everything as it comes, while others ask for its
-// path and change what is wanted.
+// TestAnyGoroutineMayAsk runs an engine with a receiver that reports every packet on arrival, while other goroutines
+// read its path and change the wanted rate.
 func TestAnyGoroutineMayAsk(t *testing.T) {
 	r := live(t, func(c *rigConfig) { c.Writers = 2 })
 	p := r.publish(r.engine.NewIngress(&fakePeer{}), 10, volumetric.MIMEVolumetric)

@@ -10,13 +10,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// noBatch is for peers that send at once.
+// noBatch is the batch of peers that send at once.
 type noBatch struct{}
 
 func (noBatch) Send()       {}
 func (noBatch) Empty() bool { return true }
 
-// fakePeer keeps the RTCP that it is given, and what its outlets queue until it is to send it.
+// fakePeer records RTCP packets, and the packets of its outlets until they are sent.
 type fakePeer struct {
 	mu        sync.Mutex
 	rtt       time.Duration
@@ -25,13 +25,13 @@ type fakePeer struct {
 	blocked   bool
 	compounds [][]rtcp.Packet
 	queued    []queuedPacket
-	// flushed are the packets that were sent since numbers was called, in their order.
+	// flushed are the packets sent since the last call of numbers, in order.
 	flushed []rtp.Packet
-	// runs are the numbers of packets that Post found queued, without those of 0.
+	// runs are the numbers of packets that Post found queued, without zeros.
 	runs []int
 }
 
-// queuedPacket is a packet with the list of its outlet where it is going.
+// queuedPacket is a packet and the list of its outlet for the packet.
 type queuedPacket struct {
 	outlet *fakeOutlet
 	packet rtp.Packet
@@ -69,7 +69,7 @@ func (p *fakePeer) queue(o *fakeOutlet, packet rtp.Packet) {
 	p.queued = append(p.queued, queuedPacket{o, packet})
 }
 
-// takeRuns gives the lengths of the runs since the last call.
+// takeRuns returns the lengths of the runs since the last call.
 func (p *fakePeer) takeRuns() []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +105,7 @@ func (p *fakePeer) ReportsByStream() bool {
 	return p.byStream
 }
 
-// take gives the packets since the last call.
+// take returns the packets since the last call.
 func (p *fakePeer) take() []rtcp.Packet {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +117,7 @@ func (p *fakePeer) take() []rtcp.Packet {
 	return packets
 }
 
-// fakeOutlet keeps the packets that are queued on it once its peer is flushed.
+// fakeOutlet records the packets queued on it when its peer is flushed.
 type fakeOutlet struct {
 	peer      *fakePeer
 	ssrc, rtx uint32
@@ -128,12 +128,12 @@ type fakeOutlet struct {
 	mu      sync.Mutex
 	packets []rtp.Packet
 	repairs []rtp.Packet
-	// refuse is what Queue returns, nil for taking the packet; refused counts the packets that were not taken.
+	// refuse is the error of Queue, nil to accept packets. refused counts the refused packets.
 	refuse  error
 	refused int
 }
 
-// The payload types of fake outlets, and those of their retransmissions.
+// The payload types of fake outlets, media and retransmission.
 var fakeTypes = map[string][2]uint8{
 	volumetric.MIMEVolumetric: {96, 97},
 	volumetric.MIMEOpaque:     {98, 99},
@@ -156,7 +156,7 @@ func (o *fakeOutlet) Queue(h *rtp.Header, payload []byte) error {
 	return nil
 }
 
-// refusal gives the error for the next packet, and counts it.
+// refusal returns the error for the next packet, and counts it.
 func (o *fakeOutlet) refusal() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -166,7 +166,7 @@ func (o *fakeOutlet) refusal() error {
 	return o.refuse
 }
 
-// take keeps a packet that the peer has sent.
+// take records a packet that the peer has sent.
 func (o *fakeOutlet) take(p rtp.Packet) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -190,20 +190,20 @@ func (o *fakeOutlet) PayloadType(mime string) (media, retransmission uint8, ok b
 	return types[0], types[1], ok
 }
 
-// sent gives all media packets so far.
+// sent returns all media packets so far.
 func (o *fakeOutlet) sent() []rtp.Packet { return o.sentFrom(0) }
 
-// sentFrom gives the media packets so far without the first n.
+// sentFrom returns the media packets so far without the first n.
 func (o *fakeOutlet) sentFrom(n int) []rtp.Packet {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]rtp.Packet(nil), o.packets[n:]...)
 }
 
-// repaired gives all retransmissions so far.
+// repaired returns all retransmissions so far.
 func (o *fakeOutlet) repaired() []rtp.Packet { return o.repairedFrom(0) }
 
-// repairedFrom gives the retransmissions so far without the first n.
+// repairedFrom returns the retransmissions so far without the first n.
 func (o *fakeOutlet) repairedFrom(n int) []rtp.Packet {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -106,7 +106,7 @@ func TestClosedReceiverIsLetGo(t *testing.T) {
 	}
 }
 
-// TestLateFrames holds the writer up for longer than frames live: it goes on at the newest one, and completes the one
+// TestLateFrames delays the writer beyond MaxLag. The writer continues at the newest frame, and completes the frame
 // that it had begun.
 func TestLateFrames(t *testing.T) {
 	r := newRig(t, nil)
@@ -128,7 +128,7 @@ func TestLateFrames(t *testing.T) {
 	r.run()
 	got := s.outlet.sent()
 	checkContinuous(t, got)
-	// Frames 2 to 6 waited for 9 to 5 intervals, 297 to 165 ms; the newest one is 10.
+	// Frames 2 to 6 waited for 9 to 5 intervals, 297 to 165 ms. The newest frame is 10.
 	if f := frames(t, got); len(f) != 2 || f[1] != 4 || f[10] != 4 {
 		t.Errorf("packets by frame are %v, expected 4 of frame 1 and 4 of frame 10", f)
 	}
@@ -156,7 +156,7 @@ func TestOverrun(t *testing.T) {
 		p.send(r.now, packets...)
 	}
 	r.run()
-	// The log holds frames 6 to 9. One packet that the follower had at hand is kept by it.
+	// The log holds frames 6 to 9. The follower holds its next packet.
 	got := s.outlet.sent()
 	checkContinuous(t, got)
 	f := frames(t, got)
@@ -169,7 +169,8 @@ func TestOverrun(t *testing.T) {
 	}
 }
 
-// TestOutletBeforeNegotiation selects for an outlet that has no SSRC yet: nothing is numbered until it has.
+// TestOutletBeforeNegotiation selects a track for an outlet without an SSRC. No packet is numbered until the outlet has
+// an SSRC.
 func TestOutletBeforeNegotiation(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)

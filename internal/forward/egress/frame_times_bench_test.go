@@ -28,7 +28,7 @@ func newTracingLoop(b *testing.B, slots, perFrame int, traced bool) *tracingLoop
 	cfg := defaultConfig()
 	cfg.Writers, cfg.Pacing, cfg.FrameTimes = 1, pacing.Off, traced
 	l := &tracingLoop{rig: &rig{t: b, now: time.Now()}}
-	// Time is virtual, but the clock is read as in earnest: that is a part of what tracing costs.
+	// Time is virtual, but the real clock is read as well, because reading is a part of the cost of tracing.
 	l.rig.engine = newEngine(cfg, func() time.Time {
 		_ = time.Now()
 		return l.rig.now
@@ -47,7 +47,7 @@ func newTracingLoop(b *testing.B, slots, perFrame int, traced bool) *tracingLoop
 	return l
 }
 
-// frame forwards one.
+// frame forwards one frame.
 func (l *tracingLoop) frame() {
 	l.number++
 	for _, packet := range l.packets {
@@ -68,9 +68,9 @@ func (l *tracingLoop) frame() {
 	}
 }
 
-// BenchmarkFrameTimes compares forwarding with and without tracing, in turns of some frames each, so that whatever else
-// the machine does hits both alike: on/off is the median over the turns of what a turn takes with tracing as a multiple
-// of what the one before took without, less one in percent.
+// BenchmarkFrameTimes compares forwarding with and without tracing in alternate turns of some frames, so that other
+// load on the machine affects both equally. on/off is the median over the turns of the additional time with tracing,
+// relative to the turn before without tracing, in percent.
 func BenchmarkFrameTimes(b *testing.B) {
 	for _, shape := range []struct{ slots, perFrame int }{{1, 20}, {10, 20}, {50, 20}, {10, 100}} {
 		b.Run(fmt.Sprintf("slots=%d/packets=%d", shape.slots, shape.perFrame), func(b *testing.B) {
@@ -93,7 +93,7 @@ func compareTracing(b *testing.B, slots, perFrame int) {
 	for n := range b.N {
 		var times [2]float64
 		for i := range loops {
-			// Who begins has the caches of the one before: they take turns.
+			// The first turn has the caches of the turn before, so both alternate as the first.
 			at := (i + n) % 2
 			begin := time.Now()
 			for range turn {

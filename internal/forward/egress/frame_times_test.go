@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// The times after which package trace hands the times of frames over, and its bounds.
+// The hand-over times and bounds of package trace.
 const (
 	timesAge      = 100 * time.Millisecond
 	timesInterval = 500 * time.Millisecond
@@ -20,7 +20,7 @@ const (
 	keptTimes     = 2048
 )
 
-// stampedPeer asks for stamps.
+// stampedPeer requests stamps.
 type stampedPeer struct {
 	*fakePeer
 	asked int
@@ -28,7 +28,7 @@ type stampedPeer struct {
 
 func (p *stampedPeer) StampNext() { p.asked++ }
 
-// tracedStage is a publisher, and a receiver that is traced.
+// tracedStage returns a publisher and a traced receiver.
 func tracedStage(t *testing.T, change func(*rigConfig)) (*rig, *publisher, *subscriber) {
 	t.Helper()
 	r := newRig(t, change)
@@ -40,18 +40,18 @@ func tracedStage(t *testing.T, change func(*rigConfig)) (*rig, *publisher, *subs
 	return r, p, s
 }
 
-// taken lets time pass until times are handed over, and takes them.
+// taken advances the time until times are handed over, and takes them.
 func (r *rig) taken(s *subscriber) []FrameTimes {
 	r.pass(timesAge + timesInterval + 2*HousekeepingInterval)
 	return s.receiver.TakeFrameTimes(nil)
 }
 
-// near compares a stamp with a time. Packets of one batch are told apart by a nanosecond each.
+// near compares a stamp with a time. Packets of one batch differ by a nanosecond each.
 func near(stamp int64, at time.Time) bool {
 	return time.Duration(stamp-at.UnixNano()).Abs() < time.Microsecond
 }
 
-// TestFrameTimes: a frame of ten packets comes in two batches, 3 ms apart, and leaves as it comes.
+// TestFrameTimes sends a frame of ten packets in two batches, 3 ms apart. The frame leaves as it arrives.
 func TestFrameTimes(t *testing.T) {
 	r, p, s := tracedStage(t, nil)
 	p.next()
@@ -97,7 +97,7 @@ func TestFrameTimes(t *testing.T) {
 	}
 }
 
-// TestFrameTimesLong: a frame that takes long to leave is not told before its last packet has left.
+// TestFrameTimesLong checks that a frame that takes long to leave is not reported before its last packet has left.
 func TestFrameTimesLong(t *testing.T) {
 	r, p, s := tracedStage(t, nil)
 	p.next()
@@ -118,7 +118,7 @@ func TestFrameTimesLong(t *testing.T) {
 	}
 }
 
-// TestFrameTimesUnended: of a frame whose last packet never came is told what there was.
+// TestFrameTimesUnended checks that a frame without its last packet is reported with the packets it has.
 func TestFrameTimesUnended(t *testing.T) {
 	r, p, s := tracedStage(t, nil)
 	p.next()
@@ -134,7 +134,7 @@ func TestFrameTimesUnended(t *testing.T) {
 	}
 }
 
-// TestFrameTimesPaced: what the pacer holds shows between arrival and leaving.
+// TestFrameTimesPaced checks that the pacer's delay shows between arrival and departure.
 func TestFrameTimesPaced(t *testing.T) {
 	r, p, s := tracedStage(t, func(c *rigConfig) { c.Pacing = pacing.Default })
 	begin := r.now
@@ -161,7 +161,8 @@ func TestFrameTimesPaced(t *testing.T) {
 	}
 }
 
-// TestFrameTimesLate: a repair of the frame before counts to that, one of an older frame to none.
+// TestFrameTimesLate checks that a repair of the frame before counts for that frame, and a repair of an older frame for
+// none.
 func TestFrameTimesLate(t *testing.T) {
 	r, p, s := tracedStage(t, nil)
 	var kept [][]byte
@@ -195,8 +196,8 @@ func TestFrameTimesLate(t *testing.T) {
 	}
 }
 
-// TestFrameTimesOnce: a repair that comes when its frame's times were told does not have them told again, as those of a
-// frame that began with the repair.
+// TestFrameTimesOnce checks that a repair of a reported frame does not cause a second report, as of a frame that began
+// with the repair.
 func TestFrameTimesOnce(t *testing.T) {
 	r, p, s := tracedStage(t, nil)
 	p.next()
@@ -216,8 +217,8 @@ func TestFrameTimesOnce(t *testing.T) {
 	}
 }
 
-// TestFrameTimesKernel: the kernel's stamps are the first packet's, and those of packets sent are found by their
-// numbers.
+// TestFrameTimesKernel checks that the kernel's stamps are the first packet's, and that stamps of sent packets are
+// matched by sequence number.
 func TestFrameTimesKernel(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -268,7 +269,7 @@ func TestFrameTimesKernel(t *testing.T) {
 	}
 }
 
-// take3 gives the sequence numbers of the first packets of three frames of four packets.
+// take3 returns the sequence numbers of the first packets of three frames of four packets.
 func (o *fakeOutlet) take3(t *testing.T) [3]uint16 {
 	t.Helper()
 	packets := o.sent()
@@ -278,7 +279,8 @@ func (o *fakeOutlet) take3(t *testing.T) [3]uint16 {
 	return [3]uint16{packets[0].SequenceNumber, packets[4].SequenceNumber, packets[8].SequenceNumber}
 }
 
-// TestFrameTimesUnwanted: nothing is kept of frames that nobody asked about; what nobody takes is bounded and counted.
+// TestFrameTimesUnwanted checks that no times are kept if they are not wanted, and that times that are not taken are
+// bounded and counted.
 func TestFrameTimesUnwanted(t *testing.T) {
 	r, p, s := tracedStage(t, nil)
 	s.receiver.TraceFrames(false)
@@ -311,7 +313,7 @@ func TestFrameTimesUnwanted(t *testing.T) {
 	}
 }
 
-// restamp makes a packet the first of the current frame.
+// restamp makes a packet the first packet of the current frame.
 func (p *publisher) restamp(packet []byte) {
 	binary.BigEndian.PutUint16(packet[2:], p.sequence)
 	binary.BigEndian.PutUint32(packet[4:], p.timestamp)
@@ -319,7 +321,7 @@ func (p *publisher) restamp(packet []byte) {
 	p.sequence++
 }
 
-// TestFrameTimesAllocate: tracing allocates nothing in the steady state.
+// TestFrameTimesAllocate checks that tracing does not allocate in the steady state.
 func TestFrameTimesAllocate(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")
@@ -348,8 +350,8 @@ func TestFrameTimesAllocate(t *testing.T) {
 	}
 }
 
-// TestStampsAreShared among the receivers of a writer: five are asked for a hundred stamps per second together, each
-// for one in 50 ms.
+// TestStampsAreShared checks that five receivers of a writer together request a hundred stamps per second, each one in
+// 50 ms.
 func TestStampsAreShared(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -370,7 +372,7 @@ func TestStampsAreShared(t *testing.T) {
 		r.now = r.now.Add(20 * time.Millisecond)
 	}
 	for n, peer := range peers {
-		// Of frames every 20 ms from the first on every third one.
+		// Every third of the frames every 20 ms, beginning with the first.
 		if peer.asked != 4 {
 			t.Errorf("receiver %d: %d stamps were asked for, expected 4", n, peer.asked)
 		}

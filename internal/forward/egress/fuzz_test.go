@@ -16,22 +16,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// hostileCache is how much the cache of one track may hold in FuzzIngress, in bytes.
+// hostileCache is the limit of the cache of one track in FuzzIngress, in bytes.
 const hostileCache = 1 << 20
 
-// mostSteps is how many steps of an input are carried out.
+// mostSteps is the maximum number of steps of an input that are executed.
 const mostSteps = 200
 
-// FuzzIngress has a publisher and a receiver do what they like, right and wrong, while another publisher sends frames
-// to another receiver by the same writer. An input is steps: a byte that says what is done, and the bytes that the step
-// takes. The invariants:
-//   - Each packet that is forwarded has the payload of a packet that came on one of the tracks, and no number is sent
-//     twice.
-//   - Each retransmission is of a packet that came. If the packet was forwarded, timestamp and marker are the same.
-//   - Each packet that comes has exactly one outcome in the counts.
-//   - The publisher is asked for no more packets than its budget has, and for a key frame of one track once per
-//     KeyFrameInterval at most.
-//   - The caches stay within their limit, and hold nothing once the tracks are closed.
+// FuzzIngress lets a publisher and a receiver act arbitrarily, while another publisher sends frames to another receiver
+// through the same writer. An input is a sequence of steps: a byte for the action, and the bytes that the step
+// consumes. The invariants:
+//   - Each forwarded packet has the payload of a packet that arrived on one of the tracks, and no number is sent twice.
+//   - Each retransmission is of a packet that arrived. If the packet was forwarded, timestamp and marker are the same.
+//   - Each packet that arrives has exactly one outcome in the counters.
+//   - The requests to the publisher stay within its budget, and request a key frame of one track at most once per
+//     KeyFrameInterval.
+//   - The caches stay within their limit, and are empty once the tracks are closed.
 //   - The other receiver has every frame of the other publisher, in order.
 func FuzzIngress(f *testing.F) {
 	f.Add(fuzzTranscript(f))
@@ -54,24 +53,24 @@ func FuzzIngress(f *testing.F) {
 	})
 }
 
-// hostile is the two who do what they like, and the two who do no harm.
+// hostile is the hostile publisher and receiver, and the innocent pair.
 type hostile struct {
 	t     *testing.T
 	r     *rig
 	began time.Time
 	input []byte
-	// ingress is the publisher's, with a track of each kind; given are the payloads that came for each.
+	// ingress is the hostile publisher's, with a track of each kind. given are the payloads that arrived on each track.
 	ingress *ingress.Ingress
 	tracks  []*publisher
 	given   []map[string]bool
-	// held are packets that did not come, by track; latest is the last one that came.
+	// held are packets that have not arrived, by track. latest is the last packet that has.
 	held   [][][]byte
 	latest [][]byte
-	// receiver is who receives, with a slot for each track.
+	// receiver is the hostile receiver, with a slot for each track.
 	receiver *subscriber
 	outlets  []*fakeOutlet
 	slots    []*Slot
-	// calls counts packets of RTP that came; asked counts the requests to the publisher.
+	// calls counts RTP packets that arrived, asked the requests to the publisher.
 	calls  uint64
 	asked  int
 	keyAsk map[uint32]time.Time
@@ -81,7 +80,7 @@ type hostile struct {
 	expected [][]byte
 }
 
-// hostileCodecs are those of the tracks.
+// hostileCodecs are the codecs of the tracks.
 var hostileCodecs = []string{volumetric.MIMEVolumetric, volumetric.MIMEH264, volumetric.MIMEOpus}
 
 func newHostile(t *testing.T, input []byte) *hostile {
@@ -112,7 +111,7 @@ func newHostile(t *testing.T, input []byte) *hostile {
 	return h
 }
 
-// take takes a byte of the input, 0 at the end.
+// take consumes a byte of the input, 0 at the end.
 func (h *hostile) take() byte {
 	if len(h.input) == 0 {
 		return 0
@@ -122,7 +121,7 @@ func (h *hostile) take() byte {
 	return b
 }
 
-// raw takes bytes of the input, whose number comes before them in two bytes.
+// raw consumes a number in two bytes and that many bytes of the input.
 func (h *hostile) raw() []byte {
 	size := int(binary.BigEndian.Uint16([]byte{h.take(), h.take()}))
 	size = min(size, len(h.input))
@@ -131,14 +130,14 @@ func (h *hostile) raw() []byte {
 	return data
 }
 
-// The steps. Those of media and repairs begin with a step for each track.
+// The steps. The steps of media and repairs have one value per track.
 const (
 	stepMedia       = 0 // any bytes as packets of track 0 to 2
 	stepRepair      = 3 // any bytes as packets of their retransmissions
 	stepReceiver    = 6 // any bytes as RTCP of the receiver
 	stepPublisher   = 7 // any bytes as RTCP of the publisher
-	stepFrame       = 8 // a frame, of which some packets are held back
-	stepHeld        = 9 // what was held back, late or as retransmissions
+	stepFrame       = 8 // a frame without some packets, which are held
+	stepHeld        = 9 // the held packets, late or as retransmissions
 	stepCorrupted   = 10
 	stepJump        = 11
 	stepAsk         = 12
@@ -151,7 +150,7 @@ const (
 	stepsOfHostiles = 19
 )
 
-// step carries out one step.
+// step executes one step.
 func (h *hostile) step() {
 	kind := int(h.take()) % stepsOfHostiles
 	switch kind {
@@ -225,14 +224,14 @@ func (h *hostile) step() {
 	}
 }
 
-// The bounds of what an ingress asks a publisher for, and of a packet that it takes from a retransmission.
+// The bounds of the requests of an ingress, and of the original packet of a retransmission.
 const (
 	requestRate  = 500
 	requestBurst = 4096
 	maxOriginal  = packetlog.MaxPayload + 512
 )
 
-// settle has everybody do what is due after a step.
+// settle runs everything that is due after a step.
 func (h *hostile) settle() {
 	h.r.now = h.r.now.Add(time.Millisecond)
 	h.r.run()
@@ -260,7 +259,7 @@ func (h *hostile) settle() {
 	}
 }
 
-// come has bytes come as a packet of a track.
+// come delivers bytes as a packet of a track.
 func (h *hostile) come(n int, packet []byte) {
 	var p rtp.Packet
 	if p.Unmarshal(packet) == nil {
@@ -271,7 +270,7 @@ func (h *hostile) come(n int, packet []byte) {
 	h.ingress.Flush()
 }
 
-// repaired has bytes come as a packet of a track's retransmissions.
+// repaired delivers bytes as a packet of a track's retransmissions.
 func (h *hostile) repaired(n int, packet []byte) {
 	var original [maxOriginal]byte
 	var p rtp.Packet
@@ -286,7 +285,7 @@ func (h *hostile) repaired(n int, packet []byte) {
 	h.ingress.Flush()
 }
 
-// frame sends the next frame of a track, without the packets that a mask says.
+// frame sends the next frame of a track, without the packets in a mask.
 func (h *hostile) frame(track int, size, lost byte) {
 	n := track % len(h.tracks)
 	p := h.tracks[n]
@@ -310,7 +309,7 @@ func (h *hostile) frame(track int, size, lost byte) {
 	}
 }
 
-// ask has the receiver ask for a number of a slot, and for those after it that a mask says.
+// ask makes the receiver request a number of a slot, and the numbers after it in a mask.
 func (h *hostile) ask(slot int, back byte, mask uint16) {
 	outlet := h.outlets[slot%len(h.outlets)]
 	sent := outlet.sent()
@@ -323,7 +322,7 @@ func (h *hostile) ask(slot int, back byte, mask uint16) {
 	})
 }
 
-// innocent sends a frame of the publisher that does no harm.
+// innocent sends a frame of the innocent publisher.
 func (h *hostile) innocent() {
 	h.other.next()
 	packets := h.other.packets(2500)
@@ -367,7 +366,7 @@ func (h *hostile) check() {
 	}
 }
 
-// checkSlot looks at what a slot has sent. Numbers of 16 bits come again after 65,536 others.
+// checkSlot checks the packets that a slot has sent. Numbers of 16 bits repeat after 65,536 packets.
 func (h *hostile) checkSlot(outlet *fakeOutlet, given map[string]bool) {
 	h.t.Helper()
 	sent, extended := map[uint16][]rtp.Packet{}, map[int64]bool{}
@@ -395,7 +394,7 @@ func (h *hostile) checkSlot(outlet *fakeOutlet, given map[string]bool) {
 		same := slices.ContainsFunc(originals, func(o rtp.Packet) bool {
 			return bytes.Equal(p.Payload[2:], o.Payload) && p.Timestamp == o.Timestamp && p.Marker == o.Marker
 		})
-		// The receiver may ask for what was not sent in time, too.
+		// The receiver may request packets that were not sent in time, too.
 		if len(originals) > 0 && !same || len(originals) == 0 && !given[string(p.Payload[2:])] {
 			h.t.Fatalf("retransmission %d of %d bytes is not as the packet was sent, or did not come",
 				p.SequenceNumber, len(p.Payload))
@@ -403,7 +402,7 @@ func (h *hostile) checkSlot(outlet *fakeOutlet, given map[string]bool) {
 	}
 }
 
-// checkOutcomes compares the counts with the number of packets that came.
+// checkOutcomes compares the counters with the number of packets that arrived.
 func (h *hostile) checkOutcomes() {
 	h.t.Helper()
 	s := h.r.engine.Stats()
@@ -415,24 +414,24 @@ func (h *hostile) checkOutcomes() {
 	}
 }
 
-// hostileSeeds are inputs of steps that fit together.
+// hostileSeeds are inputs whose steps fit together.
 func hostileSeeds() [][]byte {
 	const framed, foreign, audio = 0, 1, 2
 	return [][]byte{
-		// Frames with losses, which come late, as retransmissions, and never.
+		// Frames with losses that arrive late, as retransmissions, and never.
 		{
 			stepFrame, framed, 200, 0, stepFrame, framed, 200, 2, stepWait, 10, stepHeld, framed, 0,
 			stepFrame, framed, 200, 4, stepWait, 10,
 			stepHeld, framed, 1, stepFrame, framed, 200, 255, stepWait, 200, stepFrame, framed, 10, 0,
 		},
-		// Requests of the receiver, again and for what was not sent.
+		// Requests of the receiver, repeated and for packets that were not sent.
 		{
 			stepFrame, framed, 200, 0, stepFrame, foreign, 1, 0, stepAsk, framed, 0, 0xff, 0xff,
 			stepAsk, framed, 9, 0xff, 0xff, stepWait, 20,
 			stepAsk, framed, 9, 0xff, 0xff, stepAsk, foreign, 1, 0, 1, stepWait, 255, stepWait, 255,
 			stepAsk, framed, 9, 0xff, 0xff,
 		},
-		// Jumps of sequence numbers, frame numbers and timestamps, there and back.
+		// Jumps of sequence numbers, frame numbers and timestamps, in both directions.
 		{
 			stepFrame, framed, 50, 0, stepJump, framed, 0x40, 0, 0, stepFrame, framed, 50, 0, stepWait, 5,
 			stepJump, framed, 0x80, 1, 0,
@@ -441,30 +440,30 @@ func hostileSeeds() [][]byte {
 			stepJump, framed, 0xc0, 0, 0, stepFrame, framed, 50, 0, stepJump, framed, 0xff, 0, 2,
 			stepFrame, framed, 50, 0,
 		},
-		// A flood of gaps: each of the frames jumps ahead as far as still counts as loss.
+		// A flood of gaps: each frame jumps ahead by the maximum that counts as loss.
 		slices.Repeat([]byte{stepJump, foreign, 0x1f, 0xff, 0, stepFrame, foreign, 1, 0, stepWait, 2}, 40),
-		// Switches between tracks and groups, with what is late of the former one.
+		// Switches between tracks and groups, with late packets of the former track.
 		{
 			stepFrame, framed, 30, 2, stepSelect, framed, foreign, 1, stepFrame, foreign, 1, 0,
 			stepHeld, framed, 0, stepSelect, framed, framed, 2,
 			stepFrame, framed, 30, 0, stepSelect, framed, 3, stepFrame, framed, 30, 0,
 			stepSelect, audio, audio, 0, stepFrame, audio, 1, 0,
 		},
-		// Replays, corrupted packets, payloads that are too long, and a binding that begins anew.
+		// Replays, corrupted packets, payloads that are too long, and a new binding.
 		{
 			stepFrame, framed, 30, 0, stepReplay, framed, 9, stepCorrupted, framed, 3, 0, 1,
 			stepCorrupted, framed, 0, 0, 0x40, stepLong, foreign, 7, 2,
 			stepLong, foreign, 7, 3, stepLong, audio, 7, 9, stepBind, framed, stepFrame, framed, 30, 0,
 			stepCorrupted, framed, 5, 0, 0xff,
 		},
-		// Key frames that are asked for without end.
+		// Endless key frame requests.
 		slices.Concat([]byte{stepFrame, foreign, 1, 0}, slices.Repeat([]byte{stepKeyFrame, foreign, stepWait, 9}, 40)),
 		// More than a cache holds, at once.
 		slices.Repeat([]byte{stepFrame, framed, 255, 0}, 90),
 	}
 }
 
-// fuzzTranscript is input of packets that get everywhere.
+// fuzzTranscript returns input whose packets reach all parts.
 func fuzzTranscript(f *testing.F) []byte {
 	seed := newRig(f, nil)
 	i := seed.ingress(&fakePeer{})

@@ -7,14 +7,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestAnInboxIsFreeAfterAPanic has a slot's order panic that a receiver's goroutine leaves to the writer of others.
+// TestAnInboxIsFreeAfterAPanic lets a receiver's goroutine panic while it adds a request to the inbox of a shared
+// writer.
 func TestAnInboxIsFreeAfterAPanic(t *testing.T) {
 	r := newRig(t, nil)
 	s := r.subscribe(1000, volumetric.KindVideo)
 	inbox := &s.receiver.writer.inbox
 	guard := panics.NewGuard(func(panics.Report) {}, "receiver")
 	report := make([]byte, maxReportBytes/4)
-	// The bytes that wait are no reports, so that dropping the older half of them goes wrong.
+	// The stored bytes are not reports, so dropping the older half of them panics.
 	s.receiver.reports.waiting = make([]byte, maxReportBytes-1)
 	for n := range s.receiver.reports.waiting {
 		s.receiver.reports.waiting[n] = 0xff

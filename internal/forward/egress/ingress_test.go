@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// stepped runs an ingress's own work for some time, and gives the RTCP that it would send.
+// stepped steps an ingress for some time and returns the RTCP packets that it would send.
 func (r *rig) stepped(i *ingress.Ingress, d time.Duration) []rtcp.Packet {
 	var all []rtcp.Packet
 	for end := r.now.Add(d); !r.now.After(end); r.now = r.now.Add(time.Millisecond) {
@@ -22,7 +22,7 @@ func (r *rig) stepped(i *ingress.Ingress, d time.Duration) []rtcp.Packet {
 	return all
 }
 
-// asked gives the numbers that NACKs ask for.
+// asked returns the sequence numbers that NACKs request.
 func asked(packets []rtcp.Packet, ssrc uint32) []uint16 {
 	var numbers []uint16
 	for _, p := range packets {
@@ -49,7 +49,7 @@ func TestAsksThePublisherOnce(t *testing.T) {
 	p.next()
 	packets := p.packets(10 * 1144)
 	first := p.sequence - 10
-	// One is lost in the middle, and two at the end.
+	// One packet is lost in the middle, and two at the end.
 	p.send(r.now, packets[:4]...)
 	p.send(r.now, packets[5:8]...)
 	r.run()
@@ -62,7 +62,7 @@ func TestAsksThePublisherOnce(t *testing.T) {
 	for _, n := range []int{4, 8, 9} {
 		p.repair(r.now, packets[n])
 	}
-	// The same again, by retransmission and as it was first sent.
+	// The same packets again, as a retransmission and in original form.
 	p.repair(r.now, packets[4])
 	p.send(r.now, packets[4], packets[0])
 	r.run()

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestInjection sends frames that came by no RTP to a receiver, which cannot tell the difference.
+// TestInjection sends injected frames to a receiver, which cannot distinguish them from frames over RTP.
 func TestInjection(t *testing.T) {
 	r := newRig(t, nil)
 	in := r.ingress(&fakePeer{})
@@ -50,7 +50,7 @@ func TestInjection(t *testing.T) {
 	}
 }
 
-// chunksOf cuts a frame as a page does.
+// chunksOf splits a frame as a page does.
 func chunksOf(frame uint32, data []byte) []payload.Chunk {
 	var chunks []payload.Chunk
 	for i := range payload.Chunks(len(data)) {
@@ -61,7 +61,7 @@ func chunksOf(frame uint32, data []byte) []payload.Chunk {
 	return chunks
 }
 
-// injectors adds tracks that frames are injected into.
+// injectors adds tracks with injectors.
 func (r *rig) injectors(n int, i *ingress.Ingress) (all []*ingress.Injector, tracks []*track.Track) {
 	for range n {
 		track := r.engine.NewTrack(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric,

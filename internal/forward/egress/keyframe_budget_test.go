@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestKeyFrameRequestsAreLimited has one receiver ask far more often than it could need to, in both ways, and another
-// as often as browsers do.
+// TestKeyFrameRequestsAreLimited lets one receiver make far too many requests, in both formats, and another as many as
+// browsers do.
 func TestKeyFrameRequestsAreLimited(t *testing.T) {
 	r := newRig(t, nil)
 	s, other := r.subscribe(1000, volumetric.KindVideo), r.subscribe(2000, volumetric.KindVideo)
@@ -21,7 +21,7 @@ func TestKeyFrameRequestsAreLimited(t *testing.T) {
 	}
 	interval := r.engine.cfg.KeyFrameInterval
 	for round := 1; round <= 3; round++ {
-		// The first ones alone exhaust what there is; the others find nothing.
+		// The first requests alone use up the budget; the others are refused.
 		s.rtcp(t, r.now, request)
 		s.rtcp(t, r.now.Add(interval-time.Nanosecond), request)
 		s.rtcp(t, r.now.Add(interval-time.Nanosecond), &rtcp.PictureLossIndication{MediaSSRC: 1000})

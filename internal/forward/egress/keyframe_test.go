@@ -32,8 +32,8 @@ func plis(t *testing.T, packets []rtcp.Packet, ssrc uint32) int {
 	return n
 }
 
-// TestSwitchWaitsForKeyFrame selects an H264 track: the publisher is asked every 500 ms until a key frame comes, and
-// the slot begins there.
+// TestSwitchWaitsForKeyFrame selects an H264 track. The publisher is asked every 500 ms until a key frame arrives, and
+// the slot begins with that frame.
 func TestSwitchWaitsForKeyFrame(t *testing.T) {
 	r := newRig(t, nil)
 	peer := &fakePeer{}
@@ -110,7 +110,7 @@ func TestReceiversAskForKeyFrames(t *testing.T) {
 			if len(s.outlet.sent()) == 0 {
 				t.Fatal("nothing was sent")
 			}
-			// 20 receivers' worth of requests, ten a second, for 2 s.
+			// The requests of 20 receivers, ten a second, for 2 s.
 			r.now = r.now.Add(600 * time.Millisecond)
 			asked := 0
 			for n := range 40 {
@@ -141,7 +141,7 @@ func TestReceiversAskForKeyFrames(t *testing.T) {
 	}
 }
 
-// TestKeyFrameServesWhoAskedBefore lets a key frame come while a request waits for the limit.
+// TestKeyFrameServesWhoAskedBefore lets a key frame arrive while a request waits for the limit.
 func TestKeyFrameServesWhoAskedBefore(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 )
 
-// toldEstimator has come to what the test says, and probes nothing.
+// toldEstimator reports the state that the test sets, and does not probe.
 type toldEstimator struct {
 	congestion.Estimator
 	stats congestion.Stats
@@ -18,8 +18,8 @@ func (e *toldEstimator) Stats() congestion.Stats      { return e.stats }
 
 func (e *toldEstimator) Probe(time.Time) (c congestion.ProbeCluster, ok bool) { return c, false }
 
-// TestFramesLeadWhereLittleIsUsed changes what an estimator says of the use of its estimate, and of others at the
-// bottleneck, while the estimate stays what it is.
+// TestFramesLeadWhereLittleIsUsed changes an estimator's state of use of its estimate, and of competing traffic at the
+// bottleneck, while the estimate stays the same.
 func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
 	c := newConference(t, 200e6, nil)
 	c.frames(time.Second, 2e6, nil)
@@ -38,7 +38,7 @@ func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
 		{"the estimate is used again", false, false, false},
 	} {
 		e.stats.ApplicationLimited, e.stats.Evenly = test.limited, test.evenly
-		// A report brings the news.
+		// The change takes effect with a report.
 		c.frames(150*time.Millisecond, 2e6, nil)
 		before := len(c.link.departed)
 		c.publisher.next()
@@ -48,7 +48,7 @@ func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
 		if len(left) != 42 {
 			t.Fatalf("%s: %d packets left, expected 42", test.when, len(left))
 		}
-		// 42 packets take 6.9 ms at 60 Mbit/s, and by their schedule 13.3 ms but for the last tick.
+		// 42 packets take 6.9 ms at 60 Mbit/s, and 13.3 ms less the last tick by their schedule.
 		if took := left[41].at.Sub(left[0].at); (took < 8*time.Millisecond) != test.leads ||
 			took > 14*time.Millisecond {
 			t.Errorf("%s: a frame left within %v, expected it to lead: %v", test.when, took, test.leads)

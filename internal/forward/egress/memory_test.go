@@ -8,19 +8,19 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// inUse is what is in use after a collection, in bytes.
+// inUse returns the memory in use after a collection, in bytes.
 func inUse() int64 {
 	var m runtime.MemStats
-	// What a sync.Pool holds survives one collection.
+	// The contents of a sync.Pool survive one collection.
 	runtime.GC()
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// TestMemory measures what idle tracks, receivers and slots take. The bounds are two to three times what was measured:
-// 3.5 kB, 1.0 kB, 9.5 kB, most of which is the switcher's history of numbers, 6.5 kB more for a receiver that is
-// estimated, and 20 kB more for a slot that has retransmitted.
+// TestMemory measures the memory of idle tracks, receivers and slots. The bounds are two to three times the measured
+// values: 3.5 kB, 1.0 kB, 9.5 kB, mostly the switcher's history of numbers, 6.5 kB more for a receiver with an
+// estimate, and 20 kB more for a slot with retransmissions.
 func TestMemory(t *testing.T) {
 	const n = 1000
 	r := newRig(t, nil)

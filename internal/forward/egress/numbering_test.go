@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestNumbersThatBeginAnew restarts a publisher's sequence numbers: the slot goes on without a gap.
+// TestNumbersThatBeginAnew restarts a publisher's sequence numbers. The slot continues without a gap.
 func TestNumbersThatBeginAnew(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -29,7 +29,7 @@ func TestNumbersThatBeginAnew(t *testing.T) {
 	}
 	got := s.outlet.sent()
 	checkContinuous(t, got)
-	// The first packet behind the jump is not believed, so frame 4 lacks its head and the slot goes on at frame 5.
+	// The first packet after the jump is not accepted, so frame 4 lacks its start and the slot continues at frame 5.
 	if f := frames(t, got); f[3] != 3 || f[4] != 0 || f[5] != 3 || f[6] != 3 {
 		t.Errorf("packets by frame are %v", f)
 	}
@@ -38,7 +38,7 @@ func TestNumbersThatBeginAnew(t *testing.T) {
 	}
 }
 
-// TestFrameNumbersWrapAround crosses 2^32 on one track before another of its publication begins.
+// TestFrameNumbersWrapAround crosses 2^32 on one track before another track of the publication begins.
 func TestFrameNumbersWrapAround(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -77,7 +77,7 @@ func TestFrameNumbersWrapAround(t *testing.T) {
 	}
 }
 
-// TestPaddingAndExtensions strips what belongs to the publisher's hop.
+// TestPaddingAndExtensions checks that padding and extensions of the publisher's hop are removed.
 func TestPaddingAndExtensions(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEOpaque)
@@ -103,7 +103,7 @@ func TestPaddingAndExtensions(t *testing.T) {
 		p.sequence++
 		p.send(r.now, raw)
 	}
-	// A packet of padding only takes a number, so it goes out, empty.
+	// A packet of padding only has a number, so it is forwarded, empty.
 	probe := rtp.Packet{Header: rtp.Header{Version: 2, Padding: true, PaddingSize: 100, SequenceNumber: p.sequence,
 		Timestamp: p.timestamp, SSRC: 10}}
 	raw, err := probe.Marshal()
@@ -188,8 +188,8 @@ func TestBinding(t *testing.T) {
 	}
 }
 
-// TestPublisherThatComesBack binds a track to a new connection, where its numbers begin anew anywhere: the slot goes on
-// without a gap.
+// TestPublisherThatComesBack binds a track to a new connection, whose sequence numbers start at a random value. The
+// slot continues without a gap.
 func TestPublisherThatComesBack(t *testing.T) {
 	for _, distance := range []uint16{1, 100, 20000, 1 << 15, 50000, 65000, 65535} {
 		r := newRig(t, nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestWhatWaitsIsLetGo closes and cuts in the midst of frames.
+// TestWhatWaitsIsLetGo closes and cuts within frames.
 func TestWhatWaitsIsLetGo(t *testing.T) {
 	for name, end := range map[string]func(r *rig, p *publisher, s *subscriber){
 		"receiver closed": func(_ *rig, _ *publisher, s *subscriber) { s.receiver.Close() },
@@ -64,8 +64,8 @@ func TestWhatWaitsIsLetGo(t *testing.T) {
 	}
 }
 
-// TestLateFramesBehindHeldOnes holds the writer up while packets of a frame wait: the frame is completed before the
-// newest one begins.
+// TestLateFramesBehindHeldOnes delays the writer while packets of a frame wait. The frame is completed before the
+// newest frame begins.
 func TestLateFramesBehindHeldOnes(t *testing.T) {
 	for _, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpaque} {
 		r := newPacedRig(t, pacing.Default, nil)
@@ -122,14 +122,15 @@ func TestTooManyWait(t *testing.T) {
 	}
 }
 
-// TestRetransmissionsWait asks for a whole frame at 1.25 Mbit/s, 2.5 times the estimate, at which one packet takes 7.8
-// ms: it leaves ahead of the next frame as far as that is in time, and what is asked for again while it waits is sent
-// once.
+// TestRetransmissionsWait requests a whole frame at 1.25 Mbit/s, 2.5 times the estimate, at which one packet takes 7.8
+// ms. The retransmissions leave ahead of the next frame if they are in time. Packets that are requested again while
+// they wait are sent once.
 func TestRetransmissionsWait(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		end  func(r *rig, p *publisher, s *subscriber)
-		// left and expired are how many retransmissions leave at least, and how many do not because it is too late.
+		// left is the minimum number of retransmissions that leave, expired the minimum number that do not because of
+		// their age.
 		left, expired int
 	}{
 		{"in time", func(*rig, *publisher, *subscriber) {}, 18, 40},
@@ -142,7 +143,7 @@ func TestRetransmissionsWait(t *testing.T) {
 		p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 		s := r.subscribeAll(1, p)[0]
 		s.peer.rtt = 20 * time.Millisecond
-		// The receivers of rigs repair for ever.
+		// The receivers of rigs have no deadline for repairs.
 		s.receiver.path.deadline = 150 * time.Millisecond
 		p.next()
 		p.send(r.now, p.packets(60*1144)...)

@@ -9,13 +9,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestPacedAtRandom lets tracks of two codecs lose, delay and repair packets, while receivers switch between them, are
-// given estimates, and close. What a slot sends has no gap, no repeat, and whole frames only; in the end nobody holds a
-// packet.
+// TestPacedAtRandom lets tracks of two codecs lose, delay and repair packets, while receivers switch tracks, get
+// estimates, and close. The packets of a slot have no gap, no repeat, and whole frames only. At the end no packet is
+// referenced.
 func TestPacedAtRandom(t *testing.T) {
 	seeds := uint64(24)
 	if raceDetector {
-		// One goroutine steps all, and the race detector makes it 20 times slower.
+		// One goroutine steps everything, and the race detector makes it 20 times slower.
 		seeds = 4
 	}
 	for seed := range seeds {
@@ -77,8 +77,8 @@ func TestPacedAtRandom(t *testing.T) {
 	}
 }
 
-// frames publishes a frame of each track over half an interval, with one packet in 40 lost and repaired 0 to 30 ms
-// later, also out of order.
+// frames publishes a frame of each track over half an interval. One packet in 40 is lost and repaired 0 to 30 ms later,
+// also out of order.
 func (r *rig) frames(random *rand.Rand, publishers []*publisher) {
 	type owed struct {
 		p      *publisher
@@ -110,7 +110,7 @@ func (r *rig) frames(random *rand.Rand, publishers []*publisher) {
 	r.ticks(time.Duration(8+random.IntN(16)) * time.Millisecond)
 }
 
-// checkWhole fails where a slot has sent a frame in part, and counts the frames.
+// checkWhole fails if a slot has sent a part of a frame, and counts the frames.
 func checkWhole(t *testing.T, s *subscriber) (whole int) {
 	t.Helper()
 	type frame struct {
@@ -132,7 +132,7 @@ func checkWhole(t *testing.T, s *subscriber) (whole int) {
 	return len(counts)
 }
 
-// checkReferences fails where anybody but the cache holds a packet of it.
+// checkReferences fails if anything but the cache references a packet of the cache.
 func checkReferences(t *testing.T, publishers []*publisher) {
 	t.Helper()
 	for _, p := range publishers {

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// newPacedRig is a rig whose receivers are paced.
+// newPacedRig returns a rig whose receivers are paced.
 func newPacedRig(t testing.TB, mode pacing.Mode, change func(*rigConfig)) *rig {
 	t.Helper()
 	return newRig(t, func(c *rigConfig) {
@@ -23,7 +23,8 @@ func newPacedRig(t testing.TB, mode pacing.Mode, change func(*rigConfig)) *rig {
 	})
 }
 
-// begin publishes two frames of one packet, with which slots begin: of a foreign track the first one may lack its head.
+// begin publishes two frames of one packet, with which slots begin: the first frame of a foreign track may lack its
+// start.
 func (r *rig) begin(p *publisher) {
 	for range 2 {
 		p.next()
@@ -32,7 +33,7 @@ func (r *rig) begin(p *publisher) {
 	}
 }
 
-// departures lets time pass as long as packets wait, and tells how many left to the subscriber and when.
+// departures advances the time while packets wait, and returns how many left to the subscriber and when.
 func (r *rig) departures(s *subscriber) string {
 	var b strings.Builder
 	begun, before := r.now, 0
@@ -97,7 +98,7 @@ func TestFrameIsSpread(t *testing.T) {
 	}
 }
 
-// TestCutThrough lets a frame arrive as its publisher paces it: it leaves as it arrives.
+// TestCutThrough sends a frame at its publisher's pace. The packets leave as they arrive.
 func TestCutThrough(t *testing.T) {
 	r := newPacedRig(t, pacing.Default, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -121,7 +122,7 @@ func TestCutThrough(t *testing.T) {
 	}
 }
 
-// TestNothingHoldsAudioAndRepairs has a receiver whose queue is stuck at a low estimate.
+// TestNothingHoldsAudioAndRepairs uses a receiver whose queue is stuck at a low estimate.
 func TestNothingHoldsAudioAndRepairs(t *testing.T) {
 	r := newPacedRig(t, pacing.Default, nil)
 	i := r.ingress(&fakePeer{})
@@ -157,13 +158,13 @@ func TestNothingHoldsAudioAndRepairs(t *testing.T) {
 	if n := len(s.outlet.repaired()); n != 1 {
 		t.Errorf("%d retransmissions left, expected 1 at once", n)
 	}
-	// What waits is owed, and is not sent twice.
+	// A waiting packet counts as owed and is not sent twice.
 	s.nack(t, r.now, before[0].SequenceNumber+41)
 	r.run()
 	if stats := r.engine.Stats(); stats.NACKed != (counters.NACKOutcome{Answered: 1, Owed: 1}) {
 		t.Errorf("requests came to %+v, expected one answered and one owed", stats.NACKed)
 	}
-	// The next tick was minutes away; the next frame brings the news.
+	// The next tick was minutes away. The next frame applies the new estimate.
 	r.limit(s, 0)
 	video.next()
 	video.send(r.now, video.packets(1000)...)
@@ -174,8 +175,8 @@ func TestNothingHoldsAudioAndRepairs(t *testing.T) {
 	}
 }
 
-// TestFramesOverBudget gives a receiver a third of what it is sent: frames are dropped whole, are told of, and leave no
-// gap.
+// TestFramesOverBudget sends a receiver three times its estimate. Frames are dropped as a whole, are reported, and
+// leave no gap.
 func TestFramesOverBudget(t *testing.T) {
 	for _, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpaque} {
 		r := newPacedRig(t, pacing.Default, nil)
@@ -212,16 +213,16 @@ func TestFramesOverBudget(t *testing.T) {
 			t.Errorf("%s: %d of %d frames left, %d told as dropped, %d counted", mime, whole, total, dropped,
 				stats.DroppedBudget)
 		}
-		// A frame begins at most one interval after it has come, and takes 0.1 s to leave.
+		// A frame begins at most one interval after its arrival, and takes 0.1 s to leave.
 		if h := r.engine.Stats().PacerHold; h.Sum/time.Duration(h.Count()) > 140*time.Millisecond {
 			t.Errorf("%s: packets were held for %v on average", mime, h.Sum/time.Duration(h.Count()))
 		}
 	}
 }
 
-// TestFramesOverBudgetOfAPendingTrack gives a receiver less than it is sent, by two tracks in turns, of which the one
-// that is selected has its frames 5 ms earlier: all that do not leave are told of, whichever track was to begin them,
-// and none of those that the publisher's link loses.
+// TestFramesOverBudgetOfAPendingTrack sends a receiver more than its estimate, on two tracks in turns. The frames of
+// the selected track arrive 5 ms earlier. All frames that do not leave are reported, regardless of the track that was
+// to begin them, except frames lost on the publisher's link.
 func TestFramesOverBudgetOfAPendingTrack(t *testing.T) {
 	const total, lostEvery = 200, 20
 	lost := 0
@@ -297,8 +298,8 @@ func TestPacingDoesNotAllocate(t *testing.T) {
 	if h := r.engine.Stats().PacerHold; h.Sum < time.Second {
 		t.Fatalf("packets were held for %v in all, expected that they wait", h.Sum)
 	}
-	// The pool gives packets to the garbage collector now and then, and housekeeping makes a list of slots every third
-	// frame.
+	// The pool now and then loses packets to the garbage collector, and housekeeping allocates a list of slots every
+	// third frame.
 	if n := testing.AllocsPerRun(100, frame); n > 1 {
 		t.Errorf("%v allocations per frame of 50 packets to 10 slots, expected none", n)
 	}

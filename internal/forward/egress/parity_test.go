@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// lossy is a conference whose frames have 20 source and 10 parity packets, on a link with a delay each way that loses
-// every tenth packet if it loses any.
+// lossy returns a conference whose frames have 20 source and 10 parity packets, on a link with a delay in each
+// direction. If loses is set, the link loses every tenth packet.
 func lossy(t *testing.T, delay time.Duration, loses bool) *conference {
 	c := newConference(t, 100e6, nil)
 	// The deadline of the rig is an hour.
@@ -27,7 +27,7 @@ func (c *conference) sameFrames(d time.Duration) {
 	}
 }
 
-// parityPerFrame counts what the subscriber is sent of the frames of a second: source and parity packets.
+// parityPerFrame returns the source and parity packets per frame that the subscriber is sent, over a second.
 func (c *conference) parityPerFrame() (source, parity float64) {
 	before := c.engine.Stats().Sent
 	c.sameFrames(time.Second)
@@ -36,7 +36,7 @@ func (c *conference) parityPerFrame() (source, parity float64) {
 		float64(sent.Parity.Packets-before.Parity.Packets) / 31
 }
 
-// TestParityFollowsThePath protects frames where requests come too late, and only there.
+// TestParityFollowsThePath checks that frames are protected only if requests arrive too late.
 func TestParityFollowsThePath(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -60,7 +60,7 @@ func TestParityFollowsThePath(t *testing.T) {
 				source, parity, share)
 		}
 		checkContinuous(t, c.outlet.sent())
-		// A slot that comes later has its share, too.
+		// A later slot has the same share.
 		outlet := newFakeOutlet(c.peer, 5000)
 		c.receiver.AddSlot(outlet, c.slot.kind).Select(c.publisher.track, 2, c.now)
 		c.sameFrames(frameInterval)
@@ -71,7 +71,7 @@ func TestParityFollowsThePath(t *testing.T) {
 	}
 }
 
-// TestBareReceiversGetNoParity has a receiver lose packets that would be protected at others.
+// TestBareReceiversGetNoParity loses packets of a receiver that would otherwise be protected.
 func TestBareReceiversGetNoParity(t *testing.T) {
 	c := newConference(t, 100e6, nil)
 	c.publisher.parity, c.link.delay, c.receiver.path.deadline = 10, 200*time.Millisecond, 0

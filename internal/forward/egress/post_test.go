@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// postingPeer leaves each run to the batch as one datagram, as a peer does that has a route.
+// postingPeer adds each run to the batch as one datagram, like a peer with a route.
 type postingPeer struct {
 	nullPeer
 	socket *udp.Socket
@@ -27,7 +27,7 @@ func (p *postingPeer) Post(batch Batch) {
 	p.queued = 0
 }
 
-// postingOutlet counts what its peer has queued.
+// postingOutlet counts the packets that its peer has queued.
 type postingOutlet struct {
 	nullOutlet
 	peer *postingPeer
@@ -38,7 +38,7 @@ func (o postingOutlet) Queue(*rtp.Header, []byte) error {
 	return nil
 }
 
-// TestReceiversShareCalls lets bursts go to 40 receivers: their runs leave by few calls, and all of them have left when
+// TestReceiversShareCalls sends bursts to 40 receivers. Their runs leave in few calls, and all of them have left when
 // the writer rests.
 func TestReceiversShareCalls(t *testing.T) {
 	const receivers, bursts = 40, 5
@@ -68,7 +68,7 @@ func TestReceiversShareCalls(t *testing.T) {
 			t.Fatalf("%d runs have left, expected %d", stats.Runs, receivers*(n+1))
 		}
 	}
-	// Of 40 runs, 16 leave together at most.
+	// Of 40 runs, at most 16 leave together.
 	if stats := port.Stats(); runtime.GOOS == "linux" && stats.Sends > 3*bursts {
 		t.Errorf("%d runs took %d calls, expected %d", stats.Runs, stats.Sends, 3*bursts)
 	}

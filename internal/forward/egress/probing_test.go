@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/counters"
 )
 
-// scriptedEstimator hands out the clusters of a test, and keeps what it is told.
+// scriptedEstimator returns the clusters of a test, and records its inputs.
 type scriptedEstimator struct {
 	congestion.Estimator
 	clusters []congestion.ProbeCluster
@@ -49,7 +49,7 @@ func (e *scriptedEstimator) Probe(now time.Time) (c congestion.ProbeCluster, ok 
 	return c, true
 }
 
-// script makes an estimator that probes only where the test says so, once packets have been numbered.
+// script installs an estimator that probes only on request of the test, after packets have been numbered.
 func (c *conference) script() *scriptedEstimator {
 	c.t.Helper()
 	if c.receiver.path.estimation == nil {
@@ -60,13 +60,13 @@ func (c *conference) script() *scriptedEstimator {
 	return e
 }
 
-// cluster is a probe of 15 ms, or so long.
+// cluster returns a probe of the given length, 15 ms if it is 0.
 func cluster(id int, rate congestion.Bitrate, length time.Duration) congestion.ProbeCluster {
 	return congestion.ProbeCluster{ID: id, Rate: rate, Duration: length,
 		MinBytes: int(float64(rate) * length.Seconds() / 8), MinPackets: 5}
 }
 
-// expectCluster wants the packets of a cluster in results to be of its size and to have left at its rate.
+// expectCluster checks that the packets of a cluster in results have its size and left at its rate.
 func expectCluster(t *testing.T, results []feedback.PacketResult, c congestion.ProbeCluster) {
 	t.Helper()
 	bytes, last := 0, 0
@@ -96,7 +96,7 @@ func expectCluster(t *testing.T, results []feedback.PacketResult, c congestion.P
 	}
 }
 
-// original finds the packet that a retransmission repeats.
+// original returns the packet that a retransmission repeats.
 func (c *conference) original(repair rtp.Packet) rtp.Packet {
 	c.t.Helper()
 	for _, p := range c.outlet.sent() {
@@ -108,8 +108,8 @@ func (c *conference) original(repair rtp.Packet) rtp.Packet {
 	return rtp.Packet{}
 }
 
-// TestProbesLeaveAtTheirRate probes at two rates, one after the other, beside little media: most of it is padding,
-// which is no answer to anything.
+// TestProbesLeaveAtTheirRate probes at two rates in turn, beside little media. Most of the probe is padding, which
+// answers no request.
 func TestProbesLeaveAtTheirRate(t *testing.T) {
 	for _, mode := range []pacing.Mode{pacing.Default, pacing.Burst5ms, pacing.Off} {
 		c := newConference(t, 100e6, func(cfg *rigConfig) { cfg.Pacing = mode })
@@ -140,8 +140,8 @@ func TestProbesLeaveAtTheirRate(t *testing.T) {
 	}
 }
 
-// TestProbesRideOnMedia probes while a frame waits that is longer than the probe: it leaves earlier, and there is no
-// padding.
+// TestProbesRideOnMedia probes while a frame waits that is longer than the probe. The frame leaves earlier, and there
+// is no padding.
 func TestProbesRideOnMedia(t *testing.T) {
 	c := newConference(t, 200e6, nil)
 	c.frames(time.Second, 2e6, nil)
@@ -162,8 +162,8 @@ func TestProbesRideOnMedia(t *testing.T) {
 	checkContinuous(t, c.outlet.sent())
 }
 
-// TestProbesFollowWhatIsWanted has a link that takes everything: what it is probed with is in proportion to what is
-// wanted, and to what lets its frames leave soon.
+// TestProbesFollowWhatIsWanted uses a link without a limit. The padding is in proportion to the wanted rate, and to the
+// rate at which frames leave soon.
 func TestProbesFollowWhatIsWanted(t *testing.T) {
 	for _, ample := range []float64{1, 8} {
 		for _, want := range []float64{1e6, 5e6, 40e6} {
@@ -176,8 +176,8 @@ func TestProbesFollowWhatIsWanted(t *testing.T) {
 				t.Errorf("%.0f Mbit/s are wanted, amply %g times as much: the estimate is %v", want/1e6, ample,
 					path.Estimate)
 			}
-			// Each probe is twice the one before, and the last twice what is wanted, or what is ample: together 15 ms
-			// of twice that. Later ones find nothing missing.
+			// Each probe is twice the one before, and the last twice the wanted rate, or the ample rate: together 15 ms
+			// of twice that. Later probes have no padding to add.
 			if most := uint64(2 * max(2*want, enough) * 0.015 / 8); padding > most {
 				t.Errorf("%.0f Mbit/s are wanted, amply %g times as much: %d bytes of padding were sent, expected %d at most", want/1e6, ample, padding, most)
 			}
@@ -185,7 +185,7 @@ func TestProbesFollowWhatIsWanted(t *testing.T) {
 	}
 }
 
-// TestNoProbesWithoutRTX probes a receiver that has no retransmission stream: media alone bears the cluster's ID, and
+// TestNoProbesWithoutRTX probes a receiver without a retransmission stream. Only media carries the cluster's ID, and
 // the probe ends in time.
 func TestNoProbesWithoutRTX(t *testing.T) {
 	c := newConference(t, 100e6, nil)
@@ -211,8 +211,7 @@ func TestNoProbesWithoutRTX(t *testing.T) {
 	}
 }
 
-// TestNoProbesBeforeMedia lets time pass before anything is sent, and then has a receiver leave in the middle of a
-// probe.
+// TestNoProbesBeforeMedia waits before the first packet, and then closes a receiver during a probe.
 func TestNoProbesBeforeMedia(t *testing.T) {
 	c := newConference(t, 100e6, nil)
 	c.link.pass(5 * time.Second)
@@ -228,7 +227,7 @@ func TestNoProbesBeforeMedia(t *testing.T) {
 	c.receiver.Close()
 	before := len(c.link.departed)
 	for range 50 {
-		// Reports of what was under way still come.
+		// Reports of packets in flight still arrive.
 		c.link.pass(5 * time.Millisecond)
 	}
 	if n := len(c.link.departed); n != before || c.receiver.path.sender.Probing() ||

@@ -2,5 +2,5 @@
 
 package egress
 
-// raceDetector tells that sync.Pool drops objects on purpose, so that allocations cannot be counted.
+// raceDetector is set if sync.Pool drops objects on purpose, so that allocations cannot be counted.
 const raceDetector = true

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// expectRate wants a track's rate within 3 % of one in bit/s, or none if that is 0.
+// expectRate checks that a track's rate is within 3 % of want in bit/s, or unknown if want is 0.
 func expectRate(t *testing.T, p *publisher, want float64) {
 	t.Helper()
 	rate, ok := p.track.Rate()
@@ -16,8 +16,8 @@ func expectRate(t *testing.T, p *publisher, want float64) {
 	}
 }
 
-// TestRateOverWholeFrames measures frames that come in bursts, in part by halves, at several frame rates, as payload v1
-// and as a foreign codec.
+// TestRateOverWholeFrames measures frames that arrive in bursts, in part by halves, at several frame rates, as payload
+// v1 and as a foreign codec.
 func TestRateOverWholeFrames(t *testing.T) {
 	for _, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpaque} {
 		for _, fps := range []int{5, 30, 90} {
@@ -36,7 +36,7 @@ func TestRateOverWholeFrames(t *testing.T) {
 			frame(20)
 			expectRate(t, p, 0)
 			if frame(20); mime == volumetric.MIMEOpaque {
-				// The first frame of a foreign track may lack its head.
+				// The first frame of a foreign track may lack its start.
 				frame(20)
 			}
 			full := float64(20*1160*8) * float64(fps)
@@ -62,7 +62,7 @@ func TestRateOverWholeFrames(t *testing.T) {
 	}
 }
 
-// TestRateLeavesParityOut sends half as much parity as there is of the frame.
+// TestRateLeavesParityOut sends half as many parity packets as source packets.
 func TestRateLeavesParityOut(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// report gives an ingress a sender report: the current timestamp of the track is that of the capture time.
+// report passes a sender report to an ingress: the track's current timestamp has the given capture time.
 func (p *publisher) report(now, capture time.Time) {
 	p.t.Helper()
 	raw, err := (&rtcp.SenderReport{SSRC: p.ssrc, NTPTime: payload.NTP64(capture), RTPTime: p.timestamp}).Marshal()
@@ -20,7 +20,7 @@ func (p *publisher) report(now, capture time.Time) {
 	p.ingress.RTCP(raw, now)
 }
 
-// senderReports gives the sender reports among packets.
+// senderReports returns the sender reports among packets.
 func senderReports(packets []rtcp.Packet) []*rtcp.SenderReport {
 	var reports []*rtcp.SenderReport
 	for _, p := range packets {
@@ -31,8 +31,8 @@ func senderReports(packets []rtcp.Packet) []*rtcp.SenderReport {
 	return reports
 }
 
-// TestSenderReports compares what a slot's reports say about its frames' capture times with what the publisher said
-// about its own, whose clock is two hours ahead of the server's.
+// TestSenderReports compares the capture times in a slot's reports with the publisher's capture times. The publisher's
+// clock is two hours ahead of the server's.
 func TestSenderReports(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -77,7 +77,7 @@ func TestSenderReports(t *testing.T) {
 	}
 }
 
-// TestReportsAtOnce reports as soon as a new assignment's first frame goes out.
+// TestReportsAtOnce checks that a report is sent with the first frame after a switch.
 func TestReportsAtOnce(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})

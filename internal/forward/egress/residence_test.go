@@ -9,16 +9,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// timedPeer and timedOutlet let time pass as sealing and sending do.
+// timedPeer and timedOutlet advance the clock by the times of sealing and sending.
 type timedPeer struct {
 	*fakePeer
 	rig *rig
-	// oldest is when the first of the queued packets was queued; waited is the longest that one waited, until it had
-	// been sent.
+	// oldest is the time at which the first of the queued packets was queued. waited is the longest time of a packet
+	// from queueing until it had been sent.
 	oldest time.Time
 	waited time.Duration
 	count  int
-	// spoke is set while audio is queued, heard is when it had been sent.
+	// spoke is set while audio is queued. heard is the time at which it had been sent.
 	spoke bool
 	heard time.Time
 }
@@ -35,7 +35,7 @@ func (p *timedPeer) Post(batch Batch) {
 	p.fakePeer.Post(batch)
 }
 
-// sendTime is what a packet takes in a run of that length, by the figures beside runPackets.
+// sendTime returns the time per packet in a run of that length, by the table at runPackets.
 func sendTime(packets int) time.Duration {
 	switch {
 	case packets < 5:
@@ -69,7 +69,7 @@ func (o *timedOutlet) Queue(h *rtp.Header, payload []byte) error {
 	return err
 }
 
-// timed adds receivers that take time, each with a slot for video and one for audio.
+// timed adds timed receivers, each with a slot for video and one for audio.
 func (r *rig) timed(n int, video, audio *publisher, queued func()) []*timedPeer {
 	var peers []*timedPeer
 	for k := range n {
@@ -86,8 +86,7 @@ func (r *rig) timed(n int, video, audio *publisher, queued func()) []*timedPeer 
 	return peers
 }
 
-// TestNothingWaitsForLong gives a writer that has 50 receivers more to do than it can do at once, and audio in the
-// midst of it.
+// TestNothingWaitsForLong gives a writer with 50 receivers more work than it can do at once, and audio meanwhile.
 func TestNothingWaitsForLong(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -126,9 +125,9 @@ func TestNothingWaitsForLong(t *testing.T) {
 	}
 }
 
-// TestResidence is the load of the targets, 10 receivers of 50 Mbit/s in ticks of 16 packets, at the measured costs of
-// sealing and sending: half of the packets stay for at most 200 µs, and 99 of 100 for at most 1 ms. Receivers are
-// served one after the other, so that the mean is half of what serving all takes.
+// TestResidence simulates the load of the targets, 10 receivers of 50 Mbit/s in ticks of 16 packets, at the measured
+// costs of sealing and sending. The median residence is at most 200 µs, and the 99th percentile at most 1 ms. Receivers
+// are served one after the other, so the mean is half of the time for all receivers.
 func TestResidence(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})

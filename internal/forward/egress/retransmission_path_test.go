@@ -13,13 +13,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// arrival is something on its way, and when it arrives.
+// arrival is something in flight with its arrival time.
 type arrival[T any] struct {
 	at   time.Time
 	what T
 }
 
-// link delays what goes over it, and loses some of it.
+// link delays what is sent, and loses some of it.
 type link[T any] struct {
 	delay  time.Duration
 	loss   float64
@@ -28,7 +28,7 @@ type link[T any] struct {
 	lost   int
 }
 
-// send returns false for what gets lost.
+// send returns false for a loss.
 func (l *link[T]) send(what T, now time.Time) bool {
 	if l.random.Float64() < l.loss {
 		l.lost++
@@ -38,7 +38,7 @@ func (l *link[T]) send(what T, now time.Time) bool {
 	return true
 }
 
-// take gives what has arrived.
+// take returns the arrivals.
 func (l *link[T]) take(now time.Time) []T {
 	var arrived []T
 	for len(l.queue) > 0 && !l.queue[0].at.After(now) {
@@ -48,7 +48,7 @@ func (l *link[T]) take(now time.Time) []T {
 	return arrived
 }
 
-// viewer is a receiver at the end of a link of 20 ms round trip, that asks for what it misses like a client does.
+// viewer is a receiver at the end of a link of 20 ms round trip, which requests lost packets like a client.
 type viewer struct {
 	t        *testing.T
 	sub      *subscriber
@@ -60,7 +60,7 @@ type viewer struct {
 	sent     int
 	repairs  int
 	needless int
-	// lostMedia are media packets that got lost on the way.
+	// lostMedia counts media packets lost on the way.
 	lostMedia int
 }
 
@@ -76,7 +76,7 @@ func newViewer(t *testing.T, s *subscriber, loss float64, random *rand.Rand) *vi
 	}
 }
 
-// step lets both directions go on for a millisecond.
+// step advances both directions by a millisecond.
 func (v *viewer) step(now time.Time) {
 	sent, repairs := v.sub.outlet.sentFrom(v.sent), v.sub.outlet.repairedFrom(v.repairs)
 	for _, p := range sent {
@@ -104,7 +104,7 @@ func (v *viewer) step(now time.Time) {
 	}
 }
 
-// receive takes a packet that has arrived.
+// receive processes a packet that has arrived.
 func (v *viewer) receive(p rtp.Packet, now time.Time) {
 	number, body := p.SequenceNumber, p.Payload
 	if p.SSRC == v.sub.outlet.rtx {
@@ -121,8 +121,8 @@ func (v *viewer) receive(p rtp.Packet, now time.Time) {
 	v.missing.Expect(sequence-int64(d.Index)+int64(d.Packets())-1, now)
 }
 
-// TestRetransmissionsPerLoss closes the loop: at a loss of 2 % in both directions, also where the publisher loses as
-// much, nearly all that gets lost is repaired, with at most 1.1 retransmissions each.
+// TestRetransmissionsPerLoss closes the loop. At a loss of 2 % in both directions, also with the same loss from the
+// publisher, nearly all losses are repaired, with at most 1.1 retransmissions each.
 func TestRetransmissionsPerLoss(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -174,8 +174,8 @@ func retransmissionsPerLoss(t *testing.T, uplink float64, repairAfter time.Durat
 	}
 }
 
-// checkSealedOnce fails where two packets of one SSRC have the same SRTP index, however often the sequence number has
-// wrapped between them (RFC 3711 section 3.3.1): with AES-GCM that would give the authentication key away.
+// checkSealedOnce fails if two packets of one SSRC have the same SRTP index, counting wraps of the sequence number
+// between them (RFC 3711 section 3.3.1): with AES-GCM that would reveal the authentication key.
 func checkSealedOnce(t testing.TB, o *fakeOutlet) {
 	t.Helper()
 	for _, packets := range [][]rtp.Packet{o.sent(), o.repaired()} {
@@ -191,9 +191,9 @@ func checkSealedOnce(t testing.TB, o *fakeOutlet) {
 	}
 }
 
-// TestNumbersAreSealedOnce does at random what could make a number go out twice: packets that are lost, repaired late,
-// or come twice, switches between qualities and away and back, publishers that begin anew or move to another
-// connection, and receivers that ask for anything. The slot's numbers wrap.
+// TestNumbersAreSealedOnce does at random everything that could send a number twice: packets are lost, repaired late or
+// duplicated, qualities are switched, away and back, publishers restart or move to another connection, and receivers
+// request anything. The slot's numbers wrap.
 func TestNumbersAreSealedOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	r := newRig(t, nil)
@@ -251,7 +251,8 @@ func TestNumbersAreSealedOnce(t *testing.T) {
 	checkSealedOnce(t, s.outlet)
 }
 
-// disturb sends packets with some missing, some twice and some in another order, and returns what is to come later.
+// disturb sends packets with some missing, some twice and some in another order, and returns the deliveries of late
+// packets.
 func disturb(p *publisher, packets [][]byte, random *rand.Rand, now time.Time, late []func()) []func() {
 	for n, packet := range packets {
 		switch random.IntN(30) {

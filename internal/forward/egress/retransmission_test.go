@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// checkRepair fails unless the retransmission carries the packet as it was first sent.
+// checkRepair fails unless the retransmission carries the original packet.
 func checkRepair(t *testing.T, repair, original rtp.Packet, payloadType uint8) {
 	t.Helper()
 	if len(repair.Payload) < 2 || repair.Payload[0] != byte(original.SequenceNumber>>8) ||
@@ -83,7 +83,7 @@ func TestAnswersNACK(t *testing.T) {
 	}
 }
 
-// TestAnswersNACKOfForeignTrack asks for a packet from before a switch between groups, whose timestamps map
+// TestAnswersNACKOfForeignTrack requests a packet from before a switch between groups, whose timestamps map
 // differently.
 func TestAnswersNACKOfForeignTrack(t *testing.T) {
 	r := newRig(t, nil)
@@ -165,7 +165,7 @@ func TestNACKOutcomes(t *testing.T) {
 	if got := ask(sent[0].SequenceNumber); got.Suppressed != 2 || got.Answered != 2 {
 		t.Errorf("again after 41 of 40 ms round trip: %+v", got)
 	}
-	// The owed packet arrives but the writer has not come to it: it goes out once, as a packet of its own.
+	// The owed packet arrives, but the writer has not reached it: it is sent once, for the first time.
 	p.send(r.now, lost)
 	w := r.engine.writers[0]
 	s.nack(t, r.now, hole)
@@ -183,7 +183,7 @@ func TestNACKOutcomes(t *testing.T) {
 	if got := len(publisherPeer.take()); got != 0 {
 		t.Errorf("the publisher was sent %d RTCP packets because of a receiver's NACK", got)
 	}
-	// Only the cache keeps packets.
+	// Only the cache references packets.
 	for range 8 {
 		r.pass(200 * time.Millisecond)
 		p.next()
@@ -215,7 +215,7 @@ func TestNACKWithoutRTX(t *testing.T) {
 	}
 }
 
-// TestNACKFlood asks for everything over and over: work and retransmissions are bounded.
+// TestNACKFlood requests everything repeatedly. Work and retransmissions are bounded.
 func TestNACKFlood(t *testing.T) {
 	r := newRig(t, func(c *rigConfig) { c.MaxNACKed, c.RetransmissionBurst = 100, 30 })
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -251,7 +251,7 @@ func TestNACKFlood(t *testing.T) {
 	}
 }
 
-// TestNACKAfterTheDeadline asks for a packet that would come too late to be of use.
+// TestNACKAfterTheDeadline requests a packet that would arrive too late.
 func TestNACKAfterTheDeadline(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -274,8 +274,8 @@ func TestNACKAfterTheDeadline(t *testing.T) {
 	}
 }
 
-// TestNACKBehindAQueue asks for a packet of a frame that has waited for longer than frames are worth repairing
-// elsewhere, as a receiver does that knows how late it was.
+// TestNACKBehindAQueue requests a packet of a frame that has waited for longer than frames are usually worth repairing,
+// like a receiver that knows the delay.
 func TestNACKBehindAQueue(t *testing.T) {
 	c := newConference(t, 20e6, withoutProbes)
 	c.receiver.path.deadline, c.peer.rtt = 0, 20*time.Millisecond
@@ -292,8 +292,8 @@ func TestNACKBehindAQueue(t *testing.T) {
 	}
 }
 
-// TestLookupsAreBounded asks for numbers of hundreds of slots at once, which stand for nothing, so that nothing is sent
-// and no credit spent.
+// TestLookupsAreBounded requests unknown numbers of hundreds of slots at once, so that nothing is sent and no credit is
+// used.
 func TestLookupsAreBounded(t *testing.T) {
 	const slots, burst = 200, 100
 	r := newRig(t, func(c *rigConfig) { c.RetransmissionBurst = burst })
@@ -341,7 +341,7 @@ func TestLookupsAreBounded(t *testing.T) {
 	}
 }
 
-// namedOutlet counts how often it is asked for its SSRC.
+// namedOutlet counts the calls of SSRC.
 type namedOutlet struct {
 	nullOutlet
 	asked *int
@@ -352,8 +352,8 @@ func (o *namedOutlet) SSRC() uint32 {
 	return o.ssrc
 }
 
-// TestSlotsAreFoundQuickly names hundreds of slots in each packet, which most of them are not there for: slots are not
-// looked through for each.
+// TestSlotsAreFoundQuickly names hundreds of SSRCs in each packet, most of them unknown. The slots are not searched for
+// each of them.
 func TestSlotsAreFoundQuickly(t *testing.T) {
 	const slots = 300
 	r := newRig(t, nil)
@@ -375,7 +375,7 @@ func TestSlotsAreFoundQuickly(t *testing.T) {
 		t.Errorf("slots were asked for their SSRCs %d times by 10 packets, expected %d", asked, slots+10)
 	}
 	late.ssrc = 5000
-	// So many requests are more than a receiver may make at once.
+	// The requests exceed the limit of a receiver.
 	r.now = r.now.Add(r.engine.cfg.KeyFrameInterval)
 	s.rtcp(t, r.now, &rtcp.PictureLossIndication{MediaSSRC: 5000})
 	s.rtcp(t, r.now, &rtcp.PictureLossIndication{MediaSSRC: 2000})

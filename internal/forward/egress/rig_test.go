@@ -19,7 +19,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// rigConfig is the configuration of a rig: that of the writers, and that of what feeds them.
+// rigConfig is the configuration of a rig: of the writers, and of ingresses and caches.
 type rigConfig struct {
 	Config
 	Writers         int
@@ -39,7 +39,7 @@ func defaultConfig() rigConfig {
 	}
 }
 
-// engine is what stands on both sides of the tracks.
+// engine is ingresses, tracks and writers.
 type engine struct {
 	*Set
 	cfg       rigConfig
@@ -47,7 +47,7 @@ type engine struct {
 	ingresses *ingress.Set
 }
 
-// newEngine makes an engine whose writers do not run.
+// newEngine returns an engine whose writers do not run.
 func newEngine(cfg rigConfig, now func() time.Time) *engine {
 	plan, err := cfg.Pacing.Plan()
 	if err != nil {
@@ -82,7 +82,7 @@ func (e *engine) NewTrack(cfg track.Config) *track.Track { return e.tracks.New(c
 
 func (e *engine) NewIngress(p ingress.Peer) *ingress.Ingress { return e.ingresses.New(p) }
 
-// Stats are the counts of both sides, and the histograms and gauges of the writers.
+// Stats returns the counters of both sides, and the histograms and gauges of the writers.
 func (e *engine) Stats() counters.Stats {
 	var sum counters.Counts
 	sent := e.Set.Stats(&sum)
@@ -121,8 +121,8 @@ func newRig(t testing.TB, change func(*rigConfig)) *rig {
 // ingress adds a publisher's connection.
 func (r *rig) ingress(peer ingress.Peer) *ingress.Ingress { return r.engine.ingresses.NewStepped(peer) }
 
-// step steps an ingress. It returns the packets that it sends, without reports of arrivals, and when it is to be
-// stepped next.
+// step steps an ingress. It returns the packets that it sends, without reports of arrivals, and the time of the next
+// step.
 func step(i *ingress.Ingress, now time.Time) (packets []rtcp.Packet, next time.Time) {
 	compounds, next := i.Step(now)
 	for _, compound := range compounds {
@@ -135,17 +135,17 @@ func step(i *ingress.Ingress, now time.Time) (packets []rtcp.Packet, next time.T
 	return packets, next
 }
 
-// run lets every writer do what there is to do.
+// run lets every writer do its pending work.
 func (r *rig) run() { r.engine.Step() }
 
-// limit makes a receiver's pacer go by an estimate in bit/s, 0 for none.
+// limit sets the estimate of a receiver's pacer in bit/s, 0 for none.
 func (r *rig) limit(s *subscriber, estimate int64) {
 	w := s.receiver.writer
 	s.receiver.path.sender.SetPath(pacing.Path{Estimate: estimate}, w.at)
 	w.reschedule(s.receiver)
 }
 
-// pass lets time pass, in steps in which writers run.
+// pass advances the time, in steps in which writers run.
 func (r *rig) pass(d time.Duration) {
 	for end := r.now.Add(d); r.now.Before(end); {
 		r.now = r.now.Add(min(10*time.Millisecond, end.Sub(r.now)))
@@ -153,7 +153,7 @@ func (r *rig) pass(d time.Duration) {
 	}
 }
 
-// ticks lets time pass, in the steps in which writers wake.
+// ticks advances the time, in the steps in which writers wake.
 func (r *rig) ticks(d time.Duration) {
 	for end := r.now.Add(d); ; {
 		r.run()
@@ -166,13 +166,13 @@ func (r *rig) ticks(d time.Duration) {
 	}
 }
 
-// idleOf is for how long a writer has nothing to do that is due by time.
+// idleOf returns the time during which a writer has no timed work.
 func idleOf(w *writer) time.Duration {
 	_, idle := w.Idle()
 	return idle
 }
 
-// earliest is the earlier of two times. The zero time is never.
+// earliest returns the earlier of two times. The zero time means never.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -193,13 +193,13 @@ type publisher struct {
 	frame     uint32
 	timestamp uint32
 	fragments payload.Fragmenter
-	// extension is the identifier of an empty transport-wide sequence number that packets have, 0 for none.
+	// extension is the identifier of an empty transport-wide sequence number in packets, 0 for none.
 	extension uint8
 	// parity is the number of parity fragments per frame.
 	parity uint16
 }
 
-// publish makes a track of a codec and binds it.
+// publish adds a track of a codec and binds the track.
 func (r *rig) publish(i *ingress.Ingress, ssrc uint32, mime string) *publisher {
 	r.t.Helper()
 	clockRate := uint32(90000)
@@ -212,13 +212,13 @@ func (r *rig) publish(i *ingress.Ingress, ssrc uint32, mime string) *publisher {
 		timestamp: 5000}
 }
 
-// next begins a frame: all tracks of a publication are to begin it together.
+// next begins a frame. All tracks of a publication must begin it together.
 func (p *publisher) next() {
 	p.frame++
 	p.timestamp += 3000
 }
 
-// packets makes the packets of the current frame of payload v1, of that many bytes.
+// packets returns the packets of the current frame of payload v1, of that many bytes.
 func (p *publisher) packets(size int) [][]byte {
 	p.t.Helper()
 	data := make([]byte, size)
@@ -239,7 +239,7 @@ func (p *publisher) packets(size int) [][]byte {
 	return packets
 }
 
-// packet makes one packet at the current timestamp.
+// packet returns one packet at the current timestamp.
 func (p *publisher) packet(body []byte, marker bool) []byte {
 	p.t.Helper()
 	packet := rtp.Packet{
@@ -260,13 +260,13 @@ func (p *publisher) packet(body []byte, marker bool) []byte {
 	return raw
 }
 
-// infoAt is the info of a packet that came at the time and is not stamped.
+// infoAt returns the info of a packet without stamps that arrived at the time.
 func infoAt(now time.Time) *transport.PacketInfo { return &transport.PacketInfo{At: now} }
 
-// send gives packets to the ingress, as one batch.
+// send passes packets to the ingress, as one batch.
 func (p *publisher) send(now time.Time, packets ...[]byte) { p.sendInfo(infoAt(now), packets...) }
 
-// sendInfo gives packets with one info to the ingress, as one batch.
+// sendInfo passes packets with one info to the ingress, as one batch.
 func (p *publisher) sendInfo(info *transport.PacketInfo, packets ...[]byte) {
 	for _, packet := range packets {
 		p.ingress.RTP(p.ssrc, packet, info)
@@ -274,7 +274,7 @@ func (p *publisher) sendInfo(info *transport.PacketInfo, packets ...[]byte) {
 	p.ingress.Flush()
 }
 
-// repair gives retransmissions of packets to the ingress, as one batch.
+// repair passes retransmissions of packets to the ingress, as one batch.
 func (p *publisher) repair(now time.Time, packets ...[]byte) {
 	for _, packet := range packets {
 		p.ingress.RTP(p.rtx, p.retransmission(packet), infoAt(now))
@@ -282,7 +282,7 @@ func (p *publisher) repair(now time.Time, packets ...[]byte) {
 	p.ingress.Flush()
 }
 
-// retransmission makes the RTX packet of a packet.
+// retransmission returns the RTX packet of a packet.
 func (p *publisher) retransmission(packet []byte) []byte {
 	p.t.Helper()
 	var original rtp.Packet
@@ -316,7 +316,7 @@ func (r *rig) subscribe(ssrc uint32, kind volumetric.Kind) *subscriber {
 	return s
 }
 
-// switches gives the tracks of the Switched events since the last call.
+// switches returns the tracks of the Switched events since the last call.
 func (s *subscriber) switches() []*track.Track {
 	var tracks []*track.Track
 	for _, e := range s.receiver.TakeEvents(nil) {
@@ -327,7 +327,7 @@ func (s *subscriber) switches() []*track.Track {
 	return tracks
 }
 
-// dropped counts the frames of the events since the last call that were dropped, by reason.
+// dropped returns the number of dropped frames in the events since the last call, by reason.
 func (s *subscriber) dropped() map[DropReason]int {
 	frames := make(map[DropReason]int)
 	for _, e := range s.receiver.TakeEvents(nil) {
@@ -338,7 +338,7 @@ func (s *subscriber) dropped() map[DropReason]int {
 	return frames
 }
 
-// nack asks for numbers as the receiver's peer does.
+// nack requests numbers as the receiver's peer does.
 func (s *subscriber) nack(t testing.TB, now time.Time, numbers ...uint16) {
 	t.Helper()
 	s.rtcp(t, now, &rtcp.TransportLayerNack{SenderSSRC: 1, MediaSSRC: s.outlet.ssrc,
@@ -354,8 +354,8 @@ func (s *subscriber) rtcp(t testing.TB, now time.Time, packet rtcp.Packet) {
 	s.receiver.RTCP(raw, now)
 }
 
-// checkContinuous fails where sequence numbers have a gap or a repeat, or timestamps go backwards. Packets may be in
-// any order.
+// checkContinuous fails if sequence numbers have a gap or a repeat, or timestamps decrease. Packets may be in any
+// order.
 func checkContinuous(t testing.TB, packets []rtp.Packet) {
 	t.Helper()
 	if len(packets) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/test/transcript"
 )
 
-// storyPlayer is a server with one publisher and one receiver as a story's player.
+// storyPlayer is a story's player: a server with one publisher and one receiver.
 type storyPlayer struct {
 	*rig
 	publisher *publisher
@@ -53,7 +53,7 @@ func (p *storyPlayer) Departed() (packets []sendertest.Packet) {
 	return packets
 }
 
-// TestStories: the server steps the same sender as that of vollab control, which plays the same stories.
+// TestStories checks that the server steps the same sender as vollab control, which plays the same stories.
 func TestStories(t *testing.T) {
 	transcript.Play(t, "../../congestion/sender/testdata/*.txt", func(t *testing.T, text string) string {
 		story, line, err := sendertest.Read(text)
@@ -66,7 +66,7 @@ func TestStories(t *testing.T) {
 		s.peer.agree(testExtension)
 		s.slot.Select(p.track, 1, r.now)
 		r.run()
-		// Numbers are agreed on with the first packet; the estimate begins with the story.
+		// Numbers are negotiated with the first packet. The estimate begins with the story.
 		s.receiver.agree()
 		recorder := sendertest.NewRecorder(r.now)
 		s.receiver.path.sender.Start(s.receiver.path.departures.history, recorder, r.now)

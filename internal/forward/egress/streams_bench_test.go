@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// FuzzStreamReports gives arbitrary reports by RFC 8888 to a receiver. Input is a sequence of them: a byte for the time
-// that passes, two for the length, the report.
+// FuzzStreamReports passes arbitrary RFC 8888 reports to a receiver. Input is a sequence of reports: a byte for the
+// elapsed time, two for the length, the report.
 func FuzzStreamReports(f *testing.F) {
 	add := func(streams ...feedback.StreamReport) []byte {
 		report := feedback.CongestionReport{Streams: streams, Timestamp: 1 << 30}
@@ -81,7 +81,7 @@ func newReportedByStream(t testing.TB) *reportedByStream {
 	return e
 }
 
-// interval sends the packets of an interval, and reports on them.
+// interval sends and reports the packets of an interval.
 func (e *reportedByStream) interval() {
 	w, packets := e.receiver.writer, e.report.Streams[0].Packets
 	e.report.Streams[0].Begin = e.header.SequenceNumber
@@ -113,7 +113,7 @@ func TestReportsByStreamDoNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkReportsByStream is the cost per packet of noting it and of what is reported of it, the estimator's included.
+// BenchmarkReportsByStream measures the cost per packet of recording and reporting, including the estimator.
 func BenchmarkReportsByStream(b *testing.B) {
 	e := newReportedByStream(b)
 	b.ReportAllocs()

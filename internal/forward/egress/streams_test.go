@@ -9,14 +9,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// reportByStream has the peer agree on reports by RFC 8888, whatever numbers it agrees on for what it sends.
+// reportByStream sets the peer's agreement on RFC 8888 reports, independent of the numbers it agrees on for its own
+// packets.
 func (p *fakePeer) reportByStream(agreed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.byStream = agreed
 }
 
-// byStream has the receiver behind the link report by RFC 8888 from now on.
+// byStream makes the receiver behind the link report by RFC 8888 from now on.
 func (l *downlink) byStream() {
 	l.to.peer.reportByStream(true)
 	l.streams = feedback.NewCongestionRecorder(feedback.DefaultConfig().Transport, 5)
@@ -44,7 +45,7 @@ func (l *downlink) reportsDue(now time.Time) [][]byte {
 	return streamReports(l.streams, now)
 }
 
-// streamReports are the reports by RFC 8888 that are due.
+// streamReports returns the RFC 8888 reports that are due.
 func streamReports(recorder *feedback.CongestionRecorder, now time.Time) (reports [][]byte) {
 	for report := recorder.AppendReports(nil, now); len(report) > 0; report = recorder.AppendReports(nil, now) {
 		reports = append(reports, report)
@@ -52,16 +53,16 @@ func streamReports(recorder *feedback.CongestionRecorder, now time.Time) (report
 	return reports
 }
 
-// outcomeOf is what an estimate comes to on a link.
+// outcomeOf is the outcome of an estimate on a link.
 type outcomeOf struct {
-	reached          time.Duration // when the estimate was 80 % of the link
+	reached          time.Duration // time at which the estimate was 80 % of the link
 	mean, sent       float64       // of the estimate and of what was sent, in bit/s
 	p95, rtt         time.Duration
 	loss             float64
-	measured, probes uint64 // clusters that gave a rate, and packets of padding
+	measured, probes uint64 // clusters that yielded a rate, and packets of padding
 }
 
-// estimateOn runs a conference over a link with media for more than that, of which a share gets lost, for 15 s.
+// estimateOn runs a conference for 15 s over a link with more media than the link carries and a share of lost packets.
 func estimateOn(t *testing.T, link, loss float64, byStream bool) outcomeOf {
 	t.Helper()
 	c := newConference(t, link, nil)
@@ -97,7 +98,7 @@ func estimateOn(t *testing.T, link, loss float64, byStream bool) outcomeOf {
 }
 
 // TestBothFormsOfFeedbackGiveTheSameEstimate runs the same links with transport-wide feedback and with RFC 8888, whose
-// times are four times as coarse: estimates, queues, losses and round trips are the same within a few per cent or
+// times are four times as coarse. Estimates, queues, losses and round trips are the same within a few per cent or
 // milliseconds.
 func TestBothFormsOfFeedbackGiveTheSameEstimate(t *testing.T) {
 	for _, test := range []struct {
@@ -142,7 +143,7 @@ func TestBothFormsOfFeedbackGiveTheSameEstimate(t *testing.T) {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// TestEstimateBeginsAnewWithAnotherForm has the peer agree on RFC 8888 after transport-wide feedback, and go back.
+// TestEstimateBeginsAnewWithAnotherForm switches from transport-wide feedback to RFC 8888 and back.
 func TestEstimateBeginsAnewWithAnotherForm(t *testing.T) {
 	c := newConference(t, 20e6, nil)
 	c.frames(time.Second, 5e6, nil)
@@ -166,8 +167,8 @@ func TestEstimateBeginsAnewWithAnotherForm(t *testing.T) {
 	}
 }
 
-// TestAudioAndRetransmissionsAreReportedByStream sends video, audio and retransmissions: each is known by its SSRC and
-// number, and has no extension.
+// TestAudioAndRetransmissionsAreReportedByStream sends video, audio and retransmissions. Each packet is identified by
+// its SSRC and number, and has no extension.
 func TestAudioAndRetransmissionsAreReportedByStream(t *testing.T) {
 	r := newRig(t, withoutProbes)
 	i := r.ingress(&fakePeer{})
@@ -224,7 +225,7 @@ func TestAudioAndRetransmissionsAreReportedByStream(t *testing.T) {
 	if ssrcs[1000] != 510 || ssrcs[1001] != 10 || ssrcs[1020] != 10 {
 		t.Fatalf("packets by SSRC: %v", ssrcs)
 	}
-	// The last one got lost, of which no report speaks.
+	// The last packet was lost and is not in any report.
 	if stats.TransportReceived != uint64(sent-lost) || stats.TransportLost != uint64(lost-1) ||
 		!s.receiver.Path().Known {
 		t.Errorf("%d packets count as received and %d as lost, expected %d and %d; %+v", stats.TransportReceived,
@@ -232,8 +233,7 @@ func TestAudioAndRetransmissionsAreReportedByStream(t *testing.T) {
 	}
 }
 
-// TestReportsOfTheOtherFormAreIgnored sends transport-wide feedback where RFC 8888 is agreed on, and the other way
-// round.
+// TestReportsOfTheOtherFormAreIgnored sends transport-wide feedback if RFC 8888 is agreed, and vice versa.
 func TestReportsOfTheOtherFormAreIgnored(t *testing.T) {
 	for _, byStream := range []bool{true, false} {
 		r := newRig(t, nil)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestSwitchesUnderLoss switches at random between three qualities while packets are lost and repaired late, also after
-// the switch away from their track. What the slot sends must have no gap, no repeat, and only whole frames.
+// the switch away from their track. The packets of the slot must have no gap, no repeat, and only whole frames.
 func TestSwitchesUnderLoss(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	r := newRig(t, nil)
@@ -132,7 +132,7 @@ func TestOffAtTheFrameBoundary(t *testing.T) {
 	checkContinuous(t, got)
 }
 
-// TestBeginsAtTheNewestFrame selects a track between two of its frames: the slot begins with the frame in the cache,
+// TestBeginsAtTheNewestFrame selects a track between two of its frames. The slot begins with the frame in the cache,
 // not with the next one.
 func TestBeginsAtTheNewestFrame(t *testing.T) {
 	r := newRig(t, nil)
@@ -155,7 +155,7 @@ func TestBeginsAtTheNewestFrame(t *testing.T) {
 	if got := s.outlet.sent(); len(got) != 4 || descriptorOf(t, got[0]).Frame != 3 {
 		t.Fatalf("%d packets were sent, expected the 4 of frame 3", len(got))
 	}
-	// Who begins to follow a track does not read what came long before.
+	// A new follower does not read packets that arrived long before.
 	r.pass(200 * time.Millisecond)
 	third := r.subscribe(3000, volumetric.KindVideo)
 	third.slot.Select(low.track, 1, r.now)
@@ -163,7 +163,7 @@ func TestBeginsAtTheNewestFrame(t *testing.T) {
 	if n := len(third.outlet.sent()); n != 0 {
 		t.Fatalf("%d packets were sent of frames that are 200 ms old", n)
 	}
-	// An old frame is not shown again.
+	// An old frame is not sent again.
 	s.slot.Select(nil, 0, r.now)
 	r.pass(time.Second / 2)
 	s.slot.Select(low.track, 1, r.now)
@@ -173,8 +173,8 @@ func TestBeginsAtTheNewestFrame(t *testing.T) {
 	}
 }
 
-// TestKeepsTheOrderOfArrival fills two logs before the writer runs. The switch must happen behind the frame of the
-// first track that came before.
+// TestKeepsTheOrderOfArrival fills two logs before the writer runs. The switch must happen after the frame of the first
+// track that arrived before.
 func TestKeepsTheOrderOfArrival(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -209,7 +209,8 @@ func TestKeepsTheOrderOfArrival(t *testing.T) {
 		}
 		last = max(last, descriptorOf(t, packet).Frame)
 	}
-	// The second track's frame 2 shows that it is alive, so frame 3 is left to it. Its frames have 2 packets.
+	// The second track's frame 2 shows that the track is live, so frame 3 is left to the second track. Its frames have
+	// 2 packets.
 	f := frames(t, got)
 	if len(f) != 5 || last != 5 || f[2] != 4 || f[3] != 2 || f[5] != 2 {
 		t.Errorf("packets by frame are %v, expected 4 of frames 1 and 2, and 2 of frames 3 to 5", f)
@@ -254,8 +255,8 @@ func TestSelectingTheActiveTrack(t *testing.T) {
 	}
 }
 
-// TestAFrameFromBeforeAPauseIsNoSignOfLife selects a track soon after a pause, and the other one goes on until frames
-// of it come.
+// TestAFrameFromBeforeAPauseIsNoSignOfLife selects a track soon after a pause. The other track continues until new
+// frames of the selected track arrive.
 func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
 	for _, expected := range []bool{false, true} {
 		r := newRig(t, nil)
@@ -277,7 +278,7 @@ func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
 			case 1:
 				s.slot.Select(low.track, 1, r.now)
 			case 2:
-				// The publisher has paused the track, and is told to go on with it while a frame is on its way.
+				// The publisher has paused the track, and is told to resume while a frame is on its way.
 				if expected {
 					high.track.Expect()
 				}
@@ -287,8 +288,8 @@ func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
 		}
 		got := s.outlet.sent()
 		checkContinuous(t, got)
-		// Without a word of the pause the frame in the cache, 33 ms old, makes the slot wait for the track's frame 4,
-		// which does not come.
+		// If the pause is unknown, the frame in the cache, 33 ms old, makes the slot wait for the track's frame 4,
+		// which does not arrive.
 		f, want := frames(t, got), map[uint32]int{1: 4, 2: 4, 3: 1, 4: 1, 5: 4, 6: 4}
 		if !expected {
 			delete(want, 4)
@@ -302,9 +303,9 @@ func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
 	}
 }
 
-// TestFramesUnderWayAtAPauseAreNotBegunWith selects a track that its publisher, 40 ms away, was told to pause 10 ms
-// before. Frames of it that were under way then still come, those of the time until it is told to go on do not: the
-// other track goes on until that time is over.
+// TestFramesUnderWayAtAPauseAreNotBegunWith selects a track whose publisher, 40 ms away, was told to pause the track 10
+// ms before. Frames in flight at that time still arrive; frames until the publisher is told to resume do not. The other
+// track continues until that time is over.
 func TestFramesUnderWayAtAPauseAreNotBegunWith(t *testing.T) {
 	const rtt = 40 * time.Millisecond
 	r := newRig(t, nil)
@@ -334,7 +335,7 @@ func TestFramesUnderWayAtAPauseAreNotBegunWith(t *testing.T) {
 		r.now = come
 		low.next()
 		high.next()
-		// What the server says is heard half a round trip later.
+		// The publisher hears the server half a round trip later.
 		if sent.Before(paused.Add(rtt/2)) || !sent.Before(resumed.Add(rtt/2)) {
 			high.send(r.now, high.packets(4000)...)
 		}
@@ -343,15 +344,15 @@ func TestFramesUnderWayAtAPauseAreNotBegunWith(t *testing.T) {
 	}
 	got := s.outlet.sent()
 	checkContinuous(t, got)
-	// The fifth frame came after the choice and was sent before the pause, the sixth is not sent.
+	// The fifth frame arrived after the selection and was sent before the pause, the sixth is not sent.
 	if f, want := frames(t, got), map[uint32]int{1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 4, 8: 4, 9: 4}; !maps.Equal(f,
 		want) {
 		t.Errorf("packets by frame are %v, expected %v", f, want)
 	}
 }
 
-// TestFramesOfAPause switches a slot off and on again: the receiver is told which frames it does not carry for that,
-// and not that they were dropped.
+// TestFramesOfAPause switches a slot off and on again. The receiver is informed of the frames that the slot did not
+// carry meanwhile, and not of dropped frames.
 func TestFramesOfAPause(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})

@@ -12,11 +12,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestReadersShareWriters has several readers bring bursts at once, for writers that all of them serve, and looks that
-// nobody loses or repeats anything.
+// TestReadersShareWriters lets several readers deliver bursts at once to shared writers, and checks that no packet is
+// lost or repeated.
 func TestReadersShareWriters(t *testing.T) {
 	const publishers, bursts, fragments = 4, 150, 4
-	// Whatever the machine does beside, no frame is too late.
+	// No frame is too late, even on a busy machine.
 	r := live(t, func(c *rigConfig) { c.Writers, c.Pacing, c.MaxLag, c.CacheAge = 2, "off", time.Hour, time.Hour })
 	var subscribers []*subscriber
 	var sending sync.WaitGroup
@@ -78,7 +78,7 @@ func TestTurnOfAStoppedWriter(t *testing.T) {
 	}
 }
 
-// slowOutlet takes packets, which takes time.
+// slowOutlet takes time for each packet.
 type slowOutlet struct {
 	nullOutlet
 	rig   *rig
@@ -92,7 +92,7 @@ func (o slowOutlet) Queue(*rtp.Header, []byte) error {
 	return nil
 }
 
-// slow adds receivers of a track that take so long for each packet, all of which are counted.
+// slow adds receivers of a track that take the given time per packet. taken counts the packets.
 func (r *rig) slow(n int, p *publisher, takes time.Duration) (taken *int) {
 	taken = new(int)
 	for k := range n {
@@ -104,15 +104,15 @@ func (r *rig) slow(n int, p *publisher, takes time.Duration) (taken *int) {
 	return taken
 }
 
-// TestReadersGoOnReading brings bursts that take a reader much longer than it may lend itself: it does what it may, and
-// hands over what is left. Short ones it does alone.
+// TestReadersGoOnReading delivers bursts that take much longer than LendTime. The reader works until the limit and
+// hands over the rest. It does short bursts alone.
 func TestReadersGoOnReading(t *testing.T) {
 	const packets, receivers, each = 60, 50, time.Microsecond
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	taken := r.slow(receivers, p, each)
 	w := r.engine.writers[0]
-	// burst sends a burst while the writer sleeps, and returns how much the reader did of it, and whether the writer
+	// burst sends a burst while the writer sleeps, and returns the share that the reader did, and whether the writer
 	// was woken for the rest.
 	burst := func(packets int) (share float64, woken bool) {
 		t.Helper()
@@ -141,13 +141,12 @@ func TestReadersGoOnReading(t *testing.T) {
 	}
 }
 
-// brokenOutlet cannot take a packet.
+// brokenOutlet panics on each packet.
 type brokenOutlet struct{ nullOutlet }
 
 func (brokenOutlet) Queue(*rtp.Header, []byte) error { panic("broken") }
 
-// TestWritersWorkIsNotGuarded has the goroutine of one client panic in the work that it does for all receivers of a
-// writer.
+// TestWritersWorkIsNotGuarded lets the goroutine of one client panic in work for all receivers of a writer.
 func TestWritersWorkIsNotGuarded(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -167,7 +166,7 @@ func TestWritersWorkIsNotGuarded(t *testing.T) {
 	p.send(r.now, p.packets(1000)...)
 }
 
-// TestAReaderSharesItsTime has a burst go to two writers, the first of which takes all the time that a reader has.
+// TestAReaderSharesItsTime sends a burst to two writers, the first of which uses all of the reader's LendTime.
 func TestAReaderSharesItsTime(t *testing.T) {
 	r := newRig(t, func(c *rigConfig) { c.Writers = 2 })
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -191,8 +190,8 @@ func TestAReaderSharesItsTime(t *testing.T) {
 	}
 }
 
-// TestAWriterThatIsNotFinished has a burst go to two writers, of which the second takes much longer than what the first
-// leaves of a reader's time: the next burst is left to its goroutine at once.
+// TestAWriterThatIsNotFinished sends a burst to two writers, of which the second takes much longer than the rest of
+// LendTime. The next burst is left to its goroutine at once.
 func TestAWriterThatIsNotFinished(t *testing.T) {
 	r := newRig(t, func(c *rigConfig) { c.Writers = 2 })
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -208,7 +207,7 @@ func TestAWriterThatIsNotFinished(t *testing.T) {
 		receiver.AddSlot(outlet, volumetric.KindVideo).Select(p.track, 1, r.now)
 	}
 	r.run()
-	// burst tells how many of 3,000 packets of each writer a reader wrote.
+	// burst returns how many of 3,000 packets of each writer a reader wrote.
 	burst := func() (first, second int) {
 		t.Helper()
 		for _, w := range writers {

@@ -12,12 +12,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// uplinkSource is the number of source packets of a frame: what feedback.ParityShare reckons with.
+// uplinkSource is the number of source packets of a frame that feedback.ParityShare assumes.
 const uplinkSource = 100
 
-// uplinkLoop is a publisher on a lossy path, with a receiver on a short one, in virtual time. The publisher makes the
-// parity that the server asks it for and answers requests; the receiver gives frames up after the short deadline of 150
-// ms, and asks for nothing.
+// uplinkLoop is a publisher on a lossy path, with a receiver on a short path, in virtual time. The publisher makes the
+// parity that the server requests and answers requests. The receiver gives frames up after the short deadline of 150
+// ms, and requests nothing.
 type uplinkLoop struct {
 	*rig
 	publisher *publisher
@@ -25,15 +25,15 @@ type uplinkLoop struct {
 	peer      *fakePeer
 	up        link[[]byte]
 	down      link[[]uint16]
-	// downLoss is what gets lost behind the server.
+	// downLoss is the loss behind the server.
 	downLoss float64
 	random   *rand.Rand
-	// sent are the publisher's packets by their number.
+	// sent are the publisher's packets by number.
 	sent        map[uint16][]byte
 	reassembler *payload.Reassembler
 	taken       int
-	// complete, source and parity count frames, and packets that the receiver was sent, requests what the publisher was
-	// asked for.
+	// complete, source and parity count frames, and packets that the receiver was sent; requests counts packets
+	// requested from the publisher.
 	complete, source, parity, requests int
 }
 
@@ -54,10 +54,10 @@ func newUplinkLoop(t *testing.T, loss float64, rtt time.Duration) *uplinkLoop {
 	return l
 }
 
-// asked is the share of parity that the publisher is asked for, by its only receiver.
+// asked returns the share of parity that the publisher's only receiver needs.
 func (l *uplinkLoop) asked() float64 { return l.to.receiver.ParityOf(l.publisher.track) }
 
-// frames has so many frames published, and waits for the last.
+// frames publishes n frames and waits for the last.
 func (l *uplinkLoop) frames(n int) {
 	tail := int(time.Second/frameInterval) + 1
 	for frame := range n + tail {
@@ -109,7 +109,7 @@ func (l *uplinkLoop) step() {
 	l.receive()
 }
 
-// receive takes what the receiver was sent.
+// receive processes the packets that the receiver was sent.
 func (l *uplinkLoop) receive() {
 	sent := l.to.outlet.sentFrom(l.taken)
 	l.taken += len(sent)
@@ -139,9 +139,9 @@ func (l *uplinkLoop) receive() {
 	l.reassembler.Expire(l.now, nil)
 }
 
-// TestUplinkIsProtected closes the loop over a publisher's path that loses packets: where its round trip is short,
-// requests repair them; where a repair would come later than receivers wait for, frames come with parity, of which
-// every receiver is sent what makes up for the publisher's losses beside what makes up for its own.
+// TestUplinkIsProtected closes the loop over a publisher's path that loses packets. If the round trip is short,
+// requests repair the losses. If repairs would be later than receivers wait, frames carry parity, and every receiver is
+// sent the parity for the publisher's losses in addition to the parity for its own.
 func TestUplinkIsProtected(t *testing.T) {
 	for _, test := range []struct {
 		name             string
@@ -190,8 +190,8 @@ func TestUplinkIsProtected(t *testing.T) {
 	}
 }
 
-// TestUplinkLossEnds: parity is asked for as long as the publisher's path loses packets, and no receiver that can do
-// nothing with it is sent any.
+// TestUplinkLossEnds checks that parity is requested only while the publisher's path loses packets, and that a receiver
+// that cannot use parity is sent none.
 func TestUplinkLossEnds(t *testing.T) {
 	l := newUplinkLoop(t, 0.05, 170*time.Millisecond)
 	bare := l.subscribe(2000, volumetric.KindVideo)
@@ -224,7 +224,7 @@ func TestUplinkLossEnds(t *testing.T) {
 	}
 }
 
-// protectedSource is a source whose path calls for a share of parity.
+// protectedSource is a source whose path needs a share of parity.
 type protectedSource float64
 
 func (protectedSource) Unbind()                {}

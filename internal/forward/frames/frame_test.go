@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
-// claim is the last fragment of a frame that claims 16 MB, of one byte.
+// claim queues the last fragment, of one byte, of a frame that claims 16 MB.
 func claim(t *testing.T, o *Outlet, frame uint32) {
 	t.Helper()
 	const source = 14_600
@@ -26,7 +26,7 @@ func claim(t *testing.T, o *Outlet, frame uint32) {
 	}
 }
 
-// TestClaimedFramesTakeLittle has each packet begin another frame that claims to be long.
+// TestClaimedFramesTakeLittle sends packets that each begin another frame that claims to be long.
 func TestClaimedFramesTakeLittle(t *testing.T) {
 	c := newChunked(t)
 	c.sender.limit = 16 << 20
@@ -46,7 +46,7 @@ func TestClaimedFramesTakeLittle(t *testing.T) {
 	}
 }
 
-// TestFramesInChunksWithoutAllocations puts frames together in memory that others have left.
+// TestFramesInChunksWithoutAllocations reassembles frames in reused memory.
 func TestFramesInChunksWithoutAllocations(t *testing.T) {
 	if raceDetector {
 		t.Skip("skipped: the race detector makes pools allocate")
@@ -80,12 +80,12 @@ func TestFramesInChunksWithoutAllocations(t *testing.T) {
 	}
 }
 
-// TestFramesInChunksKeepToABudget has a receiver acknowledge nothing on many slots: what is held stays within what one
-// may hold, what finds no room is dropped whole, and another receiver has room all the same. Once it goes on, so do its
-// frames, and closing gives everything back.
+// TestFramesInChunksKeepToABudget uses a receiver with many slots that acknowledges nothing. Its memory stays within
+// the limit of one receiver, frames without memory are dropped as a whole, and another receiver still has memory. When
+// the receiver resumes, so do its frames. Closing releases everything.
 func TestFramesInChunksKeepToABudget(t *testing.T) {
 	const limit, length = 4 << 20, 100 * payload.FragmentSize
-	// A quarter of the cache may go to frames in pieces.
+	// Chunked frames may use a quarter of the cache.
 	c := newChunkedWithin(t, 4*limit)
 	c.receiver.window = -1
 	var outlets []*Outlet

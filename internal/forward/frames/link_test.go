@@ -10,17 +10,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// sctpLink plays the link below the data channels of one receiver: what is sent waits its turn, and is acknowledged a
-// round trip later, held up for up to 20 ms.
+// sctpLink simulates the link below the data channels of one receiver. Messages are sent in turn, and acknowledged a
+// round trip later, delayed by up to 20 ms.
 type sctpLink struct {
 	now    *time.Time
 	rate   float64 // bit/s
 	trip   time.Duration
 	random *rand.Rand
-	// free is when the link has sent all, last when the last acknowledgement comes.
+	// free is the time at which the link has sent everything, last the time of the last acknowledgement.
 	free, last time.Time
 	acks       []sctpAck
-	// media counts the bytes of slots that have been acknowledged.
+	// media counts the acknowledged bytes of slots.
 	media int
 }
 
@@ -59,7 +59,7 @@ func (c *sctpChannel) Send(message []byte) error {
 // Unacknowledged implements Channel.
 func (c *sctpChannel) Unacknowledged() int { return c.unread }
 
-// step acknowledges what is due. It tells whether there was anything.
+// step acknowledges what is due. It reports whether there was anything.
 func (l *sctpLink) step() bool {
 	n := 0
 	for ; n < len(l.acks) && !l.acks[n].at.After(*l.now); n++ {
@@ -73,8 +73,8 @@ func (l *sctpLink) step() bool {
 	return n > 0
 }
 
-// TestChunksOnALink sends four tiles at what the estimate allows over a link that becomes narrow, through pacer,
-// outlets, reports and estimator.
+// TestChunksOnALink sends four tiles at the estimated rate over a link that becomes narrow, through pacer, outlets,
+// reports and estimator.
 func TestChunksOnALink(t *testing.T) {
 	const (
 		wide, narrow        = 20e6, 5e6

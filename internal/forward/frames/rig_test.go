@@ -17,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// rig is tracks with the two sides of their path, without goroutines, stepped by a test in virtual time.
+// rig is tracks with ingresses and writers, without goroutines, stepped by a test in virtual time.
 type rig struct {
 	t         testing.TB
 	now       time.Time
@@ -28,7 +28,7 @@ type rig struct {
 	writers   *egress.Set
 }
 
-// newRig makes a rig whose caches hold so many bytes.
+// newRig returns a rig with caches of that many bytes.
 func newRig(t testing.TB, mode pacing.Mode, cacheBytes int64) *rig {
 	t.Helper()
 	r := &rig{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
@@ -47,13 +47,13 @@ func newRig(t testing.TB, mode pacing.Mode, cacheBytes int64) *rig {
 	return r
 }
 
-// run lets the writer do what there is to do.
+// run lets the writer do its pending work.
 func (r *rig) run() { r.writers.Step() }
 
 // ingress adds a publisher's connection.
 func (r *rig) ingress() *ingress.Ingress { return r.ingresses.NewStepped(fakePeer{}) }
 
-// noBatch is for peers that send at once.
+// noBatch is the batch of peers that send at once.
 type noBatch struct{}
 
 func (noBatch) Send()       {}
@@ -93,7 +93,7 @@ type publisher struct {
 	parity uint16
 }
 
-// publish makes a track of a codec and binds it.
+// publish adds a track of a codec and binds the track.
 func (r *rig) publish(i *ingress.Ingress, ssrc uint32, mime string) *publisher {
 	r.t.Helper()
 	clockRate := uint32(90000)
@@ -106,13 +106,13 @@ func (r *rig) publish(i *ingress.Ingress, ssrc uint32, mime string) *publisher {
 		timestamp: 5000}
 }
 
-// next begins a frame: all tracks of a publication are to begin it together.
+// next begins a frame. All tracks of a publication must begin it together.
 func (p *publisher) next() {
 	p.frame++
 	p.timestamp += 3000
 }
 
-// packets makes the packets of the current frame of payload v1, of that many bytes.
+// packets returns the packets of the current frame of payload v1, of that many bytes.
 func (p *publisher) packets(size int) [][]byte {
 	p.t.Helper()
 	data := make([]byte, size)
@@ -133,7 +133,7 @@ func (p *publisher) packets(size int) [][]byte {
 	return packets
 }
 
-// packet makes one packet at the current timestamp.
+// packet returns one packet at the current timestamp.
 func (p *publisher) packet(body []byte, marker bool) []byte {
 	p.t.Helper()
 	packet := rtp.Packet{
@@ -149,13 +149,13 @@ func (p *publisher) packet(body []byte, marker bool) []byte {
 	return raw
 }
 
-// infoAt is the info of a packet that came at the time and is not stamped.
+// infoAt returns the info of a packet without stamps that arrived at the time.
 func infoAt(now time.Time) *transport.PacketInfo { return &transport.PacketInfo{At: now} }
 
-// send gives packets to the ingress, as one batch.
+// send passes packets to the ingress, as one batch.
 func (p *publisher) send(now time.Time, packets ...[]byte) { p.sendInfo(infoAt(now), packets...) }
 
-// sendInfo gives packets with one info to the ingress, as one batch.
+// sendInfo passes packets with one info to the ingress, as one batch.
 func (p *publisher) sendInfo(info *transport.PacketInfo, packets ...[]byte) {
 	for _, packet := range packets {
 		p.ingress.RTP(p.ssrc, packet, info)

@@ -35,7 +35,7 @@ func (c *playedChannel) Send(message []byte) error {
 // Unacknowledged implements Channel.
 func (c *playedChannel) Unacknowledged() int { return c.unread }
 
-// frames puts together what was sent since the last call.
+// frames reassembles the frames sent since the last call.
 func (c *playedChannel) frames(t *testing.T) (frames []payload.Chunk) {
 	t.Helper()
 	assembler := payload.NewChunkAssembler(1 << 24)
@@ -57,7 +57,7 @@ func (c *playedChannel) frames(t *testing.T) (frames []payload.Chunk) {
 	return frames
 }
 
-// chunked is a receiver that takes chunks, with slots on channels.
+// chunked is a receiver of chunked frames, with slots on channels.
 type chunked struct {
 	*rig
 	receiver *windowed
@@ -69,10 +69,10 @@ func newChunked(t *testing.T) *chunked {
 	return newChunkedWithin(t, 1<<30)
 }
 
-// newChunkedWithin is newChunked with caches of so many bytes.
+// newChunkedWithin is newChunked with caches of that many bytes.
 func newChunkedWithin(t *testing.T, cacheBytes int64) *chunked {
 	r := newRig(t, pacing.Off, cacheBytes)
-	// The window is what the estimator says once packets have come through the writer.
+	// The estimator sets the window after packets have passed through the writer.
 	receiver := &windowed{r.writers.NewReceiver(fakePeer{}, 0), 128 << 10}
 	c := &chunked{rig: r, receiver: receiver, padding: &playedChannel{}}
 	c.sender = NewSender(receiver, 1<<20, c.padding)
@@ -86,7 +86,7 @@ func (c *chunked) line() (*egress.Slot, *Outlet, *playedChannel) {
 	return c.receiver.AddSlot(o, volumetric.KindVideo), o, channel
 }
 
-// TestChunks sends frames of all sizes over a channel, byte for byte, of a track that is disguised for nobody.
+// TestChunks sends frames of all sizes over a channel, byte for byte. The track is never wrapped as VP8.
 func TestChunks(t *testing.T) {
 	c := newChunked(t)
 	p := c.publish(c.ingress(), 10, volumetric.MIMEVolumetric)
@@ -136,7 +136,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestChunksOfWholeFramesOnly loses a packet of a frame on its publisher's way.
+// TestChunksOfWholeFramesOnly loses a packet of a frame between publisher and server.
 func TestChunksOfWholeFramesOnly(t *testing.T) {
 	c := newChunked(t)
 	p := c.publish(c.ingress(), 10, volumetric.MIMEVolumetric)
@@ -159,7 +159,7 @@ func TestChunksOfWholeFramesOnly(t *testing.T) {
 	}
 }
 
-// fragment is a packet of a frame that has so many of them, as a switcher passes it on.
+// fragment queues a packet of a frame of that length, as a switcher forwards it.
 func fragment(o *Outlet, t *testing.T, frame uint32, timestamp uint32, length, index int) {
 	t.Helper()
 	d := payload.Descriptor{Source: uint16(payload.SourceFragments(length)), Index: uint16(index), Frame: frame,
@@ -181,8 +181,8 @@ func whole(o *Outlet, t *testing.T, frame uint32, length int) {
 	}
 }
 
-// TestTheNewestFrameIsServed has a receiver that acknowledges nothing: frames are dropped whole, and it gets the newest
-// of each slot when it goes on.
+// TestTheNewestFrameIsServed uses a receiver that acknowledges nothing. Frames are dropped as a whole, and the receiver
+// gets the newest frame of each slot when it resumes.
 func TestTheNewestFrameIsServed(t *testing.T) {
 	c := newChunked(t)
 	slot, first, channel := c.line()
@@ -216,15 +216,15 @@ func TestTheNewestFrameIsServed(t *testing.T) {
 			t.Errorf("channel %d: %d frames were sent once it went on, expected the newest alone", i, len(frames))
 		}
 	}
-	// What is late of an older frame is of no use.
+	// A late packet of an older frame is ignored.
 	fragment(first, t, 19, 3000*19, length, 0)
 	if len(channel.frames(t)) != 0 {
 		t.Error("an older frame follows a newer one")
 	}
 }
 
-// TestAcknowledgementsAreReports: what the remote peer has acknowledged is reported as arrived, in the order of its
-// sending, and what was left out as lost.
+// TestAcknowledgementsAreReports checks that acknowledged packets are reported as arrived, in order of sending, and
+// dropped packets as lost.
 func TestAcknowledgementsAreReports(t *testing.T) {
 	c := newChunked(t)
 	_, o, channel := c.line()
@@ -255,7 +255,7 @@ func TestAcknowledgementsAreReports(t *testing.T) {
 	if len(got) != 0 {
 		t.Fatalf("%v are reported before anything was acknowledged", got)
 	}
-	// The first frame, and of the second the header and half a fragment more than three.
+	// The first frame, and of the second the header and three and a half fragments.
 	channel.unread = 2*message - payload.ChunkHeaderSize - 3*payload.FragmentSize - payload.FragmentSize/2
 	take()
 	if got[1] != 10 || got[2] != 3 || got[3] != 0 {
@@ -268,7 +268,8 @@ func TestAcknowledgementsAreReports(t *testing.T) {
 	}
 }
 
-// TestProbesArePadded: what a probe sends again goes on a channel of its own, and is reported like all else.
+// TestProbesArePadded checks that repeated packets of a probe are sent on a channel of their own, and are reported like
+// all others.
 func TestProbesArePadded(t *testing.T) {
 	c := newChunked(t)
 	_, o, channel := c.line()
@@ -288,7 +289,7 @@ func TestProbesArePadded(t *testing.T) {
 	}
 }
 
-// TestNonsenseInChunks holds an outlet against packets that are none of payload v1's, and frames beyond the limit.
+// TestNonsenseInChunks queues packets other than payload v1, and frames beyond the limit.
 func TestNonsenseInChunks(t *testing.T) {
 	c := newChunked(t)
 	_, o, channel := c.line()
@@ -314,8 +315,8 @@ func TestNonsenseInChunks(t *testing.T) {
 	}
 }
 
-// TestWhatIsUnderWayIsBounded by the receiver's window: frames and padding beyond it are left out, and what waits goes
-// on when there is room.
+// TestWhatIsUnderWayIsBounded checks the receiver's window: frames and padding beyond the window are dropped, and
+// waiting frames continue when there is room.
 func TestWhatIsUnderWayIsBounded(t *testing.T) {
 	c := newChunked(t)
 	_, o, channel := c.line()
@@ -362,7 +363,7 @@ func TestWhatIsUnderWayIsBounded(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsIsNoQueue holds that what a packet waits for the rest of its frame, and for room, does not count as a
+// TestWhatWaitsIsNoQueue checks that the wait of a packet for the rest of its frame, and for room, does not count as
 // delay of the path.
 func TestWhatWaitsIsNoQueue(t *testing.T) {
 	c := newChunked(t)
@@ -392,7 +393,7 @@ func TestWhatWaitsIsNoQueue(t *testing.T) {
 	acknowledge()
 	send(2, 2*time.Millisecond)
 	acknowledge()
-	// The third keeps the fourth waiting for 50 ms.
+	// The third frame delays the fourth by 50 ms.
 	c.receiver.window = 0
 	send(3, 0)
 	send(4, 0)

@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// keepingOutlet is an outlet that keeps what it is given.
+// keepingOutlet is an outlet that records its packets.
 type keepingOutlet struct {
 	egress.Outlet
 	payloads [][]byte
@@ -26,7 +26,7 @@ func (o *keepingOutlet) Queue(_ *rtp.Header, body []byte) error {
 	return nil
 }
 
-// numberedHeader is a header of 20 bytes.
+// numberedHeader returns a header of 20 bytes.
 func numberedHeader() *rtp.Header {
 	h := &rtp.Header{Version: 2}
 	if err := h.SetExtension(1, []byte{0, 1}); err != nil {
@@ -35,8 +35,8 @@ func numberedHeader() *rtp.Header {
 	return h
 }
 
-// TestOutletRefuses checks what is never sent to a peer: what has another header than it skips, parity, v1's prefix,
-// and what is no packet.
+// TestOutletRefuses checks packets that are never sent to a peer: packets with a header of another length, parity,
+// payload v1 with a prefix, and malformed packets.
 func TestOutletRefuses(t *testing.T) {
 	packet := func(d payload.Descriptor, size int) []byte {
 		body := make([]byte, payload.DescriptorSize+size)
@@ -69,8 +69,8 @@ func TestOutletRefuses(t *testing.T) {
 	}
 }
 
-// TestFrameNumbering holds the numbers that go out against a transcript: frame, or "restart" and a frame; then what
-// goes out.
+// TestFrameNumbering compares the outgoing numbers with a transcript: frame, or "restart" and a frame; then the
+// outgoing number.
 func TestFrameNumbering(t *testing.T) {
 	for _, transcript := range []string{
 		"5=5 6=6 6=6 8=8 7=7 9=9",

@@ -14,8 +14,7 @@ import (
 // testExtension is the identifier of the transport-wide number.
 const testExtension = 7
 
-// TestReportsToPublishers has a publisher number its packets, repairs included, and reads what the server reports of
-// them.
+// TestReportsToPublishers lets a publisher number its packets, including repairs, and reads the server's reports.
 func TestReportsToPublishers(t *testing.T) {
 	r := newRig(t, nil)
 	peer := &fakePeer{}
@@ -51,7 +50,7 @@ func TestReportsToPublishers(t *testing.T) {
 		binary.BigEndian.PutUint16(packet[17:], uint16(history.Sent(len(packet), feedback.Media, r.now)))
 		return packet
 	}
-	// Before the peers agree, numbers mean nothing.
+	// Before the peers agree, numbers have no meaning.
 	p.next()
 	p.send(r.now, p.packets(1144)...)
 	peer.extension = testExtension
@@ -103,7 +102,7 @@ func TestReportsToPublishers(t *testing.T) {
 	if stats := r.stats(); stats.TransportReportsSent != uint64(reports) {
 		t.Errorf("%d reports were counted, expected %d", stats.TransportReportsSent, reports)
 	}
-	// Three for each report, and those for what is missing.
+	// Three for each report, and some for missing packets.
 	if woken > 3*reports+2*lost+1 {
 		t.Errorf("the goroutine was woken %d times for %d packets and %d reports", woken, sent, reports)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// vr2GatherRig is a publication of VR2Gather's with a converter for each of its tracks.
+// vr2GatherRig is a publication of VR2Gather with a converter for each of its tracks.
 type vr2GatherRig struct {
 	t          *testing.T
 	rig        *rig
@@ -41,7 +41,7 @@ func newVR2GatherRig(t *testing.T, tracks ...string) *vr2GatherRig {
 	return r
 }
 
-// packets makes the packets of a frame as a peer cuts it.
+// packets returns the packets of a frame as a peer splits it.
 func (r *vr2GatherRig) packets(theirs uint32, size int, captured uint64) [][]byte {
 	r.t.Helper()
 	data := vr2gather.FrameHeader{FourCC: vr2gather.CodecOctree, Length: uint32(size),
@@ -61,7 +61,7 @@ func (r *vr2GatherRig) packets(theirs uint32, size int, captured uint64) [][]byt
 	return packets
 }
 
-// convert converts a packet, and gives what it says of its frame.
+// convert converts a packet, and returns the description of its frame.
 func (r *vr2GatherRig) convert(track string, packet []byte) (d payload.Descriptor, data []byte, timestamp uint32) {
 	r.t.Helper()
 	h := rtp.Header{Timestamp: 77}
@@ -75,7 +75,7 @@ func (r *vr2GatherRig) convert(track string, packet []byte) (d payload.Descripto
 	return d, data, h.Timestamp
 }
 
-// TestConverterTranscript holds frame numbers and timestamps against a transcript: track, the peer's number and capture
+// TestConverterTranscript compares frame numbers and timestamps with a transcript: track, the peer's number and capture
 // time in ms; then the server's number and the timestamp in ms.
 func TestConverterTranscript(t *testing.T) {
 	for _, transcript := range []struct{ name, lines string }{
@@ -135,8 +135,7 @@ func TestConverterTranscript(t *testing.T) {
 	}
 }
 
-// TestConverterKeepsFrames puts frames together again from what is made of a peer's packets, in whatever order they
-// come.
+// TestConverterKeepsFrames reassembles frames from the converted packets of a peer, in any order.
 func TestConverterKeepsFrames(t *testing.T) {
 	r := newVR2GatherRig(t, "low", "high")
 	for theirs, size := range []int{1, 1144 - 16, 1144 - 15, 5000} {
@@ -149,7 +148,7 @@ func TestConverterKeepsFrames(t *testing.T) {
 		}(), nil)
 		got := make([]byte, len(want))
 		for i := range packets {
-			// The first comes last: the frame is an instant of its own then.
+			// The first packet arrives last: the frame is an instant of its own then.
 			d, data, _ := r.convert("high", packets[(i+1)%len(packets)])
 			if d.Frame != uint32(theirs) || d.Quality != 1 || int(d.Source) != len(packets) || d.Parity != 0 ||
 				d.Prefixed {
@@ -169,7 +168,7 @@ func TestConverterKeepsFrames(t *testing.T) {
 	}
 }
 
-// keepingOutlet is an outlet that keeps what it is given.
+// keepingOutlet is an outlet that records its packets.
 type keepingOutlet struct {
 	egress.Outlet
 	payloads [][]byte
@@ -180,7 +179,7 @@ func (o *keepingOutlet) Queue(_ *rtp.Header, body []byte) error {
 	return nil
 }
 
-// numberedHeader is a header of 20 bytes.
+// numberedHeader returns a header of 20 bytes.
 func numberedHeader() *rtp.Header {
 	h := &rtp.Header{Version: 2}
 	if err := h.SetExtension(1, []byte{0, 1}); err != nil {
@@ -189,8 +188,8 @@ func numberedHeader() *rtp.Header {
 	return h
 }
 
-// TestOutletRestoresPackets has packets of a peer arrive at another: but for who sends them and the frame number they
-// are the same.
+// TestOutletRestoresPackets sends packets of one peer to another. They are the same except for the sender and the frame
+// number.
 func TestOutletRestoresPackets(t *testing.T) {
 	r := newVR2GatherRig(t, "low", "high")
 	kept := &keepingOutlet{}
@@ -230,7 +229,8 @@ func TestOutletRestoresPackets(t *testing.T) {
 	}
 }
 
-// FuzzConverter checks that whatever comes on a track is refused, or turned into packets that a peer gets as they came.
+// FuzzConverter checks that any packet on a track is refused, or converted into packets that another peer receives
+// unchanged.
 func FuzzConverter(f *testing.F) {
 	seed, err := (&vr2gather.Packet{Kind: volumetric.KindVideo, Client: 1, Length: 20,
 		Data: make([]byte, 20)}).Append(nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestGaps loses packets of frames of all lengths at random, whole frames among them, and has some come after all: what
-// a track knows is what was lost of those of its frames of which something has come.
+// TestGaps loses packets of frames of all lengths at random, including whole frames, and lets some arrive late. The
+// gaps of the track are the lost packets of frames with arrived packets.
 func TestGaps(t *testing.T) {
 	type numbered struct {
 		frame, index int
@@ -64,7 +64,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// checkGaps fails unless the gaps of a track are those, by the places of frames and of what is missing of them.
+// checkGaps fails unless the track has exactly these gaps, by frame index and indexes of missing packets.
 func checkGaps(t *testing.T, track *track.Track, want map[int][]int) {
 	t.Helper()
 	known := 0

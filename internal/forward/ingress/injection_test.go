@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// chunksOf cuts a frame as a page does.
+// chunksOf splits a frame as a page does.
 func chunksOf(frame uint32, data []byte) []payload.Chunk {
 	var chunks []payload.Chunk
 	for i := range payload.Chunks(len(data)) {
@@ -20,7 +20,7 @@ func chunksOf(frame uint32, data []byte) []payload.Chunk {
 	return chunks
 }
 
-// injectors adds tracks that frames are injected into.
+// injectors adds tracks with injectors.
 func (r *rig) injectors(n int, i *Ingress) (all []*Injector, tracks []*track.Track) {
 	for range n {
 		track := r.tracks.New(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric,
@@ -31,8 +31,8 @@ func (r *rig) injectors(n int, i *Ingress) (all []*Injector, tracks []*track.Tra
 	return all, tracks
 }
 
-// TestFramesInPiecesAreBounded has publishers begin frames without end: they leave room for others, and what they leave
-// unfinished is let go of.
+// TestFramesInPiecesAreBounded lets publishers begin frames without end. Other publishers still have memory, and
+// incomplete frames are released.
 func TestFramesInPiecesAreBounded(t *testing.T) {
 	const limit = 8 << 20
 	r := newRig(t, func(c *rigConfig) { c.CacheBytes = 4 * limit })
@@ -75,7 +75,8 @@ func TestFramesInPiecesAreBounded(t *testing.T) {
 	if got := r.stats().FramesReceived; got != 1 {
 		t.Errorf("%d frames came, expected the one", got)
 	}
-	// A track that ends gives back what it holds, a publisher that leaves all, and who stays what comes to nothing.
+	// A track that ends releases its memory, a publisher that leaves releases all, and a publisher that stays releases
+	// frames that do not continue.
 	held := first.chunks.Used()
 	tracks[0].Close()
 	if now := first.chunks.Used(); now >= held || injectors[0].Chunk(&chunks[0], r.now) != nil ||

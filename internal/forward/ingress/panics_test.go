@@ -13,8 +13,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestAPanicEndsOnePublisher has a publisher's goroutine panic: outside of its state, and in the midst of it, with the
-// mutex held. The publisher's peer fails, its packets are not taken, and those of another are.
+// TestAPanicEndsOnePublisher lets a publisher's goroutine panic: outside of its state, and during a change of its
+// state, with the mutex held. The publisher's peer fails and its packets are ignored; packets of another publisher are
+// not.
 func TestAPanicEndsOnePublisher(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -47,7 +48,7 @@ func TestAPanicEndsOnePublisher(t *testing.T) {
 			}
 			eventually(t, "the peer fails", peer.hasFailed)
 			eventually(t, "the track is unbound", func() bool { return streamOf(broken.track).ingress.Load() == nil })
-			// Its reader goes on with it until the peer is closed.
+			// Its reader continues until the peer is closed.
 			before := broken.track.Stats().Packets
 			broken.next()
 			broken.send(time.Now(), broken.packets(4000)...)
@@ -64,8 +65,8 @@ func TestAPanicEndsOnePublisher(t *testing.T) {
 	}
 }
 
-// TestNothingIsTakenAfterAPanic has each of those panic who change what a publisher's connection brings in, in a
-// goroutine that is guarded. None of them finds what was half changed, and the mutex is free.
+// TestNothingIsTakenAfterAPanic panics in each guarded goroutine that changes the state of a publisher's ingress. No
+// goroutine uses the incomplete change, and the mutex is free.
 func TestNothingIsTakenAfterAPanic(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -120,7 +121,7 @@ func TestNothingIsTakenAfterAPanic(t *testing.T) {
 	}
 }
 
-// TestWorkOnALogIsNotGuarded has the work of a publisher's goroutine panic that writers of all clients depend on.
+// TestWorkOnALogIsNotGuarded panics in work of a publisher's goroutine on which the writers of all clients depend.
 func TestWorkOnALogIsNotGuarded(t *testing.T) {
 	for _, test := range []struct {
 		name string

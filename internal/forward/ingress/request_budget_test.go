@@ -39,8 +39,8 @@ func TestRequestBudget(t *testing.T) {
 	}
 }
 
-// TestJumpingNumbersAskForLittle is a publisher whose sequence numbers jump at random: each jump looks like the loss of
-// thousands of packets.
+// TestJumpingNumbersAskForLittle uses a publisher whose sequence numbers jump at random. Each jump looks like the loss
+// of thousands of packets.
 func TestJumpingNumbersAskForLittle(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	r := newRig(t, nil)
@@ -87,7 +87,7 @@ func TestHonestLossIsNotLimited(t *testing.T) {
 		}
 		for _, number := range asked(r.stepped(i, 33*time.Millisecond-time.Millisecond), 10) {
 			asks++
-			// A retransmission gets lost like everything else.
+			// A retransmission is lost with the same probability.
 			if packet := lost[number]; packet != nil && random.IntN(20) > 0 {
 				p.repair(r.now, packet)
 				delete(lost, number)
@@ -104,8 +104,8 @@ func TestHonestLossIsNotLimited(t *testing.T) {
 	}
 }
 
-// TestJumpsAreNotNoticed has numbers jump by more than is asked for: in media, in retransmissions, and in what frames
-// claim to have.
+// TestJumpsAreNotNoticed lets numbers jump by more than is requested: in media, in retransmissions, and in the claimed
+// lengths of frames.
 func TestJumpsAreNotNoticed(t *testing.T) {
 	const packets = 200
 	jump := func(by uint16) func(p *publisher) [][]byte {
@@ -123,8 +123,8 @@ func TestJumpsAreNotNoticed(t *testing.T) {
 		"far jumps":      {16_000, 4 * time.Millisecond, false, jump(16_000)},
 		"near jumps":     {3000, 4 * time.Millisecond, false, jump(3000)},
 		"retransmission": {16_000, 4 * time.Millisecond, true, jump(16_000)},
-		// Every other frame claims to be long, and the next one takes its numbers back, after a silence that is no
-		// measure of how long frames take.
+		// Every other frame claims to be long, and the next one reuses its numbers, after a silence that does not match
+		// the length of frames.
 		"ends of frames": {14_000, 300 * time.Millisecond, false, func(p *publisher) [][]byte {
 			if p.frame%2 == 0 {
 				return p.packets(10)

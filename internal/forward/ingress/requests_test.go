@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// stepped runs an ingress's own work for some time, and gives the RTCP that it would send.
+// stepped steps an ingress for some time and returns the RTCP packets that it would send.
 func (r *rig) stepped(i *Ingress, d time.Duration) []rtcp.Packet {
 	var all []rtcp.Packet
 	for end := r.now.Add(d); !r.now.After(end); r.now = r.now.Add(time.Millisecond) {
@@ -19,7 +19,7 @@ func (r *rig) stepped(i *Ingress, d time.Duration) []rtcp.Packet {
 	return all
 }
 
-// asked gives the numbers that NACKs ask for.
+// asked returns the sequence numbers that NACKs request.
 func asked(packets []rtcp.Packet, ssrc uint32) []uint16 {
 	var numbers []uint16
 	for _, p := range packets {
@@ -32,8 +32,8 @@ func asked(packets []rtcp.Packet, ssrc uint32) []uint16 {
 	return numbers
 }
 
-// TestRequestedPacketsAreCountedOnce has a publisher pause within a frame for 35 ms, so that the rest of the frame is
-// requested twice. The packets count once: as delayed if they come by themselves, as recovered if they are
+// TestRequestedPacketsAreCountedOnce pauses a publisher within a frame for 35 ms, so that the rest of the frame is
+// requested twice. The packets count once: as delayed if they arrive without retransmission, as recovered if they are
 // retransmitted, as lost otherwise.
 func TestRequestedPacketsAreCountedOnce(t *testing.T) {
 	for _, test := range []struct {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// rigConfig is the configuration of a rig: that of the ingresses, and that of the tracks' caches.
+// rigConfig is the configuration of a rig: of the ingresses, and of the tracks' caches.
 type rigConfig struct {
 	Config
 	CacheBytes int64
@@ -48,7 +48,7 @@ func newRig(t testing.TB, change func(*rigConfig)) *rig {
 	return r.start(func() time.Time { return r.now }, change)
 }
 
-// live is ingresses in real time.
+// live returns a rig in real time.
 func live(t testing.TB, change func(*rigConfig)) *rig {
 	t.Helper()
 	r := (&rig{t: t}).start(time.Now, change)
@@ -79,7 +79,7 @@ func (r *rig) start(now func() time.Time, change func(*rigConfig)) *rig {
 // ingress adds a publisher's connection that the test steps.
 func (r *rig) ingress(p Peer) *Ingress { return r.set.NewStepped(p) }
 
-// stats are the counts so far.
+// stats returns the counters so far.
 func (r *rig) stats() (s counters.Stats) {
 	var sum counters.Counts
 	s.Ingresses = r.set.AddTo(&sum)
@@ -87,11 +87,11 @@ func (r *rig) stats() (s counters.Stats) {
 	return s
 }
 
-// reader reads what is new in a track's log.
+// reader reads new packets of a track's log.
 type reader struct {
 	track    *track.Track
 	position int64
-	// signals counts how often the reader was signalled, gapped how often packets were given up.
+	// signals counts the signals to the reader, gapped the calls of Gapped.
 	signals, gapped int
 }
 
@@ -110,7 +110,7 @@ func follow(t *track.Track) *reader {
 	return r
 }
 
-// read gives the payloads of the packets since the last call, and of which frame the last one was.
+// read returns the payloads of the packets since the last call, and records the frame of the last packet.
 func (r *reader) read(t testing.TB) (payloads [][]byte) {
 	t.Helper()
 	for ; r.position < r.track.Log().Head(); r.position++ {
@@ -124,14 +124,14 @@ func (r *reader) read(t testing.TB) (payloads [][]byte) {
 	return payloads
 }
 
-// fakePeer keeps the RTCP that it is given.
+// fakePeer records RTCP packets.
 type fakePeer struct {
 	mu        sync.Mutex
 	rtt       time.Duration
 	extension uint8
 	packets   []rtcp.Packet
 	failed    bool
-	// broken has WriteRTCP panic.
+	// broken makes WriteRTCP panic.
 	broken bool
 }
 
@@ -155,14 +155,14 @@ func (p *fakePeer) Fail() {
 	p.failed = true
 }
 
-// breaks makes the peer panic with RTCP from now on.
+// breaks makes the peer panic in WriteRTCP from now on.
 func (p *fakePeer) breaks() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.broken = true
 }
 
-// hasFailed reports whether the peer was made to fail.
+// hasFailed reports whether Fail was called.
 func (p *fakePeer) hasFailed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,13 +189,13 @@ type publisher struct {
 	frame     uint32
 	timestamp uint32
 	fragments payload.Fragmenter
-	// extension is the identifier of an empty transport-wide sequence number that packets have, 0 for none.
+	// extension is the identifier of an empty transport-wide sequence number in packets, 0 for none.
 	extension uint8
 	// parity is the number of parity fragments per frame.
 	parity uint16
 }
 
-// publish makes a track of a codec and binds it.
+// publish adds a track of a codec and binds the track.
 func (r *rig) publish(i *Ingress, ssrc uint32, mime string) *publisher {
 	r.t.Helper()
 	clockRate := uint32(90000)
@@ -208,13 +208,13 @@ func (r *rig) publish(i *Ingress, ssrc uint32, mime string) *publisher {
 		timestamp: 5000}
 }
 
-// next begins a frame: all tracks of a publication are to begin it together.
+// next begins a frame. All tracks of a publication must begin it together.
 func (p *publisher) next() {
 	p.frame++
 	p.timestamp += 3000
 }
 
-// packets makes the packets of the current frame of payload v1, of that many bytes.
+// packets returns the packets of the current frame of payload v1, of that many bytes.
 func (p *publisher) packets(size int) [][]byte {
 	p.t.Helper()
 	data := make([]byte, size)
@@ -235,7 +235,7 @@ func (p *publisher) packets(size int) [][]byte {
 	return packets
 }
 
-// packet makes one packet at the current timestamp.
+// packet returns one packet at the current timestamp.
 func (p *publisher) packet(body []byte, marker bool) []byte {
 	p.t.Helper()
 	packet := rtp.Packet{
@@ -256,13 +256,13 @@ func (p *publisher) packet(body []byte, marker bool) []byte {
 	return raw
 }
 
-// infoAt is the info of a packet that came at the time and is not stamped.
+// infoAt returns the info of a packet without stamps that arrived at the time.
 func infoAt(now time.Time) *transport.PacketInfo { return &transport.PacketInfo{At: now} }
 
-// send gives packets to the ingress, as one batch.
+// send passes packets to the ingress, as one batch.
 func (p *publisher) send(now time.Time, packets ...[]byte) { p.sendInfo(infoAt(now), packets...) }
 
-// sendInfo gives packets with one info to the ingress, as one batch.
+// sendInfo passes packets with one info to the ingress, as one batch.
 func (p *publisher) sendInfo(info *transport.PacketInfo, packets ...[]byte) {
 	for _, packet := range packets {
 		p.ingress.RTP(p.ssrc, packet, info)
@@ -270,7 +270,7 @@ func (p *publisher) sendInfo(info *transport.PacketInfo, packets ...[]byte) {
 	p.ingress.Flush()
 }
 
-// repair gives retransmissions of packets to the ingress, as one batch.
+// repair passes retransmissions of packets to the ingress, as one batch.
 func (p *publisher) repair(now time.Time, packets ...[]byte) {
 	for _, packet := range packets {
 		p.ingress.RTP(p.rtx, p.retransmission(packet), infoAt(now))
@@ -278,7 +278,7 @@ func (p *publisher) repair(now time.Time, packets ...[]byte) {
 	p.ingress.Flush()
 }
 
-// retransmission makes the RTX packet of a packet.
+// retransmission returns the RTX packet of a packet.
 func (p *publisher) retransmission(packet []byte) []byte {
 	p.t.Helper()
 	var original rtp.Packet

@@ -28,7 +28,7 @@ func (r *logRig) append(sequence, order int64, size int) {
 	r.log.Append(p)
 }
 
-// check fails unless the packet is there, with its own content.
+// check fails unless the log has the packet with its own content.
 func (r *logRig) check(t *testing.T, sequence int64) {
 	t.Helper()
 	p := r.log.Find(sequence)
@@ -55,7 +55,7 @@ func TestLogGrowsAndForgetsByAge(t *testing.T) {
 	for n := int64(0); n < packets; n++ {
 		r.append(n, n*int64(time.Millisecond)/2, 100)
 	}
-	// The newest came at 2.4995 s, so those from 1.4995 s on are kept.
+	// The newest arrived at 2.4995 s, so packets from 1.4995 s on are kept.
 	oldest := int64(2999)
 	if kept := r.log.head.Load() - r.log.tail.Load(); kept != packets-oldest {
 		t.Errorf("%d packets are kept, expected %d", kept, packets-oldest)
@@ -84,7 +84,7 @@ func TestLogGrowsAndForgetsByAge(t *testing.T) {
 
 func TestLogFindsAcrossLossAndReordering(t *testing.T) {
 	r := newLogRig(Limits{Age: time.Hour, Bytes: 1 << 30}, 1<<30)
-	// Of 8 numbers 4 come, in reverse order.
+	// Of 8 numbers 4 arrive, in reverse order.
 	var numbers []int64
 	for n := int64(0); n < 10_000; n += 8 {
 		for _, k := range []int64{7, 5, 2, 1} {
@@ -129,7 +129,7 @@ func TestLogBounds(t *testing.T) {
 		if used := shared.used.Load(); used != 20*BudgetChunk {
 			t.Errorf("%d bytes are reserved, expected the limit of %d", used, 20*BudgetChunk)
 		}
-		// Tracks that come late get their share, the others stay within theirs.
+		// Later tracks get their share, the others stay within theirs.
 		for n := range int64(2000) {
 			rigs[n%10].append(10_000+n, 10_000+n, 1400)
 		}
@@ -162,8 +162,8 @@ func TestLogBounds(t *testing.T) {
 	})
 }
 
-// TestLogSeesThroughStalePointers leaves pointers in a log to packets that have gone back to the pool, and from there
-// to another log.
+// TestLogSeesThroughStalePointers leaves pointers in a log to packets that have returned to the pool and moved to
+// another log.
 func TestLogSeesThroughStalePointers(t *testing.T) {
 	a := newLogRig(Limits{Age: time.Hour, Bytes: 1 << 30}, 1<<30)
 	b := &logRig{pool: a.pool, log: New(a.log.limits, a.log.budget)}
@@ -175,7 +175,7 @@ func TestLogSeesThroughStalePointers(t *testing.T) {
 	if a.log.At(0) != nil || a.log.Find(0) != nil {
 		t.Fatal("a packet is found that nobody has a reference to")
 	}
-	// The pool may keep the packet from us, so this is what it does when it gives the packet to the other log.
+	// The pool may not return the packet, so the test does the same as the pool and the other log.
 	stale.Facts, stale.Order = switching.Packet{Sequence: 0}, 0
 	b.log.Append(stale)
 	if a.log.At(0) != nil || a.log.Find(0) != nil {
@@ -186,8 +186,9 @@ func TestLogSeesThroughStalePointers(t *testing.T) {
 	}
 }
 
-// TestLogConcurrently reads a log by position and by number while it is appended to, grows, forgets and shrinks, with a
-// pool shared by two logs so that packets wander between them. Whatever is read must be what was asked for.
+// TestLogConcurrently reads a log by position and by number while packets are appended, and while the log grows, evicts
+// and shrinks. Two logs share a pool, so that packets move between the logs. Every packet read must be the expected
+// one.
 func TestLogConcurrently(t *testing.T) {
 	const packets = 30_000
 	pool := NewPool()

@@ -6,10 +6,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// maxFramePackets is the number of packets of the longest frame.
+// maxFramePackets is the maximum number of packets of a frame.
 const maxFramePackets = 1<<15 - 1
 
-// longFrame is a frame of the most packets, all of which a publisher of ill will has had given up.
+// longFrame returns a frame of maximum length whose packets a hostile publisher has all withheld until they were given
+// up.
 func longFrame() (*Losses, *switching.Packet, []int) {
 	facts := &switching.Packet{Frame: 7, FrameStart: 100, FramePackets: maxFramePackets, SourcePackets: maxFramePackets}
 	places := make([]int, maxFramePackets)
@@ -21,8 +22,8 @@ func longFrame() (*Losses, *switching.Packet, []int) {
 	return s, facts, places
 }
 
-// TestLatePacketsAllocateNothing has all packets of the longest frame come after they were given up: none costs memory,
-// and in the end the frame lacks nothing.
+// TestLatePacketsAllocateNothing lets all packets of the longest frame arrive after they were given up. None allocates
+// memory, and at the end the frame lacks nothing.
 func TestLatePacketsAllocateNothing(t *testing.T) {
 	s, facts, places := longFrame()
 	next := facts.FrameStart
@@ -34,7 +35,7 @@ func TestLatePacketsAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestGapsOfInconsistentPackets has packets of one frame name other beginnings and lengths of it.
+// TestGapsOfInconsistentPackets uses packets of one frame that claim different starts and lengths.
 func TestGapsOfInconsistentPackets(t *testing.T) {
 	s := &Losses{}
 	for _, facts := range []switching.Packet{

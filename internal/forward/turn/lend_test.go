@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 )
 
-// worker has something to do until it has done it, which takes no time.
+// worker has pending work until Work, which takes no time.
 type worker struct{ pending bool }
 
 func (w *worker) Pending() bool { return w.pending }
@@ -20,7 +20,7 @@ func (w *worker) Work(time.Duration) (packets int, done bool) {
 
 func (w *worker) Idle() (at, idle time.Duration) { return 0, time.Hour }
 
-// workers are turns of so many workers, all of which sleep.
+// workers returns turns of n sleeping workers.
 func workers(n int) (turns []*Turn) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	clock := packetlog.NewClock(func() time.Time { return now })
@@ -32,7 +32,7 @@ func workers(n int) (turns []*Turn) {
 	return turns
 }
 
-// lendTo has a reader serve the writers, all of which sleep, and tells which of them were woken.
+// lendTo lets a reader serve sleeping workers, and returns which of them were woken.
 func lendTo(turns []*Turn, packets int) (woken []bool) {
 	for _, t := range turns {
 		t.work.(*worker).pending = true
@@ -45,12 +45,12 @@ func lendTo(turns []*Turn, packets int) (woken []bool) {
 	return woken
 }
 
-// TestAReaderChoosesWriters: a reader does the first writer's work whatever it is taken to cost, and that of others as
-// long as the sum is what a reader may lend itself for.
+// TestAReaderChoosesWriters checks that a reader does the first writer's work regardless of its expected cost, and the
+// work of others while the sum is within LendTime.
 func TestAReaderChoosesWriters(t *testing.T) {
 	const packets = 50
 	for _, test := range []struct {
-		// costs are those of the burst, in parts of LendTime.
+		// costs are the expected costs of the burst, in multiples of LendTime.
 		costs []float64
 		woken []bool
 	}{
@@ -70,8 +70,8 @@ func TestAReaderChoosesWriters(t *testing.T) {
 	}
 }
 
-// TestADearWriterIsTriedAgain: a writer that is taken for dear, perhaps because a processor was taken away for a
-// moment, is served again some bursts later.
+// TestADearWriterIsTriedAgain checks that a writer that looks expensive, perhaps because of a short preemption, is
+// served again some bursts later.
 func TestADearWriterIsTriedAgain(t *testing.T) {
 	const packets = 50
 	turns := workers(2)
