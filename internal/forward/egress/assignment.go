@@ -93,7 +93,7 @@ func (s *Slot) attach(t *track.Track) {
 	f.insert(a)
 }
 
-// bind determines how the outlet's peer receives the track's codec. It reports whether the codec is negotiated.
+// bind determines how the outlet's peer receives the track's codec. bind reports whether the codec is negotiated.
 func (a *attachment) bind() bool {
 	s := a.slot
 	ssrc := s.outlet.SSRC()

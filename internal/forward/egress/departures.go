@@ -110,7 +110,7 @@ func (p *path) countReports(counts *counters.Counts) {
 	d.counted = stats
 }
 
-// agree applies the feedback that the receiver's peers have negotiated. It is called once per run.
+// agree applies the feedback that the receiver's peers have negotiated. agree is called once per run.
 func (r *Receiver) agree() {
 	w := r.writer
 	if r.path.agree(r.path.peer.TransportSequenceID(), r.path.peer.ReportsByStream(), w.now, w.at) {

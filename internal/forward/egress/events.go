@@ -86,7 +86,7 @@ var dropReasons = map[counters.Counter]DropReason{
 // oldest are lost.
 const maxEvents = 4096
 
-// eventList holds events until they are taken. It is safe for any goroutine.
+// eventList holds events until they are taken. eventList is safe for any goroutine.
 type eventList struct {
 	mu     sync.Mutex
 	events []Event

@@ -96,7 +96,7 @@ func (f *follower) drop() {
 	}
 }
 
-// peek loads the follower's next packet. It returns false at the head of the log. If the log has removed packets that
+// peek loads the follower's next packet. peek returns false at the head of the log. If the log has removed packets that
 // the follower had not passed, the follower continues after them, and lost is the number of frames affected.
 func (f *follower) peek() (ok bool, lost int) {
 	if f.next != nil {
@@ -144,7 +144,7 @@ func (f *follower) turnOf(p *packetlog.Packet) int64 {
 	return p.Order
 }
 
-// readyHeap holds the followers with a next packet, by turn. It implements heap.Interface.
+// readyHeap holds the followers with a next packet, by turn. readyHeap implements heap.Interface.
 type readyHeap []*follower
 
 func (h readyHeap) Len() int           { return len(h) }
@@ -203,9 +203,9 @@ func (s *signalStack) take() *follower {
 }
 
 // burst holds the packets that a writer takes at a time: the next packets of its followers, in order of their turns,
-// before any of them is sent. Receivers are served one after the other, and each is flushed before the next. The sealed
-// packets are then still in the processor's nearest cache when the kernel copies them, and the first of ten receivers
-// does not wait until packets are sealed for all receivers.
+// before any of them is sent. Receivers are served in turn, and each is flushed before the next. The sealed packets are
+// then still in the processor's nearest cache when the kernel copies them, and the first of ten receivers does not wait
+// until packets are sealed for all receivers.
 type burst struct {
 	packets []taken
 	// sources are the followers of the packets, each once.
@@ -295,8 +295,8 @@ func (w *writer) spread() {
 	b.broken = b.broken[:0]
 }
 
-// receiver returns the next receiver to serve, nil after the last. It finds the receiver's attachments once for all
-// packets of the burst, because attachments are spread over memory.
+// receiver returns the next receiver to serve, nil after the last. receiver finds the receiver's attachments once for
+// all packets of the burst, because attachments are spread over memory.
 func (b *burst) receiver() *Receiver {
 	var first *Receiver
 	for _, f := range b.sources {
@@ -333,7 +333,7 @@ func (b *burst) end() {
 }
 
 // hold loads the follower's next packet, and informs the slots of frames that lost packets: now, or after the burst
-// that is being gathered. It returns false at the head of the log.
+// that is being gathered. hold returns false at the head of the log.
 func (f *follower) hold() bool {
 	w := f.writer
 	ok, lost := f.peek()

@@ -17,8 +17,8 @@ func (f *follower) waited() bool {
 	return p.Facts.Opens && f.track.Skippable() && int64(w.at)-p.Order > int64(w.set.cfg.MaxLag)
 }
 
-// write passes the packet to the slot's switcher and queues the packet if the switcher forwards it. It reports whether
-// the packet was queued.
+// write passes the packet to the slot's switcher and queues the packet if the switcher forwards it. write reports
+// whether the packet was queued.
 func (a *attachment) write(p *packetlog.Packet) bool {
 	w := a.writer
 	if !a.bound {
@@ -118,8 +118,8 @@ func (a *attachment) failed() {
 	s.unsettle()
 }
 
-// skip continues at the newest frame of the track, because the next frame exceeds MaxLag. It returns false if the next
-// frame is the newest.
+// skip continues at the newest frame of the track, because the next frame exceeds MaxLag. skip returns false if the
+// next frame is the newest.
 func (f *follower) skip() bool {
 	newest := f.track.Log().At(f.track.Opened())
 	if newest == nil {
@@ -167,8 +167,8 @@ func (s *Slot) dropped(t *track.Track, frames int, reason counters.Counter) {
 }
 
 // resumed is called for a packet that begins a frame after frames that have not begun, or the first frame after a
-// switch or a pause. It informs the receiver of frames whose fate the receiver does not know: frames that arrived while
-// the slot was off, and frames of the new track that were overdue.
+// switch or a pause. resumed informs the receiver of frames whose outcome the receiver does not know: frames that arrived
+// while the slot was off, and frames of the new track that were overdue.
 func (a *attachment) resumed(p *packetlog.Packet, v switching.Verdict) {
 	s := a.slot
 	var off FrameRange

@@ -147,8 +147,8 @@ func (b *inbox) open(s *Slot, room []rtcp.NackPair) mail {
 	return m
 }
 
-// heard stores a receiver's report of arrivals. at is the arrival time since the engine's start. It returns the number
-// of reports dropped because the box was full.
+// heard stores a receiver's report of arrivals. at is the arrival time since the engine's start. heard returns the
+// number of reports dropped because the box was full.
 func (b *inbox) heard(r *Receiver, report []byte, at int64) (dropped int) {
 	defer r.writer.turn.Wake()
 	b.mu.Lock()

@@ -22,7 +22,7 @@ type heldPacket struct {
 }
 
 // offer writes a packet to a slot, now or at its departure time. Audio is never held, nor are late packets of a frame
-// that has begun to leave. It reports whether the packet was queued on the outlet.
+// that has begun to leave. offer reports whether the packet was queued on the outlet.
 func (a *attachment) offer(p *packetlog.Packet) bool {
 	w := a.writer
 	s, r := a.slot, a.slot.receiver
@@ -96,7 +96,7 @@ func (w *writer) tick(r *Receiver) {
 	}
 }
 
-// release writes a packet that has waited, unless its frame is dropped because of its age. It reports whether the
+// release writes a packet that has waited, unless its frame is dropped because of its age. release reports whether the
 // packet was queued.
 func (a *attachment) release(p *packetlog.Packet) bool {
 	if a.skipping && p.Ordinal >= a.resumes {
@@ -253,7 +253,8 @@ func (w *writer) ticking() *Receiver {
 	return nil
 }
 
-// pacedHeap holds the receivers with waiting packets or an active probe, by next tick. It implements heap.Interface.
+// pacedHeap holds the receivers with waiting packets or an active probe, by next tick. pacedHeap implements
+// heap.Interface.
 type pacedHeap []*Receiver
 
 func (h pacedHeap) Len() int           { return len(h) }

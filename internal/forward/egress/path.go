@@ -77,7 +77,7 @@ type path struct {
 	numbered bool
 }
 
-// Path returns the state of the path as of the last report or a tenth of a second ago. It is safe for any goroutine,
+// Path returns the state of the path as of the last report or a tenth of a second ago. Path is safe for any goroutine,
 // and cheap.
 func (r *Receiver) Path() Path { return r.path.snapshot() }
 
@@ -96,11 +96,11 @@ func (r *Receiver) SetLimits(limits congestion.Limits) {
 	r.path.limits.Store(&limits)
 }
 
-// Window returns the maximum number of bytes in flight to the receiver, if its estimator limits the number. It is safe
-// for any goroutine.
+// Window returns the maximum number of bytes in flight to the receiver, if its estimator limits the number. Window is
+// safe for any goroutine.
 func (r *Receiver) Window() int64 { return r.path.window.Load() }
 
-// snapshot returns the last published Path. It is safe for any goroutine.
+// snapshot returns the last published Path. snapshot is safe for any goroutine.
 func (p *path) snapshot() Path {
 	p.mu.Lock()
 	latest, numbered := p.latest, p.numbered
@@ -215,7 +215,7 @@ func (p *path) algorithm() congestion.Algorithm {
 	return congestion.GCC
 }
 
-// estimate starts or stops the estimator. It reports whether that is a change.
+// estimate starts or stops the estimator. estimate reports whether that is a change.
 func (p *path) estimate(wanted bool, now time.Time, at time.Duration) (changed bool) {
 	switch {
 	case wanted && p.estimation == nil:

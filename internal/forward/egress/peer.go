@@ -22,17 +22,18 @@ type Peer interface {
 	// Packets that cannot be sent are lost, as on the network. On a closed peer, Post has no effect.
 	Post(Batch)
 	// Blocked reports whether packets to the peer would be lost on this host: the send buffer has had no room for a
-	// while, or the remote peer does not consent to receive (RFC 7675). It takes no lock.
+	// while, or the remote peer does not consent to receive (RFC 7675). Blocked takes no lock.
 	Blocked(now time.Time) bool
 	// WriteRTCP sends packets as one compound packet.
 	WriteRTCP([]rtcp.Packet) error
 	// RTT returns the round-trip time, 0 while unknown.
 	RTT() time.Duration
 	// TransportSequenceID returns the identifier of the header extension that numbers all packets of the connection, in
-	// both directions (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 while there is none. It takes no lock.
+	// both directions (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 while there is none. TransportSequenceID
+	// takes no lock.
 	TransportSequenceID() uint8
 	// ReportsByStream reports whether the peer reports arrivals by SSRC and sequence number (RFC 8888), and not by the
-	// numbers of the extension. It takes no lock.
+	// numbers of the extension. ReportsByStream takes no lock.
 	ReportsByStream() bool
 }
 

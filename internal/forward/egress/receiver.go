@@ -18,7 +18,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Receiver is one receiving peer connection with its slots. It belongs to one writer.
+// Receiver is one receiving peer connection with its slots. One writer owns the Receiver.
 type Receiver struct {
 	writer *writer
 	// serial is the order of creation of receivers, in which a burst is sent to them.
@@ -80,7 +80,7 @@ func newReceiver(w *writer, p Peer, deadline time.Duration) *Receiver {
 	}
 }
 
-// SendBare disables parity to the receiver. It must be called before AddSlot.
+// SendBare disables parity to the receiver. SendBare must be called before AddSlot.
 func (r *Receiver) SendBare() { r.bare.Store(true) }
 
 // SendReliably selects an estimator for a receiver that is sent whole frames over a transport that retransmits, and
@@ -119,7 +119,7 @@ func (r *Receiver) Notify() <-chan struct{} { return r.events.notify }
 // TakeEvents appends the events since the last call to buf, in order.
 func (r *Receiver) TakeEvents(buf []Event) []Event { return r.events.take(buf) }
 
-// Close ends the receiver and its slots. It does not wait for the writer: a packet may still be queued, and queued
+// Close ends the receiver and its slots. Close does not wait for the writer: a packet may still be queued, and queued
 // packets may still be sent.
 func (r *Receiver) Close() {
 	r.mu.Lock()
@@ -233,7 +233,7 @@ func (r *Receiver) queued(bytes int) {
 	w.outbox.queued(&r.run)
 }
 
-// slotTable holds the slots of a receiver. It is safe for any goroutine.
+// slotTable holds the slots of a receiver. slotTable is safe for any goroutine.
 type slotTable struct {
 	mu   sync.Mutex
 	list []*Slot
@@ -287,7 +287,7 @@ const parityInterval = 500 * time.Millisecond
 
 // ParityShare returns the number of parity packets per source packet that the receiver's own path needs, 0 to 0.25. It
 // follows from the loss and the round-trip time of the path: 0 if retransmissions arrive in time, or if the loss is
-// unknown. It is safe for any goroutine.
+// unknown. ParityShare is safe for any goroutine.
 func (r *Receiver) ParityShare() float64 {
 	if r.bare.Load() {
 		return 0
@@ -296,7 +296,7 @@ func (r *Receiver) ParityShare() float64 {
 }
 
 // ParityOf returns the number of parity packets per source packet of a track that the receiver is sent if the publisher
-// makes them: the sum needed by the receiver's path and the publisher's path, at most 0.25. It is safe for any
+// makes them: the sum needed by the receiver's path and the publisher's path, at most 0.25. ParityOf is safe for any
 // goroutine.
 func (r *Receiver) ParityOf(t *track.Track) float64 {
 	if r.bare.Load() {

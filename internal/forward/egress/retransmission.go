@@ -84,8 +84,8 @@ func (s *Slot) retransmit(pairs []rtcp.NackPair) {
 	w.reschedule(r)
 }
 
-// answer retransmits the requested packet if it was sent on the slot, now or when the pacer admits it. It counts the
-// outcome when the outcome is known. worth is the time after its arrival for which a packet is retransmitted.
+// answer retransmits the requested packet if it was sent on the slot, now or when the pacer admits it. answer counts
+// the outcome when the outcome is known. worth is the time after its arrival for which a packet is retransmitted.
 func (n repair) answer(rtt, worth time.Duration) {
 	if outcome, done := n.answerNow(rtt, worth); done {
 		n.slot.receiver.writer.stats.counts[outcome]++

@@ -69,7 +69,7 @@ type Slot struct {
 	// unbegun counts the frames that were reported as dropped before they began, since the last frame began. overtold
 	// counts the reported frames that began after all, on another track.
 	unbegun, overtold int
-	// settled is the newest frame whose fate the receiver knows, if the frame has not begun.
+	// settled is the newest frame whose outcome the receiver knows, if the frame has not begun.
 	settled int64
 	// off is set if the slot has been off since the last frame began.
 	off bool

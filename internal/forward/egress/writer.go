@@ -168,7 +168,7 @@ func (w *writer) resume(f *follower) {
 	heap.Push(&w.ready, f)
 }
 
-// rest is called after each group of packets. It sends them, reads the clock, does timed work and publishes the
+// rest is called after each group of packets. It sends the packets, reads the clock, does timed work and publishes the
 // counters.
 func (w *writer) rest() {
 	w.outbox.dispatch()

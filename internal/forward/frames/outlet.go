@@ -130,8 +130,8 @@ func (o *Outlet) Queue(h *rtp.Header, body []byte) error {
 	return nil
 }
 
-// frame returns the incomplete frame of a packet, or begins the frame. It returns nil if the frame was sent or is too
-// old.
+// frame returns the incomplete frame of a packet, or begins the frame. frame returns nil if the frame was sent or is
+// too old.
 func (o *Outlet) frame(timestamp uint32, d *payload.Descriptor) *chunkFrame {
 	for i, f := range o.building {
 		if f.timestamp != timestamp {

@@ -24,7 +24,7 @@ import (
 // Channel is a reliable and unordered data channel. Its methods are safe for any goroutine and do not wait for the
 // remote peer.
 type Channel interface {
-	// Send queues a message and does not keep it. It fails while the channel is not open.
+	// Send queues a message and does not keep it. Send fails while the channel is not open.
 	Send(message []byte) error
 	// Unacknowledged returns the number of message bytes that the remote peer has not acknowledged.
 	Unacknowledged() int
@@ -32,8 +32,8 @@ type Channel interface {
 
 // Receiver is a receiver whose frames a Sender sends. Its methods are safe for any goroutine.
 type Receiver interface {
-	// SendReliably selects an estimator for acknowledgements of a reliable transport. It is called before slots are
-	// added.
+	// SendReliably selects an estimator for acknowledgements of a reliable transport. SendReliably is called before
+	// slots are added.
 	SendReliably()
 	// Window returns the maximum number of bytes in flight to the receiver.
 	Window() int64
@@ -84,8 +84,8 @@ func NewSender(r Receiver, limit int, padding Channel) *Sender {
 }
 
 // Acknowledged processes new acknowledgements of the remote peer, sends frames that have waited for them, and returns
-// reports for Receiver.RTCP, which are valid until the next call. It is called whenever something may have been
-// acknowledged.
+// reports for Receiver.RTCP, which are valid until the next call. Acknowledged is called whenever something may have
+// been acknowledged.
 func (s *Sender) Acknowledged(now time.Time) [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,7 +43,7 @@ func NewVR2GatherOutlet(o egress.Outlet, track vr2gather.Track, payloadType uint
 	return &VR2GatherOutlet{Outlet: o, track: track, payloadType: payloadType}
 }
 
-// Restart announces another publication with unrelated frame numbers. It is safe for any goroutine.
+// Restart announces another publication with unrelated frame numbers. Restart is safe for any goroutine.
 func (o *VR2GatherOutlet) Restart() { o.restarted.Store(true) }
 
 // RetransmissionSSRC implements egress.Outlet. VR2Gather peers accept neither retransmissions nor padding on an RTX

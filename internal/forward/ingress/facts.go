@@ -15,7 +15,7 @@ import (
 // maxFramePackets is the maximum number of packets of a frame that a slot can number (switching.Packet).
 const maxFramePackets = 1<<15 - 1
 
-// classifier determines the facts of a packet, once for all receivers. It belongs to the reader of the track.
+// classifier determines the facts of a packet, once for all receivers. classifier belongs to the reader of the track.
 type classifier struct {
 	track  *track.Track
 	frames *frameNumbers
@@ -59,8 +59,8 @@ func (n *frameNumbers) extend(frame uint32) int64 {
 // restart forgets the former packets, whose sequence numbers are unrelated to the next ones.
 func (c *classifier) restart() { c.started = false }
 
-// classify determines the facts of a packet with an extended sequence number. It returns an error if the payload is
-// malformed.
+// classify determines the facts of a packet with an extended sequence number. classify returns an error if the payload
+// is malformed.
 func (c *classifier) classify(h *rtp.Header, body []byte, sequence int64) (switching.Packet, packetlog.Class, error) {
 	f := switching.Packet{Track: c.track.ID(), Sequence: sequence, Timestamp: h.Timestamp, Marker: h.Marker}
 	newer := !c.started || sequence > c.highest

@@ -62,7 +62,7 @@ type Ingress struct {
 // bytes.
 const maxOriginal = packetlog.MaxPayload + 512
 
-// Close unbinds all tracks and ends the goroutine. It does not wait for a packet that is being sent to the peer.
+// Close unbinds all tracks and ends the goroutine. Close does not wait for a packet that is being sent to the peer.
 func (i *Ingress) Close() {
 	if i.unbindAll() {
 		close(i.stopped)
@@ -70,7 +70,7 @@ func (i *Ingress) Close() {
 	}
 }
 
-// unbindAll unbinds all tracks permanently. It returns false if the tracks were unbound before.
+// unbindAll unbinds all tracks permanently. unbindAll returns false if the tracks were unbound before.
 func (i *Ingress) unbindAll() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

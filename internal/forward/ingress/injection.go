@@ -75,7 +75,7 @@ func (j *Injector) assemble(c *payload.Chunk) (frame payload.Chunk, whole bool, 
 	return j.assembler.Take(c)
 }
 
-// sweep discards frames whose chunks no longer arrive. It does nothing while a chunk is being added.
+// sweep discards frames whose chunks no longer arrive. sweep does nothing while a chunk is being added.
 func (j *Injector) sweep() {
 	if j.mu.TryLock() {
 		defer j.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 // burst. It is short against the 10 ms after which requests are repeated.
 const minStep = 2 * time.Millisecond
 
-// wake wakes the ingress's goroutine. It is safe for any goroutine.
+// wake wakes the ingress's goroutine. wake is safe for any goroutine.
 func (i *Ingress) wake() {
 	select {
 	case i.wakeup <- struct{}{}:
@@ -59,7 +59,7 @@ func (i *Ingress) run() {
 	}
 }
 
-// Step does everything that is due. It returns the compound RTCP packets to send to the publisher, which are valid
+// Step does everything that is due. Step returns the compound RTCP packets to send to the publisher, which are valid
 // until the next call, and the time of the next step, zero if there is none before the goroutine is woken. Only the
 // goroutine of the ingress calls Step, or the caller of Set.NewStepped.
 func (i *Ingress) Step(now time.Time) (compounds [][]rtcp.Packet, next time.Time) {
@@ -79,7 +79,7 @@ func (i *Ingress) write(compound []rtcp.Packet) {
 	}
 }
 
-// step steps all streams. It returns the RTCP packets to send and the time of the next step, zero if there is none
+// step steps all streams. step returns the RTCP packets to send and the time of the next step, zero if there is none
 // before the goroutine is woken.
 func (i *Ingress) step(now time.Time) (packets []rtcp.Packet, next time.Time) {
 	rtt := i.peer.RTT()

@@ -34,7 +34,8 @@ type Peer interface {
 	// RTT returns the round-trip time, 0 while unknown.
 	RTT() time.Duration
 	// TransportSequenceID returns the identifier of the header extension that numbers all packets of the connection, in
-	// both directions (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 while there is none. It takes no lock.
+	// both directions (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 while there is none. TransportSequenceID
+	// takes no lock.
 	TransportSequenceID() uint8
 	// Fail reports that the connection cannot continue. Its owner closes the connection.
 	Fail()
@@ -136,7 +137,7 @@ func (s *Set) newIngress(p Peer) *Ingress {
 	}
 }
 
-// Close closes all ingresses, including those added later. It does not wait for their goroutines.
+// Close closes all ingresses, including those added later. Close does not wait for their goroutines.
 func (s *Set) Close() {
 	s.mu.Lock()
 	s.closed = true

@@ -2,7 +2,7 @@ package packetlog
 
 import "time"
 
-// Clock is the time base of one engine. Packets and their schedules count nanoseconds from the engine's start. It is
+// Clock is the time base of one engine. Packets and their schedules count nanoseconds from the engine's start. Clock is
 // safe for any goroutine.
 type Clock struct {
 	now     func() time.Time

@@ -68,9 +68,9 @@ const Overhead = int64(unsafe.Sizeof(Packet{}))
 // Size returns the memory of the packet in bytes.
 func (p *Packet) Size() int64 { return int64(cap(p.buffer)) + Overhead }
 
-// Acquire takes a reference and reports whether it did. It fails if the packet has no reference left and is on its way
-// to the pool. After Acquire returns true the packet does not change, but may be another packet than the caller looked
-// for.
+// Acquire takes a reference and reports whether it did. Acquire fails if the packet has no reference left and is on its
+// way to the pool. After Acquire returns true the packet does not change, but may be another packet than the caller
+// looked for.
 func (p *Packet) Acquire() bool {
 	for {
 		n := p.references.Load()

@@ -306,8 +306,8 @@ func (l *Line[S, T]) Note(r *Recorder[S, T], totals *Totals, p *Passage[S, T]) {
 	f.ended = f.ended || p.Marker
 }
 
-// another returns the frame before the current frame, or begins the next frame in its place. It returns nil for packets
-// of older frames and of final frames.
+// another returns the frame before the current frame, or begins the next frame in its place. another returns nil for
+// packets of older frames and of final frames.
 func (l *Line[S, T]) another(r *Recorder[S, T], totals *Totals, p *Passage[S, T]) *frame[S, T] {
 	packet, number := p.Packet, p.Packet.Facts.Frame
 	other := &l.frames[1-l.present]

@@ -35,7 +35,7 @@ func (p *Protection) Follow(loss float64, rtt time.Duration, deadline func(rtt t
 	p.Set(feedback.ParityShare(loss, rtt, deadline(rtt)))
 }
 
-// Set sets the share. It is safe for any goroutine.
+// Set sets the share. Set is safe for any goroutine.
 func (p *Protection) Set(share float64) { p.bits.Store(math.Float64bits(share)) }
 
 // Share returns the share of parity, 0 to 0.25.

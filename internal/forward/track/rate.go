@@ -72,7 +72,7 @@ func (f *frameRate) open(at time.Duration) {
 
 func (f *frameRate) mark(i int) *rateMark { return &f.marks[(f.first+i)%rateMarks] }
 
-// value returns the rate. It returns false before two frames have begun, and if the last frame is older than
+// value returns the rate. value returns false before two frames have begun, and if the last frame is older than
 // silentAfter.
 func (f *frameRate) value(now time.Duration) (volumetric.Bitrate, bool) {
 	rate := f.rate.Load()
@@ -83,7 +83,7 @@ func (f *frameRate) value(now time.Duration) (volumetric.Bitrate, bool) {
 }
 
 // Rate returns the rate of RTP payload on the track in bit/s, without parity, over the frames of about the last second.
-// It returns false before two frames have arrived, and if no frame has begun for a second. It is safe for any
+// Rate returns false before two frames have arrived, and if no frame has begun for a second. Rate is safe for any
 // goroutine.
 func (t *Track) Rate() (volumetric.Bitrate, bool) {
 	return t.rate.value(time.Duration(t.tracks.clock.Since(t.tracks.clock.Now())))

@@ -45,8 +45,8 @@ type Source interface {
 
 // Follower is a writer that reads the log of a track. Its methods are safe for any goroutine.
 type Follower interface {
-	// Signal is called after the reader has moved the log's head. It returns the turn to lend or wake for the follower,
-	// or nil if the follower is already signalled.
+	// Signal is called after the reader has moved the log's head. Signal returns the turn to lend or wake for the
+	// follower, or nil if the follower is already signalled.
 	Signal() *turn.Turn
 	// Gapped is called after packets of the track have been given up.
 	Gapped()
@@ -227,8 +227,8 @@ func (t *Track) Stats() Stats {
 	return Stats{Packets: t.packets.Load(), Bytes: t.bytes.Load(), Frames: t.frames.Load(), CacheBytes: t.log.Bytes()}
 }
 
-// FrameCodec returns the codec named by the newest frame of a VR2Gather track, zero if the frame names none. It returns
-// false before the first frame and for other tracks.
+// FrameCodec returns the codec named by the newest frame of a VR2Gather track, zero if the frame names none. FrameCodec
+// returns false before the first frame and for other tracks.
 func (t *Track) FrameCodec() (codec volumetric.FourCC, ok bool) {
 	if named := t.named.Load(); named != nil {
 		return *named, true
@@ -296,7 +296,7 @@ func (t *Track) Source() Source {
 	return nil
 }
 
-// Enter sets the source of the track, which is about to be bound. It returns false if the track is closed.
+// Enter sets the source of the track, which is about to be bound. Enter returns false if the track is closed.
 func (t *Track) Enter(s Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -306,8 +306,8 @@ func (t *Track) Enter(s Source) bool {
 	return !t.closed
 }
 
-// Join adds a follower, which is signalled from the next packet on. It returns the position of that packet in the log,
-// and false if the track is closed.
+// Join adds a follower, which is signalled from the next packet on. Join returns the position of that packet in the
+// log, and false if the track is closed.
 func (t *Track) Join(f Follower) (position int64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -341,7 +341,7 @@ func (t *Track) Publish(p *packetlog.Packet) {
 	}
 }
 
-// Count counts a packet that is about to be published. It reports whether the packet opens a frame other than audio.
+// Count counts a packet that is about to be published. Count reports whether the packet opens a frame other than audio.
 // Only the reader calls Count.
 func (t *Track) Count(p *packetlog.Packet) (opens bool) {
 	t.packets.Add(1)

@@ -8,7 +8,7 @@ import (
 
 // Alarm is the timer that a worker sleeps on.
 type Alarm interface {
-	// Set makes Wait end after d and replaces the former time. It is safe for any goroutine.
+	// Set makes Wait end after d and replaces the former time. Set is safe for any goroutine.
 	Set(d time.Duration)
 	// Wait returns true when woken is signalled, and false when the time of Set has passed.
 	Wait(woken <-chan struct{}) bool

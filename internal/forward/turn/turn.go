@@ -20,9 +20,9 @@ import (
 
 // Work is the work of one worker. All methods except Pending are for the goroutine that has the turn.
 type Work interface {
-	// Pending reports whether other goroutines have left work. It is safe for any goroutine.
+	// Pending reports whether other goroutines have left work. Pending is safe for any goroutine.
 	Pending() bool
-	// Work works until there is nothing left to do, or until end, a time since the engine's start. It returns the
+	// Work works until there is nothing left to do, or until end, a time since the engine's start. Work returns the
 	// number of incoming packets processed, and whether all work was done.
 	Work(end time.Duration) (packets int, done bool)
 	// Idle returns the time of the last clock reading, since the engine's start, and the time from then on during which
@@ -41,8 +41,8 @@ type Turn struct {
 	stopping atomic.Bool
 	// cost is the mean recent cost of an incoming packet in nanoseconds.
 	cost atomic.Int64
-	// armed is the time at which the alarm wakes the goroutine, since the engine's start. It belongs to the goroutine
-	// that has the turn.
+	// armed is the time at which the alarm wakes the goroutine, since the engine's start. armed belongs to the
+	// goroutine that has the turn.
 	armed time.Duration
 }
 
@@ -84,7 +84,8 @@ func (t *Turn) Release() { t.free.Store(true) }
 // Free reports whether the turn is free.
 func (t *Turn) Free() bool { return t.free.Load() }
 
-// Receive takes the turn for a worker without a goroutine, if the turn has been handed over. It reports whether it was.
+// Receive takes the turn for a worker without a goroutine, if the turn has been handed over. Receive reports whether it
+// was.
 func (t *Turn) Receive() bool {
 	select {
 	case <-t.handed:
@@ -103,8 +104,8 @@ func (t *Turn) hand() {
 	t.handed <- struct{}{}
 }
 
-// yield frees the turn. It returns false if work is pending that no other goroutine will do. The caller then still has
-// the turn.
+// yield frees the turn. yield returns false if work is pending that no other goroutine will do. The caller then still
+// has the turn.
 func (t *Turn) yield() bool {
 	t.free.Store(true)
 	if !t.work.Pending() && !t.stopping.Load() {
