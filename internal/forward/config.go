@@ -25,23 +25,26 @@ type Config struct {
 	// Guard confines a panic in a publisher's goroutine to that publisher. Without a guard a panic ends the program.
 	Guard *panics.Guard `yaml:"-"`
 
-	Writers int `yaml:"writers" help:"goroutines that write to receivers; 0 is one per core"`
+	Writers int `yaml:"writers" help:"number of goroutines that write to receivers; 0 is one per core"`
 	// CacheAge must cover the age of a packet that a receiver still requests by NACK: at most the deadline (250 ms) and
 	// one round trip. One second covers round trips of 750 ms.
-	CacheAge time.Duration `yaml:"cache_age" help:"how long packets of a track are kept for retransmission"`
+	CacheAge time.Duration `yaml:"cache_age" help:"time for which packets of a track are kept for retransmission"`
 	// TrackCacheBytes must hold one frame: a frame of 16 MiB is 14,665 fragments of about 1,700 bytes of memory each,
 	// 25 MB in all.
-	TrackCacheBytes int64 `yaml:"track_cache_bytes" help:"bytes that the packet cache of one track may take"`
-	CacheBytes      int64 `yaml:"cache_bytes" help:"bytes that the packet caches of all tracks may take together"`
-	MaxFrameBytes   int   `yaml:"max_frame_bytes" help:"bytes of the longest frame of payload v1 that is forwarded"`
+	TrackCacheBytes int64 `yaml:"track_cache_bytes" help:"maximum size in bytes of the packet cache of one track"`
+	CacheBytes      int64 `yaml:"cache_bytes" help:"maximum size in bytes of the packet caches of all tracks"`
+	MaxFrameBytes   int   `yaml:"max_frame_bytes" help:"maximum length in bytes of a frame of payload v1"`
 	// MaxLag is the age limit of a frame that a writer has not begun. A frame is worth repairing until 150 ms after its
 	// first packet. A frame that a writer begins later than MaxLag arrives too late. Audio is never dropped by age.
-	MaxLag time.Duration `yaml:"max_lag" help:"age at which a frame that a writer has not begun yet is dropped; audio never is"`
-	Pacing pacing.Mode   `yaml:"pacing" help:"how frames are spread: spread:PART of the frame interval (spread:0.4 adds 13 ms at 30 frames/s to a frame that comes at once, and less where the receiver is sent much less than its estimate), spread:DURATION (spread:20ms adds 20 ms), burst5ms (every 5 ms, at 2.5 x the estimate, as GCC), off (adds nothing)"`
+	MaxLag time.Duration `yaml:"max_lag" help:"age at which a frame that a writer has not begun is dropped; not audio"`
+	// Pacing is how frames are spread. spread:0.4 adds 13 ms at 30 frames/s to a frame that arrives at once, and less
+	// if the receiver is sent much less than its estimate. spread:20ms adds 20 ms. burst5ms sends every 5 ms at 2.5
+	// times the estimate, as GCC does. off adds no delay.
+	Pacing pacing.Mode `yaml:"pacing" help:"how frames are spread: spread:PART, spread:DURATION, burst5ms or off"`
 	// QueueBudget is the age limit of a frame that waits in a receiver's pacer and has not begun to leave. The default
 	// 0 means one frame interval, or the time over which pacing spreads a frame if that is longer: after one interval
 	// the next frame is available and newer.
-	QueueBudget time.Duration `yaml:"queue_budget" help:"age at which a frame that waits for a receiver and has not begun to leave is dropped; 0 is one frame interval, or the time that pacing spreads one over if that is longer"`
+	QueueBudget time.Duration `yaml:"queue_budget" help:"age at which a waiting frame is dropped; 0 is one interval"`
 	// LateWindow is how long after a switch late packets of the former track still reach the slot: the deadline of
 	// frames (250 ms if the round trip is long) plus the round trip of a repair.
 	LateWindow time.Duration `yaml:"-"`
@@ -60,10 +63,10 @@ type Config struct {
 
 	// FrameTimes costs 160 ns per frame and receiver, less than 1 % of the cost of forwarding, sealing and sending the
 	// packets of the frame.
-	FrameTimes bool `yaml:"frame_times" help:"measure for every frame how long it takes to come in, stays, and takes to leave, also where no receiver asks for it"`
+	FrameTimes bool `yaml:"frame_times" help:"measure the times of all frames, even if no receiver requests them"`
 
 	NACK       feedback.NACKConfig `yaml:"nack" help:"requests to publishers for lost packets"`
-	Congestion congestion.Config   `yaml:"congestion" help:"how much each receiver can take, by its transport-wide feedback"`
+	Congestion congestion.Config   `yaml:"congestion" help:"estimation of the rate that a receiver's path carries"`
 }
 
 // DefaultConfig returns the configuration of a server.

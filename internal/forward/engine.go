@@ -41,7 +41,7 @@ func NewEngine(cfg Config, newBatch func() egress.Batch) *Engine {
 func newEngine(cfg Config, now func() time.Time, newBatch func() egress.Batch) *Engine {
 	plan, err := cfg.Pacing.Plan()
 	if err != nil {
-		panic("a configuration is to be validated before it is used: " + err.Error())
+		panic("the configuration must be validated before use: " + err.Error())
 	}
 	clock, budget := packetlog.NewClock(now), packetlog.NewBudget(cfg.CacheBytes)
 	e := &Engine{

@@ -78,9 +78,9 @@ type Stats struct {
 	// rate. Overuses counts detected overuses of receivers' paths, Silences the reductions of an estimate due to
 	// missing feedback.
 	Probes, ProbesMeasured, Overuses, Silences uint64
-	// KeyFramesAsked counts PLI and FIR from receivers, KeyFramesAbsorbed the requests among them that need no key frame,
-	// KeyFramesRequested PLI to publishers. KeyFramesLimited counts requests that were ignored because one receiver
-	// asked too often; KeyFramesAsked does not include them.
+	// KeyFramesAsked counts PLI and FIR from receivers, KeyFramesAbsorbed the requests among them that need no key
+	// frame, KeyFramesRequested PLI to publishers. KeyFramesLimited counts requests that were ignored because one
+	// receiver asked too often; KeyFramesAsked does not include them.
 	KeyFramesAsked, KeyFramesAbsorbed, KeyFramesRequested, KeyFramesLimited uint64
 	// Malformed input is dropped. MalformedPayload counts packets of payload v1 with an invalid descriptor.
 	MalformedRTP, MalformedPayload, MalformedRTCP uint64

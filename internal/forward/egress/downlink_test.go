@@ -309,12 +309,13 @@ func TestRetransmissionsArePaced(t *testing.T) {
 		fastest = max(fastest, float64(bits)/0.02)
 	}
 	stats := c.engine.Stats()
-	t.Logf("p95 queue %v, longest %v, retransmissions at %.1f Mbit/s at most, estimate at most %.1f, %d of %d came twice, %d frames of %d in part, %+v",
+	t.Logf("p95 queue %v, maximum %v, retransmissions at most %.1f Mbit/s, estimate at most %.1f, "+
+		"%d of %d received twice, %d frames of %d incomplete, %+v",
 		c.link.p95(), slices.Max(c.link.queued), fastest/1e6, most/1e6, asks.needless, asks.repairs, asks.incomplete(),
 		len(asks.frames), stats.NACKed)
 	// A late timer may cause an excess of 4 ms in 20, and one packet.
 	if fastest > 1.25*2.5*most || c.link.dropped > 0 || c.link.p95() > 60*time.Millisecond {
-		t.Errorf("retransmissions left at up to %.1f Mbit/s with an estimate of up to %.1f, p95 queue %v, %d packets dropped",
+		t.Errorf("retransmissions at up to %.1f Mbit/s, estimate up to %.1f, p95 queue %v, %d packets dropped",
 			fastest/1e6, most/1e6, c.link.p95(), c.link.dropped)
 	}
 	if asks.repairs < 500 || asks.incomplete() > len(asks.frames)/50 || asks.needless > asks.repairs/3 {

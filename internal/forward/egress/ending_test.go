@@ -16,7 +16,8 @@ import (
 
 // giveUp advances the time until an ingress has given up missing packets, and all waiting packets have left.
 func (r *rig) giveUp(i *ingress.Ingress) {
-	for end := r.now.Add(feedback.DefaultConfig().NACK.Deadline + 50*time.Millisecond); r.now.Before(end); r.now = r.now.Add(5 * time.Millisecond) {
+	end := r.now.Add(feedback.DefaultConfig().NACK.Deadline + 50*time.Millisecond)
+	for ; r.now.Before(end); r.now = r.now.Add(5 * time.Millisecond) {
 		step(i, r.now)
 		r.run()
 	}
@@ -88,7 +89,8 @@ func TestFramesThatMissPacketsAreEnded(t *testing.T) {
 						repairs)
 				}
 				if ended, dropped := s.ended(); ended[DroppedIncomplete] != endings || len(dropped) > 0 {
-					t.Errorf("%s, newer %t: receiver %d is told of %v ended and %v dropped, expected %d ended as incomplete", mode, newer, n, ended, dropped, endings)
+					t.Errorf("%s, newer %t: receiver %d has events of %v ended and %v dropped, expected %d ended",
+						mode, newer, n, ended, dropped, endings)
 				}
 				// The packets that never arrived are 3 and 4. Numbers reserved above the highest number sent are
 				// returned unless a newer packet has one of them.

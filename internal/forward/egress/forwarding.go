@@ -167,8 +167,8 @@ func (s *Slot) dropped(t *track.Track, frames int, reason counters.Counter) {
 }
 
 // resumed is called for a packet that begins a frame after frames that have not begun, or the first frame after a
-// switch or a pause. resumed informs the receiver of frames whose outcome the receiver does not know: frames that arrived
-// while the slot was off, and frames of the new track that were overdue.
+// switch or a pause. resumed informs the receiver of frames whose outcome the receiver does not know: frames that
+// arrived while the slot was off, and frames of the new track that were overdue.
 func (a *attachment) resumed(p *packetlog.Packet, v switching.Verdict) {
 	s := a.slot
 	var off FrameRange

@@ -179,7 +179,8 @@ func TestProbesFollowWhatIsWanted(t *testing.T) {
 			// Each probe is twice the one before, and the last twice the wanted rate, or the ample rate: together 15 ms
 			// of twice that. Later probes have no padding to add.
 			if most := uint64(2 * max(2*want, enough) * 0.015 / 8); padding > most {
-				t.Errorf("%.0f Mbit/s are wanted, amply %g times as much: %d bytes of padding were sent, expected %d at most", want/1e6, ample, padding, most)
+				t.Errorf("%.0f Mbit/s wanted, %g times as much ample: %d bytes of padding, expected at most %d",
+					want/1e6, ample, padding, most)
 			}
 		}
 	}

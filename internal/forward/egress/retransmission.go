@@ -204,7 +204,7 @@ func (n repair) resend(p original, kind packetlog.Class) counters.Counter {
 	*h = rtp.Header{Version: 2, Marker: marker, SequenceNumber: number, Timestamp: timestamp}
 	packed, err := rtx.Pack(w.wire.repair[:], h, w.wire.body(form, p.Packet))
 	if err != nil {
-		panic("a cached payload exceeds the size that the cache has room for")
+		panic("a cached payload exceeds packetlog.MaxPayload")
 	}
 	if kind == packetlog.Retransmission {
 		s.noteRepeat(number, int64(w.at))

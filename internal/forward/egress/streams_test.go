@@ -134,7 +134,7 @@ func TestBothFormsOfFeedbackGiveTheSameEstimate(t *testing.T) {
 			}
 			if streams.reached == 0 || streams.reached > numbers.reached+500*time.Millisecond ||
 				streams.measured == 0 || streams.probes == 0 {
-				t.Errorf("by RFC 8888 80 %% were reached after %v, by transport-wide feedback after %v; %d probes were measured, with %d packets of padding",
+				t.Errorf("80 %% reached after %v by RFC 8888, %v by transport-wide feedback; %d probes with %d packets",
 					streams.reached, numbers.reached, streams.measured, streams.probes)
 			}
 		})

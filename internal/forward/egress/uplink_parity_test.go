@@ -168,8 +168,8 @@ func TestUplinkIsProtected(t *testing.T) {
 			const frames = 150
 			l.frames(frames)
 			share := l.asked()
-			t.Logf("%d of %d frames complete, %d source and %d parity packets were sent, %d packets asked for; the share is %v", l.complete, frames, l.source, l.parity,
-				l.requests, share)
+			t.Logf("%d of %d frames complete, %d source and %d parity packets sent, %d requested; the share is %v",
+				l.complete, frames, l.source, l.parity, l.requests, share)
 			if share < test.least || share > test.most {
 				t.Errorf("the share is %v, expected %v to %v", share, test.least, test.most)
 			}

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrNotChunked is returned for a packet that cannot be sent in chunks.
-var ErrNotChunked = errors.New("nothing that goes in chunks")
+var ErrNotChunked = errors.New("packet cannot be sent in chunks")
 
 // The payload types for switchers and retransmissions. They are never sent to a peer.
 const (

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNotVR2Gather is returned for a packet that cannot be sent to a VR2Gather peer.
-var ErrNotVR2Gather = errors.New("nothing that VR2Gather peers read")
+var ErrNotVR2Gather = errors.New("packet cannot be sent to a VR2Gather peer")
 
 const (
 	// vr2GatherHeader is the length of the RTP header that VR2Gather peers assume: 12 bytes, and 8 bytes for the

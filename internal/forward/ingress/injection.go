@@ -109,7 +109,7 @@ func (j *Injector) Frame(d payload.Descriptor, data []byte, timestamp uint32, no
 		j.header.Marker = n == packets-1
 		size, err := j.header.MarshalTo(j.packet[:])
 		if err != nil {
-			panic("a header without extensions has room for itself: " + err.Error())
+			panic("the buffer has no room for an RTP header without extensions: " + err.Error())
 		}
 		packet, err := j.fragmenter.AppendPacket(j.packet[:size], n)
 		if err != nil {
