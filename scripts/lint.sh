@@ -119,7 +119,6 @@ unconverted=(
 	clients
 	cmd
 	internal/dialect
-	internal/forward
 	internal/peer
 	internal/sfu
 	internal/signalling

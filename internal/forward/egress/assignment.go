@@ -104,7 +104,7 @@ func (a *attachment) bind() bool {
 		s.header.SSRC, s.reporter = ssrc, feedback.NewSenderReporter(ssrc, s.clockRate())
 	}
 	a.wireForm, a.bound = s.form(a.follower.track)
-	if a.disguised {
+	if a.vp8Wrapped {
 		s.receiver.endParity()
 	}
 	return a.bound

@@ -146,7 +146,7 @@ func TestClosedReceiverIsNotUnsent(t *testing.T) {
 		s.nack(t, r.now, s.outlet.sent()[3].SequenceNumber)
 	}
 	w.read()
-	w.obey()
+	w.drainInbox()
 	if len(w.outbox.unsent) != 3 {
 		t.Fatalf("%d receivers are unsent, expected 3", len(w.outbox.unsent))
 	}

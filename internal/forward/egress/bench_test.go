@@ -140,9 +140,9 @@ func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mod
 // BenchmarkIngress measures the cost of a packet without receivers.
 func BenchmarkIngress(b *testing.B) { benchmarkForward(b, 1, 0, 20, pacing.Off, 0) }
 
-// BenchmarkLend measures the cost of a packet if the receiving goroutine forwards the packet because the writer sleeps:
-// ns/op is per frame of 20 packets that arrive as one batch.
-func BenchmarkLend(b *testing.B) {
+// BenchmarkRunInline measures the cost of a packet if the receiving goroutine forwards the packet because the writer
+// sleeps: ns/op is per frame of 20 packets that arrive as one batch.
+func BenchmarkRunInline(b *testing.B) {
 	const packets = 20
 	for _, slots := range []int{1, 10, 50} {
 		b.Run(fmt.Sprintf("slots=%d", slots), func(b *testing.B) {

@@ -138,7 +138,7 @@ func (r *Receiver) readReports() {
 		w.results = nil
 	}
 	if r.path.estimation != nil && !r.closed.Load() {
-		r.consult()
+		r.syncEstimator()
 	}
 	r.path.countReports(&w.stats.counts)
 }

@@ -28,15 +28,15 @@ const (
 // header before the script runs.
 var vp8KeyFrame = [...]byte{0x10, 0x02, 0x00, 0x9d, 0x01, 0x2a, 0x10, 0x00, 0x10, 0x00}
 
-// disguiseSize is the maximum number of bytes that wrapping adds to a packet. The largest packet then has 1,160 + 1 +
+// vp8WrapSize is the maximum number of bytes that wrapping adds to a packet. The largest packet then has 1,160 + 1 +
 // 10 bytes of payload. With 12 bytes of RTP header, 8 of a transport-wide number, 2 of a retransmission and 16 of an
 // AEAD tag the total is 1,209 bytes: below the 1,280 bytes that every IPv6 path carries, less 48 bytes for IPv6 and
 // UDP.
-const disguiseSize = 1 + len(vp8KeyFrame)
+const vp8WrapSize = 1 + len(vp8KeyFrame)
 
-// disguise writes the payload of a packet as VP8 to dst, which must have room for disguiseSize more bytes, and returns
+// vp8Wrap writes the payload of a packet as VP8 to dst, which must have room for vp8WrapSize more bytes, and returns
 // the result.
-func disguise(dst []byte, f *switching.Packet, body []byte) []byte {
+func vp8Wrap(dst []byte, f *switching.Packet, body []byte) []byte {
 	begins := f.Opens
 	if f.Framed {
 		// The fragment index follows version and quality. The first packet of a frame may not be the first to arrive.
@@ -59,21 +59,21 @@ func disguise(dst []byte, f *switching.Packet, body []byte) []byte {
 // negotiated, and whether packets are wrapped as VP8.
 type wireForm struct {
 	payloadType, retransmissionType uint8
-	disguised                       bool
+	vp8Wrapped                      bool
 }
 
 // wire holds the buffers for packets that a writer builds.
 type wire struct {
-	// disguised holds a payload wrapped as VP8, header and repair hold a retransmission.
-	disguised [packetlog.MaxPayload + disguiseSize]byte
-	header    rtp.Header
-	repair    [packetlog.MaxPayload + disguiseSize + 2]byte
+	// wrapped holds a payload wrapped as VP8, header and repair hold a retransmission.
+	wrapped [packetlog.MaxPayload + vp8WrapSize]byte
+	header  rtp.Header
+	repair  [packetlog.MaxPayload + vp8WrapSize + 2]byte
 }
 
 // body returns the payload of a packet in the form of the slot's peer. It is valid until the next call.
 func (w *wire) body(form wireForm, p *packetlog.Packet) []byte {
-	if !form.disguised {
+	if !form.vp8Wrapped {
 		return p.Payload
 	}
-	return disguise(w.disguised[:], &p.Facts, p.Payload)
+	return vp8Wrap(w.wrapped[:], &p.Facts, p.Payload)
 }

@@ -129,9 +129,9 @@ func TestDisguiseWithoutParity(t *testing.T) {
 // codec is not.
 func TestDisguiseOfForeignFrames(t *testing.T) {
 	for _, test := range []struct {
-		mime      string
-		key       []byte
-		disguised bool
+		mime       string
+		key        []byte
+		vp8Wrapped bool
 	}{
 		{"video/x-holography", []byte{1, 2, 3}, true},
 		{volumetric.MIMEVP8, vp8Key, false},
@@ -149,7 +149,7 @@ func TestDisguiseOfForeignFrames(t *testing.T) {
 		if len(got) != 2 {
 			t.Fatalf("%s: %d packets were sent, expected 2", test.mime, len(got))
 		}
-		if !test.disguised {
+		if !test.vp8Wrapped {
 			if !bytes.Equal(got[0].Payload, test.key) {
 				t.Errorf("%s: the packet was changed", test.mime)
 			}

@@ -56,7 +56,7 @@ func (e *estimated) interval() {
 func (e *estimated) report() {
 	w := e.receiver.writer
 	e.receiver.path.sender.Learn(e.results, e.now, w.now)
-	e.receiver.consult()
+	e.receiver.syncEstimator()
 }
 
 func TestEstimatingDoesNotAllocate(t *testing.T) {

@@ -107,7 +107,7 @@ func (f *follower) peek() (ok bool, lost int) {
 		if f.next = f.track.Log().At(f.position); f.next != nil {
 			f.turn = f.turnOf(f.next)
 			if overrun {
-				lost = hurt(f.last, f.next)
+				lost = affectedFrames(f.last, f.next)
 			}
 			return true, lost
 		}
@@ -117,8 +117,8 @@ func (f *follower) peek() (ok bool, lost int) {
 	return false, 0
 }
 
-// hurt returns the number of frames that lack packets when all packets between before and after are lost.
-func hurt(before passed, after *packetlog.Packet) int {
+// affectedFrames returns the number of frames that lack packets when all packets between before and after are lost.
+func affectedFrames(before passed, after *packetlog.Packet) int {
 	if !before.known {
 		return 1
 	}
@@ -232,7 +232,7 @@ func (w *writer) gather() {
 	b := &w.burst
 	for len(w.ready) > 0 && len(b.packets) < runPackets && b.writes < burstWrites && len(b.broken) == 0 {
 		f := w.ready[0]
-		if f.waited() {
+		if f.tooOld() {
 			if len(b.packets) > 0 {
 				return
 			}
@@ -245,7 +245,7 @@ func (w *writer) gather() {
 		for {
 			b.take(f)
 			if len(b.packets) == runPackets || b.writes >= burstWrites || !f.hold() || f.broken > 0 ||
-				f.turn > second || f.waited() {
+				f.turn > second || f.tooOld() {
 				break
 			}
 		}

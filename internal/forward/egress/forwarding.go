@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// waited reports whether the next packet begins a frame that exceeds MaxLag.
-func (f *follower) waited() bool {
+// tooOld reports whether the next packet begins a frame that exceeds MaxLag.
+func (f *follower) tooOld() bool {
 	w := f.writer
 	p := f.next
 	return p.Facts.Opens && f.track.Skippable() && int64(w.at)-p.Order > int64(w.set.cfg.MaxLag)
@@ -35,7 +35,7 @@ func (a *attachment) write(p *packetlog.Packet) bool {
 		}
 		return false
 	}
-	if p.Facts.Opens && (s.outlived(a.follower.track, p) || a.futile(p) || a.blocked(p)) {
+	if p.Facts.Opens && (s.stale(a.follower.track, p) || a.incomplete(p) || a.blocked(p)) {
 		return false
 	}
 	v := s.switcher.Packet(&p.Facts, w.now)
@@ -69,9 +69,9 @@ func (a *attachment) write(p *packetlog.Packet) bool {
 	return true
 }
 
-// outlived reports whether a frame precedes a pause of the track that the slot waits for. Such a frame neither proves
+// stale reports whether a frame precedes a pause of the track that the slot waits for. Such a frame neither proves
 // that the track is live nor may start the slot.
-func (s *Slot) outlived(t *track.Track, p *packetlog.Packet) bool {
+func (s *Slot) stale(t *track.Track, p *packetlog.Packet) bool {
 	return s.waiting && s.selection.track == t && p.Order < t.Expected()
 }
 
@@ -246,8 +246,8 @@ func (f *follower) endIncomplete() {
 	f.gaps = gaps.Change
 }
 
-// futile reports whether a packet begins a frame on a slot that lacks too many packets, and drops such a frame.
-func (a *attachment) futile(p *packetlog.Packet) bool {
+// incomplete reports whether a packet begins a frame on a slot that lacks too many packets, and drops such a frame.
+func (a *attachment) incomplete(p *packetlog.Packet) bool {
 	w := a.writer
 	gap := a.follower.track.Losses().Gaps().Find(p.Facts.Frame)
 	if gap == nil {

@@ -14,12 +14,12 @@ import (
 type inbox struct {
 	pending atomic.Bool
 
-	mu     sync.Mutex
-	orders orders
+	mu       sync.Mutex
+	requests requests
 }
 
-// orders are the contents of an inbox.
-type orders struct {
+// requests are the contents of an inbox.
+type requests struct {
 	// slots are the slots with requests.
 	slots []*Slot
 	// closing are the closed receivers.
@@ -28,12 +28,12 @@ type orders struct {
 	ended []*follower
 	// gapped are the followers of tracks with new gaps.
 	gapped []*follower
-	// heard are the receivers with new reports of arrivals.
-	heard []*Receiver
+	// reporting are the receivers with new reports of arrivals.
+	reporting []*Receiver
 }
 
-// mail holds the requests to one slot.
-type mail struct {
+// slotRequests are the requests to one slot.
+type slotRequests struct {
 	queued    bool
 	selected  bool
 	selection selection
@@ -50,7 +50,7 @@ func (b *inbox) selected(s *Slot, sel selection) {
 	defer s.receiver.writer.turn.Wake()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.mail.selected, s.mail.selection = true, sel
+	s.requests.selected, s.requests.selection = true, sel
 	b.queue(s)
 }
 
@@ -61,9 +61,9 @@ func (b *inbox) nacked(s *Slot, pairs []rtcp.NackPair, limit int) int {
 	defer r.writer.turn.Wake()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	taken := min(len(pairs), max(min(limit-len(s.mail.nacked), r.repairs.most*lookupsPerRepair-r.asked), 0))
+	taken := min(len(pairs), max(min(limit-len(s.requests.nacked), r.repairs.most*lookupsPerRepair-r.asked), 0))
 	r.asked += taken
-	s.mail.nacked = append(s.mail.nacked, pairs[:taken]...)
+	s.requests.nacked = append(s.requests.nacked, pairs[:taken]...)
 	b.queue(s)
 	return len(pairs) - taken
 }
@@ -72,7 +72,7 @@ func (b *inbox) keyFrameWanted(s *Slot) {
 	defer s.receiver.writer.turn.Wake()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.mail.keyFrames++
+	s.requests.keyFrames++
 	b.queue(s)
 }
 
@@ -81,15 +81,15 @@ func (b *inbox) reported(s *Slot, block rtcp.ReceptionReport, now time.Time) {
 	defer s.receiver.writer.turn.Wake()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.mail.block, s.mail.reportedAt = block, now
+	s.requests.block, s.requests.reportedAt = block, now
 	b.queue(s)
 }
 
 // queue records that a slot has requests. The caller holds the mutex.
 func (b *inbox) queue(s *Slot) {
-	if !s.mail.queued {
-		s.mail.queued = true
-		b.orders.slots = append(b.orders.slots, s)
+	if !s.requests.queued {
+		s.requests.queued = true
+		b.requests.slots = append(b.requests.slots, s)
 	}
 	b.pending.Store(true)
 }
@@ -98,7 +98,7 @@ func (b *inbox) close(r *Receiver) {
 	defer r.writer.turn.Wake()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.orders.closing = append(b.orders.closing, r)
+	b.requests.closing = append(b.requests.closing, r)
 	b.pending.Store(true)
 }
 
@@ -106,7 +106,7 @@ func (b *inbox) end(f *follower) {
 	defer f.writer.turn.Wake()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.orders.ended = append(b.orders.ended, f)
+	b.requests.ended = append(b.requests.ended, f)
 	b.pending.Store(true)
 }
 
@@ -117,18 +117,18 @@ func (b *inbox) gapped(f *follower) {
 	defer b.mu.Unlock()
 	if !f.gapped {
 		f.gapped = true
-		b.orders.gapped = append(b.orders.gapped, f)
+		b.requests.gapped = append(b.requests.gapped, f)
 	}
 	b.pending.Store(true)
 }
 
 // take removes and returns the requests. The inbox reuses the memory of room.
-func (b *inbox) take(room orders) orders {
+func (b *inbox) take(room requests) requests {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	taken := b.orders
-	b.orders = orders{slots: room.slots[:0], closing: room.closing[:0], ended: room.ended[:0], gapped: room.gapped[:0],
-		heard: room.heard[:0]}
+	taken := b.requests
+	b.requests = requests{slots: room.slots[:0], closing: room.closing[:0], ended: room.ended[:0],
+		gapped: room.gapped[:0], reporting: room.reporting[:0]}
 	for _, f := range taken.gapped {
 		f.gapped = false
 	}
@@ -137,25 +137,25 @@ func (b *inbox) take(room orders) orders {
 }
 
 // open removes and returns the requests to a slot. The pairs are copied to room, whose memory is reused.
-func (b *inbox) open(s *Slot, room []rtcp.NackPair) mail {
+func (b *inbox) open(s *Slot, room []rtcp.NackPair) slotRequests {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m := s.mail
-	m.nacked = append(room[:0], s.mail.nacked...)
+	m := s.requests
+	m.nacked = append(room[:0], s.requests.nacked...)
 	s.receiver.asked -= len(m.nacked)
-	s.mail = mail{nacked: s.mail.nacked[:0]}
+	s.requests = slotRequests{nacked: s.requests.nacked[:0]}
 	return m
 }
 
-// heard stores a receiver's report of arrivals. at is the arrival time since the engine's start. heard returns the
-// number of reports dropped because the box was full.
-func (b *inbox) heard(r *Receiver, report []byte, at int64) (dropped int) {
+// onReport stores a receiver's report of arrivals. at is the arrival time since the engine's start. onReport returns
+// the number of reports dropped because the box was full.
+func (b *inbox) onReport(r *Receiver, report []byte, at int64) (dropped int) {
 	defer r.writer.turn.Wake()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	dropped, first := r.reports.add(report, at)
 	if first {
-		b.orders.heard = append(b.orders.heard, r)
+		b.requests.reporting = append(b.requests.reporting, r)
 	}
 	b.pending.Store(true)
 	return dropped

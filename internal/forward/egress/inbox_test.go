@@ -20,7 +20,7 @@ func TestAnInboxIsFreeAfterAPanic(t *testing.T) {
 	for n := range s.receiver.reports.waiting {
 		s.receiver.reports.waiting[n] = 0xff
 	}
-	if guard.Try("receiver", func() { inbox.heard(s.receiver, report, 0) }) {
+	if guard.Try("receiver", func() { inbox.onReport(s.receiver, report, 0) }) {
 		t.Fatal("nothing panicked")
 	}
 	if !inbox.mu.TryLock() {

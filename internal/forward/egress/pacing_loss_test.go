@@ -14,7 +14,7 @@ func TestWhatWaitsIsLetGo(t *testing.T) {
 	for name, end := range map[string]func(r *rig, p *publisher, s *subscriber){
 		"receiver closed": func(_ *rig, _ *publisher, s *subscriber) { s.receiver.Close() },
 		"track closed":    func(_ *rig, p *publisher, _ *subscriber) { p.track.Close() },
-		"engine stopped":  func(r *rig, _ *publisher, _ *subscriber) { r.engine.writers[0].letGo() },
+		"engine stopped":  func(r *rig, _ *publisher, _ *subscriber) { r.engine.writers[0].release() },
 		"all left":        func(r *rig, _ *publisher, _ *subscriber) { r.ticks(time.Second) },
 		"overrun":         func(_ *rig, _ *publisher, s *subscriber) { s.slot.attachments[0].follower.overrun(1) },
 	} {

@@ -27,8 +27,8 @@ func (r *Receiver) step() {
 	r.follow(r.path.sender.Step(now))
 }
 
-// consult updates the receiver from its sender after a report, and from the wanted rate.
-func (r *Receiver) consult() {
+// syncEstimator updates the receiver from its sender after a report, and from the wanted rate.
+func (r *Receiver) syncEstimator() {
 	now := r.writer.now
 	r.path.instruct(now)
 	r.follow(r.path.sender.Consult(now))

@@ -153,7 +153,7 @@ func TestProbesRideOnMedia(t *testing.T) {
 	probe := congestion.ProbeCluster{ID: 11, Rate: 150e6, Duration: 3300 * time.Microsecond, MinBytes: 62_000,
 		MinPackets: 5}
 	e.clusters = []congestion.ProbeCluster{probe}
-	c.receiver.consult()
+	c.receiver.syncEstimator()
 	c.frames(200*time.Millisecond, 2e6, nil)
 	expectCluster(t, e.results, probe)
 	if n := len(c.link.padding(begun)); n != 0 {

@@ -218,7 +218,7 @@ func (r *Receiver) arrivals(report []byte, now time.Time) {
 	case len(report) > maxReportBytes/4:
 		set.control.Add(counters.TransportDropped, 1)
 	default:
-		set.control.Add(counters.TransportDropped, uint64(r.writer.inbox.heard(r, report, set.clock.Since(now))))
+		set.control.Add(counters.TransportDropped, uint64(r.writer.inbox.onReport(r, report, set.clock.Since(now))))
 	}
 }
 

@@ -252,8 +252,8 @@ func (s *Slot) form(t *track.Track) (f wireForm, ok bool) {
 	if f.payloadType, f.retransmissionType, ok = s.outlet.PayloadType(volumetric.MIMEOpaque); ok || t.NeedsKey() {
 		return f, ok
 	}
-	f.payloadType, f.retransmissionType, f.disguised = s.outlet.PayloadType(volumetric.MIMEVP8)
-	return f, f.disguised
+	f.payloadType, f.retransmissionType, f.vp8Wrapped = s.outlet.PayloadType(volumetric.MIMEVP8)
+	return f, f.vp8Wrapped
 }
 
 // attachment returns the slot's attachment to a track, or nil if there is none.

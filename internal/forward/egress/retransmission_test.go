@@ -169,7 +169,7 @@ func TestNACKOutcomes(t *testing.T) {
 	p.send(r.now, lost)
 	w := r.engine.writers[0]
 	s.nack(t, r.now, hole)
-	w.obey()
+	w.drainInbox()
 	r.run()
 	sent = s.outlet.sent()
 	if last := sent[len(sent)-1]; last.SequenceNumber != hole || len(s.outlet.repaired()) != 2 {
@@ -233,7 +233,7 @@ func TestNACKFlood(t *testing.T) {
 	for range 50 {
 		s.rtcp(t, r.now, &rtcp.TransportLayerNack{MediaSSRC: 1000, Nacks: pairs})
 	}
-	if n := len(s.slot.mail.nacked); n > 100 {
+	if n := len(s.slot.requests.nacked); n > 100 {
 		t.Errorf("%d pairs wait, expected at most 100", n)
 	}
 	r.run()

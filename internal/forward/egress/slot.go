@@ -37,8 +37,8 @@ type Slot struct {
 	// frameOutlet is the outlet if it is a FrameOutlet, otherwise nil.
 	frameOutlet FrameOutlet
 	kind        volumetric.Kind
-	// mail holds the requests of other goroutines. The writer's inbox guards it.
-	mail mail
+	// requests holds the requests of other goroutines. The writer's inbox guards it.
+	requests slotRequests
 
 	packets, octets, framesSent atomic.Uint64
 	retransmissions             atomic.Uint64

@@ -104,7 +104,7 @@ func (r *rig) slow(n int, p *publisher, takes time.Duration) (taken *int) {
 	return taken
 }
 
-// TestReadersGoOnReading delivers bursts that take much longer than LendTime. The reader works until the limit and
+// TestReadersGoOnReading delivers bursts that take much longer than InlineTime. The reader works until the limit and
 // hands over the rest. It does short bursts alone.
 func TestReadersGoOnReading(t *testing.T) {
 	const packets, receivers, each = 60, 50, time.Microsecond
@@ -121,7 +121,7 @@ func TestReadersGoOnReading(t *testing.T) {
 		p.next()
 		p.send(r.now, p.packets(packets*1144)...)
 		did := *taken - before
-		if took := r.now.Sub(begin); took > turn.LendTime+burstWrites*each*11/10 {
+		if took := r.now.Sub(begin); took > turn.InlineTime+burstWrites*each*11/10 {
 			t.Errorf("the reader worked for %v", took)
 		}
 		woken = w.turn.Receive()
@@ -166,7 +166,7 @@ func TestWritersWorkIsNotGuarded(t *testing.T) {
 	p.send(r.now, p.packets(1000)...)
 }
 
-// TestAReaderSharesItsTime sends a burst to two writers, the first of which uses all of the reader's LendTime.
+// TestAReaderSharesItsTime sends a burst to two writers, the first of which uses all of the reader's InlineTime.
 func TestAReaderSharesItsTime(t *testing.T) {
 	r := newRig(t, func(c *rigConfig) { c.Writers = 2 })
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -181,7 +181,7 @@ func TestAReaderSharesItsTime(t *testing.T) {
 			t.Errorf("writer %d was not woken", n)
 		}
 	}
-	if most := int(turn.LendTime/time.Microsecond) + burstWrites*11/10; *taken > most {
+	if most := int(turn.InlineTime/time.Microsecond) + burstWrites*11/10; *taken > most {
 		t.Errorf("the reader wrote %d packets of 6,000, a microsecond each, expected at most %d", *taken, most)
 	}
 	r.run()
@@ -191,7 +191,7 @@ func TestAReaderSharesItsTime(t *testing.T) {
 }
 
 // TestAWriterThatIsNotFinished sends a burst to two writers, of which the second takes much longer than the rest of
-// LendTime. The next burst is left to its goroutine at once.
+// InlineTime. The next burst is left to its goroutine at once.
 func TestAWriterThatIsNotFinished(t *testing.T) {
 	r := newRig(t, func(c *rigConfig) { c.Writers = 2 })
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)

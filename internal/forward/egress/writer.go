@@ -57,11 +57,11 @@ type writer struct {
 	reporting []*Receiver
 
 	// results are the results of the report being read.
-	results []feedback.PacketResult
-	orders  orders
-	nacked  []rtcp.NackPair
-	reports []rtcp.Packet
-	wire    wire
+	results  []feedback.PacketResult
+	requests requests
+	nacked   []rtcp.NackPair
+	reports  []rtcp.Packet
+	wire     wire
 }
 
 func newWriter(s *Set, batch Batch) *writer {
@@ -79,7 +79,7 @@ func newWriter(s *Set, batch Batch) *writer {
 // run is the writer's goroutine. It begins with the turn.
 func (w *writer) run() {
 	w.turn.Run()
-	w.letGo()
+	w.release()
 }
 
 // Pending implements turn.Work.
@@ -100,8 +100,8 @@ func (w *writer) Idle() (at, idle time.Duration) {
 	return w.at, idle
 }
 
-// letGo releases next packets and waiting packets, and leaves the tracks.
-func (w *writer) letGo() {
+// release releases next packets and waiting packets, and leaves the tracks.
+func (w *writer) release() {
 	for _, f := range w.followers {
 		for _, a := range f.attachments {
 			a.clear()
@@ -119,17 +119,17 @@ func (w *writer) Work(end time.Duration) (packets int, done bool) {
 	w.read()
 	for served := false; ; served = true {
 		if w.inbox.pending.Load() {
-			w.obey()
+			w.drainInbox()
 			w.outbox.flushAll()
 		}
 		w.collect()
-		speaks := len(w.ready) > 0 && w.ready[0].track.Audio()
+		audioFirst := len(w.ready) > 0 && w.ready[0].track.Audio()
 		r := w.ticking()
 		done = r == nil && len(w.ready) == 0
 		if done || served && w.at >= end {
 			break
 		}
-		if r != nil && !speaks {
+		if r != nil && !audioFirst {
 			w.tick(r)
 		} else {
 			w.gather()
@@ -181,7 +181,7 @@ func (w *writer) rest() {
 	}
 	if !w.now.Before(w.housekeeping) {
 		w.housekeeping = w.now.Add(HousekeepingInterval)
-		w.keepHouse()
+		w.runHousekeeping()
 	}
 	w.publish()
 }
@@ -192,18 +192,18 @@ func (w *writer) publish() {
 	w.stats.publish()
 }
 
-// obey handles the requests in the inbox.
-func (w *writer) obey() {
-	w.orders = w.inbox.take(w.orders)
-	for i, f := range w.orders.ended {
+// drainInbox handles the requests in the inbox.
+func (w *writer) drainInbox() {
+	w.requests = w.inbox.take(w.requests)
+	for i, f := range w.requests.ended {
 		f.close()
-		w.orders.ended[i] = nil
+		w.requests.ended[i] = nil
 	}
-	for i, f := range w.orders.gapped {
+	for i, f := range w.requests.gapped {
 		f.endIncomplete()
-		w.orders.gapped[i] = nil
+		w.requests.gapped[i] = nil
 	}
-	for i, s := range w.orders.slots {
+	for i, s := range w.requests.slots {
 		m := w.inbox.open(s, w.nacked)
 		w.nacked = m.nacked
 		if !s.receiver.closed.Load() {
@@ -212,20 +212,20 @@ func (w *writer) obey() {
 		if w.outbox.writes >= groupWrites {
 			w.rest()
 		}
-		w.orders.slots[i] = nil
+		w.requests.slots[i] = nil
 	}
-	for i, r := range w.orders.heard {
+	for i, r := range w.requests.reporting {
 		r.readReports()
-		w.orders.heard[i] = nil
+		w.requests.reporting[i] = nil
 	}
-	for i, r := range w.orders.closing {
+	for i, r := range w.requests.closing {
 		w.dismiss(r)
-		w.orders.closing[i] = nil
+		w.requests.closing[i] = nil
 	}
 }
 
 // handle handles the requests to a slot.
-func (s *Slot) handle(m mail) {
+func (s *Slot) handle(m slotRequests) {
 	if m.selected {
 		s.apply(m.selection)
 	}
@@ -254,8 +254,8 @@ func (s *Slot) keyFrameAsked(times int) {
 	track.WantKeyFrame()
 }
 
-// keepHouse publishes the counters of slots, reviews slots that are changing, and sends the reports that are due.
-func (w *writer) keepHouse() {
+// runHousekeeping publishes the counters of slots, reviews slots that are changing, and sends the reports that are due.
+func (w *writer) runHousekeeping() {
 	for i, s := range w.touched {
 		s.publish()
 		w.touched[i] = nil
@@ -273,7 +273,7 @@ func (w *writer) keepHouse() {
 		r.protect()
 		r.handTimes()
 		if r.path.estimation != nil {
-			r.consult()
+			r.syncEstimator()
 		} else {
 			r.path.publish(w.at)
 		}

@@ -16,8 +16,8 @@ const signalAfter = 64
 type signals struct {
 	// tracks are the tracks of the packets that are not signalled yet, at most signalAfter.
 	tracks []*track.Track
-	// roused are the turns of the writers to wake, for that number of packets.
-	roused  []*turn.Turn
+	// toWake are the turns of the writers to wake, for that number of packets.
+	toWake  []*turn.Turn
 	packets int
 }
 
@@ -36,7 +36,7 @@ func (s *signals) send() {
 	var signalled *track.Track
 	for n, t := range s.tracks {
 		if t != signalled {
-			s.roused = t.Signal(s.roused)
+			s.toWake = t.Signal(s.toWake)
 		}
 		signalled = t
 		s.tracks[n] = nil
@@ -47,29 +47,29 @@ func (s *signals) send() {
 // wake calls send and wakes the writers' goroutines.
 func (s *signals) wake() {
 	s.send()
-	for n, w := range s.roused {
+	for n, w := range s.toWake {
 		w.Wake()
-		s.roused[n] = nil
+		s.toWake[n] = nil
 	}
-	s.roused, s.packets = s.roused[:0], 0
+	s.toWake, s.packets = s.toWake[:0], 0
 }
 
 // take calls send, and removes and returns the writers to wake and the number of packets.
-func (s *signals) take() (roused []*turn.Turn, packets int) {
+func (s *signals) take() (toWake []*turn.Turn, packets int) {
 	s.send()
-	roused, packets = s.roused, s.packets
+	toWake, packets = s.toWake, s.packets
 	s.packets = 0
-	if len(roused) > 0 {
-		s.roused = nil
+	if len(toWake) > 0 {
+		s.toWake = nil
 	}
-	return roused, packets
+	return toWake, packets
 }
 
 // reuse keeps the memory of a list that take has returned.
-func (s *signals) reuse(roused []*turn.Turn) {
-	clear(roused)
-	if s.roused == nil {
-		s.roused = roused[:0]
+func (s *signals) reuse(toWake []*turn.Turn) {
+	clear(toWake)
+	if s.toWake == nil {
+		s.toWake = toWake[:0]
 	}
 }
 
@@ -86,13 +86,13 @@ func (i *Ingress) Signal() {
 // goroutine that calls RTP calls Flush.
 func (i *Ingress) Flush() {
 	i.mu.Lock()
-	roused, packets := i.signals.take()
+	toWake, packets := i.signals.take()
 	i.mu.Unlock()
-	if len(roused) == 0 {
+	if len(toWake) == 0 {
 		return
 	}
-	turn.Lend(roused, packets)
+	turn.RunInline(toWake, packets)
 	i.mu.Lock()
-	i.signals.reuse(roused)
+	i.signals.reuse(toWake)
 	i.mu.Unlock()
 }

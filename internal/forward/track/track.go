@@ -45,7 +45,7 @@ type Source interface {
 
 // Follower is a writer that reads the log of a track. Its methods are safe for any goroutine.
 type Follower interface {
-	// Signal is called after the reader has moved the log's head. Signal returns the turn to lend or wake for the
+	// Signal is called after the reader has moved the log's head. Signal returns the turn to run or wake for the
 	// follower, or nil if the follower is already signalled.
 	Signal() *turn.Turn
 	// Gapped is called after packets of the track have been given up.
@@ -360,15 +360,15 @@ func (t *Track) Count(p *packetlog.Packet) (opens bool) {
 	return true
 }
 
-// Signal signals the followers that there are packets to read. It adds the turns to lend or wake to the list, each
+// Signal signals the followers that there are packets to read. It adds the turns to run or wake to the list, each
 // once.
-func (t *Track) Signal(roused []*turn.Turn) []*turn.Turn {
+func (t *Track) Signal(toWake []*turn.Turn) []*turn.Turn {
 	for _, f := range *t.followers.Load() {
-		if w := f.Signal(); w != nil && !slices.Contains(roused, w) {
-			roused = append(roused, w)
+		if w := f.Signal(); w != nil && !slices.Contains(toWake, w) {
+			toWake = append(toWake, w)
 		}
 	}
-	return roused
+	return toWake
 }
 
 // WantKeyFrame requests a key frame from the publisher as soon as the limit allows. It is cheap enough to call for

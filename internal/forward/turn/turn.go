@@ -128,10 +128,10 @@ func (t *Turn) sleep() {
 	}
 }
 
-// serve does the work on a goroutine other than the worker's, from now until end at the latest, and returns the time.
-// Times are since the engine's start. The worker's goroutine does the rest. A panic ends the process, because the work
-// is half done for receivers of other clients.
-func (t *Turn) serve(packets int, now, end time.Duration) time.Duration {
+// runInline does the work on a goroutine other than the worker's, from now until end at the latest, and returns the
+// time. Times are since the engine's start. The worker's goroutine does the rest. A panic ends the process, because the
+// work is half done for receivers of other clients.
+func (t *Turn) runInline(packets int, now, end time.Duration) time.Duration {
 	defer panics.Shared()
 	for !t.stopping.Load() {
 		begin := now

@@ -8,22 +8,22 @@ import (
 // Forever is the end of work without a time limit.
 const Forever = time.Duration(math.MaxInt64)
 
-// LendTime is the maximum time that one reader works for workers before it reads again. Packets that arrive meanwhile
+// InlineTime is the maximum time that one reader works for workers before it reads again. Packets that arrive meanwhile
 // wait in the socket's buffer, which has room for 8 MB. The limit equals the maximum residence of a packet. Sending 16
 // packets to 10 receivers takes half of the limit; sharing them with another processor would save 100 µs and cost a
-// fifth more processor time. Longer work is handed over after LendTime and the burst in progress, which takes half a
+// fifth more processor time. Longer work is handed over after InlineTime and the burst in progress, which takes half a
 // millisecond. Further workers whose expected work exceeds the limit are left to their goroutines. The first worker is
 // always run by the reader: after a short preemption a worker would look expensive for many bursts, and waking its
 // goroutine costs a fifth more processor time, and milliseconds on a busy machine.
-const LendTime = time.Millisecond
+const InlineTime = time.Millisecond
 
-// Lend runs sleeping workers on the calling reader. The reader has signalled to each worker that packets, at least one,
-// have arrived. Work that exceeds LendTime is left to the workers' goroutines. Lend may change the list.
-func Lend(turns []*Turn, packets int) {
+// RunInline runs sleeping workers on the calling reader. The reader has signalled to each worker that packets, at least
+// one, have arrived. Work that exceeds InlineTime is left to the workers' goroutines. RunInline may change the list.
+func RunInline(turns []*Turn, packets int) {
 	var expected time.Duration
 	own := turns[:0]
 	for _, t := range turns {
-		if cost := time.Duration(packets) * time.Duration(t.cost.Load()); len(own) == 0 || expected+cost <= LendTime {
+		if cost := time.Duration(packets) * time.Duration(t.cost.Load()); len(own) == 0 || expected+cost <= InlineTime {
 			expected += cost
 			own = append(own, t)
 		} else {
@@ -36,7 +36,7 @@ func Lend(turns []*Turn, packets int) {
 	}
 	clock := own[0].clock
 	now := time.Duration(clock.Since(clock.Now()))
-	end := now + LendTime
+	end := now + InlineTime
 	for _, t := range own {
 		switch {
 		case !t.work.Pending():
@@ -44,7 +44,7 @@ func Lend(turns []*Turn, packets int) {
 		case now >= end:
 			t.Wake()
 		case t.take():
-			now = t.serve(packets, now, end)
+			now = t.runInline(packets, now, end)
 		}
 	}
 }

@@ -32,13 +32,13 @@ func workers(n int) (turns []*Turn) {
 	return turns
 }
 
-// lendTo lets a reader serve sleeping workers, and returns which of them were woken.
-func lendTo(turns []*Turn, packets int) (woken []bool) {
+// runTo lets a reader serve sleeping workers, and returns which of them were woken.
+func runTo(turns []*Turn, packets int) (woken []bool) {
 	for _, t := range turns {
 		t.work.(*worker).pending = true
 		t.Release()
 	}
-	Lend(slices.Clone(turns), packets)
+	RunInline(slices.Clone(turns), packets)
 	for _, t := range turns {
 		woken = append(woken, t.Receive())
 	}
@@ -46,11 +46,11 @@ func lendTo(turns []*Turn, packets int) (woken []bool) {
 }
 
 // TestAReaderChoosesWriters checks that a reader does the first writer's work regardless of its expected cost, and the
-// work of others while the sum is within LendTime.
+// work of others while the sum is within InlineTime.
 func TestAReaderChoosesWriters(t *testing.T) {
 	const packets = 50
 	for _, test := range []struct {
-		// costs are the expected costs of the burst, in multiples of LendTime.
+		// costs are the expected costs of the burst, in multiples of InlineTime.
 		costs []float64
 		woken []bool
 	}{
@@ -62,9 +62,9 @@ func TestAReaderChoosesWriters(t *testing.T) {
 	} {
 		turns := workers(len(test.costs))
 		for n, w := range turns {
-			w.cost.Store(int64(test.costs[n] * float64(LendTime) / packets))
+			w.cost.Store(int64(test.costs[n] * float64(InlineTime) / packets))
 		}
-		if woken := lendTo(turns, packets); !slices.Equal(woken, test.woken) {
+		if woken := runTo(turns, packets); !slices.Equal(woken, test.woken) {
 			t.Errorf("of writers that cost %v a reader woke %v, expected %v", test.costs, woken, test.woken)
 		}
 	}
@@ -75,9 +75,9 @@ func TestAReaderChoosesWriters(t *testing.T) {
 func TestADearWriterIsTriedAgain(t *testing.T) {
 	const packets = 50
 	turns := workers(2)
-	turns[1].cost.Store(2 * int64(LendTime) / packets)
+	turns[1].cost.Store(2 * int64(InlineTime) / packets)
 	bursts := 0
-	for lendTo(turns, packets)[1] {
+	for runTo(turns, packets)[1] {
 		if bursts++; bursts > 100 {
 			t.Fatal("it is never served again")
 		}
