@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// refusal is why a request is refused.
+// refusal is the reason why a request is refused.
 type refusal int
 
 const (
@@ -24,8 +24,8 @@ const (
 	refusals
 )
 
-// AddressLimits bound what one address may open, before anything is known of who asks. All requests for websockets, of
-// whatever dialect, and for the list of rooms come through them. They are safe for concurrent use.
+// AddressLimits bounds the requests of one address, before authentication. All requests for websockets, of every
+// protocol, and for the list of rooms pass through AddressLimits. AddressLimits is safe for concurrent use.
 type AddressLimits struct {
 	sources sources
 	quota   *quota[netip.Prefix]
@@ -34,11 +34,11 @@ type AddressLimits struct {
 	refused [refusals]atomic.Uint64
 }
 
-// AddressStats count the refused requests by reason: too many open from one address, too many opened, and a proxy's
-// header that cannot be read.
+// AddressStats counts the refused requests by reason: too many websockets open from one address, too many opened per
+// second, and an unreadable header of a proxy.
 type AddressStats struct{ Open, Rate, Header uint64 }
 
-// NewAddressLimits makes the limits of one listener.
+// NewAddressLimits returns the limits of one listener.
 func NewAddressLimits(config Config, metrics Metrics, log *Log) (*AddressLimits, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func NewAddressLimits(config Config, metrics Metrics, log *Log) (*AddressLimits,
 	return &AddressLimits{sources: from, quota: newQuota[netip.Prefix](limits), metrics: metrics, log: log}, nil
 }
 
-// Stats counts the refused requests.
+// Stats returns the numbers of refused requests.
 func (l *AddressLimits) Stats() AddressStats {
 	return AddressStats{
 		Open: l.refused[refusedOpen].Load(), Rate: l.refused[refusedRate].Load(),
@@ -59,11 +59,11 @@ func (l *AddressLimits) Stats() AddressStats {
 	}
 }
 
-// Trusts reports whether an address is that of a trusted proxy.
+// Trusts reports whether address belongs to a trusted proxy.
 func (l *AddressLimits) Trusts(address netip.Addr) bool { return l.sources.trusts(plain(address)) }
 
-// Guard makes a handler that serves what the inner one does as long as the address that asks has not too much of it.
-// The inner handler sees a request of a trusted proxy as one of the client that the proxy names.
+// Guard returns a handler that calls inner while the address of the client is within its limits. If the request comes
+// from a trusted proxy, inner sees the client that the proxy names as the remote address.
 func (l *AddressLimits) Guard(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address, err := l.sources.of(r)
@@ -94,7 +94,7 @@ func (l *AddressLimits) Guard(inner http.Handler) http.Handler {
 	})
 }
 
-// waited waits, and reports false if done is closed before.
+// waited waits for the given duration. It reports false if done is closed first.
 func waited(done <-chan struct{}, wait time.Duration) bool {
 	if wait <= 0 {
 		return true
@@ -109,7 +109,7 @@ func waited(done <-chan struct{}, wait time.Duration) bool {
 	}
 }
 
-// turnAway counts and logs a refused request, and answers it after the wait, unless the client has gone by then.
+// turnAway counts and logs a refused request. It answers after the wait, unless the client has gone by then.
 func (l *AddressLimits) turnAway(
 	w http.ResponseWriter, r *http.Request, status int, why refusal, code signal.Code, err error, wait time.Duration,
 ) {
@@ -127,7 +127,7 @@ func (l *AddressLimits) turnAway(
 	http.Error(w, string(code)+": "+err.Error(), status)
 }
 
-// SetRetryAfter says in the answer's header when to come again, if an error is that of a limit that time lifts.
+// SetRetryAfter sets the header Retry-After if err is the error of a limit that recovers with time.
 func SetRetryAfter(w http.ResponseWriter, err error) {
 	var exceeded *quotaError
 	if errors.As(err, &exceeded) {

@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// client is one websocket. Its reading side belongs to the goroutine that serves it.
+// client is one websocket. Its reading side belongs to the goroutine that serves the websocket.
 type client struct {
 	server      *Server
 	conn        *websocket.Conn
@@ -22,19 +22,19 @@ type client struct {
 	opened      time.Time
 	session     Session
 	inbox       *Inbox
-	// remote is the client's address and port, source what counts as one address, which is not valid for this host's
-	// own.
+	// remote is the client's address and port. source is the prefix that counts as one address; it is not valid for
+	// addresses of this host.
 	remote string
 	source netip.Prefix
-	// refused is how many joins were refused.
+	// refused is the number of refused joins.
 	refused int
 }
 
-// serve reads messages until the websocket ends or a violation closes it.
+// serve reads messages until the websocket ends or a violation closes the websocket.
 func (c *client) serve() {
 	c.inbox = NewInbox(c.conn, &c.server.config)
 	c.inbox.Extend(c.server.config.JoinTimeout)
-	// What has not joined has nothing else to say.
+	// Before the join, a join is the only message that a client may send.
 	c.inbox.limit = min(c.server.config.MessageBytes, signal.MaxBytes(signal.TypeJoin))
 	c.inbox.TakeControl(func() {
 		if c.session != nil && !c.outbox.ended() {
@@ -70,7 +70,7 @@ func (c *client) serve() {
 	}
 }
 
-// take handles one message and reports whether the client may go on.
+// take handles one message and reports whether the client may continue.
 func (c *client) take(data []byte, now time.Time) bool {
 	if c.session == nil {
 		if err := c.server.joins.try(c.credentials.Fingerprint, c.source, len(data), now); err != nil {
@@ -106,14 +106,14 @@ func (c *client) take(data []byte, now time.Time) bool {
 	return c.join(join)
 }
 
-// owed reports whether a message does nothing but answer what the server has said. How often that happens is up to
-// the other participants, so it does not count against the client's own rate.
+// owed reports whether message is an acknowledgement that the client owes the server. The number of acknowledgements
+// depends on the other participants, so an owed acknowledgement does not count against the client's rate.
 func (c *client) owed(message signal.Message) bool {
 	m, ok := message.(*signal.Acknowledge)
 	return ok && c.outbox.acknowledged(len(m.Slots))
 }
 
-// join brings the client into its room.
+// join adds the client to its room and reports whether the client may continue.
 func (c *client) join(join *signal.Join) bool {
 	request := sfu.JoinRequest{
 		Join:     join,
@@ -139,7 +139,7 @@ func (c *client) join(join *signal.Join) bool {
 	return true
 }
 
-// refuseError tells the client what is wrong with a message, and reports whether it may go on.
+// refuseError sends the client the error of a message and reports whether the client may continue.
 func (c *client) refuseError(message signal.Message, err error) bool {
 	id := ""
 	if message != nil {
@@ -155,7 +155,7 @@ func (c *client) refuseError(message signal.Message, err error) bool {
 	return !e.Code.Closes()
 }
 
-// refuseJoin tells a client that has not joined why it has not, and reports whether the client may try again.
+// refuseJoin sends the client the reason why its join failed and reports whether the client may try again.
 func (c *client) refuseJoin(id string, e *signal.Error) bool {
 	c.refused++
 	c.server.log.Refused(time.Now(), c.remote, "join refused", zap.String("code", string(e.Code)),
@@ -180,7 +180,7 @@ func (c *client) logViolation(code signal.Code, what string) {
 		zap.String("what", what))
 }
 
-// refuse tells the client that a request failed, and closes the connection where the code says so.
+// refuse sends the client the error of a request and closes the connection if the code requires that.
 func (c *client) refuse(id string, e *signal.Error) {
 	c.server.metrics.SignallingError(e.Code)
 	e.ID = id
@@ -190,7 +190,7 @@ func (c *client) refuse(id string, e *signal.Error) {
 	}
 }
 
-// violate tells the client why its connection is closed.
+// violate sends the client the reason and closes its connection.
 func (c *client) violate(code signal.Code, message string) {
 	c.logViolation(code, message)
 	c.refuse("", &signal.Error{Code: code, Message: message})
@@ -203,7 +203,7 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// checkNames tells what is wrong with the names of a join, given those of its token.
+// checkNames returns an error if the names of a join are malformed or contradict the names of the token, nil otherwise.
 func (c *client) checkNames(join *signal.Join, request sfu.JoinRequest) *signal.Error {
 	mismatch := func(what, token, asked string) *signal.Error {
 		return &signal.Error{Code: signal.CodeForbidden, Message: fmt.Sprintf("the token is for %s %q, not %q", what, token, asked)}

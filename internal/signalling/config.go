@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/internal/panics"
 )
 
-// ErrConfig is wrapped with the key that is wrong and what was expected.
+// ErrConfig is wrapped with the wrong key and the expected value.
 var ErrConfig = errors.New("invalid signalling configuration")
 
 // PanicPlaces are the places that this package names to Config.Guard.
@@ -17,9 +17,9 @@ var PanicPlaces = []string{placeOutbox}
 // placeOutbox is the goroutine that writes to one websocket.
 const placeOutbox = "outbox"
 
-// Config limits what a client may do on its websocket.
+// Config limits the use of a websocket by its client.
 type Config struct {
-	// Guard confines panics of goroutines that serve one client to that client. Without one they end the program.
+	// Guard confines a panic in a goroutine of one client to that client. If Guard is nil, a panic ends the program.
 	Guard *panics.Guard `yaml:"-"`
 
 	AllowedOrigins []string      `yaml:"allowed_origins" help:"origins of web pages that may connect, as https://host[:port]; * allows every one; clients that are no browsers send none"`
@@ -28,28 +28,28 @@ type Config struct {
 	PingInterval   time.Duration `yaml:"ping_interval" help:"interval of websocket pings; a client that is silent for three counts as gone"`
 	MessageBytes   int           `yaml:"message_bytes" help:"largest message that is taken, in bytes"`
 	// MessageRate: a viewpoint and the poses of three objects, each at 60 Hz, are 240/s. A receiver that changes 15
-	// tiles of ten publishers each at 1 Hz sends 150/s when it sends each by itself.
+	// tiles of ten publishers at 1 Hz, each with its own message, sends 150/s.
 	MessageRate  float64 `yaml:"message_rate" help:"messages per second that a client may send in the long run"`
 	MessageBurst int     `yaml:"message_burst" help:"messages that a client may send at once"`
 	ByteRate     float64 `yaml:"byte_rate" help:"bytes per second that a client may send in the long run"`
 	ByteBurst    int     `yaml:"byte_burst" help:"bytes that a client may send at once; at least message_bytes"`
-	// TokenWebsockets: a token that names nobody may be everybody's, and all come again within seconds when the
-	// server has been restarted.
+	// TokenWebsockets: a token without an identity may be shared by all clients, and after a restart of the server all
+	// clients return within seconds.
 	TokenWebsockets int     `yaml:"token_websockets" help:"websockets that may be open by one token"`
 	TokenRate       float64 `yaml:"token_rate" help:"websockets per second that may be opened by one token in the long run, and as many joins"`
 	TokenBurst      int     `yaml:"token_burst" help:"websockets that may be opened by one token at once"`
-	// AddressWebsockets: a room is full with 100 participants by default; twice as many, since all may come again
-	// before the server notices that their websockets broke.
+	// AddressWebsockets: a room holds 100 participants by default. The limit is more than twice as high, because all
+	// participants may return before the server notices that their websockets broke.
 	AddressWebsockets int      `yaml:"address_websockets" help:"websockets that may be open from one address (of IPv6, from one prefix of 64 bits), of this host any number; it is the proxy's where there is one that is not trusted"`
 	AddressRate       float64  `yaml:"address_rate" help:"websockets per second that may be opened from one address in the long run, and requests for the list of rooms; and as many joins"`
 	AddressBurst      int      `yaml:"address_burst" help:"websockets that may be opened from one address at once"`
 	TrustedProxies    []string `yaml:"trusted_proxies" help:"addresses or prefixes of reverse proxies that say whom they have a request from; what others say of it is passed over"`
 	ProxyHeader       string   `yaml:"proxy_header" help:"header in which trusted proxies say so, X-Forwarded-For or Forwarded: the one that they set or append to themselves"`
-	// Backlog: joining a full room brings a few messages per participant at once.
+	// Backlog: a join to a full room brings a few messages per participant at once.
 	Backlog int `yaml:"backlog" help:"messages that wait for a client that does not read before it is disconnected"`
 }
 
-// DefaultConfig suits rooms of tens of participants.
+// DefaultConfig returns limits for rooms of tens of participants.
 func DefaultConfig() Config {
 	return Config{
 		JoinTimeout:       10 * time.Second,
@@ -71,7 +71,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports the first key that is wrong.
+// Validate returns an error that names the first wrong key.
 func (c Config) Validate() error {
 	switch {
 	case c.JoinTimeout <= 0 || c.WriteTimeout <= 0 || c.PingInterval <= 0:
@@ -89,7 +89,7 @@ func (c Config) Validate() error {
 	return err
 }
 
-// tokenLimits are what one token may do.
+// tokenLimits returns the limits of one token.
 func (c Config) tokenLimits() quotaLimits {
 	return quotaLimits{
 		open: c.TokenWebsockets, perSecond: c.TokenRate, burst: c.TokenBurst,
@@ -98,7 +98,7 @@ func (c Config) tokenLimits() quotaLimits {
 	}
 }
 
-// addressLimits are what one address may do.
+// addressLimits returns the limits of one address.
 func (c Config) addressLimits() quotaLimits {
 	return quotaLimits{
 		open: c.AddressWebsockets, perSecond: c.AddressRate, burst: c.AddressBurst,

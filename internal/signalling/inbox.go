@@ -13,30 +13,31 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// errTooLarge and errRate are violations of limits.
+// errTooLarge and errRate report violations of limits.
 var (
 	errTooLarge = errors.New("message too large")
 	errRate     = errors.New("too many messages")
 )
 
-// keptBuffer is the size above which a buffer is not kept for the next message; only descriptions are longer.
+// keptBuffer is the size in bytes above which a buffer is not reused for the next message. Only session descriptions
+// are longer.
 const keptBuffer = 64 << 10
 
-// silenceFactor: a client that answers none of three pings is gone.
+// silenceFactor is the number of ping intervals after which a silent client counts as gone.
 const silenceFactor = 3
 
-// Inbox is the reading side of a websocket, within limits. It belongs to the goroutine that serves the websocket.
+// Inbox is the reading side of a websocket, with limits. It belongs to the goroutine that serves the websocket.
 type Inbox struct {
 	conn     *websocket.Conn
 	config   *Config
 	messages *rate.Limiter
 	bytes    *rate.Limiter
 	buffer   bytes.Buffer
-	// limit is how long a message may be at present, in bytes.
+	// limit is the present maximum length of a message, in bytes.
 	limit int
 }
 
-// NewInbox returns the inbox of a websocket, within the limits of a configuration.
+// NewInbox returns the inbox of a websocket with the limits of config.
 func NewInbox(conn *websocket.Conn, config *Config) *Inbox {
 	return &Inbox{
 		conn: conn, config: config, limit: config.MessageBytes,
@@ -45,7 +46,7 @@ func NewInbox(conn *websocket.Conn, config *Config) *Inbox {
 	}
 }
 
-// Read reads one message, which the next one overwrites. Text tells whether it is one of text.
+// Read reads one message. The next call overwrites data. text reports whether the message is a text message.
 func (i *Inbox) Read() (data []byte, text bool, err error) {
 	kind, reader, err := i.conn.NextReader()
 	if err != nil {
@@ -69,7 +70,7 @@ func (i *Inbox) Read() (data []byte, text bool, err error) {
 	return i.buffer.Bytes(), kind == websocket.TextMessage, nil
 }
 
-// Count counts a message that was read. The error says that it is one too many.
+// Count counts a message against the message rate and returns an error if the rate is exceeded.
 func (i *Inbox) Count(now time.Time) error {
 	if !i.messages.AllowN(now, 1) {
 		return errRate
@@ -77,8 +78,8 @@ func (i *Inbox) Count(now time.Time) error {
 	return nil
 }
 
-// TakeControl counts the client's pings and pongs as messages: each is answered or moves a deadline, and nothing else
-// limits them. Heard is called for pongs.
+// TakeControl counts the client's pings and pongs as messages, because no other limit bounds them: a ping is answered,
+// and a pong moves a deadline. heard is called for each pong.
 func (i *Inbox) TakeControl(heard func()) {
 	answer := i.conn.PingHandler()
 	i.conn.SetPingHandler(func(data string) error {
@@ -96,7 +97,7 @@ func (i *Inbox) TakeControl(heard func()) {
 	})
 }
 
-// Violation says which limit an error of read or count is about, nil for none.
+// Violation returns the protocol error for an error of Read or Count, nil if err is not about a limit.
 func (i *Inbox) Violation(err error) *signal.Error {
 	switch {
 	case errors.Is(err, errTooLarge):
@@ -112,15 +113,15 @@ func (i *Inbox) Violation(err error) *signal.Error {
 	}
 }
 
-// Extend has the websocket end unless something comes within that time.
+// Extend ends the websocket if no message arrives within d.
 func (i *Inbox) Extend(d time.Duration) { _ = i.conn.SetReadDeadline(time.Now().Add(d)) }
 
-// Alive has it end unless something comes before three pings are unanswered.
+// Alive ends the websocket if no message arrives within three ping intervals.
 func (i *Inbox) Alive() { i.Extend(silenceFactor * i.config.PingInterval) }
 
-// Linger ends the connection once the client has closed its side or taken too long to. What it still sends is read
-// and thrown away: a connection that is closed with bytes unread is reset, and the client would lose the reason that
-// it was just told.
+// Linger ends the connection when the client has closed its side or lingerTime has passed. Until then it discards what
+// the client sends: a connection that is closed with unread bytes is reset, and the client would lose the reason for
+// the end.
 func (i *Inbox) Linger() {
 	conn := i.conn.NetConn()
 	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// maxRefusedJoins is how many joins may be refused on one websocket before the websocket ends: a client that
-	// resumes in vain joins anew on the same websocket, and may try some other names.
+	// maxRefusedJoins is the number of refused joins after which a websocket ends. A client whose resume fails rejoins
+	// on the same websocket and may try a few other names.
 	maxRefusedJoins = 5
-	// joinUnit is how many bytes of a message before the join count as one more join. Reading a join and checking what
-	// it publishes takes 100 ns per byte, so that the 50 units per second of one address take 4 % of a core, whatever
-	// the joins are made of.
+	// joinUnit is the number of bytes of a message before the join that count as one more join. Reading and checking a
+	// join costs 100 ns per byte, so the 50 units per second of one address use 4 % of a core, whatever the joins
+	// contain.
 	joinUnit = 8 << 10
 )
 
-// joinLimits bound the joins that are tried by one token and from one address, whatever becomes of them. They are safe
-// for concurrent use.
+// joinLimits bounds the attempts to join by one token and from one address, successful or not. It is safe for
+// concurrent use.
 type joinLimits struct {
 	tokens    *quota[Fingerprint]
 	addresses *quota[netip.Prefix]
 }
 
-// newJoinLimits makes the limits. A token, or an address, may try as many joins as it may open websockets.
+// newJoinLimits returns the limits. A token or an address may try as many joins as it may open websockets.
 func newJoinLimits(config *Config) joinLimits {
 	of := func(limits quotaLimits) quotaLimits {
 		limits.what = "joins (or messages of 8 KiB in their place)"
@@ -36,8 +36,9 @@ func newJoinLimits(config *Config) joinLimits {
 	}
 }
 
-// try takes a message of so many bytes by somebody who has not joined from the budgets of the token and the address,
-// unless one of them has less: then the error says so. Who has no token, and this host's own addresses, have no budget.
+// try charges a message of the given length, sent before the join, to the budgets of the token and the address. It
+// returns an error if a budget is exceeded. Clients without a token have no token budget, and addresses of this host
+// have no address budget.
 func (l *joinLimits) try(token Fingerprint, source netip.Prefix, bytes int, now time.Time) error {
 	units := 1 + bytes/joinUnit
 	if source.IsValid() {
@@ -51,8 +52,8 @@ func (l *joinLimits) try(token Fingerprint, source netip.Prefix, bytes int, now 
 	return nil
 }
 
-// BearerOf is whom rooms and places are counted by: the token, or the address without one; empty for this host's own
-// addresses without a token.
+// BearerOf returns the key by which rooms and places are counted: the token, or the address if there is no token. It is
+// empty for addresses of this host without a token.
 func BearerOf(token Fingerprint, source netip.Prefix) admission.Bearer {
 	switch {
 	case token != Fingerprint{}:
@@ -64,15 +65,16 @@ func BearerOf(token Fingerprint, source netip.Prefix) admission.Bearer {
 	}
 }
 
-// RefusalDelays delay the answers to refused joins of each address. They are safe for concurrent use.
+// RefusalDelays delays the answers to refused joins of each address. It is safe for concurrent use.
 type RefusalDelays struct{ quota *quota[netip.Prefix] }
 
-// NewRefusalDelays makes the delays of one server.
+// NewRefusalDelays returns the delays of one server.
 func NewRefusalDelays(config *Config) RefusalDelays {
 	return RefusalDelays{newQuota[netip.Prefix](config.addressLimits())}
 }
 
-// Wait waits for the delay of an address, as HTTP has it, and reports false if done is closed before.
+// Wait waits for the delay of an address, which has the form of http.Request.RemoteAddr. It reports false if done is
+// closed first.
 func (d RefusalDelays) Wait(done <-chan struct{}, remote string) bool {
 	return waited(done, d.quota.answerWait(SourceOf(remote), time.Now(), maxJoinWait))
 }

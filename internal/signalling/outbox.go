@@ -9,16 +9,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// outbox queues messages for one websocket. It implements sfu.Outbox, and Queue.
+// outbox queues messages for one websocket. It implements sfu.Outbox and Queue. It is safe for concurrent use.
 type outbox struct {
 	*Writer
 	metrics Metrics
 
 	mu    sync.Mutex
 	queue []signal.Message
-	// poses are where in the queue the pose of an object waits, whose place a newer one takes.
+	// poses has the queue index of the waiting pose of each object. A newer pose replaces the waiting pose.
 	poses map[volumetric.PublicationRef]int
-	// assigned counts the slots that the client was told about and has not acknowledged.
+	// assigned counts the slots that were assigned in messages to the client and are not acknowledged.
 	assigned int
 	closing  bool
 	code     signal.Code
@@ -44,7 +44,7 @@ func (o *outbox) Send(m signal.Message) bool {
 		return true
 	}
 	if _, ok := m.(*signal.FrameTimes); ok && len(o.queue) >= o.config.Backlog/2 {
-		// A client that reads slowly can do without.
+		// A client that reads slowly can do without frame times.
 		return true
 	}
 	if len(o.queue) >= o.config.Backlog {
@@ -54,7 +54,7 @@ func (o *outbox) Send(m signal.Message) bool {
 	case *signal.Pose:
 		o.poses[objectOf(m)] = len(o.queue)
 	case *signal.Published, *signal.Unpublished, *signal.ParticipantJoined, *signal.ParticipantLeft:
-		// The poses that follow may be those of another object with the name of one before.
+		// Later poses may belong to a new object with the same name.
 		clear(o.poses)
 	case *signal.Assignments:
 		o.assigned += len(m.Assignments)
@@ -64,8 +64,8 @@ func (o *outbox) Send(m signal.Message) bool {
 	return true
 }
 
-// replace puts a pose in the place of the one of the same object that waits, if any: with 20 objects at 30 poses per
-// second, a client that reads nothing for two seconds would be disconnected for what is of no use any more.
+// replace replaces the waiting pose of the same object, if any. Without it, a client that reads nothing for two seconds
+// would be disconnected because of outdated poses: 20 objects at 30 poses per second fill the backlog.
 func (o *outbox) replace(m *signal.Pose) bool {
 	at, waits := o.poses[objectOf(m)]
 	if !waits {
@@ -78,8 +78,8 @@ func (o *outbox) replace(m *signal.Pose) bool {
 	return true
 }
 
-// acknowledged takes an acknowledgement of that many slots, and tells whether any of what the client was told about
-// was still to be acknowledged.
+// acknowledged records the acknowledgement of a number of slots. It reports whether an assignment was still to be
+// acknowledged.
 func (o *outbox) acknowledged(slots int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -92,7 +92,7 @@ func objectOf(m *signal.Pose) volumetric.PublicationRef {
 	return volumetric.PublicationRef{Participant: m.Participant, Publication: m.Publication}
 }
 
-// Close implements sfu.Outbox. A client that does not read is not waited for: its backlog is thrown away.
+// Close implements sfu.Outbox. If the client is too slow, its backlog is discarded.
 func (o *outbox) Close(code signal.Code, reason string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -129,10 +129,10 @@ func (o *outbox) Encode(m signal.Message) ([]byte, error) {
 	return data, err
 }
 
-// NotWritten implements Queue. The reader notices that the websocket is closed, and ends the session.
+// NotWritten implements Queue. The reader notices that the websocket is closed and ends the session.
 func (o *outbox) NotWritten(error) {}
 
-// ended reports whether the outbox is closed, though what is queued may still be written.
+// ended reports whether the outbox is closed. Queued messages may still be written.
 func (o *outbox) ended() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

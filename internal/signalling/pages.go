@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Pages say which web pages may connect. Clients that are no browsers send no origin.
+// Pages describes the web pages that may connect. Clients other than browsers send no origin.
 type Pages struct {
-	// Allowed are origins, as https://host[:port]; * allows every one.
+	// Allowed lists origins in the form https://host[:port]; * allows every origin.
 	Allowed []string
-	// Local allows every page of this host, whatever its port.
+	// Local allows every page of this host, on any port.
 	Local bool
-	// Rebound says that a name in a request proves nothing: if no token is asked for on loopback, a page of anywhere
-	// could have its own name resolved to this host, and would then be one of this server's own as far as its browser
-	// can tell (DNS rebinding).
+	// Rebound is set if a host name in a request proves nothing. If the server asks for no token on loopback, a page
+	// from elsewhere could resolve its own name to this host, and its browser would treat the page as a page of this
+	// server (DNS rebinding).
 	Rebound bool
 }
 
-// May reports whether a page of the origin may connect to a server that it knows under that host: pages of this
-// server itself, and those that are configured.
+// May reports whether a page of the origin may connect to a server with the given Host header. The server's own pages
+// and configured pages may connect.
 func (p Pages) May(origin, host string) bool {
 	if origin == "" || slices.Contains(p.Allowed, "*") || slices.Contains(p.Allowed, origin) {
 		return true
@@ -34,8 +34,8 @@ func (p Pages) May(origin, host string) bool {
 		p.Local && slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname())
 }
 
-// trusts reports whether a host, as in HTTP's header of that name, is one that nobody else can have resolved to this
-// server: an address, or the name that browsers resolve themselves (RFC 6761, section 6.3).
+// trusts reports whether the value of a Host header is a name that a third party cannot resolve to this server: an
+// address, or localhost, which browsers resolve themselves (RFC 6761, section 6.3).
 func (p Pages) trusts(host string) bool {
 	if !p.Rebound {
 		return true

@@ -9,39 +9,40 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// quota knows how many websockets are open by each token or from each address, and how many were opened of late. A
-// member that opens websockets without end has others be told of joins without end, has the server keep what each
-// websocket may send before it is looked at, and leaves nobody else a place. It is safe for concurrent use.
+// quota counts the open and the recently opened websockets of each token or address. A client without a limit could
+// flood rooms with joins, make the server buffer messages for many websockets, and leave no place for others. quota is
+// safe for concurrent use.
 type quota[K comparable] struct {
 	limits quotaLimits
 
 	mu      sync.Mutex
 	members map[K]*member
-	// sweep is how many members may be known before those are forgotten of whom there is nothing to know.
+	// sweep is the number of members at which idle members are removed.
 	sweep int
 }
 
-// quotaLimits are what one member may do.
+// quotaLimits are the limits of one member.
 type quotaLimits struct {
-	// open is how many websockets may be open at once, perSecond how many may be opened in the long run, and burst at
-	// once.
+	// open is the maximum number of open websockets, perSecond the long-term rate of new websockets, and burst the
+	// number that may be opened at once.
 	open      int
 	perSecond float64
 	burst     int
-	// what is counted; of says what a member is, and keys name the two limits of the configuration.
+	// what names the counted items and of the member, for error texts. openKey and rateKeys name the configuration keys
+	// of the two limits.
 	what, of          string
 	openKey, rateKeys string
 }
 
-// member is a token, or an address, that is counted by itself.
+// member is a token or an address with its own counts.
 type member struct {
 	open   int
 	opened *rate.Limiter
-	// answers bounds the answers to refusals, nil before the first.
+	// answers bounds the answers to refusals. It is nil before the first refusal.
 	answers *rate.Limiter
 }
 
-// quotaError says which limit a websocket exceeds, and after which time it may be tried again.
+// quotaError names the exceeded limit and the time after which the client may try again.
 type quotaError struct {
 	reason refusal
 	text   string
@@ -52,37 +53,38 @@ type quotaError struct {
 func (e *quotaError) Error() string { return e.text }
 
 const (
-	// leastSweep keeps sweeps rare while there are few members.
+	// leastSweep keeps sweeps rare if there are few members.
 	leastSweep = 64
-	// maxMembers bounds what a quota keeps, at some 200 bytes each: as many as there are descriptors for websockets
-	// by the unit of systemd. A client that comes from ever other addresses (an IPv6 prefix of 48 bits has as many of
-	// 64) makes members be forgotten early that have nothing open.
+	// maxMembers bounds the members of a quota, at some 200 bytes each. It equals the number of descriptors in the
+	// systemd unit. A client with many addresses (an IPv6 prefix of 48 bits has 65,536 prefixes of 64 bits) causes the
+	// early removal of members without an open websocket.
 	maxMembers = 1 << 16
-	// evictionTries is how many members are looked at, at random, for one to forget when there are as many as may be.
+	// evictionTries is the number of random members that evict examines.
 	evictionTries = 64
-	// openAgain is after which time whoever has too many open may try again: when one ends, nobody knows.
+	// openAgain is the time after which a member with too many open websockets may try again. The time at which a
+	// websocket ends is not known.
 	openAgain = 5 * time.Second
 )
 
 const (
-	// answerRate is the number of refusals per second that one member is answered, as long as none waits for longer
-	// than the bounds below. A refused request or join costs 0.25 to 1 ms with its connection, so 10 per second are
-	// at most 1 % of a core.
+	// answerRate is the number of refusals per second that are answered for one member, as long as no answer waits
+	// longer than the bounds below. A refused request or join costs 0.25 to 1 ms with its connection, so 10 per second
+	// are at most 1 % of a core.
 	answerRate = 10
-	// answerBurst is the number of refusals that one member is answered without a delay: one for each participant of a
+	// answerBurst is the number of refusals that one member receives without a delay: one for each participant of a
 	// full room behind one NAT, whose resumes a restarted server refuses.
 	answerBurst = 100
-	// maxRequestWait bounds how long a refused request waits. The 1024 connections that one address may have by default
+	// maxRequestWait bounds the wait of a refused request. The 1024 connections that one address may have by default
 	// (server.address_connections) are then answered 128 times per second, some 3 % of a core. Clients of this project
 	// give up after 10 s.
 	maxRequestWait = 8 * time.Second
-	// maxJoinWait bounds how long a refused join waits. A websocket may try maxRefusedJoins within the join timeout (10
-	// s). A request for a websocket of VR2Gather's dialect is a join.
+	// maxJoinWait bounds the wait of a refused join. A websocket may try maxRefusedJoins within the join timeout (10
+	// s). In the VR2Gather dialect, the request for a websocket is the join.
 	maxJoinWait = 1500 * time.Millisecond
 )
 
-// answerWait returns the delay of the answer to a refusal, so much at most. There is none for the zero key, which
-// stands for this host's own addresses, and for members beyond maxMembers.
+// answerWait returns the delay before a refusal is answered, at most the given duration. The delay is 0 for the zero
+// key, which stands for addresses of this host, and if there are more than maxMembers members.
 func (q *quota[K]) answerWait(key K, now time.Time, most time.Duration) time.Duration {
 	var own K
 	if key == own {
@@ -110,8 +112,7 @@ func newQuota[K comparable](limits quotaLimits) *quota[K] {
 	return &quota[K]{limits: limits, members: make(map[K]*member), sweep: leastSweep}
 }
 
-// enter counts a websocket that is about to be opened, unless there are too many: then the error, which is an
-// *quotaError, says so.
+// enter counts a websocket that is about to be opened. It returns a *quotaError if a limit is exceeded.
 func (q *quota[K]) enter(key K, now time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -131,8 +132,8 @@ func (q *quota[K]) enter(key K, now time.Time) error {
 	return nil
 }
 
-// spend takes units of the rate of a member, unless there are fewer: then the error, which is an *quotaError, says so.
-// More than the burst count as the burst.
+// spend charges units to the rate of a member. It returns a *quotaError if the member has fewer units left. More units
+// than the burst count as the burst.
 func (q *quota[K]) spend(key K, units int, now time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -143,7 +144,7 @@ func (q *quota[K]) spend(key K, units int, now time.Time) error {
 	return q.take(m, min(units, q.limits.burst), now)
 }
 
-// member finds a member, and begins to count one that is not known. The caller holds the mutex, here and below.
+// member returns the member of a key and adds the member if the key is new. The caller holds the mutex, here and below.
 func (q *quota[K]) member(key K, now time.Time) (*member, error) {
 	m := q.members[key]
 	if m == nil {
@@ -159,7 +160,7 @@ func (q *quota[K]) member(key K, now time.Time) (*member, error) {
 	return m, nil
 }
 
-// take takes units of the rate of a member.
+// take charges units to the rate of a member.
 func (q *quota[K]) take(m *member, units int, now time.Time) error {
 	if m.opened.AllowN(now, units) {
 		return nil
@@ -171,10 +172,10 @@ func (q *quota[K]) take(m *member, units int, now time.Time) error {
 		time.Duration(min(missing/q.limits.perSecond, maxRetryAfter.Seconds()) * float64(time.Second))}
 }
 
-// maxRetryAfter bounds what a client is told to wait, however slow a rate is configured.
+// maxRetryAfter bounds the retry time that is sent to a client if the configured rate is low.
 const maxRetryAfter = time.Hour
 
-// retryAfter is that time as HTTP has it (RFC 9110, section 10.2.3): whole seconds, at least one.
+// retryAfter returns the value of Retry-After (RFC 9110, section 10.2.3): whole seconds, at least 1.
 func (e *quotaError) retryAfter() int { return max(1, int(math.Ceil(e.after.Seconds()))) }
 
 // leave counts a websocket that has ended.
@@ -184,7 +185,7 @@ func (q *quota[K]) leave(key K) {
 	q.members[key].open--
 }
 
-// forget drops members who have nothing open, and long enough so for them to be as anybody new.
+// forget removes the members without an open websocket whose rates have recovered completely.
 func (q *quota[K]) forget(now time.Time) {
 	for key, m := range q.members {
 		answered := m.answers == nil || m.answers.TokensAt(now) >= answerBurst
@@ -195,7 +196,7 @@ func (q *quota[K]) forget(now time.Time) {
 	q.sweep = max(leastSweep, 2*len(q.members))
 }
 
-// evict drops a member who has nothing open, and tells whether one was found.
+// evict removes one member without an open websocket and reports whether such a member was found.
 func (q *quota[K]) evict() bool {
 	tries := 0
 	for key, m := range q.members {

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// refusalLines bounds the lines about the refusals of one address in any second. A line has some 300 bytes, so an
-	// address that does nothing else fills 130 MB a day.
+	// refusalLines bounds the log lines about refusals of one address in any second. A line has some 300 bytes, so one
+	// address can write 130 MB a day.
 	refusalLines = 5
-	// maxRefused bounds the addresses whose lines are counted by themselves, at some 200 bytes each. All further ones
-	// share one count: whoever comes from ever other addresses does not get more lines by that.
+	// maxRefused bounds the addresses with their own count, at some 200 bytes each. All further addresses share one
+	// count, so a client with many addresses does not get more lines.
 	maxRefused = 4096
 )
 
-// Log is the log of signalling. It bounds the lines about refusals per address. All servers of signalling and the door
-// in front of them share one, so that the bound holds for all their lines. It is safe for concurrent use.
+// Log is the log of signalling. It bounds the lines about refusals per address. All signalling servers and
+// AddressLimits share one Log, so the bound covers the lines of all. Log is safe for concurrent use.
 type Log struct {
 	*zap.Logger
 
@@ -30,29 +30,29 @@ type Log struct {
 	sources map[netip.Prefix]*refusedSource
 }
 
-// refusedSource is an address that was refused something. All addresses of this host are one.
+// refusedSource is an address whose requests were refused. All addresses of this host are one source.
 type refusedSource struct {
-	// lines are the times of the last lines, a ring. The line at oldest is to be replaced next.
+	// lines is a ring of the times of the last lines. The entry at oldest is replaced next.
 	lines  [refusalLines]time.Time
 	oldest int
-	// suppressed is how many lines were left out since the last one.
+	// suppressed is the number of lines that were left out since the last line.
 	suppressed int
 }
 
-// NewLog makes a log that writes to another.
+// NewLog returns a log that writes to log.
 func NewLog(log *zap.Logger) *Log {
 	return &Log{Logger: log, sources: make(map[netip.Prefix]*refusedSource)}
 }
 
-// ForHTTP makes the log of an http.Server. All failed TLS handshakes together have the bound of one address.
+// ForHTTP returns the log of an http.Server. All failed TLS handshakes together have the bound of one address.
 func (l *Log) ForHTTP() *log.Logger { return log.New(httpLines{l}, "", 0) }
 
 type httpLines struct{ log *Log }
 
-// handshakes is what failed TLS handshakes count as; it is no address of a client.
+// handshakes is the source of all failed TLS handshakes. It is not the address of a client.
 var handshakes = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 
-// Write implements io.Writer. The data are one line.
+// Write implements io.Writer. data is one line.
 func (h httpLines) Write(data []byte) (int, error) {
 	line := strings.TrimSpace(string(data))
 	if strings.HasPrefix(line, "http: TLS handshake error") {
@@ -63,13 +63,13 @@ func (h httpLines) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Refused logs that a remote address was refused something, unless the address has had its lines. The next line says
-// how many were left out.
+// Refused logs a refusal of a remote address, unless the address has exceeded its bound. The next line has the number
+// of lines that were left out.
 func (l *Log) Refused(now time.Time, remote, what string, fields ...zap.Field) {
 	l.refusedOf(SourceOf(remote), now, what, append(fields, zap.String("remote", remote))...)
 }
 
-// refusedOf is Refused for what counts as one address.
+// refusedOf logs a refusal of one source.
 func (l *Log) refusedOf(source netip.Prefix, now time.Time, what string, fields ...zap.Field) {
 	suppressed, due := l.take(source, now)
 	if !due {
@@ -81,7 +81,7 @@ func (l *Log) refusedOf(source netip.Prefix, now time.Time, what string, fields 
 	l.Warn(what, fields...)
 }
 
-// take reports whether a line is due for a source, and how many were left out since the last one.
+// take reports whether a line of a source is due and returns the number of lines left out since the last line.
 func (l *Log) take(source netip.Prefix, now time.Time) (suppressed int, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +109,7 @@ func (l *Log) take(source netip.Prefix, now time.Time) (suppressed int, due bool
 	return suppressed, true
 }
 
-// forget drops the sources that had no line in the last second. The caller holds the mutex.
+// forget removes the sources without a line in the last second. The caller holds the mutex.
 func (l *Log) forget(now time.Time) {
 	for source, s := range l.sources {
 		if newest := s.lines[(s.oldest+refusalLines-1)%refusalLines]; now.Sub(newest) >= time.Second {
@@ -118,7 +118,8 @@ func (l *Log) forget(now time.Time) {
 	}
 }
 
-// SourceOf is what counts as one address, for a remote address as HTTP has it; zero for this host and for what is none.
+// SourceOf returns the prefix that counts as one address. remote has the form of http.Request.RemoteAddr. The result is
+// zero for addresses of this host and if remote is not an address.
 func SourceOf(remote string) netip.Prefix {
 	peer, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -13,29 +13,29 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// RoomsPath is where clients learn which rooms they may join.
+// RoomsPath is the path of the list of rooms.
 const RoomsPath = "/v1/rooms"
 
-// roomsPerPage is how many rooms one answer lists at most: as many as there are by default. Names of 128 bytes that
-// JSON writes as six times as much make 850 kB of them.
+// roomsPerPage bounds the rooms of one answer: the default maximum number of rooms. Names of 128 bytes, which JSON may
+// escape to six times that length, make 850 kB.
 const roomsPerPage = 1000
 
-// Lister tells how much goes on in rooms.
+// Lister lists rooms and their activity.
 type Lister interface {
-	// Summaries lists rooms by name: the named one, or all of them if the name is empty.
+	// Summaries returns the rooms sorted by name: only the named room, or all rooms if name is empty.
 	Summaries(name string) []sfu.RoomSummary
 }
 
 // Page is one answer of Rooms.
 type Page struct {
 	Rooms []sfu.RoomSummary `json:"rooms"`
-	// Next is what the parameter after has to be for the rooms that follow, absent if there are none.
+	// Next is the value of the parameter "after" for the next page. It is absent on the last page.
 	Next string `json:"next,omitempty"`
 }
 
-// Rooms lists the rooms that somebody is in and that the client's token lets it join, as a JSON object of type Page. It
-// is authenticated as the websocket is. An answer takes some counts and no room's time; one token gets as many answers
-// as it may open websockets, and the door bounds those of one address.
+// Rooms serves the list of occupied rooms that the client's token may join, as a JSON object of type Page. Rooms
+// authenticates requests like the websocket. An answer reads counters and costs the rooms no time. One token may
+// request as many answers as it may open websockets; AddressLimits bounds the requests of one address.
 type Rooms struct {
 	rooms  Lister
 	auth   Authenticator
@@ -44,8 +44,7 @@ type Rooms struct {
 	counts Metrics
 }
 
-// NewRooms makes the handler for RoomsPath, with dev for servers that ask nobody for a token and listen on loopback
-// alone.
+// NewRooms returns the handler for RoomsPath. dev is set for servers that ask for no token and listen only on loopback.
 func NewRooms(config Config, rooms Lister, auth Authenticator, counts Metrics, dev bool) *Rooms {
 	limits := config.tokenLimits()
 	limits.what = "requests for the list of rooms"
@@ -60,7 +59,8 @@ func (h *Rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, string(signal.CodeUnauthorized)+": "+err.Error(), http.StatusUnauthorized)
 		return
 	}
-	// A page sends no origin with what it gets of its own server, so that there is only the host to tell who asks.
+	// A browser sends no Origin header with a page's requests to its own server, so only the Host header identifies the
+	// page.
 	if !h.pages.trusts(r.Host) {
 		http.Error(w, string(signal.CodeForbidden)+": expected a loopback address in place of the name "+strconv.Quote(r.Host), http.StatusForbidden)
 		return
@@ -84,8 +84,8 @@ func (h *Rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(page)
 }
 
-// pageOf is the part of a list, sorted by name, that a query asks for: the rooms whose names follow the parameter
-// after, so many as the parameter limit says.
+// pageOf returns a part of list, which is sorted by name: the rooms after the parameter "after", at most as many as the
+// parameter "limit".
 func pageOf(list []sfu.RoomSummary, query url.Values) (Page, error) {
 	limit := roomsPerPage
 	if text := query.Get("limit"); text != "" {

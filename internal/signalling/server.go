@@ -13,28 +13,27 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Credentials are what a token says of a client. Empty names leave the choice to the join.
+// Credentials are the rights of a client according to its token. If a name is empty, the join may choose it.
 type Credentials struct {
 	Identity string
 	Room     string
 	Grants   sfu.Grants
-	// Fingerprint tells tokens apart, of which each opens so many websockets. It is zero if nobody is asked for a
-	// token.
+	// Fingerprint identifies the token; each token has its own limits. It is zero if the server asks for no token.
 	Fingerprint Fingerprint
 	Token       admission.Token
 }
 
-// ownsIdentity reports whether the client's identity is the client's own: its token names the identity, or nobody is
-// asked for a token.
+// ownsIdentity reports whether no other client can use the client's identity: the token names the identity, or the
+// server asks for no token.
 func (c *Credentials) ownsIdentity() bool { return c.Identity != "" || c.Fingerprint == Fingerprint{} }
 
 // Authenticator checks a client's token.
 type Authenticator interface {
-	// Authenticate gives the credentials, or an error whose text may be told to the client.
+	// Authenticate returns the credentials, or an error whose text may be sent to the client.
 	Authenticate(r *http.Request) (Credentials, error)
 }
 
-// AllowAll lets everybody do everything, for development.
+// AllowAll permits all clients to publish and subscribe, for development.
 type AllowAll struct{}
 
 // Authenticate implements Authenticator.
@@ -42,15 +41,15 @@ func (AllowAll) Authenticate(*http.Request) (Credentials, error) {
 	return Credentials{Grants: sfu.Grants{Publish: true, Subscribe: true}}, nil
 }
 
-// Metrics is what signalling counts.
+// Metrics counts signalling messages and errors.
 type Metrics interface {
 	// SignallingMessage counts a message by direction, "in" or "out".
 	SignallingMessage(direction string, t signal.Type)
-	// SignallingError counts an error that a client was told.
+	// SignallingError counts an error that was sent to a client.
 	SignallingError(signal.Code)
 }
 
-// Server takes websockets of signalling v1. It implements http.Handler.
+// Server serves the websockets of signalling v1. It implements http.Handler.
 type Server struct {
 	config   Config
 	locator  Locator
@@ -62,9 +61,9 @@ type Server struct {
 	joins    joinLimits
 }
 
-// NewServer makes the handler for signal.Path. With dev, for servers that ask nobody for a token and listen on
-// loopback alone, web pages of this host may connect whatever is configured, and no page may that has its own name
-// resolved to this host.
+// NewServer returns the handler for signal.Path. dev is set for servers that ask for no token and listen only on
+// loopback. Then web pages of this host may connect whatever is configured, and pages that resolve their own name to
+// this host may not.
 func NewServer(
 	config Config, locator Locator, auth Authenticator, metrics Metrics, log *Log, dev bool,
 ) (*Server, error) {
@@ -81,21 +80,21 @@ func NewServer(
 	return s, nil
 }
 
-// writeBuffers are what messages are written from. Each has writeBuffer bytes.
+// writeBuffers is the pool of write buffers. Each has writeBuffer bytes.
 var writeBuffers sync.Pool
 
 const writeBuffer = 16 << 10
 
-// NewUpgrader makes an upgrader whose websockets hold little memory while they are idle: they read with the buffer of
-// 4 KiB that the HTTP server has for the connection, and have a buffer to write from only while they write. Buffers of
-// 16 KiB of their own would be a fifth of what a participant takes.
+// NewUpgrader returns an upgrader whose idle websockets hold little memory. They read with the HTTP server's buffer of
+// 4 KiB and hold a write buffer only during a write. Own buffers of 16 KiB would be a fifth of a participant's memory.
 func NewUpgrader(config *Config) websocket.Upgrader {
 	return websocket.Upgrader{
 		HandshakeTimeout: config.JoinTimeout, WriteBufferSize: writeBuffer, WriteBufferPool: &writeBuffers,
 	}
 }
 
-// ServeHTTP implements http.Handler: it authenticates, upgrades, and serves the client until its websocket ends.
+// ServeHTTP implements http.Handler. It authenticates the client, upgrades the connection, and serves the client until
+// its websocket ends.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	opened := time.Now()
 	credentials, err := s.auth.Authenticate(r)

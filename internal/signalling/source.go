@@ -8,30 +8,30 @@ import (
 	"strings"
 )
 
-// The headers by which proxies say whom a request is from.
+// The headers in which proxies name the client of a request.
 const (
 	headerXForwardedFor = "X-Forwarded-For"
 	headerForwarded     = "Forwarded"
 )
 
-// errForwarded says that a trusted proxy has passed on a header that cannot be read.
+// errForwarded reports an unreadable header of a trusted proxy.
 var errForwarded = errors.New("unreadable header of a proxy")
 
 const (
-	// maxForwarded bounds the header's bytes: some fifty hops of IPv6.
+	// maxForwarded bounds the header's length in bytes: some fifty hops with IPv6 addresses.
 	maxForwarded = 4 << 10
-	// maxHops is how many trusted proxies may stand in a row.
+	// maxHops bounds the number of consecutive trusted proxies.
 	maxHops = 16
 )
 
-// sources tells whom a request is from: the peer of its connection, or where that is a trusted proxy, whom the proxy
-// names.
+// sources finds the client address of a request: the peer of the connection or, if the peer is a trusted proxy, the
+// client that the proxy names.
 type sources struct {
 	trusted []netip.Prefix
 	header  string
 }
 
-// newSources reads which proxies are trusted, as addresses or prefixes.
+// newSources parses the trusted proxies, which are addresses or prefixes.
 func newSources(proxies []string, header string) (sources, error) {
 	s := sources{header: http.CanonicalHeaderKey(header)}
 	if s.header != headerXForwardedFor && s.header != headerForwarded {
@@ -63,13 +63,13 @@ func (s *sources) trusts(a netip.Addr) bool {
 	return false
 }
 
-// of gives the address that a request is from. Where it comes from a trusted proxy, that is the last one named in the
-// header that is none: each proxy appends whom it has the request from, and what stands before may be anybody's
-// invention. The error is around errForwarded.
+// of returns the client address of a request. If the request comes from a trusted proxy, the client is the last address
+// in the header that is not a trusted proxy: each proxy appends the address of its own client, and a client can forge
+// all earlier addresses. The error wraps errForwarded.
 func (s *sources) of(r *http.Request) (netip.Addr, error) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		// The connection is none of IP's. All of its kind count as one.
+		// The connection does not use IP. All connections of this kind count as one.
 		return netip.Addr{}, nil
 	}
 	at := plain(peer.Addr())
@@ -85,7 +85,7 @@ func (s *sources) of(r *http.Request) (netip.Addr, error) {
 		return at, fmt.Errorf("%w: %s has more than %d bytes", errForwarded, s.header, maxForwarded)
 	}
 	if len(lines) == 0 {
-		// It is the proxy's own, as one that looks whether the server is there.
+		// The proxy itself made the request, for example as a health check.
 		return at, nil
 	}
 	named, err := namedBy(s.header, strings.Join(lines, ","))
@@ -106,7 +106,7 @@ func (s *sources) of(r *http.Request) (netip.Addr, error) {
 	return at, nil
 }
 
-// namedBy gives the nodes of a header, the last one last, as they are written.
+// namedBy returns the nodes of a header in their order, unparsed.
 func namedBy(header, text string) ([]string, error) {
 	if header == headerForwarded {
 		return forwardedFor(text)
@@ -118,7 +118,7 @@ func namedBy(header, text string) ([]string, error) {
 	return named, nil
 }
 
-// forwardedFor gives the nodes of the parameters "for" of a header Forwarded (RFC 7239, section 4), one for each
+// forwardedFor returns the nodes of the parameters "for" of a Forwarded header (RFC 7239, section 4), one for each
 // element.
 func forwardedFor(text string) ([]string, error) {
 	var named []string
@@ -152,7 +152,7 @@ func forwardedFor(text string) ([]string, error) {
 	}
 }
 
-// forwardedValue takes a token or a quoted string (RFC 9110, section 5.6) off the beginning of a text.
+// forwardedValue cuts a token or a quoted string (RFC 9110, section 5.6) from the start of text.
 func forwardedValue(text string) (value, rest string, ok bool) {
 	if !strings.HasPrefix(text, `"`) {
 		end := strings.IndexFunc(text, func(r rune) bool { return !isTokenRune(r) })
@@ -180,14 +180,13 @@ func isToken(text string) bool {
 	return text != "" && strings.IndexFunc(text, func(r rune) bool { return !isTokenRune(r) }) < 0
 }
 
-// isTokenRune takes what tokens are made of (RFC 9110, section 5.6.2).
+// isTokenRune reports whether r may be part of a token (RFC 9110, section 5.6.2).
 func isTokenRune(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r < 128 && strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
-// nodeAddress reads an address, with or without a port, that of IPv6 in brackets where there is one (RFC 7239,
-// section 6). Names that hide an address are an error: whoever trusts a proxy that hides its clients cannot tell them
-// apart.
+// nodeAddress parses an address with an optional port. IPv6 addresses with a port are in brackets (RFC 7239, section
+// 6). Obfuscated names are an error: behind such a proxy, clients cannot be told apart.
 func nodeAddress(node string) (netip.Addr, error) {
 	if both, err := netip.ParseAddrPort(node); err == nil {
 		return plain(both.Addr()), nil
@@ -205,5 +204,5 @@ func nodeAddress(node string) (netip.Addr, error) {
 	return plain(address), nil
 }
 
-// plain is an address as it is compared: without a zone, and that of IPv4 as such.
+// plain returns an address in the form used for comparison: without a zone, and IPv4-mapped addresses as IPv4.
 func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }

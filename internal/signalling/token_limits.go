@@ -2,19 +2,19 @@ package signalling
 
 import "time"
 
-// Fingerprint tells tokens apart; that of none is zero.
+// Fingerprint identifies a token. It is zero if there is no token.
 type Fingerprint [32]byte
 
-// TokenLimits bound the websockets that are opened by one token. Clients without a token are not counted. They are safe
-// for concurrent use.
+// TokenLimits bounds the websockets of each token. Clients without a token are not counted. TokenLimits is safe for
+// concurrent use.
 type TokenLimits struct{ quota *quota[Fingerprint] }
 
-// NewTokenLimits makes the limits of one server.
+// NewTokenLimits returns the limits of one server.
 func NewTokenLimits(config *Config) TokenLimits {
 	return TokenLimits{newQuota[Fingerprint](config.tokenLimits())}
 }
 
-// Enter counts a websocket that is about to be opened by a token, unless there are too many: then the error says so.
+// Enter counts a websocket that a token is about to open. It returns an error if a limit is exceeded.
 func (l TokenLimits) Enter(token Fingerprint, now time.Time) error {
 	if token == (Fingerprint{}) {
 		return nil

@@ -8,19 +8,19 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Queue is what a Writer writes.
+// Queue is the source of a Writer's messages.
 type Queue interface {
-	// Take returns the messages that wait, and whether they are the last ones, and then the code that the websocket is
-	// closed with.
+	// Take returns the waiting messages. last reports whether no messages follow; code is then the code with which the
+	// websocket is closed.
 	Take() (messages []signal.Message, last bool, code signal.Code)
 	// Encode returns the text of a message.
 	Encode(signal.Message) ([]byte, error)
-	// NotWritten says that a message could not be encoded or written, which ends the websocket.
+	// NotWritten reports that a message could not be encoded or written. The websocket ends after that.
 	NotWritten(error)
 }
 
-// Writer is the writing side of a websocket. Its goroutine writes what a queue has until the queue has ended or writing
-// fails. A failure closes the websocket; after an orderly end its reader does.
+// Writer is the writing side of a websocket. Its goroutine writes the messages of a queue until the queue has ended or
+// a write fails. After a failure the Writer closes the websocket; after an orderly end the reader closes it.
 type Writer struct {
 	conn   *websocket.Conn
 	config *Config
@@ -29,7 +29,7 @@ type Writer struct {
 	notify  chan struct{}
 }
 
-// NewWriter returns a writer, whose goroutine begins with Start.
+// NewWriter returns a writer. Start starts its goroutine.
 func NewWriter(conn *websocket.Conn, config *Config) *Writer {
 	return &Writer{conn: conn, config: config, written: make(chan struct{}), notify: make(chan struct{}, 1)}
 }
@@ -37,16 +37,16 @@ func NewWriter(conn *websocket.Conn, config *Config) *Writer {
 // Start starts the writer's goroutine.
 func (w *Writer) Start(q Queue) {
 	go func() {
-		// The reader notices that the websocket is closed, and ends the session.
+		// The reader notices that the websocket is closed and ends the session.
 		defer w.config.Guard.Recover(placeOutbox, func() { _ = w.conn.NetConn().Close() })
 		w.run(q)
 	}()
 }
 
-// Written is closed when the goroutine has ended.
+// Written returns a channel that is closed when the goroutine has ended.
 func (w *Writer) Written() <-chan struct{} { return w.written }
 
-// Wake says that the queue has something, or has ended.
+// Wake reports that the queue has messages or has ended.
 func (w *Writer) Wake() {
 	select {
 	case w.notify <- struct{}{}:
@@ -54,11 +54,10 @@ func (w *Writer) Wake() {
 	}
 }
 
-// slowReaderGrace is how long the last write to a client that does not read may go on: time for a reason to get into
-// the socket's buffer.
+// slowReaderGrace bounds the last write to a slow client: the time for a reason to reach the socket's buffer.
 const slowReaderGrace = 100 * time.Millisecond
 
-// Abort ends the websocket of a client that does not read: a write that is under way fails soon, and so does the next.
+// Abort ends the websocket of a slow client. The present write and the next write fail after slowReaderGrace.
 func (w *Writer) Abort() {
 	time.AfterFunc(slowReaderGrace, func() { _ = w.conn.NetConn().Close() })
 }
@@ -102,7 +101,7 @@ func (w *Writer) write(q Queue, m signal.Message) error {
 	return w.conn.WriteMessage(websocket.TextMessage, text)
 }
 
-// closeStatus returns the status that a websocket is closed with for a reason.
+// closeStatus returns the websocket status for a code.
 func closeStatus(code signal.Code) int {
 	switch code {
 	case "":
@@ -116,13 +115,12 @@ func closeStatus(code signal.Code) int {
 	}
 }
 
-// lingerTime is how long a client may take to close its side after the server has closed its own: some round trips of
+// lingerTime is the time that a client has to close its side after the server has closed its own: some round trips of
 // any network.
 const lingerTime = time.Second
 
-// close sends the websocket's own close frame, closes the sending half of the connection, and lets the reader wait
-// for the client's half no longer than lingerTime. The frame's reason is the code, which fits the 123 bytes that RFC
-// 6455 allows.
+// close sends the websocket's close frame, closes the sending half of the connection, and limits the reader's wait for
+// the client's half to lingerTime. The reason in the frame is the code, which fits in the 123 bytes of RFC 6455.
 func (w *Writer) close(code signal.Code) {
 	frame := websocket.FormatCloseMessage(closeStatus(code), string(code))
 	_ = w.conn.WriteControl(websocket.CloseMessage, frame, time.Now().Add(slowReaderGrace))
