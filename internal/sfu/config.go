@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrConfig is wrapped with the key that is wrong and what was expected.
+// ErrConfig is wrapped with the wrong key and the expected value.
 var ErrConfig = errors.New("invalid room configuration")
 
 // PanicPlaces are the places that this package names to Config.Guard.
@@ -22,31 +22,32 @@ var PanicPlaces = []string{peer.PanicPlace, placeRoom}
 // placeRoom is the goroutine of a room.
 const placeRoom = "room"
 
-// Config limits rooms and tunes how participants come and go.
+// Config limits rooms and sets how participants join and leave.
 type Config struct {
 	// Guard confines a panic in a connection's goroutine to its participant, and a panic in a room's goroutine to the
-	// room. Without a guard a panic ends the program.
+	// room. If Guard is nil, a panic ends the program.
 	Guard *panics.Guard `yaml:"-"`
 
 	Rooms               int `yaml:"rooms" help:"rooms on this node"`
 	ParticipantsPerRoom int `yaml:"participants_per_room" help:"participants in one room"`
-	// BearerRooms: a tenth of all rooms by default. BearerPlaces: as many as websockets by one token. BearerRoomPlaces:
-	// a class that shares one token or one address comes in, and leaves a fifth of the places to others.
+	// BearerRooms: a tenth of all rooms by default. BearerPlaces: the number of websockets of one token.
+	// BearerRoomPlaces: a class that shares one token or one address has room, and a fifth of the places remains for
+	// others.
 	BearerRooms      int `yaml:"bearer_rooms" help:"rooms at once that were opened by one token, or from one address where no token is asked for; this host's own addresses may open any number"`
 	BearerPlaces     int `yaml:"bearer_places" help:"places in all rooms that one token or address may hold, those in their time of grace included"`
 	BearerRoomPlaces int `yaml:"bearer_room_places" help:"places in one room that one token or address may hold; it should be less than participants_per_room"`
-	// PublicationsPerParticipant: a body, a desk, a voice and some more.
+	// PublicationsPerParticipant: a body, a desk, a voice and a few more.
 	PublicationsPerParticipant int `yaml:"publications_per_participant" help:"publications of one participant"`
 	TracksPerPublication       int `yaml:"tracks_per_publication" help:"tiles × qualities of one publication"`
-	// PublishRate: everybody else in the room is told of each publication that comes and goes, and has slots
-	// assigned. Whoever looks for the right camera changes what it publishes a few times per minute.
+	// PublishRate: each new or ended publication causes a message to every other participant, and changes of slots. A
+	// user who looks for the right camera changes publications a few times per minute.
 	PublishRate  float64 `yaml:"publish_rate" help:"publications per second that one participant may add in the long run, beyond those of its join"`
 	PublishBurst int     `yaml:"publish_burst" help:"publications that one participant may add at once"`
-	// DescriptionBytes: all of them go to whoever joins in one message, of which clients read signal.MaxMessageBytes.
-	// 100 participants with one publication of 64 tiles each have 750 kB, of 15 tiles 190 kB.
+	// DescriptionBytes: a joining client receives all descriptions in one message, and clients read at most
+	// signal.MaxMessageBytes. 100 participants with one publication of 64 tiles each have 750 kB, of 15 tiles 190 kB.
 	DescriptionBytes      int `yaml:"description_bytes" help:"descriptions of all publications in one room, as bytes of JSON, of which one participant may have a quarter"`
 	ChoicesPerParticipant int `yaml:"choices_per_participant" help:"quality choices that are kept for one receiver"`
-	// SpareSlots: one publication of 15 tiles comes without an offer to anybody else.
+	// SpareSlots: one publication of 15 tiles needs no new offer to a receiver.
 	SpareSlots      int `yaml:"spare_slots" help:"idle video slots that a receiver has at least beyond its need when slots are added (a quarter of the need where that is more), so that the next publication costs it no offer"`
 	SpareAudioSlots int `yaml:"spare_audio_slots" help:"the same for audio"`
 	// MaxSlots: an SDP has about 1.5 kB per line, and signalling messages are limited to 2 MiB.
@@ -55,20 +56,20 @@ type Config struct {
 	ConnectTimeout time.Duration `yaml:"connect_timeout" help:"how long a peer connection may take to connect, or to come back after it failed"`
 	AnswerTimeout  time.Duration `yaml:"answer_timeout" help:"how long a client may take to answer an offer"`
 	FrameBytes     int           `yaml:"frame_bytes" help:"largest frame that clients are told they may publish, in bytes"`
-	// AllocationInterval is the interval at which a room looks for changes that call for other qualities: three
-	// frames at 60 frames per second, one and a half at 30.
+	// AllocationInterval is the interval at which a room checks for changes that require other qualities: three frames
+	// at 60 frames per second, one and a half at 30.
 	AllocationInterval time.Duration `yaml:"-"`
-	// ClaimedMin: what every access network of these days carries. A receiver that claims more than its link carries
-	// hurts whoever shares the link.
+	// ClaimedMin: the capacity of every present access network. A receiver that claims more than its link carries harms
+	// the other users of the link.
 	ClaimedMin volumetric.Bitrate `yaml:"claimed_min_bps" help:"largest min_bps and start_bps that receivers may name for themselves, in bit/s; what is more is lowered to it"`
-	// ClockSource is a word for those who read times: whether the server's time is good is its host's matter.
+	// ClockSource is only passed on to clients. The quality of the server's clock is up to its host.
 	ClockSource string          `yaml:"clock_source" flag:"clock" help:"where this host has its time from, as receivers of frame times are told: system, or ptp where the precision time protocol keeps it"`
 	ClockOffset time.Duration   `yaml:"clock_offset" flag:"clock-offset" help:"what this host's clock is to be ahead of what it says, as clients see it: for trials with clocks that disagree"`
 	Allocation  allocate.Config `yaml:"allocation" help:"what receivers are sent within what their links carry"`
 	Suppression demand.Config   `yaml:"suppression" help:"what publishers need not send"`
 }
 
-// DefaultConfig suits a conference of tens of participants.
+// DefaultConfig returns limits for conferences of tens of participants.
 func DefaultConfig() Config {
 	return Config{
 		Rooms:                      1000,
@@ -97,7 +98,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports the first key that is wrong.
+// Validate returns an error that names the first wrong key.
 func (c Config) Validate() error {
 	counts := []struct {
 		key   string
@@ -152,14 +153,15 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// joinedBytes is what the reply to a join has beside descriptions: names of 200 participants that are as long as can
-// be, of characters that JSON writes as six, and ICE servers. It holds what descriptions grow by once codecs are
-// known, too.
+// joinedBytes is the size of the reply to a join beside descriptions: names of 200 participants with the maximum
+// length, of characters that JSON writes as six bytes, and ICE servers. It includes the growth of descriptions once
+// codecs are known.
 const joinedBytes = 256 << 10
 
-// descriptionShare is how many times one participant's descriptions go into those of a room: as many hostile ones it
-// takes before nobody else can publish.
+// descriptionShare is the share of a room's description bytes that one participant may use, as a divisor. At least that
+// many hostile participants are needed to keep the others from publishing.
 const descriptionShare = 4
 
-// minAllocationInterval: no frame is shorter, and a large room needs a millisecond for each of its receivers.
+// minAllocationInterval bounds the interval: no frame is shorter, and a large room needs a millisecond for each of its
+// receivers.
 const minAllocationInterval = 5 * time.Millisecond

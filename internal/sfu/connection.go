@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// connection is the room's side of a participant's peer connection. It belongs to the room's goroutine, but for the
+// connection is the room's side of a participant's peer connection. It belongs to the room's goroutine, except for the
 // methods of peer.Owner.
 type connection struct {
 	*peer.Connection
@@ -20,11 +20,11 @@ type connection struct {
 	owner *participant
 
 	answerTimer, connectTimer timer
-	// over says that the client has ended the connection.
+	// over is set when the client has ended the connection.
 	over bool
 }
 
-// newConnection makes a peer connection for a participant.
+// newConnection returns a new peer connection for a participant.
 func newConnection(room *Room, owner *participant) (*connection, error) {
 	c := &connection{room: room, owner: owner}
 	node := room.node
@@ -40,11 +40,10 @@ func newConnection(room *Room, owner *participant) (*connection, error) {
 	return c, nil
 }
 
-// present reports whether the connection is its owner's present one. A connection that was replaced meanwhile is not
-// listened to.
+// present reports whether the connection is its owner's present connection. The room ignores a replaced connection.
 func (c *connection) present() bool { return !c.owner.gone && c.owner.connection == c }
 
-// dismiss ends the connection. The timers would hold its memory until they ran out.
+// dismiss ends the connection. It stops the timers, which would keep the connection in memory until they fire.
 func (c *connection) dismiss() {
 	c.answerTimer.stop()
 	c.connectTimer.stop()
@@ -84,7 +83,7 @@ func (c *connection) SlotEvents(events []egress.Event) { c.room.post(slotEvents{
 // FrameTimes implements peer.Owner.
 func (c *connection) FrameTimes(frames []egress.FrameTimes) { c.room.post(frameTimes{c, frames}) }
 
-// The requests that a connection makes of its room. Each brings what the method of peer.Owner says.
+// The requests of a connection to its room. Each has the arguments of the method of peer.Owner.
 type (
 	offerMade struct {
 		*connection
@@ -117,12 +116,12 @@ type (
 		*connection
 		events []egress.Event
 	}
-	// answerOverdue comes some time after an offer.
+	// answerOverdue follows an offer after the answer timeout.
 	answerOverdue struct {
 		*connection
 		offer *signal.Offer
 	}
-	// connectOverdue comes some time after a connection began or failed.
+	// connectOverdue follows the start or the failure of a connection after the connect timeout.
 	connectOverdue struct {
 		*connection
 	}
@@ -162,7 +161,7 @@ func (q answerTaken) apply(r *Room) {
 	}
 	p.subscriber.Slots.Answered()
 	p.openSlots()
-	// Something may have changed while the answer was awaited.
+	// The publications may have changed during the wait for the answer.
 	p.updateLines()
 	p.refresh(r.now)
 }
@@ -212,15 +211,15 @@ func (q peerEvent) apply(r *Room) {
 			p.log.Info("participant connected", zap.Duration("after", time.Since(p.joined)))
 		}
 		if !p.arrived {
-			// Later connections are no part of joining.
+			// Later connections are not part of the join.
 			p.arrived = true
 			r.node.metrics.ParticipantConnected(time.Since(p.joined))
 		}
 		p.refresh(r.now)
 		r.wakeBy(r.now)
 	case transport.StateDisconnected:
-		// The client may have another address by now, and ICE would wait for packets at the former one. For a client
-		// whose websocket broke, ICE is restarted when it comes back.
+		// The client may have a new address, and ICE would wait for packets from the old address. If the client's
+		// websocket broke, ICE is restarted when the client resumes.
 		if p.connected && p.outbox != nil {
 			q.Do(peer.Restart{})
 		}
@@ -269,9 +268,9 @@ func (q connectOverdue) apply(r *Room) {
 	}
 }
 
-// connectionOver notes that the client has ended its peer connection, which ICE does not bring back. The client is
-// told at once by the end of its websocket, and its place is kept as after any other end: the client comes back with
-// a new connection, or joins again.
+// connectionOver handles a peer connection that the client has ended, which ICE cannot restore. The client's websocket
+// is closed at once, and the client's place is kept for the grace time. The client resumes with a new connection or
+// joins again.
 func (p *participant) connectionOver() {
 	c, outbox := p.connection, p.outbox
 	c.over, p.connected, p.pendingOffer = true, false, nil
@@ -289,7 +288,7 @@ func (p *participant) connectionOver() {
 	outbox.Close(code, "the peer connection was ended")
 }
 
-// expel removes a participant and tells it why.
+// expel removes a participant and sends the reason to the client.
 func (r *Room) expel(p *participant, code signal.Code, reason string) {
 	outbox := p.outbox
 	r.remove(p, reason)
@@ -298,14 +297,14 @@ func (r *Room) expel(p *participant, code signal.Code, reason string) {
 	}
 }
 
-// NamedOffer is an offer to a client whose lines have names.
+// NamedOffer is an offer to a client whose media lines have names.
 type NamedOffer struct {
 	*signal.Offer
-	// Names are by mid the names of the lines that the client is sent something on.
+	// Names has the names of the lines with media for the client, by mid.
 	Names map[string]subscriber.Name
 }
 
-// offerFor returns the message that brings an offer to the client.
+// offerFor returns the message with an offer.
 func (p *participant) offerFor(offer *signal.Offer) signal.Message {
 	if p.profile.Named == nil {
 		return offer
@@ -320,7 +319,7 @@ func (p *participant) offerFor(offer *signal.Offer) signal.Message {
 	return o
 }
 
-// openSlots gives slots their forwarding ends as soon as their lines are negotiated.
+// openSlots creates the outputs of slots whose lines have been negotiated.
 func (p *participant) openSlots() {
 	for _, s := range p.subscriber.Slots.All() {
 		if s.Output != nil || s.Outlet.SSRC() == 0 {

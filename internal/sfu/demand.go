@@ -5,8 +5,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// settle tells publishers what has changed in what is wanted of them. It runs after every request, so that a quality
-// that was suppressed is asked for as soon as a receiver takes it.
+// settle sends publishers the changes of the demand. It runs after every request, so that a suppressed quality is
+// requested as soon as a receiver needs the quality.
 func (r *Room) settle() {
 	if r.unsettled.Len() == 0 {
 		return
@@ -54,13 +54,13 @@ func (r *Room) account(d *demand.Publication) {
 	}
 }
 
-// endDemand ends the accounts of a publication that ends.
+// endDemand ends the accounting of a publication that ends.
 func (r *Room) endDemand(d *demand.Publication) {
 	r.account(d)
 	r.node.metrics.TracksPaused(d.EndPausing())
 }
 
-// attendDemand does what is due of the demand for a publication.
+// attendDemand performs the steps that are due in the demand for a publication.
 func (r *Room) attendDemand(d *demand.Publication) {
 	if !d.Suppressible() {
 		return
@@ -81,7 +81,7 @@ func (r *Room) attendDemand(d *demand.Publication) {
 	}
 }
 
-// tellWanted repeats to a publisher that came back what is wanted of it, if that is not everything.
+// tellWanted repeats the wanted tracks of suppressible publications to a publisher that has resumed.
 func (p *participant) tellWanted() {
 	var all []signal.WantedPublication
 	for _, publication := range p.publications {

@@ -12,31 +12,32 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// JoinRequest is what signalling knows when a client wants to join.
+// JoinRequest is the request of a client to join a room, as signalling has verified it.
 type JoinRequest struct {
 	Join     *signal.Join
 	Room     string
 	Identity string
 	Grants   Grants
-	// Bearer is the holder of the place, and Token is the client's.
+	// Bearer is the holder of the place, and Token the client's token.
 	Bearer admission.Bearer
 	Token  admission.Token
-	// OwnsIdentity says that the identity is the client's own: its token names the identity, or the server asks for no
-	// token. Such a client may take a place that is kept for a return without the secret.
+	// OwnsIdentity is set if no other client can use the identity: the client's token names the identity, or the server
+	// asks for no token. Such a client needs no secret to take a place that is kept for its return.
 	OwnsIdentity bool
 	Outbox       Outbox
-	// At is when the websocket was opened.
+	// At is the time when the websocket was opened.
 	At time.Time
-	// Profile is that of the client's protocol, nil for signalling v1.
+	// Profile is the profile of the client's protocol, nil for signalling v1.
 	Profile *Profile
-	// Number is the client's number if its protocol knows participants by numbers, else nil.
+	// Number is the client's number if its protocol identifies participants by numbers, otherwise nil.
 	Number *uint32
 }
 
-// joinRequest asks a room for a place. The answer goes to the outbox; the session, nil on refusal, to the channel.
+// joinRequest asks a room for a place. The answer is sent to the outbox, and the session, nil on refusal, to the
+// channel.
 type joinRequest struct {
 	JoinRequest
-	// publications are those of the join, checked.
+	// publications are the checked publications of the join.
 	publications []checked
 	result       chan<- joinResult
 }
@@ -56,15 +57,15 @@ func (q joinRequest) apply(r *Room) {
 	q.result <- joinResult{session: &Session{room: r, participant: p, outbox: q.Outbox}}
 }
 
-// mayEnter refuses somebody who has no place in the room. Present is who is kept there under the identity, if anybody
-// is.
+// mayEnter returns an error if a client may not have a new place in the room. present is the participant with the same
+// identity, nil if there is none.
 func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
 	config := &r.node.config
 	switch {
 	case r.ending:
 		return refuse(signal.CodeDraining, "the server stops")
 	case !r.drained.IsZero():
-		// The join was on its way when everybody was told.
+		// The drain began after the join had passed the node's check.
 		return refuse(signal.CodeDraining, "the server is about to stop")
 	}
 	if refused := r.node.exclusions.Refuse(q.Room, q.Identity, q.Token, r.now); refused != nil {
@@ -92,7 +93,7 @@ func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
 	return nil
 }
 
-// admit lets somebody new into the room. Everything that may refuse a join comes before the peer connection is made.
+// admit adds a participant to the room. All checks that may refuse the join precede the peer connection.
 func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *signal.Error) {
 	present, returns := r.participants[q.Identity]
 	if refused := r.mayEnter(&q, present); refused != nil {
@@ -162,12 +163,12 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	return p, nil
 }
 
-// newPublishingLimit limits the publications of one participant, but those of its join.
+// newPublishingLimit limits the publications of one participant, except the publications of its join.
 func newPublishingLimit(config *Config) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(config.PublishRate), config.PublishBurst)
 }
 
-// welcome is the reply to a join.
+// welcome returns the reply to a join.
 func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 	config := r.node.config
 	return &signal.Joined{
@@ -189,7 +190,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 	}
 }
 
-// connect gives the participant a peer connection.
+// connect attaches a peer connection to the participant.
 func (p *participant) connect(c *connection) {
 	p.connection = c
 	p.subscriber.Connect(c.Receiver, p.room.node.config.Allocation)

@@ -13,7 +13,7 @@ import (
 // members are the participants of a room, by identity. They belong to the room's goroutine.
 type members map[string]*participant
 
-// others returns the participants but one, in the order of their names.
+// others returns all participants except one, sorted by identity.
 func (m members) others(except *participant) []*participant {
 	var others []*participant
 	for _, p := range m {
@@ -25,7 +25,7 @@ func (m members) others(except *participant) []*participant {
 	return others
 }
 
-// bySession finds a participant by its session, nil if there is none.
+// bySession returns the participant of a session, nil if there is none.
 func (m members) bySession(session string) *participant {
 	for _, p := range m {
 		if p.session == session {
@@ -35,15 +35,16 @@ func (m members) bySession(session string) *participant {
 	return nil
 }
 
-// broadcast tells every participant but one. Each gets a message of its own, since outboxes may change it.
+// broadcast sends a message to all participants except one. Each participant gets its own message, because outboxes may
+// change messages.
 func (m members) broadcast(except *participant, message func() signal.Message) {
 	for _, p := range m.others(except) {
 		p.send(message())
 	}
 }
 
-// share tells every participant but one by a message whose text is made once for all: descriptions of publications have
-// up to description_bytes.
+// share sends a message to all participants except one. The message is encoded once, because descriptions of
+// publications have up to description_bytes.
 func (m members) share(except *participant, message signal.Message) {
 	signal.Share(message)
 	for _, p := range m.others(except) {
@@ -51,7 +52,7 @@ func (m members) share(except *participant, message signal.Message) {
 	}
 }
 
-// describe lists what a newcomer must know of the others.
+// describe returns the descriptions of all participants except one.
 func (m members) describe(except *participant) []signal.Participant {
 	list := []signal.Participant{}
 	for _, p := range m.others(except) {
@@ -69,7 +70,7 @@ func (m members) census() *census {
 	return c
 }
 
-// publication finds a publication by names, nil if there is none.
+// publication returns a publication by its names, nil if there is none.
 func (m members) publication(ref volumetric.PublicationRef) *publication {
 	if p, ok := m[ref.Participant]; ok {
 		return p.publication(ref.Publication)
@@ -77,7 +78,7 @@ func (m members) publication(ref volumetric.PublicationRef) *publication {
 	return nil
 }
 
-// publishedByOthers returns the publications of every participant but one, as far as they have been announced.
+// publishedByOthers returns the announced publications of all participants except one.
 func (m members) publishedByOthers(p *participant) []*publication {
 	var publications []*publication
 	for _, other := range m.others(p) {
@@ -86,7 +87,7 @@ func (m members) publishedByOthers(p *participant) []*publication {
 	return publications
 }
 
-// placesOf returns how many participants have their place by a bearer, without one that is about to be replaced.
+// placesOf returns the number of participants with a bearer, except a participant that is about to be replaced.
 func (m members) placesOf(b admission.Bearer, replaced *participant) (places int) {
 	for _, p := range m {
 		if p.bearer == b && p != replaced {
@@ -96,12 +97,12 @@ func (m members) placesOf(b admission.Bearer, replaced *participant) (places int
 	return places
 }
 
-// firstFreeNumber is the first number of participants whose identity ends in none: numbers in identities are
-// positions in a list of users.
+// firstFreeNumber is the first number of participants whose identity does not end in a number. Numbers in identities
+// are positions in a list of users, which are smaller.
 const firstFreeNumber = 1000
 
-// giveNumber gives a participant the number by which clients that know participants by numbers know it: the number that
-// its identity ends in, if there is one and no other participant has it.
+// giveNumber assigns the number by which VR2Gather clients know a participant: the number at the end of its identity,
+// if there is one and no other participant has the number; otherwise a free number from firstFreeNumber.
 func (m members) giveNumber(p *participant) {
 	if p.numbered {
 		return
@@ -115,7 +116,7 @@ func (m members) giveNumber(p *participant) {
 	p.number, p.numbered = uint32(n), true
 }
 
-// byNumber finds a participant by its number, nil if there is none.
+// byNumber returns the participant with a number, nil if there is none.
 func (m members) byNumber(number uint32) *participant {
 	for _, p := range m {
 		if p.numbered && p.number == number {
@@ -125,7 +126,7 @@ func (m members) byNumber(number uint32) *participant {
 	return nil
 }
 
-// choosable returns the publications of video that a participant is sent, as far as its protocol can carry them.
+// choosable returns the video publications that a participant receives and that its protocol can carry.
 func (m members) choosable(p *participant) (publications []Choosable) {
 	for _, other := range m.others(p) {
 		for _, publication := range announced(other.publications) {

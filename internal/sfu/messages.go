@@ -19,28 +19,28 @@ type Session struct {
 	outbox      Outbox
 }
 
-// Handle takes a message that was read at the given time. Replies go to the outbox. It waits while the room has too
-// much to do.
+// Handle handles a message that was read at the given time. Replies are sent to the outbox. Handle blocks while the
+// queue of the room is full.
 func (s *Session) Handle(m signal.Message, at time.Time) {
 	s.room.post(messageRequest{participant: s.participant, outbox: s.outbox, message: m, at: at})
 }
 
-// Choose is Handle for a message of another protocol with quality choices.
+// Choose handles quality choices of another protocol in the same way.
 func (s *Session) Choose(c Chooser, at time.Time) {
 	s.room.post(chooseRequest{participant: s.participant, outbox: s.outbox, chooser: c, at: at})
 }
 
-// Detach says that the websocket has ended. The participant may resume within the grace time.
+// Detach reports that the websocket has ended. The participant may resume within the grace time.
 func (s *Session) Detach() {
 	s.room.post(detachRequest{participant: s.participant, outbox: s.outbox})
 }
 
-// messageRequest brings a message of a joined client.
+// messageRequest carries a message of a joined client.
 type messageRequest struct {
 	participant *participant
 	outbox      Outbox
 	message     signal.Message
-	// at is when the message was read from the websocket.
+	// at is the time when the message was read from the websocket.
 	at time.Time
 }
 
@@ -50,7 +50,7 @@ func (q messageRequest) apply(r *Room) {
 	if p.gone || p.outbox != q.outbox {
 		return
 	}
-	// A client that says something has read the reply to its join.
+	// A client that sends a message has read the reply to its join.
 	p.former = ""
 	id := q.message.Head().ID
 	switch m := q.message.(type) {
@@ -95,7 +95,7 @@ func (q messageRequest) apply(r *Room) {
 			Header: signal.Header{ID: id}, T0: m.T0, T1: config.clock(q.at), T2: config.clock(time.Now()),
 		})
 	case *signal.Leave:
-		// A reply that finds the queue full takes the outbox away.
+		// A reply that finds the queue full clears p.outbox.
 		outbox := p.outbox
 		p.reply(id, nil)
 		r.remove(p, "left")
@@ -132,7 +132,7 @@ func (r *Room) unpublishRequested(p *participant, m *signal.Unpublish) *signal.E
 	return nil
 }
 
-// setQuality takes all choices of a message or none.
+// setQuality applies all choices of a message or none.
 func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *signal.Error {
 	for _, choice := range m.Choices {
 		if publication := r.participants.publication(choice.PublicationRef); publication != nil {
@@ -151,8 +151,8 @@ func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *s
 	return nil
 }
 
-// acknowledge opens slots whose present assignment the client knows. Older generations are passed over: a newer
-// assignment is on its way.
+// acknowledge opens slots whose present assignment the client knows. Older generations are ignored, because a newer
+// assignment is already sent.
 func (p *participant) acknowledge(m *signal.Acknowledge, at time.Time) *signal.Error {
 	opened := false
 	defer func() {
@@ -170,7 +170,7 @@ func (p *participant) acknowledge(m *signal.Acknowledge, at time.Time) *signal.E
 	return nil
 }
 
-// Choosable is a publication that a client is sent and whose qualities it may choose.
+// Choosable is a publication whose qualities a client may choose.
 type Choosable struct {
 	volumetric.PublicationRef
 	// Number is the publisher's number.
@@ -180,13 +180,13 @@ type Choosable struct {
 	Highest volumetric.Quality
 }
 
-// Chooser turns a message of another protocol into quality choices. The room's goroutine calls it.
+// Chooser converts a message of another protocol to quality choices. It is called by the room's goroutine.
 type Chooser interface {
-	// Choose returns the choices among the publications, and warnings for the log, each of which is logged once.
+	// Choose returns choices for the publications, and warnings, each of which is logged once.
 	Choose([]Choosable) (choices []signal.Choice, warnings []string)
 }
 
-// chooseRequest brings a chooser of a client.
+// chooseRequest carries a Chooser of a client.
 type chooseRequest struct {
 	participant *participant
 	outbox      Outbox

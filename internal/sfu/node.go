@@ -16,26 +16,25 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Metrics is what the control plane counts.
+// Metrics counts events of the control plane.
 type Metrics interface {
 	// Rooms and Participants set the present numbers.
 	Rooms(int)
 	Participants(int)
-	// ParticipantConnected takes the time from the websocket's opening to the connected peer.
+	// ParticipantConnected records the time from the opening of the websocket to the connected peer.
 	ParticipantConnected(time.Duration)
-	// SignallingError counts an error that a client was told.
+	// SignallingError counts an error that was sent to a client.
 	SignallingError(signal.Code)
-	// TracksPaused adds to the present number of tracks that publishers have been told not to send, and Suppressed
-	// counts the bits that they did not send.
+	// TracksPaused changes the present number of paused tracks by difference. Suppressed counts bits that publishers
+	// did not send because of pauses.
 	TracksPaused(difference int)
 	Suppressed(bits float64)
-	// Allocated takes the time that one allocation took and the budget that it was made with; Decided counts a
-	// decision about a slot that changed it.
+	// Allocated records the duration and the budget of one allocation. Decided counts a decision that changed a slot.
 	Allocated(time.Duration, volumetric.Bitrate)
 	Decided(signal.Reason)
 }
 
-// Node is all rooms of one server. Its methods are safe for concurrent use.
+// Node has all rooms of one server. Its methods are safe for concurrent use.
 type Node struct {
 	config   Config
 	endpoint *transport.Endpoint
@@ -44,9 +43,9 @@ type Node struct {
 	log      *zap.Logger
 	// running counts the goroutines of rooms and connections.
 	running sync.WaitGroup
-	// withheld counts publications that were not sent to clients whose protocol cannot carry them.
+	// withheld counts publications that were not sent to clients because the protocol cannot carry them.
 	withheld atomic.Uint64
-	// connect makes a peer connection for a participant: newConnection but in tests.
+	// connect makes a peer connection for a participant. It is newConnection except in tests.
 	connect func(*Room, *participant) (*connection, error)
 	// exclusions are the bans and revoked tokens.
 	exclusions admission.Exclusions
@@ -58,22 +57,23 @@ type Node struct {
 	holdings *admission.Holdings
 	gc       gcTrigger
 	draining bool
-	// empty is closed while draining when the last participant has gone.
+	// empty is closed when the last room ends during a drain.
 	empty chan struct{}
 }
 
-// occupied is a room that somebody is in, or is about to join.
+// occupied is a room with at least one participant or join in progress.
 type occupied struct {
 	room *Room
-	// members counts participants and joins under way, places those of each bearer. The room ends with the last member.
+	// members counts participants and joins in progress, places the same for each bearer. The room ends with the last
+	// member.
 	members int
 	places  map[admission.Bearer]int
-	// opener is who opened the room.
+	// opener is the bearer that opened the room.
 	opener admission.Bearer
 	end    chan struct{}
 }
 
-// NewNode makes a node without rooms on an endpoint and an engine of the caller's.
+// NewNode returns a node without rooms. The caller owns the endpoint and the engine.
 func NewNode(
 	config Config, endpoint *transport.Endpoint, engine *forward.Engine, metrics Metrics, log *zap.Logger,
 ) (*Node, error) {
@@ -94,7 +94,8 @@ func NewNode(
 	}, nil
 }
 
-// Join brings a client into a room, or back into its session. The reply is in the outbox when it returns without error.
+// Join adds a client to a room or resumes its session. If there is no error, the reply is in the outbox when Join
+// returns.
 func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 	if refused := n.exclusions.Refuse(q.Room, q.Identity, q.Token, time.Now()); refused != nil {
 		return nil, refused
@@ -130,8 +131,8 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 	return r.session, r.err
 }
 
-// ended is the answer to a join whose room has ended without one: the server stops, or the room's goroutine has
-// panicked.
+// ended returns the answer to a join whose room has ended without an answer: the server stops, or the room's goroutine
+// has panicked.
 func (n *Node) ended() *signal.Error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -141,11 +142,12 @@ func (n *Node) ended() *signal.Error {
 	return refuse(signal.CodeInternal, "internal error of the server: the room has ended")
 }
 
-// sessionOver refuses to go on with a session that is not there.
+// sessionOver returns the error for a session that has ended or that the client cannot resume.
 func sessionOver() *signal.Error { return refuse(signal.CodeResume, "the session is over: join anew") }
 
-// await waits for the answer of a room to a request. It is false if the room, or the context, ended without an answer. An
-// answer counts even if the room has ended since, as it does when it answers that the last participant is removed.
+// await waits for the answer of a room to a request. It returns false if the room or the context ended without an
+// answer. If the room has ended after its answer, the answer counts, for example after the removal of the last
+// participant.
 func await[T any](ctx context.Context, room *Room, result <-chan T) (T, bool) {
 	select {
 	case said := <-result:
@@ -190,13 +192,13 @@ func (n *Node) enter(name string, b admission.Bearer) (*Room, *signal.Error) {
 	return o.room, nil
 }
 
-// leave releases a bearer's place in a room, and ends the room with the last member.
+// leave releases a bearer's place in a room and ends the room with the last member.
 func (n *Node) leave(room *Room, b admission.Bearer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	o := n.rooms[room.name]
 	if o == nil || o.room != room {
-		// The room was dropped, with the places in it.
+		// The room was dropped, together with its places.
 		return
 	}
 	n.holdings.Release(b, 1, 0)
@@ -209,7 +211,7 @@ func (n *Node) leave(room *Room, b admission.Bearer) {
 	}
 }
 
-// drop removes a room that has members, whose goroutine has ended by a panic, and releases the members' places.
+// drop removes a room whose goroutine has ended by a panic, and releases the members' places.
 func (n *Node) drop(room *Room) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -234,7 +236,7 @@ func (n *Node) remove(o *occupied) {
 	}
 }
 
-// remember makes a session findable for its return.
+// remember registers a session, so that the client can resume the session.
 func (n *Node) remember(p *participant) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -264,7 +266,7 @@ func (n *Node) roomOf(session string) *Room {
 	return n.sessions[session]
 }
 
-// iceServers are what clients are told to use.
+// iceServers returns the ICE servers for clients.
 func (n *Node) iceServers() []signal.ICEServer {
 	servers := []signal.ICEServer{}
 	if urls := n.endpoint.STUNServers(); len(urls) > 0 {
@@ -273,7 +275,7 @@ func (n *Node) iceServers() []signal.ICEServer {
 	return servers
 }
 
-// drainRequest tells everybody in a room that the server will stop.
+// drainRequest announces the drain to all participants of a room.
 type drainRequest struct{ grace time.Duration }
 
 // apply implements request.
@@ -282,7 +284,7 @@ func (q drainRequest) apply(r *Room) {
 	r.participants.broadcast(nil, func() signal.Message { return r.draining() })
 }
 
-// draining says that the server will stop, and when.
+// draining returns the message that announces the drain and the remaining time.
 func (r *Room) draining() signal.Message {
 	left := max(0, time.Until(r.drained))
 	return &signal.Closing{
@@ -290,7 +292,7 @@ func (r *Room) draining() signal.Message {
 	}
 }
 
-// endRequest removes everybody from a room.
+// endRequest removes all participants from a room.
 type endRequest struct{}
 
 // apply implements request.
@@ -301,8 +303,8 @@ func (endRequest) apply(r *Room) {
 	}
 }
 
-// Drain refuses joins, tells all participants, waits until they have gone or the context ends, and then ends the rest.
-// It returns when every goroutine of the node has ended.
+// Drain refuses joins, announces the drain to all participants, and waits until they have left or the context ends.
+// Then it removes the remaining participants. It returns when every goroutine of the node has ended.
 func (n *Node) Drain(ctx context.Context, grace time.Duration) {
 	n.beginDraining()
 	n.toAll(drainRequest{grace})
@@ -329,7 +331,7 @@ func (n *Node) toAll(q request) {
 	}
 }
 
-// room finds a room, nil if there is none.
+// room returns the room with a name, nil if there is none.
 func (n *Node) room(name string) *Room {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -339,7 +341,7 @@ func (n *Node) room(name string) *Room {
 	return nil
 }
 
-// named lists the rooms of a name, or all rooms if the name is empty.
+// named returns the room with a name, or all rooms if the name is empty.
 func (n *Node) named(name string) []*Room {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -352,5 +354,5 @@ func (n *Node) named(name string) []*Room {
 	return rooms
 }
 
-// Withheld counts the publications that were not sent to clients whose protocol cannot carry them.
+// Withheld returns the number of publications that were not sent to clients because their protocol cannot carry them.
 func (n *Node) Withheld() uint64 { return n.withheld.Load() }

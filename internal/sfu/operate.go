@@ -12,15 +12,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// ErrNotFound says that there is no such room, or nobody of that name in it.
+// ErrNotFound reports that there is no such room, or no participant with the name in the room.
 var ErrNotFound = errors.New("not found")
 
-// removeRequest removes one participant, or everybody where the identity is empty. What came of it goes to the channel.
+// removeRequest removes one participant, or all participants if the identity is empty. Whether a participant was found
+// is sent to result.
 type removeRequest struct {
 	identity string
 	code     signal.Code
 	reason   string
-	// until is how long the token of the participant is kept from the room, zero if it is not.
+	// until is the time until which the participant's token is banned from the room, zero for no ban.
 	until  time.Time
 	result chan<- bool
 }
@@ -43,7 +44,7 @@ func (q removeRequest) apply(r *Room) {
 	q.result <- found
 }
 
-// CloseRoom removes everybody from a room. The error wraps ErrNotFound where there is no such room.
+// CloseRoom removes all participants from a room. The error wraps ErrNotFound if the room does not exist.
 func (n *Node) CloseRoom(ctx context.Context, room string) error {
 	return n.removeFrom(ctx, room, removeRequest{code: signal.CodeClosed, reason: "an operator closed the room"})
 }
@@ -69,7 +70,7 @@ func (n *Node) removeFrom(ctx context.Context, name string, q removeRequest) err
 	return fmt.Errorf("%w: %q in room %q", ErrNotFound, q.identity, name)
 }
 
-// Bans lists the bans in force.
+// Bans returns the bans in force.
 func (n *Node) Bans() []admission.Ban { return n.exclusions.Bans(time.Now()) }
 
 // Unban ends a ban. The error wraps ErrNotFound if there is none.
@@ -80,9 +81,9 @@ func (n *Node) Unban(room, identity string) error {
 	return nil
 }
 
-// Revoke has a token be refused, by its id, and ends the sessions that it opened, with the code revoked. The revocation
-// lasts until the token has ended, as soon as the server knows when that is; until then for the time given, or
-// admission.DefaultRevocation if that is 0. The error wraps admission.ErrExclusion or admission.ErrFull.
+// Revoke revokes a token by its id and ends the sessions of the token with the code revoked. When the server knows the
+// expiry of the token, the revocation lasts until then; otherwise it lasts for the given time, or for
+// admission.DefaultRevocation if the time is 0. The error wraps admission.ErrExclusion or admission.ErrFull.
 func (n *Node) Revoke(id string, lasts time.Duration) error {
 	if err := admission.CheckRevocation(id, lasts); err != nil {
 		return err
@@ -94,7 +95,7 @@ func (n *Node) Revoke(id string, lasts time.Duration) error {
 	if err := n.exclusions.Revoke(id, now.Add(lasts), now); err != nil {
 		return err
 	}
-	// A join that has not seen the revocation is in its room's channel already, before this.
+	// A join that has not seen the revocation is already in its room's channel, before this request.
 	n.toAll(revokedRequest{id})
 	return nil
 }
@@ -102,10 +103,10 @@ func (n *Node) Revoke(id string, lasts time.Duration) error {
 // Revoked reports whether a token is revoked.
 func (n *Node) Revoked(t admission.Token) bool { return n.exclusions.Revoked(t, time.Now()) }
 
-// Revocations lists the revocations in force.
+// Revocations returns the revocations in force.
 func (n *Node) Revocations() []admission.Revocation { return n.exclusions.Revocations(time.Now()) }
 
-// Restore has a revoked token be accepted again. The error wraps ErrNotFound if the token is not revoked.
+// Restore ends the revocation of a token. The error wraps ErrNotFound if the token is not revoked.
 func (n *Node) Restore(id string) error {
 	if !n.exclusions.Restore(id, time.Now()) {
 		return fmt.Errorf("%w: a revocation of token %q", ErrNotFound, id)
@@ -126,10 +127,9 @@ func (q revokedRequest) apply(r *Room) {
 	}
 }
 
-// Kick removes a participant from a room: a client that is told so does not come back by itself. If the ban is longer
-// than 0, the identity, and the token that the participant has, are kept from the room for that time, also if the
-// participant is not there. The error wraps ErrNotFound if there is no such participant and no ban, or
-// admission.ErrExclusion or admission.ErrFull.
+// Kick removes a participant from a room; the client does not return by itself. If ban is greater than 0, the identity
+// and the participant's token are excluded from the room for that time, even if the participant is not present. The
+// error wraps ErrNotFound if there is no such participant and no ban, or admission.ErrExclusion or admission.ErrFull.
 func (n *Node) Kick(ctx context.Context, room, identity string, ban time.Duration) error {
 	if identity == "" {
 		return fmt.Errorf("%w: a participant without a name", ErrNotFound)

@@ -14,68 +14,68 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Outbox takes messages for one client's websocket. It never blocks.
+// Outbox queues messages for one client's websocket. It never blocks.
 type Outbox interface {
-	// Send queues a message. It reports false where the client does not read and the queue is full.
+	// Send queues a message. It reports false if the queue is full because the client does not read.
 	Send(signal.Message) bool
-	// Close ends the websocket once what is queued is written, with the reason. More calls do nothing.
+	// Close ends the websocket with a reason after the queued messages are written. Later calls do nothing.
 	Close(code signal.Code, reason string)
 }
 
-// Grants are what a participant may do.
+// Grants are the rights of a participant.
 type Grants struct {
 	Publish   bool
 	Subscribe bool
 }
 
-// participant is somebody in a room. It belongs to the room's goroutine.
+// participant is a participant of a room. It belongs to the room's goroutine.
 type participant struct {
 	room     *Room
 	identity string
 	session  string
-	// secret is what the client needs to resume. former is the one before, empty once the client has shown that it
-	// has got the present one.
+	// secret is the present secret of the session for a resume. former is the previous secret. former is empty once a
+	// message has shown that the client has received the present secret.
 	secret, former string
 
 	grants Grants
-	// bearer is the holder of the place from the join on, whatever token resumes the session. token is that of the
-	// last join or return.
+	// bearer is the holder of the place since the join, whichever token resumes the session. token is the token of the
+	// last join or resume.
 	bearer admission.Bearer
 	token  admission.Token
-	// asked is what the client asked for when it joined, whether its token granted that or not. receive says that it
-	// takes publications of others.
+	// asked is the client's request in its join, whether its token granted the request or not. receive is set if the
+	// client receives publications of others.
 	asked   wishes
 	receive bool
-	// deadline is how long the client repairs a frame, 0 where it leaves that to the server.
+	// deadline is the time in which the client repairs a frame, 0 if the server decides.
 	deadline time.Duration
-	// pauses says that the client stops the tracks that it is not asked for.
+	// pauses is set if the client pauses tracks that are not wanted.
 	pauses bool
-	// byData says that the client publishes frames over data channels.
+	// byData is set if the client publishes frames over data channels.
 	byData bool
-	// takesChunks says that the client takes frames over data channels.
+	// takesChunks is set if the client receives frames over data channels.
 	takesChunks bool
-	// profile is that of the client's protocol.
+	// profile is the profile of the client's protocol.
 	profile *Profile
-	// number is the number by which clients that know participants by numbers know it, if numbered is set.
+	// number identifies the participant for clients of the VR2Gather dialect, if numbered is set.
 	number   uint32
 	numbered bool
 	log      *zap.Logger
-	// warned are the warnings that were logged once.
+	// warned has the warnings that have been logged.
 	warned map[string]bool
-	// outbox is nil while the websocket is broken; detachments counts how often that happened, so that a grace timer
-	// knows its own.
+	// outbox is nil while the websocket is broken. detachments counts breaks and resumes of the websocket, so that the
+	// grace timer of an earlier break has no effect.
 	outbox      Outbox
 	detachments int
 
 	connection *connection
 	connected  bool
-	// arrived says that the participant has been connected once.
+	// arrived is set when the participant has been connected once.
 	arrived bool
-	// pendingOffer is the offer that waits for an answer.
+	// pendingOffer is the offer that awaits an answer.
 	pendingOffer *signal.Offer
 
 	publications []*publication
-	// publishing limits how often others have to be told of new publications.
+	// publishing limits the rate of new publications, of which others are notified.
 	publishing *rate.Limiter
 	subscriber *subscriber.Subscriber
 	tracing    tracing
@@ -84,22 +84,23 @@ type participant struct {
 	gone       bool
 }
 
-// wishes are what a client asks for in its join: to receive, and to do that, or to publish, over data channels.
+// wishes are the requests of a client in its join: to receive, to receive over data channels, and to publish over data
+// channels.
 type wishes struct{ receive, receiveData, publishData bool }
 
-// errorField is the log field of an error.
+// errorField returns the log field of an error.
 func errorField(err error) zap.Field { return zap.Error(err) }
 
 func isPublication(p *publication) func(*publication) bool {
 	return func(other *publication) bool { return other == p }
 }
 
-// refuse makes the error of a request.
+// refuse returns the error of a request.
 func refuse(code signal.Code, format string, arguments ...any) *signal.Error {
 	return &signal.Error{Code: code, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// send queues a message for the client. A client that does not read loses its websocket and may resume.
+// send queues a message for the client. If the client does not read, its websocket is closed and the client may resume.
 func (p *participant) send(m signal.Message) {
 	if p.outbox == nil || p.outbox.Send(m) {
 		return
@@ -109,7 +110,7 @@ func (p *participant) send(m signal.Message) {
 	p.detached()
 }
 
-// reply answers a request with OK, or with its error.
+// reply answers a request with OK or with its error.
 func (p *participant) reply(id string, err *signal.Error) {
 	if err != nil {
 		err.ID = id
@@ -142,7 +143,7 @@ func (p *participant) publication(name string) *publication {
 	return nil
 }
 
-// describe is how others see the participant.
+// describe returns the description of the participant for others.
 func (p *participant) describe() signal.Participant {
 	d := signal.Participant{Identity: p.identity, Publications: []volumetric.Publication{}}
 	for _, publication := range announced(p.publications) {
@@ -151,8 +152,8 @@ func (p *participant) describe() signal.Participant {
 	return d
 }
 
-// subscribe wants slots for publications of others. They are wanted together, so that together they cost one offer at
-// most.
+// subscribe requests slots for publications of others. All slots are requested together, so that they need at most one
+// offer.
 func (p *participant) subscribe(publications []*publication) {
 	publications = p.readable(publications)
 	if !p.receive || len(publications) == 0 {
@@ -165,7 +166,7 @@ func (p *participant) subscribe(publications []*publication) {
 	p.updateLines()
 }
 
-// unsubscribe frees the slots of a publication that ends; others that wait get them.
+// unsubscribe frees the slots of a publication that ends and assigns the slots to waiting targets.
 func (p *participant) unsubscribe(publication *publication) {
 	slots := p.subscriber.Slots
 	told, renames := slots.Drop(publication.Publication), slots.Renames()
@@ -187,20 +188,20 @@ func (p *participant) tellAssignments(told []signal.Assignment) {
 	}
 }
 
-// carriesByData reports whether a publication of the participant's comes over a data channel.
+// carriesByData reports whether the participant sends a publication over a data channel.
 func (p *participant) carriesByData(publication *publication) bool {
 	return p.byData && peer.CarriedByData(&publication.Description)
 }
 
-// attachData has frames that come over data channels go to the publication's tracks, if it is such a one.
+// attachData connects a publication to its data channel if it uses one.
 func (p *participant) attachData(publication *publication) {
 	if p.carriesByData(publication) {
 		p.connection.AttachData(publication.Publication)
 	}
 }
 
-// updateLines tells the connection which lines it shall have. Slots are added some more than needed, so that the next
-// publication finds idle ones and costs no offer.
+// updateLines sets the lines of the connection. It requests more slots than needed, so that the next publication finds
+// idle slots and needs no offer.
 func (p *participant) updateLines() {
 	var wanted peer.Lines
 	for _, publication := range p.publications {
@@ -228,13 +229,13 @@ func (p *participant) updateLines() {
 	p.connection.Do(peer.SetLines{Lines: wanted})
 }
 
-// spareShare makes the spare slots of a large room a quarter of the needed ones: each publication that comes costs a
-// receiver an offer of all its lines where no slot is idle, so that the offers to a receiver in a room that fills
-// grow with the logarithm of its size only.
+// spareShare sets the spare slots of a large room to a quarter of the needed slots. If no slot is idle, each new
+// publication costs a receiver an offer of all its lines. With the share, the number of offers to a receiver in a room
+// that fills grows only with the logarithm of the room's size.
 const spareShare = 4
 
-// slotCount is how many slots of a kind the connection shall have. Where the limit leaves publications without slots
-// the client is told once.
+// slotCount returns the number of slots of a kind that the connection shall have. If the limit leaves publications
+// without slots, the client receives one error.
 func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 	slots := p.subscriber.Slots
 	needed, present := slots.Needed(kind), slots.Count(kind)
@@ -257,7 +258,7 @@ func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 	return min(needed+max(spare, needed/spareShare), limit)
 }
 
-// warnOnce logs a warning, once for each text.
+// warnOnce logs a warning once for each text.
 func (p *participant) warnOnce(text string, fields ...zap.Field) {
 	if p.warned[text] {
 		return

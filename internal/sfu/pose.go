@@ -5,7 +5,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// poseRequested keeps the pose of an object, and passes it on.
+// poseRequested stores the pose of an object and forwards the pose.
 func (r *Room) poseRequested(p *participant, m *signal.Pose) *signal.Error {
 	publication := p.publication(m.Publication)
 	if publication == nil {
@@ -21,7 +21,7 @@ func (r *Room) poseRequested(p *participant, m *signal.Pose) *signal.Error {
 	return nil
 }
 
-// passPose tells the others where an object stands, unless they have just been told: then later.
+// passPose sends the pose of an object to the others. If the last pose was sent too recently, the pose is sent later.
 func (r *Room) passPose(owner *participant, p *publication) {
 	if due := p.Place.Due(); r.now.Before(due) {
 		r.wakeBy(due)
@@ -30,7 +30,7 @@ func (r *Room) passPose(owner *participant, p *publication) {
 	r.participants.broadcast(owner, p.Place.Next(owner.identity, r.now))
 }
 
-// tellPoses tells a newcomer where the objects of the others stand, as far as their publishers have said.
+// tellPoses sends a new participant the latest poses of the others' objects.
 func (p *participant) tellPoses() {
 	for _, publication := range p.room.participants.publishedByOthers(p) {
 		if latest := publication.Place.Latest(); latest != nil {
@@ -41,8 +41,7 @@ func (p *participant) tellPoses() {
 	}
 }
 
-// uplinkReported takes note of what a publisher cannot send. What it names of publications that have ended is passed
-// over.
+// uplinkReported stores the qualities that a publisher's uplink cannot carry. Tracks of ended publications are ignored.
 func (r *Room) uplinkReported(p *participant, m *signal.Uplink) *signal.Error {
 	for _, track := range m.GaveUp {
 		publication := p.publication(track.Publication)

@@ -7,19 +7,20 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// publication is one object that a participant publishes. Its subscribers see the embedded view.
+// publication is one object that a participant publishes. Its subscribers use the embedded Publication.
 type publication struct {
 	*subscriber.Publication
-	// id is never used twice, as names are.
+	// id is unique, unlike the name.
 	id uint64
-	// encoded is how many bytes of JSON the description has.
+	// encoded is the length of the description as JSON, in bytes.
 	encoded int
-	// silent says that the others have not been told of the publication, since its first frame has yet to come.
+	// silent is set until the publication is announced to the others. A converted publication waits for its first
+	// frame.
 	silent bool
 }
 
-// newPublication makes the tracks of a publication. nextGroup returns numbers that are never used twice. converted says
-// that the publication comes in VR2Gather's own packets.
+// newPublication creates a publication and its tracks. nextGroup returns unique numbers. converted is set if the
+// publisher sends VR2Gather packets.
 func newPublication(
 	engine *forward.Engine, owner string, description volumetric.Publication, converted bool, nextGroup func() uint64,
 ) *publication {

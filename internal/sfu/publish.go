@@ -12,15 +12,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// checked is a description that may be published, as far as that can be said without the room.
+// checked is a description that passed the checks that need no room.
 type checked struct {
 	volumetric.Publication
-	// encoded is how many bytes of JSON the description has.
+	// encoded is the length of the description as JSON, in bytes.
 	encoded int
 }
 
-// check refuses publications that somebody may not add to those that it has, for what needs no room to be known. It is
-// safe for concurrent use.
+// check checks new publications of a participant in addition to its present publications. It needs no room and is safe
+// for concurrent use.
 func (c *Config) check(
 	grants Grants, present []*publication, added []volumetric.Publication,
 ) ([]checked, *signal.Error) {
@@ -59,8 +59,8 @@ func (c *Config) check(
 	return list, nil
 }
 
-// checkRoom refuses publications of which newcomers could not be told any more. Somebody who joins anew takes the place
-// of what was there under the name.
+// checkRoom returns an error if the descriptions of all publications would no longer fit in the reply to a join. If p
+// replaces a participant with the same identity, the publications of the replaced participant are not counted.
 func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
 	all := describedBytes(p.publications) + encodedBytes(added)
 	for _, other := range r.participants {
@@ -75,7 +75,7 @@ func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
 	return nil
 }
 
-// publish checks a publication and adds it. Nobody hears of it before announce.
+// publish checks and adds a publication. Others receive no message before announce.
 func (r *Room) publish(p *participant, description volumetric.Publication) *signal.Error {
 	added, refused := r.node.config.check(p.grants, p.publications, []volumetric.Publication{description})
 	if refused == nil {
@@ -91,7 +91,7 @@ func (r *Room) publish(p *participant, description volumetric.Publication) *sign
 	return nil
 }
 
-// add adds a publication that was checked.
+// add adds a checked publication.
 func (r *Room) add(p *participant, description checked) {
 	if description.VR2Gather {
 		r.participants.giveNumber(p)
@@ -111,8 +111,8 @@ func (r *Room) add(p *participant, description checked) {
 		zap.Int("tiles", len(description.Tiles)), zap.Int("qualities", len(description.Qualities)))
 }
 
-// describedBytes is how many bytes of JSON the descriptions of publications have, and encodedBytes of those to be
-// added.
+// describedBytes returns the length of the descriptions of publications as JSON, in bytes. encodedBytes returns the
+// same for publications that are not added yet.
 func describedBytes(publications []*publication) (sum int) {
 	for _, p := range publications {
 		sum += p.encoded
@@ -127,15 +127,15 @@ func encodedBytes(added []checked) (sum int) {
 	return sum
 }
 
-// announce gives the others slots for publications, after they were told of them.
+// announce requests slots of the others for publications that have been announced.
 func (r *Room) announce(p *participant, publications []*publication) {
 	for _, other := range r.participants.others(p) {
 		other.subscribe(publications)
 	}
 }
 
-// unpublish ends a publication; announce says whether the others hear of it, which they need not where its owner
-// leaves.
+// unpublish ends a publication. announce is false if the owner leaves; then the others receive no message about the
+// publication.
 func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
 	successors := r.participants.successors(p, publication)
 	p.publications = slices.DeleteFunc(p.publications, isPublication(publication))
@@ -160,8 +160,8 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 	}
 }
 
-// announces takes the bytes that the others are told from the budget of a bearer, unless the budget has less or there
-// are no others.
+// announces charges the bytes of messages to the others to the budget of a bearer. It returns an error if the budget
+// has less. An empty room costs nothing.
 func (r *Room) announces(b admission.Bearer, bytes int) *signal.Error {
 	if len(r.participants) == 0 {
 		return nil
@@ -169,12 +169,12 @@ func (r *Room) announces(b admission.Bearer, bytes int) *signal.Error {
 	return r.announcements.Take(b, bytes, r.now)
 }
 
-// announced returns those of the publications that the others have been told of.
+// announced returns the publications that have been announced to the others.
 func announced(publications []*publication) []*publication {
 	return slices.DeleteFunc(slices.Clone(publications), func(p *publication) bool { return p.silent })
 }
 
-// readable returns those of the publications that the participant can be sent. The others are counted, and logged once.
+// readable returns the publications that the participant can receive. The others are counted and logged once.
 func (p *participant) readable(publications []*publication) []*publication {
 	if p.profile.Withheld == nil {
 		return publications
@@ -196,13 +196,14 @@ func (p *participant) readable(publications []*publication) []*publication {
 	return readable
 }
 
-// second reports whether a publication is not the first of its kind that a client can be sent, of its publisher's.
+// second reports whether the publisher has an earlier publication of the same kind that a client can receive.
 func (m members) second(f *Profile, p *publication) bool {
 	owner := m[p.Ref.Participant]
 	return owner != nil && f.second(owner.publications, p)
 }
 
-// successors returns the participants that take one publication of a kind from each publisher, and were sent this one.
+// successors returns the participants that receive only one publication of a kind from each publisher and receive this
+// one.
 func (m members) successors(owner *participant, p *publication) (list []*participant) {
 	for _, other := range m.others(owner) {
 		if other.profile.OnePerKind && !other.profile.second(owner.publications, p) {
@@ -212,7 +213,8 @@ func (m members) successors(owner *participant, p *publication) (list []*partici
 	return list
 }
 
-// succeed sends participants the publication that was withheld from them, now that the first of its kind has ended.
+// succeed subscribes participants to the next publication of a kind after the first publication has ended. The clients
+// can receive only one publication of a kind.
 func (p *participant) succeed(successors []*participant, kind volumetric.Kind) {
 	for _, other := range successors {
 		if next := other.profile.first(p.publications, kind); next >= 0 {
@@ -221,11 +223,11 @@ func (p *participant) succeed(successors []*participant, kind volumetric.Kind) {
 	}
 }
 
-// beginningInterval is how often the room looks whether a converted publication has begun.
+// beginningInterval is the interval at which the room checks converted publications for a first frame.
 const beginningInterval = 50 * time.Millisecond
 
-// announceBegun announces a converted publication once its first frame has come, which names its codec. Users without a point
-// cloud, or without a microphone, publish to the server what never comes.
+// announceBegun announces a converted publication when its first frame, which names its codec, has arrived. Users
+// without a point cloud or a microphone publish streams that never start.
 func (r *Room) announceBegun(owner *participant, p *publication) {
 	for _, track := range p.Tracks {
 		codec, ok := track.FrameCodec()
@@ -247,8 +249,8 @@ func (r *Room) announceBegun(owner *participant, p *publication) {
 	r.wakeBy(r.now.Add(beginningInterval))
 }
 
-// printable returns a codec's name with a dot for each character that is neither letter nor digit: the name came from
-// the network, and goes into messages to others.
+// printable returns a codec's name and replaces each character that is neither letter nor digit by a dot. The name
+// comes from the network and is sent to others.
 func printable(codec volumetric.FourCC) string {
 	text := codec[:]
 	for i, c := range text {

@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// resumeRequest asks a room to go on with a session.
+// resumeRequest asks a room to resume a session.
 type resumeRequest struct {
 	JoinRequest
 	result chan<- joinResult
@@ -66,8 +66,8 @@ func (q resumeRequest) apply(r *Room) {
 	q.result <- joinResult{session: &Session{room: r, participant: p, outbox: q.Outbox}}
 }
 
-// proves reports whether a secret is one that resumes the session: the present one, or the one before as long as the
-// reply that replaced it may be lost.
+// proves reports whether a secret resumes the session: the present secret, or the former secret as long as the reply
+// with the present secret may have been lost.
 func (p *participant) proves(secret string) bool {
 	equal := func(own string) bool {
 		return own != "" && subtle.ConstantTimeCompare([]byte(own), []byte(secret)) == 1
@@ -75,11 +75,10 @@ func (p *participant) proves(secret string) bool {
 	return equal(p.secret) || equal(p.former)
 }
 
-// catchUp repeats to a client that came back what it may have missed, and restarts ICE on the connection that it
-// has.
+// catchUp repeats the messages that a resumed client may have missed, and restarts ICE on its connection.
 func (p *participant) catchUp() {
 	if p.pendingOffer != nil {
-		// The header is left out: the outbox that had the offer first may be filling it in.
+		// The header is left out, because the former outbox may be changing it.
 		offer := &signal.Offer{Offer: p.pendingOffer.Offer, SDP: p.pendingOffer.SDP, Media: p.pendingOffer.Media}
 		p.pendingOffer = offer
 		p.send(offer)
@@ -93,7 +92,7 @@ func (p *participant) catchUp() {
 	p.connection.Do(peer.Restart{})
 }
 
-// reconnect gives a client that came back a new peer connection. Publications and choices stay, slots do not.
+// reconnect gives a resumed client a new peer connection. Publications and choices stay; slots do not.
 func (r *Room) reconnect(p *participant) {
 	connection, err := r.node.connect(r, p)
 	if err != nil {
@@ -114,20 +113,20 @@ func (r *Room) reconnect(p *participant) {
 	p.updateLines()
 }
 
-// regranted is what changes for a participant that resumes its session with a token of other grants.
+// regranted has the changes for a participant that resumes its session with a token of other grants.
 type regranted struct {
-	// ended are the publications that ended because publishing is not granted any more.
+	// ended are the publications that ended because the token no longer grants publishing.
 	ended []volumetric.PublicationRef
-	// deaf says that receiving is not granted any more, and receives that it is granted again.
+	// deaf is set if the token no longer grants receiving, receives if the token grants it again.
 	deaf, receives bool
 }
 
-// regrant gives a participant the grants of the token that it came back with. Publications whose grant is gone end, and
-// so do slots. The client hears of that by tell, once it has the reply to its join.
+// regrant sets the grants of the token of a resume. Publications and slots without a grant end. The caller sends the
+// changes to the client with tell, after the reply to its join.
 func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (changed regranted) {
 	p.grants = grants
 	if newConnection {
-		// A connection that lives has the line for data channels, or has it not.
+		// A present connection keeps its line for data channels, or has none.
 		defer p.useDataChannels()
 	}
 	if !grants.Publish {
@@ -153,7 +152,7 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 	return changed
 }
 
-// tell says what has ended, and why.
+// tell sends the client the changes and their reasons.
 func (c *regranted) tell(p *participant) {
 	for _, ref := range c.ended {
 		p.send(&signal.Unpublished{PublicationRef: ref})
@@ -165,14 +164,13 @@ func (c *regranted) tell(p *participant) {
 	}
 }
 
-// useDataChannels decides whether a new connection has data channels for what the client publishes, and for what it
-// takes.
+// useDataChannels decides whether a new connection uses data channels to publish and to receive.
 func (p *participant) useDataChannels() {
 	p.byData = p.asked.publishData && p.grants.Publish
 	p.takesChunks = p.asked.receiveData && p.receive
 }
 
-// graceOver removes a participant that did not come back in time.
+// graceOver removes a participant that did not resume in time.
 type graceOver struct {
 	participant *participant
 	detachment  int
@@ -185,7 +183,7 @@ func (q graceOver) apply(r *Room) {
 	}
 }
 
-// detachRequest says that a websocket has ended.
+// detachRequest reports that a websocket has ended.
 type detachRequest struct {
 	participant *participant
 	outbox      Outbox

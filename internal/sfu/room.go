@@ -14,47 +14,47 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// request is something that a room's goroutine does. Requests never block.
+// request is a request to a room's goroutine. Its method apply never blocks.
 type request interface {
 	apply(r *Room)
 }
 
-// Room is one conference. Its goroutine owns everything but what is said to be safe.
+// Room is one conference. Its goroutine owns all fields, except those that are documented as safe.
 type Room struct {
 	node     *Node
 	name     string
 	log      *zap.Logger
 	requests chan request
-	// done is closed when the room has ended; requests after that are lost on purpose.
+	// done is closed when the room has ended. Later requests are discarded.
 	done         chan struct{}
 	participants members
-	// drained is when the server will stop, zero while it will not.
+	// drained is the time at which the server will stop, zero if there is no drain.
 	drained time.Time
-	// ending says that the server stops: joins that were on their way are refused.
+	// ending is set when the server stops. Joins in progress are then refused.
 	ending bool
 
-	// now is the time of the request at hand.
+	// now is the time of the present request.
 	now time.Time
-	// alarm wakes the room at wakeAt, zero if nothing is due. nextTick is when the room looks again whether the
-	// qualities are still right.
+	// alarm wakes the room at wakeAt, zero if nothing is due. nextTick is the time of the next check of the qualities.
 	alarm            *time.Timer
 	wakeAt, nextTick time.Time
 	scheduler        subscriber.Scheduler
 	unsettled        demand.Queue
 
 	announcements *admission.Announcements
-	// census is how many participants and publications there are, for other goroutines.
+	// census has the numbers of participants and publications, for other goroutines.
 	census atomic.Pointer[census]
 }
 
-// census is how many participants and publications a room has.
+// census has the numbers of participants and publications of a room.
 type census struct{ participants, publications int }
 
-// requestBacklog is how many requests may wait for the room: the connections and websockets of some tens of
-// participants at once. Who finds it full waits, which slows that client's own reading only.
+// requestBacklog is the number of requests that may wait for the room: those of the connections and websockets of some
+// tens of participants at once. If the queue is full, the sender waits, which delays only the reading of its own
+// client.
 const requestBacklog = 256
 
-// groups numbers what shares frame numbers and timestamps, for the whole process.
+// groups numbers the groups of tracks that share frame numbers and timestamps, for the whole process.
 var groups atomic.Uint64
 
 func nextGroup() uint64 { return groups.Add(1) }
@@ -83,7 +83,7 @@ func newRoom(node *Node, name string) *Room {
 	}
 }
 
-// run is the room's goroutine. It ends when the last participant has left, or with all participants if it panics.
+// run is the room's goroutine. It ends when the last participant has left. If it panics, all participants end.
 func (r *Room) run(end <-chan struct{}) {
 	finished := false
 	defer func() {
@@ -110,8 +110,7 @@ func (r *Room) run(end <-chan struct{}) {
 	}
 }
 
-// abandon ends all participants after a panic in the room's goroutine, which has ended. The caller has the room's
-// state.
+// abandon ends all participants after the room's goroutine has panicked and ended. The caller owns the room's state.
 func (r *Room) abandon() {
 	r.node.drop(r)
 	for _, p := range r.participants.others(nil) {
@@ -119,8 +118,8 @@ func (r *Room) abandon() {
 	}
 }
 
-// abandonParticipant removes a participant like any other. If the state of the room does not allow that, it ends what
-// the participant has by itself: tracks, websocket, connection and session.
+// abandonParticipant removes a participant. If the state of the room prevents a regular removal, abandonParticipant
+// ends the participant's tracks, websocket, connection and session directly.
 func (r *Room) abandonParticipant(p *participant) {
 	const reason = "internal error of the server"
 	outbox, publications := p.outbox, slices.Clone(p.publications)
@@ -140,14 +139,15 @@ func (r *Room) abandonParticipant(p *participant) {
 	}
 }
 
-// do takes a request at the time given, and tells publishers what follows for them.
+// do applies a request at the given time and sends publishers the changes of the demand.
 func (r *Room) do(now time.Time, q request) {
 	r.now = now
 	q.apply(r)
 	r.settle()
 }
 
-// post hands a request to the room's goroutine. It must not be called by that goroutine.
+// post sends a request to the room's goroutine and waits while the queue is full. The room's goroutine must not call
+// it.
 func (r *Room) post(q request) {
 	select {
 	case r.requests <- q:
@@ -163,13 +163,13 @@ func (r *Room) after(d time.Duration, q request) *time.Timer {
 // timer posts one request at a time. It belongs to the room's goroutine.
 type timer struct{ pending *time.Timer }
 
-// set posts a request later, in place of the one before.
+// set posts a request later and replaces the previous request.
 func (t *timer) set(r *Room, d time.Duration, q request) {
 	t.stop()
 	t.pending = r.after(d, q)
 }
 
-// running tells that a request has been set and not stopped since.
+// running reports whether a request has been set and not stopped since.
 func (t *timer) running() bool { return t.pending != nil }
 
 func (t *timer) stop() {
@@ -179,7 +179,7 @@ func (t *timer) stop() {
 	}
 }
 
-// remove ends a participant: publications, connection, place in the room. The others hear the reason.
+// remove ends a participant with its publications, connection and place in the room. The others receive the reason.
 func (r *Room) remove(p *participant, reason string) {
 	if r.participants[p.identity] != p {
 		return

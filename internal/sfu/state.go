@@ -10,31 +10,31 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// RoomState is what goes on in a room at one instant. Its slices are sorted by name, slots by line.
+// RoomState is the state of a room at one instant. Participants and publications are sorted by name, slots by line.
 type RoomState struct {
 	Name         string             `json:"name"`
 	Participants []ParticipantState `json:"participants"`
 }
 
-// ParticipantState is one participant of a room.
+// ParticipantState is the state of one participant of a room.
 type ParticipantState struct {
 	Identity string `json:"identity"`
-	// Joined is when the participant's websocket was opened. Connected says that media can flow, Present that the
-	// websocket lives: who comes back within the time of grace is not present meanwhile.
+	// Joined is the time when the participant's websocket was opened. Connected is set if media can flow. Present is
+	// set if the websocket is open; it is not set during the grace time.
 	Joined    time.Time `json:"joined"`
 	Connected bool      `json:"connected"`
 	Present   bool      `json:"present"`
-	// VR2Gather says that the participant speaks VR2Gather's dialect.
+	// VR2Gather is set if the participant uses the VR2Gather dialect.
 	VR2Gather bool `json:"vr2gather,omitempty"`
-	// TokenID is the id of the token, by which it may be revoked; empty without one.
+	// TokenID is the id of the token, by which the token may be revoked. It is empty if there is none.
 	TokenID string `json:"token_id,omitempty"`
-	// Publications are what the participant publishes.
+	// Publications are the participant's publications.
 	Publications []PublicationState `json:"publications"`
-	// Reception is what the participant is sent, nil where it takes nothing.
+	// Reception is the state of the participant as a receiver, nil if the participant receives nothing.
 	Reception *subscriber.State `json:"reception,omitempty"`
 }
 
-// PublicationState is one publication, as it was announced and as it is.
+// PublicationState is the description and the state of one publication.
 type PublicationState struct {
 	Name      string   `json:"name"`
 	Kind      string   `json:"kind"`
@@ -42,20 +42,21 @@ type PublicationState struct {
 	Codec     string   `json:"codec"`
 	Tiles     int      `json:"tiles"`
 	Qualities []string `json:"qualities"`
-	// Rates are what each track takes, in bit/s, by tile and quality; 0 where it has been silent. Paused are those
-	// that the publisher was told not to send.
+	// Rates are the bit rates of tracks in bit/s, by tile and quality; 0 if a track has been silent. Paused has the
+	// tracks that the publisher was asked to pause.
 	Rates  [][]volumetric.Bitrate `json:"rates_bps"`
 	Paused [][]bool               `json:"paused"`
 }
 
-// RoomSummary is how much goes on in a room.
+// RoomSummary has the numbers of participants and publications of a room.
 type RoomSummary struct {
 	Name         string `json:"name"`
 	Participants int    `json:"participants"`
 	Publications int    `json:"publications"`
 }
 
-// Summaries lists rooms by name: the named one, or all of them if the name is empty. It asks no room's goroutine.
+// Summaries returns the rooms sorted by name: only the named room, or all rooms if name is empty. It reads counters and
+// does not wait for rooms.
 func (n *Node) Summaries(name string) []RoomSummary {
 	list := []RoomSummary{}
 	for _, room := range n.named(name) {
@@ -82,8 +83,8 @@ func (q describeRequest) apply(r *Room) {
 	q.result <- state
 }
 
-// Describe asks each room for its state: the named one, or all where the name is empty. past asks for the history of
-// receivers, too. Rooms that end meanwhile are left out.
+// Describe returns the states of the named room, or of all rooms if name is empty. If past is set, the states include
+// the history of receivers. Rooms that end during the call are left out.
 func (n *Node) Describe(ctx context.Context, name string, past bool) ([]RoomState, error) {
 	states := []RoomState{}
 	for _, room := range n.named(name) {

@@ -6,10 +6,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// wake is the request that the room makes itself when its alarm rings.
+// wake is the request of the room's own alarm.
 type wake struct{}
 
-// wakeBy has the room wake at that time at the latest.
+// wakeBy wakes the room at the given time at the latest.
 func (r *Room) wakeBy(at time.Time) {
 	if !r.wakeAt.IsZero() && !at.Before(r.wakeAt) {
 		return
@@ -52,11 +52,12 @@ func (wake) apply(r *Room) {
 	r.wakeBy(r.nextTick)
 }
 
-// unwatchedInterval is how often rates are measured while nobody receives, so that they are known when somebody comes.
+// unwatchedInterval is the interval of rate measurements while there is no receiver, so that rates are known when a
+// receiver joins.
 const unwatchedInterval = 200 * time.Millisecond
 
-// measureUnwatched measures what is sent though nobody receives: before the first receiver comes, and until publishers
-// have been told to pause. Nobody needs parity then.
+// measureUnwatched measures tracks while there is no receiver: before the first receiver joins, and until publishers
+// have paused. Then no parity is needed.
 func (r *Room) measureUnwatched() {
 	coming := false
 	for _, p := range r.participants {
@@ -72,7 +73,7 @@ func (r *Room) measureUnwatched() {
 	}
 }
 
-// attend does what is due for one publication.
+// attend performs the steps that are due for one publication.
 func (r *Room) attend(owner *participant, p *publication) {
 	if p.Place.Pending() {
 		r.passPose(owner, p)
@@ -83,8 +84,8 @@ func (r *Room) attend(owner *participant, p *publication) {
 	r.attendDemand(p.Demand)
 }
 
-// tick looks whether anything has changed that calls for other qualities. It reports false if it has not come to every
-// receiver, and is to be called again when other requests have had their turn.
+// tick checks whether other qualities are needed. It reports false if time did not suffice for all receivers. The
+// caller then calls it again after other requests.
 func (r *Room) tick() (complete bool) {
 	r.scheduler.Tick(r.now)
 	for _, p := range r.participants {
@@ -123,8 +124,8 @@ func (r *Room) tick() (complete bool) {
 // receives reports whether media may be sent to the participant.
 func (p *participant) receives() bool { return p.receive && p.connected }
 
-// refresh decides what the slots carry, because of something that was asked for at that time: a choice, or that slots
-// be used.
+// refresh decides the qualities after a request of the client: a choice, or slots that became ready. requested is the
+// time of the request.
 func (p *participant) refresh(requested time.Time) {
 	if !p.connected {
 		return
@@ -137,12 +138,12 @@ func (p *participant) refresh(requested time.Time) {
 	p.decide()
 }
 
-// decide decides what the slots carry, if anything has changed that matters, and tells the client.
+// decide decides the qualities of the slots if there are relevant changes, and notifies the client.
 func (p *participant) decide() {
 	p.tellSlots(p.subscriber.Decide(p.room.now, &p.room.scheduler))
 }
 
-// tellSlots tells the client what slots carry.
+// tellSlots sends the client the qualities of slots.
 func (p *participant) tellSlots(sending []signal.SlotQuality) {
 	if len(sending) > 0 {
 		p.send(&signal.Sending{Slots: sending})

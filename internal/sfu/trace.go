@@ -11,33 +11,35 @@ import (
 )
 
 const (
-	// timesRate is how many frames of one publisher per second have their times passed on, and timesBurst how many at
-	// once: 30 tiles at 60 frames per second and all of three qualities are more than anybody's uplink, and a
-	// receiver that reads them gets 200 kB per second.
+	// timesRate is the number of frames per second of one publisher whose times are forwarded, and timesBurst the
+	// number at once. 30 tiles at 60 frames per second are 1,800, and three qualities of all of them exceed any uplink.
+	// A receiver of these times gets 200 kB per second.
 	timesRate  = 2000
 	timesBurst = 4000
 )
 
-// clock is a time by this host's clock as clients see it, in microseconds since 1970.
+// clock returns a time of this host's clock as clients see it, in microseconds since 1970.
 func (c *Config) clock(t time.Time) int64 { return t.Add(c.ClockOffset).UnixMicro() }
 
-// tracing is what a participant has to do with times of frames.
+// tracing is a participant's state for times of frames.
 type tracing struct {
-	// wanted says that it asked for those of the frames that it is sent; asked that it was asked for its own.
+	// wanted is set if the participant asked for times of the frames that it receives, asked if the server asked the
+	// participant for times of its own frames.
 	wanted, asked bool
-	// limiter bounds what it sends, and dropped counts what was left out since.
+	// limiter bounds the times that the participant sends. dropped counts the frames that were left out since the last
+	// message to others.
 	limiter *rate.Limiter
 	dropped int
 }
 
-// traceRequested takes a receiver's wish for times of frames.
+// traceRequested handles a receiver's request for times of frames.
 func (r *Room) traceRequested(p *participant, wanted bool) {
 	p.trace(wanted && p.receive)
 	r.participants.askForTimes()
 }
 
-// trace begins or ends the tracing of what the participant is sent. While anybody is traced, the media sockets take
-// the kernel's stamps.
+// trace starts or stops the tracing of the frames sent to the participant. While any participant is traced, the media
+// sockets use the kernel's timestamps.
 func (p *participant) trace(wanted bool) {
 	if p.tracing.wanted != wanted {
 		p.tracing.wanted = wanted
@@ -46,7 +48,7 @@ func (p *participant) trace(wanted bool) {
 	p.connection.Receiver.TraceFrames(wanted)
 }
 
-// askForTimes tells those who publish whether anybody else wants the times of their frames, where that has changed.
+// askForTimes tells publishers whether another participant wants the times of their frames, if that has changed.
 func (m members) askForTimes() {
 	wanted := 0
 	for _, p := range m {
@@ -66,15 +68,15 @@ func (m members) askForTimes() {
 	}
 }
 
-// tellTrace tells a participant that came back what it may have missed.
+// tellTrace repeats the request for times to a resumed participant.
 func (p *participant) tellTrace() {
 	if p.tracing.asked {
 		p.send(&signal.Trace{FrameTimes: true})
 	}
 }
 
-// timesReported passes the times of a publisher's frames on to those who asked, as far as they are of tracks that it
-// publishes, and not too many.
+// timesReported forwards the times of a publisher's frames to participants that asked for times, within the rate limit.
+// Tracks that the publisher does not publish are ignored.
 func (r *Room) timesReported(p *participant, m *signal.FrameTimes) {
 	t := &p.tracing
 	if t.limiter == nil {
@@ -108,7 +110,7 @@ func (r *Room) timesReported(p *participant, m *signal.FrameTimes) {
 	}
 }
 
-// frameTimes bring the times of the frames that a connection's receiver was sent.
+// frameTimes has the times of frames that were sent to a connection's receiver.
 type frameTimes struct {
 	*connection
 	frames []egress.FrameTimes
@@ -127,7 +129,7 @@ func (q frameTimes) apply(*Room) {
 	}
 }
 
-// timesMessage makes a message of the times of frames. Those of slots that carry something else by now are left out.
+// timesMessage returns a message with the times of frames. Frames of slots with another assignment since are left out.
 func (p *participant) timesMessage(frames []egress.FrameTimes) *signal.FrameTimes {
 	const width = signal.FrameTimesHead + signal.ServerStamps
 	source := signal.ClockSource(p.room.node.config.ClockSource)
@@ -156,7 +158,7 @@ func (p *participant) timesMessage(frames []egress.FrameTimes) *signal.FrameTime
 	return m
 }
 
-// carried returns the track of a frame, false if its slot carries something else by now.
+// carried returns the track of a frame, false if its slot has another assignment since.
 func (p *participant) carried(f *egress.FrameTimes) (volumetric.TrackRef, bool) {
 	s := p.subscriber.Slots.ByOutput(f.Slot)
 	if s == nil || s.Target == nil {
@@ -166,8 +168,8 @@ func (p *participant) carried(f *egress.FrameTimes) (volumetric.TrackRef, bool) 
 	return volumetric.TrackRef{TileRef: s.Target.Tile, Quality: quality}, ok
 }
 
-// fillTimes writes a frame's numbers: what stands before the stamps, and the stamps after the first of them, by a
-// clock that clients see ahead by so much.
+// fillTimes writes the numbers of a frame: the head, and the timestamps relative to the first timestamp. Clients see
+// the clock ahead by the given duration.
 func fillTimes(row []int64, f *egress.FrameTimes, ahead time.Duration) {
 	stamps := [signal.ServerStamps]int64{
 		f.FirstInHardware, f.FirstInKernel, f.FirstIn, f.LastIn,

@@ -9,33 +9,34 @@ import (
 )
 
 const (
-	// announceRate is how many bytes per second one bearer may have each of the others in a room be told, by joining
-	// and publishing, in the long run: 512 kbit/s, a hundredth of the media of a body at 50 Mbit/s. At once it is the
-	// descriptions of a full room (rooms.description_bytes), which one bearer has if all of the room come again with
-	// one token: after 24 s with the default the bearer has all of it again.
+	// announceRate is the number of bytes per second that one bearer may cause each other participant of a room to
+	// receive, by joins and publications, in the long run: 512 kbit/s, a hundredth of the media of a body at 50 Mbit/s.
+	// The burst is the size of the descriptions of a full room (rooms.description_bytes). One bearer uses the burst if
+	// all participants of the room return with one token; with the default the budget is full again after 24 s.
 	announceRate = 64 << 10
-	// AnnounceOverhead is what a join costs beside its descriptions: participant_joined and participant_left have 60
-	// bytes each, and an identity of up to 128 bytes.
+	// AnnounceOverhead is the cost of a join in bytes beside its descriptions: participant_joined and participant_left
+	// have 60 bytes each, and an identity has up to 128 bytes.
 	AnnounceOverhead = 256
 	// leastSweep keeps sweeps of the bearers' budgets rare in small rooms.
 	leastSweep = 64
 )
 
-// Announcements bound how many bytes each bearer may have the others in one room be told. They belong to one goroutine.
+// Announcements bounds the bytes that each bearer causes the others in one room to receive. It belongs to one
+// goroutine.
 type Announcements struct {
 	// burst is the number of bytes at once.
 	burst   int
 	budgets map[Bearer]*rate.Limiter
-	// sweep is the number of budgets at which the full ones are dropped.
+	// sweep is the number of budgets at which full budgets are removed.
 	sweep int
 }
 
-// NewAnnouncements returns full budgets of so many bytes at once.
+// NewAnnouncements returns full budgets with the given burst in bytes.
 func NewAnnouncements(burst int) *Announcements {
 	return &Announcements{burst: burst, budgets: make(map[Bearer]*rate.Limiter), sweep: leastSweep}
 }
 
-// Take takes the bytes that the others are told from the budget of a bearer, unless the budget has less.
+// Take charges bytes to the budget of a bearer. It returns an error if the budget has less.
 func (a *Announcements) Take(b Bearer, bytes int, now time.Time) *signal.Error {
 	if b == "" {
 		return nil
@@ -55,7 +56,7 @@ func (a *Announcements) Take(b Bearer, bytes int, now time.Time) *signal.Error {
 	return nil
 }
 
-// forget drops the budgets that are full, if there are twice as many as after the last time.
+// forget removes full budgets when the number of budgets has doubled since the last time.
 func (a *Announcements) forget(now time.Time) {
 	if len(a.budgets) < a.sweep {
 		return

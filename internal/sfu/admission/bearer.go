@@ -7,15 +7,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Bearer is what rooms and places are counted by: a token, or an address if the client has no token. Nothing is counted
-// for the empty bearer.
+// Bearer is the key by which rooms and places are counted: a token, or an address if the client has no token. Nothing
+// is counted for the empty bearer.
 type Bearer string
 
 // Token identifies a client's token. It is zero for a client without a token.
 type Token struct {
-	// ID is the claim jti, empty for a token that has none: such a token cannot be revoked.
+	// ID is the claim jti. It is empty if the token has none; then the token cannot be revoked.
 	ID string
-	// Expires is when the token ends.
+	// Expires is the time at which the token expires.
 	Expires time.Time
 }
 

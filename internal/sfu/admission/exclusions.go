@@ -14,39 +14,39 @@ import (
 
 // Errors of bans and revocations.
 var (
-	// ErrExclusion is wrapped with what is wrong in a ban or a revocation, and what was expected.
+	// ErrExclusion is wrapped with the wrong value of a ban or a revocation and the expected value.
 	ErrExclusion = errors.New("invalid ban or revocation")
-	// ErrFull says that no more bans, or revocations, are kept.
+	// ErrFull reports that the maximum number of bans or revocations is reached.
 	ErrFull = errors.New("too many are kept")
 )
 
 const (
-	// maxBans bounds the bans. One has the names of a room and a participant, of 128 bytes each, and the id of a token,
-	// of MaxTokenID bytes, in up to two entries of 500 bytes beside the texts: 8,192 bans take 12 MB at most.
+	// maxBans bounds the bans. One ban has the names of a room and a participant, of 128 bytes each, and the id of a
+	// token, of MaxTokenID bytes, in up to two entries of 500 bytes beside the texts: 8,192 bans use 12 MB at most.
 	maxBans = 1 << 13
-	// maxRevocations bounds the revoked tokens: 16,384 entries of up to MaxTokenID bytes and 100 bytes beside take 6
+	// maxRevocations bounds the revoked tokens: 16,384 entries of up to MaxTokenID bytes and 100 bytes overhead use 6
 	// MB.
 	maxRevocations = 1 << 14
-	// MaxTokenID is how long a token's id may be that is revoked, in bytes. A UUID has 36.
+	// MaxTokenID is the maximum length of the id of a revoked token, in bytes. A UUID has 36.
 	MaxTokenID = 256
-	// MaxBan bounds how long a ban lasts: a month is for good, as rooms go.
+	// MaxBan bounds the duration of a ban. For a room, a month is as good as forever.
 	MaxBan = 30 * 24 * time.Hour
-	// DefaultRevocation is how long a revocation lasts of a token that the server has not seen: 30 times the time for
-	// which "volsfu token" mints by default.
+	// DefaultRevocation is the duration of the revocation of a token that the server has not seen: 30 times the default
+	// lifetime of tokens of "volsfu token".
 	DefaultRevocation = 30 * 24 * time.Hour
-	// MaxRevocation bounds the time that an operator may give.
+	// MaxRevocation bounds the duration that an operator may request.
 	MaxRevocation = 366 * 24 * time.Hour
-	// clockDifference is how long after its end a token may still be taken, by the greatest difference of clocks that
-	// can be configured (auth.leeway).
+	// clockDifference is the time for which a token may still be accepted after its expiry: the greatest clock
+	// difference that can be configured (auth.leeway).
 	clockDifference = 5 * time.Minute
 )
 
-// Ban keeps somebody from a room for a time.
+// Ban excludes a participant from a room for a time.
 type Ban struct {
 	Room     string `json:"room"`
 	Identity string `json:"identity"`
-	// TokenID is the id of the token that the participant had when it was removed, which opens the room to no other
-	// identity either; empty if the participant was not there, or its token had no id.
+	// TokenID is the id of the participant's token at the time of its removal. The ban excludes the token from the room
+	// under any identity. TokenID is empty if the participant was not in the room or its token had no id.
 	TokenID string    `json:"token_id,omitempty"`
 	Until   time.Time `json:"until"`
 }
@@ -54,26 +54,27 @@ type Ban struct {
 // Revocation is a token that is not accepted.
 type Revocation struct {
 	ID string `json:"id"`
-	// Until is when the token has ended, if the server has seen it; else when the revocation ends.
+	// Until is the time at which the token expires, if the server has seen the token; otherwise the time at which the
+	// revocation ends.
 	Until time.Time `json:"until"`
-	// Seen says that the server has seen the token since it was revoked, and so knows when it ends.
+	// Seen reports whether the server has seen the token since the revocation, and so knows when the token expires.
 	Seen bool `json:"seen"`
 }
 
-// Exclusions are the bans and revocations of a node, in memory only. The zero value has none. They are safe for
-// concurrent use.
+// Exclusions are the bans and revocations of a node, held only in memory. The zero value has none. Exclusions is safe
+// for concurrent use.
 type Exclusions struct {
 	mu sync.Mutex
-	// bans are found by identity, and the same by token; revoked by the token's id.
+	// bans is indexed by identity, byToken has the same bans by token id, and revoked is indexed by token id.
 	bans    map[seat]*Ban
 	byToken map[seat]*Ban
 	revoked map[string]*Revocation
 }
 
-// seat is a name, or the id of a token, in a room.
+// seat is an identity, or the id of a token, in a room.
 type seat struct{ room, name string }
 
-// Ban adds a ban, or replaces that of the same identity in the room. The error wraps ErrFull.
+// Ban adds a ban or replaces the ban of the same identity in the room. The error wraps ErrFull.
 func (e *Exclusions) Ban(b Ban, now time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -101,7 +102,7 @@ func (e *Exclusions) Ban(b Ban, now time.Time) error {
 	return nil
 }
 
-// drop ends a ban. The caller holds the mutex.
+// drop removes a ban. The caller holds the mutex.
 func (e *Exclusions) drop(b *Ban) {
 	delete(e.bans, seat{b.Room, b.Identity})
 	if at := (seat{b.Room, b.TokenID}); e.byToken[at] == b {
@@ -109,7 +110,7 @@ func (e *Exclusions) drop(b *Ban) {
 	}
 }
 
-// Unban ends the ban of an identity, and reports whether one was in force.
+// Unban ends the ban of an identity and reports whether the ban was in force.
 func (e *Exclusions) Unban(room, identity string, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -121,7 +122,7 @@ func (e *Exclusions) Unban(room, identity string, now time.Time) bool {
 	return b.Until.After(now)
 }
 
-// banned returns the ban that keeps an identity or a token from a room, false if there is none.
+// banned returns the ban that excludes an identity or a token from a room, false if there is none.
 func (e *Exclusions) banned(room, identity, tokenID string, now time.Time) (Ban, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -134,7 +135,7 @@ func (e *Exclusions) banned(room, identity, tokenID string, now time.Time) (Ban,
 	return Ban{}, false
 }
 
-// Bans lists the bans in force by room and identity.
+// Bans returns the bans in force, sorted by room and identity.
 func (e *Exclusions) Bans(now time.Time) []Ban {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -153,7 +154,7 @@ func (e *Exclusions) Bans(now time.Time) []Ban {
 	return list
 }
 
-// Revoke adds a revocation, or prolongs that of the same token. The error wraps ErrFull.
+// Revoke adds a revocation or extends the revocation of the same token. The error wraps ErrFull.
 func (e *Exclusions) Revoke(id string, until, now time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -181,8 +182,8 @@ func (e *Exclusions) Revoke(id string, until, now time.Time) error {
 	return nil
 }
 
-// Revoked reports whether a client's token is revoked. A revocation lasts until its token has ended, as soon as a
-// client shows when that is.
+// Revoked reports whether a client's token is revoked. When a client presents a revoked token, the end of the
+// revocation becomes the expiry of the token.
 func (e *Exclusions) Revoked(t Token, now time.Time) bool {
 	if t.ID == "" {
 		return false
@@ -193,14 +194,14 @@ func (e *Exclusions) Revoked(t Token, now time.Time) bool {
 	if r == nil || !r.Until.After(now) {
 		return false
 	}
-	// Two tokens may have one id: the one that ends last counts.
+	// Two tokens may have the same id. The later expiry counts.
 	if until := t.Expires.Add(clockDifference); !t.Expires.IsZero() && (!r.Seen || until.After(r.Until)) {
 		r.Until, r.Seen = until, true
 	}
 	return true
 }
 
-// Restore ends a revocation, and reports whether it was in force.
+// Restore ends a revocation and reports whether the revocation was in force.
 func (e *Exclusions) Restore(id string, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -209,7 +210,7 @@ func (e *Exclusions) Restore(id string, now time.Time) bool {
 	return r != nil && r.Until.After(now)
 }
 
-// Revocations lists the revocations in force by id.
+// Revocations returns the revocations in force, sorted by id.
 func (e *Exclusions) Revocations(now time.Time) []Revocation {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -223,7 +224,7 @@ func (e *Exclusions) Revocations(now time.Time) []Revocation {
 	return list
 }
 
-// Refuse refuses a client that an operator keeps out of a room.
+// Refuse returns an error if a ban or a revocation excludes the client from the room, nil otherwise.
 func (e *Exclusions) Refuse(room, identity string, t Token, now time.Time) *signal.Error {
 	if e.Revoked(t, now) {
 		return refuse(signal.CodeRevoked, "an operator revoked the token")
@@ -235,8 +236,7 @@ func (e *Exclusions) Refuse(room, identity string, t Token, now time.Time) *sign
 	return nil
 }
 
-// CheckBan reports a ban that lasts too long, or that names a room or a participant that cannot exist. The error wraps
-// ErrExclusion.
+// CheckBan returns an error if a ban lasts too long or has an invalid room or identity. The error wraps ErrExclusion.
 func CheckBan(room, identity string, lasts time.Duration) error {
 	if lasts < 0 || lasts > MaxBan {
 		return fmt.Errorf("%w: a ban of %v, expected more than 0 and at most %v", ErrExclusion, lasts, MaxBan)
@@ -249,8 +249,8 @@ func CheckBan(room, identity string, lasts time.Duration) error {
 	return nil
 }
 
-// CheckRevocation reports a token's id that cannot be, and a revocation that lasts too long. The error wraps
-// ErrExclusion.
+// CheckRevocation returns an error if the id of a token is empty or too long, or if a revocation lasts too long. The
+// error wraps ErrExclusion.
 func CheckRevocation(id string, lasts time.Duration) error {
 	if id == "" || len(id) > MaxTokenID {
 		return fmt.Errorf("%w: the id of a token has %d bytes, expected 1 to %d", ErrExclusion, len(id), MaxTokenID)

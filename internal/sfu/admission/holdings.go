@@ -2,33 +2,33 @@ package admission
 
 import "github.com/volsfu/volsfu/pkg/signal"
 
-// Limits bound the rooms and places of one bearer.
+// Limits bounds the rooms and places of one bearer.
 type Limits struct {
-	// Rooms bounds the rooms that a bearer opened and that have not ended, Places its places in all rooms.
+	// Rooms bounds the rooms that a bearer opened and that have not ended. Places bounds its places in all rooms.
 	Rooms, Places int
 }
 
-// Holdings count the rooms and places of bearers. The caller guards them: they are not safe for concurrent use.
+// Holdings counts the rooms and places of bearers. It is not safe for concurrent use.
 type Holdings struct {
 	limits  Limits
 	bearers map[Bearer]holding
 }
 
-// holding is what one bearer has at present. A bearer with a place, or with a room that it opened, has an entry: there
-// are no more entries than places and rooms.
+// holding has the counts of one bearer. Only a bearer with a place, or with a room that the bearer opened, has an
+// entry, so there are no more entries than places and rooms.
 type holding struct {
-	// rooms that the bearer opened and that have not ended, whoever is in them.
+	// rooms counts the rooms that the bearer opened and that have not ended, whoever their members are.
 	rooms int
-	// places are participants, those in their time of grace included, and joins under way.
+	// places counts participants, including those in their grace time, and joins in progress.
 	places int
 }
 
-// NewHoldings returns the holdings of bearers that have nothing.
+// NewHoldings returns empty holdings.
 func NewHoldings(limits Limits) *Holdings {
 	return &Holdings{limits: limits, bearers: make(map[Bearer]holding)}
 }
 
-// Hold counts a place of a bearer, and a room if the bearer opens the room, unless the bearer has too many.
+// Hold counts a place of a bearer, and a room if the bearer opens the room. It returns an error if a limit is exceeded.
 func (h *Holdings) Hold(b Bearer, opens bool) *signal.Error {
 	if b == "" {
 		return nil
@@ -52,7 +52,7 @@ func (h *Holdings) Hold(b Bearer, opens bool) *signal.Error {
 	return nil
 }
 
-// Release subtracts places of a bearer, and rooms that have ended.
+// Release subtracts places and ended rooms of a bearer.
 func (h *Holdings) Release(b Bearer, places, rooms int) {
 	if b == "" {
 		return
@@ -66,5 +66,5 @@ func (h *Holdings) Release(b Bearer, places, rooms int) {
 	h.bearers[b] = has
 }
 
-// Len returns the number of bearers that have something.
+// Len returns the number of bearers with a place or a room.
 func (h *Holdings) Len() int { return len(h.bearers) }

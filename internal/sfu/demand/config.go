@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// Policy says which tracks publishers are asked for.
+// Policy selects the tracks that publishers are asked for.
 type Policy string
 
 // The policies.
 const (
-	// Warm asks for everything.
+	// Warm asks for all tracks.
 	Warm Policy = "warm"
-	// Neighbours asks for the tracks that a receiver takes and for one quality on each side of them, and for the rest
-	// until it has been unused for the time Config.Hold.
+	// Neighbours asks for the tracks that a receiver takes and for one quality on each side of them. It also asks for
+	// other tracks until they have been unused for Config.Hold.
 	Neighbours Policy = "neighbours"
 	// Strict asks for the tracks that a receiver takes.
 	Strict Policy = "strict"
 )
 
-// Config says what publishers need not send.
+// Config configures uplink suppression.
 type Config struct {
 	Policy Policy `yaml:"policy" help:"what publishers that can pause tracks are asked for: warm (everything), neighbours (what someone takes and one step beside it), strict (what someone takes)"`
-	// Hold: a receiver that looks away and back within two seconds finds the quality that it had. To send a quality for
-	// two seconds more costs less than to start an encoder at each glance.
+	// Hold: a receiver that looks away and back within two seconds finds the same quality. Sending a quality for two
+	// more seconds costs less than starting an encoder at each glance.
 	Hold time.Duration `yaml:"hold" help:"how long a track goes on that has got out of use, under the policy neighbours"`
 }
 
-// Validate reports the first key that is wrong. The error begins with the name of the key.
+// Validate returns an error for the first wrong key. The error begins with the key.
 func (c Config) Validate() error {
 	if !slices.Contains([]Policy{Warm, Neighbours, Strict}, c.Policy) {
 		return fmt.Errorf("policy is %q: expected %s, %s or %s", c.Policy, Warm, Neighbours, Strict)

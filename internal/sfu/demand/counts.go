@@ -2,25 +2,25 @@ package demand
 
 import "github.com/volsfu/volsfu/internal/allocate"
 
-// Need is what one slot needs of a publication at present.
+// Need is the need of one slot for tracks of a publication.
 type Need struct {
-	// Tracks are the indices of up to two tracks that the slot takes, tile × qualities + quality; -1 for none. They are
-	// the track that the slot was told to carry, and until its first frame the track that the slot still forwards.
+	// Tracks has the indices of up to two tracks that the slot takes, tile × qualities + quality; -1 for none: the
+	// assigned track and, until its first frame, the track that the slot still forwards.
 	Tracks [2]int
-	// Near is the index of a tile of which the slot carries nothing for now, though its receiver may want it: the tile
-	// is out of sight, or the link is too narrow. It is -1 for none.
+	// Near is the index of a tile of which the slot carries nothing at present, though its receiver may want the tile:
+	// the tile is out of sight, or the link is too narrow. It is -1 for none.
 	Near int
 }
 
 // Nothing is the need of a slot that carries nothing.
 var Nothing = Need{Tracks: [2]int{-1, -1}, Near: -1}
 
-// counts are the needs of all slots for one publication.
+// counts sums the needs of all slots for one publication.
 type counts struct {
 	qualities int
-	// taken counts by track, tile × qualities + quality, the slots that take it.
+	// taken has for each track, tile × qualities + quality, the number of slots that take the track.
 	taken []int
-	// near counts by tile the slots for which its lowest quality is to be near.
+	// near has for each tile the number of slots whose Near is the tile.
 	near []int
 }
 
@@ -28,7 +28,7 @@ func newCounts(tiles, qualities int) counts {
 	return counts{qualities: qualities, taken: make([]int, tiles*qualities), near: make([]int, tiles)}
 }
 
-// add counts a need n times, which is negative when a need ends.
+// add counts a need n times. n is negative when a need ends.
 func (c *counts) add(need Need, n int) {
 	for _, track := range need.Tracks {
 		if track >= 0 {

@@ -8,45 +8,44 @@ import (
 )
 
 const (
-	// parityStep is the step that shares of parity are rounded up to: less changes no frame of 100 packets.
+	// parityStep is the step to which shares of parity are rounded up. A smaller step changes no frame of 100 packets.
 	parityStep = 0.01
-	// parityHold is how long a share is asked for at least before it is lowered, so that an encoder does not follow
-	// every swing of the loss.
+	// parityHold is the minimum time before a share is lowered, so that an encoder does not follow every variation of
+	// the loss.
 	parityHold = time.Second
 )
 
 // Parity is the share of parity packets that a publisher is asked for.
 type Parity struct {
-	// told is the share that the publisher was told, at toldAt. needed is the share that the receiver in greatest need
-	// asks for, with that of the publisher's own path.
+	// told is the share last sent to the publisher, at toldAt. needed is the largest share that a receiver needs,
+	// including the share for the publisher's own path.
 	told, needed float64
 	toldAt       time.Time
 }
 
-// Told returns the share that the publisher was told, 0 to 1.
+// Told returns the share last sent to the publisher, 0 to 1.
 func (p *Parity) Told() float64 { return p.told }
 
-// Reset begins a round of needs: nothing is needed yet.
+// Reset begins a round of needs with 0.
 func (p *Parity) Reset() { p.needed = 0 }
 
-// Need states the need of one receiver. The largest of a round counts.
+// Need states the need of one receiver. The largest need of a round counts.
 func (p *Parity) Need(share float64) { p.needed = max(p.needed, share) }
 
-// due reports whether the publisher is to be asked for another share. A share rises at once, and falls after a hold
-// time.
+// due reports whether the publisher is to be asked for another share. A share rises at once and falls after parityHold.
 func (p *Parity) due(now time.Time) bool {
 	share := p.share()
 	return share > p.told || share < p.told && now.Sub(p.toldAt) >= parityHold
 }
 
-// share returns the needed share in whole steps.
+// share returns the needed share, rounded up to a step and limited to signal.MaxParity.
 func (p *Parity) share() float64 {
-	// A share that differs from a step by rounding alone is that step.
+	// A difference from a step that is due to floating-point rounding does not add a step.
 	steps := math.Ceil(p.needed/parityStep - 1e-9)
 	return min(steps/math.Round(1/parityStep), signal.MaxParity)
 }
 
-// settle makes the needed share the one that the publisher is told, and reports whether that is a change.
+// settle records the needed share as sent to the publisher if a change is due, and reports whether it was.
 func (p *Parity) settle(now time.Time) bool {
 	if !p.due(now) {
 		return false

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Queue lists the publications of a room whose demand has changed since their publishers were told.
+// Queue lists the publications of a room whose demand has changed since the last message to their publishers.
 type Queue struct{ publications []*Publication }
 
 // Len returns the number of listed publications.
@@ -24,7 +24,8 @@ func (q *Queue) Each(f func(*Publication)) {
 	q.publications = list[:0]
 }
 
-// Publication is the demand for one publication: the needs of its receivers, and what its publisher is asked for.
+// Publication is the demand for one publication: the needs of its receivers, and the tracks and the parity that its
+// publisher is asked for.
 type Publication struct {
 	// Ref names the publication.
 	Ref volumetric.PublicationRef
@@ -33,7 +34,7 @@ type Publication struct {
 
 	tiles, qualities int
 	needs            counts
-	// suppression and queue are nil if the publisher does not pause tracks. queued is set while the publication is on
+	// suppression and queue are nil if the publisher does not pause tracks. queued is set while the publication is in
 	// the queue.
 	suppression *suppression
 	queue       *Queue
@@ -46,14 +47,14 @@ func New(ref volumetric.PublicationRef, tiles, qualities int) *Publication {
 	return &Publication{Ref: ref, tiles: tiles, qualities: qualities, needs: newCounts(tiles, qualities)}
 }
 
-// Suppress makes the publisher one that pauses tracks. Changes of the demand list the publication on the queue.
+// Suppress enables suppression for a publisher that pauses tracks. Changes of the demand add the publication to queue.
 func (p *Publication) Suppress(config Config, queue *Queue, now time.Time) {
 	p.suppression = newSuppression(config, p.tiles, p.qualities)
 	p.queue, p.saving.accounted = queue, now
 	p.Changed()
 }
 
-// Suppressible reports whether the publisher pauses tracks when it is told.
+// Suppressible reports whether the publisher pauses tracks on request.
 func (p *Publication) Suppressible() bool { return p.suppression != nil }
 
 // Add states the need of a slot.
@@ -68,7 +69,7 @@ func (p *Publication) Remove(need Need) {
 	p.Changed()
 }
 
-// Changed notes that the demand may have changed: the publication is to be stepped.
+// Changed queues the publication for a step because its demand may have changed.
 func (p *Publication) Changed() {
 	if p.suppression != nil && !p.queued {
 		p.queued = true
@@ -76,18 +77,17 @@ func (p *Publication) Changed() {
 	}
 }
 
-// Step brings the tracks that the publisher is asked for up to date, and reports whether they have changed. The
-// publication must be suppressible.
+// Step updates the wanted tracks and reports whether they have changed. The publication must be suppressible.
 func (p *Publication) Step(now time.Time) (changed bool) { return p.suppression.step(now, &p.needs) }
 
-// Resumed returns the tracks that the last step began to ask for again, as tile × qualities + quality. The next step
-// overwrites them.
+// Resumed returns the tracks that became wanted in the last step, as tile × qualities + quality. The next step
+// overwrites the slice.
 func (p *Publication) Resumed() []int { return p.suppression.resumed }
 
-// Dismissed returns the tracks that the last step stopped asking for, likewise.
+// Dismissed returns the tracks that ceased to be wanted in the last step, in the same form.
 func (p *Publication) Dismissed() []int { return p.suppression.dismissed }
 
-// Due returns when the next step is due though no need changes, zero if none is.
+// Due returns the time of the next step that is due without a change of a need, zero if there is none.
 func (p *Publication) Due() time.Time {
 	if p.suppression == nil {
 		return time.Time{}
@@ -95,7 +95,7 @@ func (p *Publication) Due() time.Time {
 	return p.suppression.due
 }
 
-// Paused reports whether the publisher has been told that nobody takes the track.
+// Paused reports whether a track is not wanted.
 func (p *Publication) Paused(tile int, q volumetric.Quality) bool {
 	return p.suppression != nil && p.suppression.paused(tile, q)
 }
@@ -105,18 +105,18 @@ func (p *Publication) AllPaused() bool {
 	return p.suppression != nil && p.suppression.pausedCount() >= p.tiles*p.qualities
 }
 
-// CheckParity notes a change if the publisher is to be asked for another share of parity.
+// CheckParity queues the publication if another share of parity is due.
 func (p *Publication) CheckParity(now time.Time) {
 	if p.Parity.due(now) {
 		p.Changed()
 	}
 }
 
-// SettleParity makes the needed share of parity the one that the publisher is told, and reports whether that is a
-// change.
+// SettleParity records the needed share of parity as sent to the publisher if a change is due, and reports whether it
+// was.
 func (p *Publication) SettleParity(now time.Time) bool { return p.Parity.settle(now) }
 
-// Message returns everything that the publisher is asked for. The publication must be suppressible.
+// Message returns all wanted tracks and the share of parity. The publication must be suppressible.
 func (p *Publication) Message() signal.WantedPublication {
 	m := signal.WantedPublication{Publication: p.Ref.Publication, Parity: p.Parity.told}
 	for _, wanted := range p.suppression.wanted {

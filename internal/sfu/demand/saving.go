@@ -6,25 +6,25 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// AccountInterval is how often the bits that a publisher did not send are added to the metrics.
+// AccountInterval is the interval at which the unsent bits of a publisher are added to the metrics.
 const AccountInterval = time.Second
 
-// saving counts what a publisher does not send because it was told to pause.
+// saving counts the bits that a publisher does not send because its tracks are paused.
 type saving struct {
-	// tracks is the number of paused tracks, and rate what they would take.
+	// tracks is the number of paused tracks, and rate the sum of their bit rates.
 	tracks int
 	rate   volumetric.Bitrate
 	// accounted is the time of the last call of Account.
 	accounted time.Time
 }
 
-// Saves reports whether the publisher has paused tracks that would take a bit rate.
+// Saves reports whether the publisher has paused tracks with a known bit rate.
 func (p *Publication) Saves() bool { return p.saving.rate > 0 }
 
-// AccountDue returns when the saved bits are to be accounted again.
+// AccountDue returns the time of the next call of Account.
 func (p *Publication) AccountDue() time.Time { return p.saving.accounted.Add(AccountInterval) }
 
-// Account returns the bits that the publisher did not send since the last call.
+// Account returns the number of bits that the publisher did not send since the last call.
 func (p *Publication) Account(now time.Time) float64 {
 	s := &p.saving
 	elapsed := now.Sub(s.accounted)
@@ -35,7 +35,7 @@ func (p *Publication) Account(now time.Time) float64 {
 	return float64(s.rate) * elapsed.Seconds()
 }
 
-// CountPaused counts the tracks that the publisher is not asked for, whose rates rateOf returns. It returns the
+// CountPaused counts the tracks that are not wanted and sums their bit rates, which rateOf returns. It returns the
 // difference from the last count.
 func (p *Publication) CountPaused(rateOf func(tile int, q volumetric.Quality) volumetric.Bitrate) (difference int) {
 	s := &p.saving

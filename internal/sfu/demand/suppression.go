@@ -8,21 +8,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// suppression decides which tracks of one publication its publisher is asked for.
+// suppression decides which tracks of one publication are wanted.
 type suppression struct {
 	config    Config
 	qualities int
-	// wanted are the qualities of each tile that the publisher is asked for.
+	// wanted has the qualities of each tile that the publisher is asked for.
 	wanted []allocate.QualitySet
-	// idle is by track the time since which a wanted track has been unused, zero while it is used.
+	// idle has for each track the time since which a wanted track has been unused, zero while the track is used.
 	idle []time.Time
-	// due is when the next track will have been unused for long enough, zero if there is none.
+	// due is the time at which the next track will have been unused for the hold time, zero if there is none.
 	due time.Time
-	// resumed are the tracks that the last step began to ask for again, dismissed those that it stopped asking for.
+	// resumed are the tracks that became wanted in the last step, dismissed the tracks that ceased to be wanted.
 	resumed, dismissed []int
 }
 
-// newSuppression returns a suppression under which every track is wanted, as publishers begin.
+// newSuppression returns a suppression in which every track is wanted, because publishers begin with all tracks.
 func newSuppression(config Config, tiles, qualities int) *suppression {
 	s := &suppression{
 		config: config, qualities: qualities, wanted: make([]allocate.QualitySet, tiles),
@@ -34,8 +34,7 @@ func newSuppression(config Config, tiles, qualities int) *suppression {
 	return s
 }
 
-// step applies the present needs, and reports whether the wanted tracks have changed. A track that is needed is wanted
-// at once.
+// step applies the present needs and reports whether the wanted tracks have changed. A needed track is wanted at once.
 func (s *suppression) step(now time.Time, needs *counts) (changed bool) {
 	s.due, s.resumed, s.dismissed = time.Time{}, s.resumed[:0], s.dismissed[:0]
 	for tile := range s.wanted {
@@ -61,7 +60,7 @@ func (s *suppression) step(now time.Time, needs *counts) (changed bool) {
 	return changed
 }
 
-// expired reports whether a track has been unused for the hold time, and otherwise notes when it will have been.
+// expired reports whether a track has been unused for the hold time. If not, expired updates due.
 func (s *suppression) expired(idle *time.Time, now time.Time) bool {
 	if idle.IsZero() {
 		*idle = now
@@ -80,7 +79,7 @@ func (s *suppression) expired(idle *time.Time, now time.Time) bool {
 	return false
 }
 
-// needed returns the qualities of a tile that the policy asks for. One step beside nothing is the lowest quality.
+// needed returns the qualities of a tile that the policy asks for. The neighbour of no quality is the lowest quality.
 func (s *suppression) needed(tile int, needs *counts) allocate.QualitySet {
 	taken, all := needs.takenOf(tile), allocate.Lowest(s.qualities)
 	switch s.config.Policy {
@@ -96,10 +95,10 @@ func (s *suppression) needed(tile int, needs *counts) allocate.QualitySet {
 	return (taken | beside) & all
 }
 
-// paused reports whether the publisher is not asked for a track.
+// paused reports whether a track is not wanted.
 func (s *suppression) paused(tile int, q volumetric.Quality) bool { return !s.wanted[tile].Has(q) }
 
-// pausedCount returns the number of tracks that the publisher is not asked for.
+// pausedCount returns the number of tracks that are not wanted.
 func (s *suppression) pausedCount() int {
 	n := len(s.idle)
 	for _, wanted := range s.wanted {

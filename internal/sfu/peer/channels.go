@@ -7,17 +7,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// A client that cannot take frames off media lines takes them over data channels: its slots are channels, whose labels
-// stand for mids. They need no offers beyond the one for the line that carries them all.
+// A client that cannot receive frames over media lines receives them over data channels. Its slots are channels, and
+// the labels of the channels stand for mids. All channels share one line, so new channels need no offer.
 
 const (
-	// paddingLabel is the label of the channel whose messages mean nothing.
+	// paddingLabel is the label of the channel for messages that the client discards.
 	paddingLabel = "padding"
-	// channelLabel begins the labels of slots, which no mid of a line is like: those are numbers.
+	// channelLabel is the prefix of the labels of slots. No mid of a line has the prefix, because mids are numbers.
 	channelLabel = "slot-"
 )
 
-// addChannels brings the channels for slots to what is wanted, and tells the owner of new ones.
+// addChannels creates the wanted channels for slots and reports new channels to the owner.
 func (c *Connection) addChannels() {
 	var made []subscriber.Line
 	for ; c.channels < c.wanted.Slots; c.channels++ {

@@ -6,20 +6,20 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 )
 
-// Command is something that the owner tells a connection: one of the types below.
+// Command is a command of the owner to a connection: one of the types below.
 type Command any
 
 // The commands.
 type (
-	// SetLines says which lines the connection is to have.
+	// SetLines sets the lines of the connection.
 	SetLines struct{ Lines Lines }
-	// Answer brings the client's answer to an offer, by the request of that id.
+	// Answer applies the client's answer to an offer. ID is the id of the client's request.
 	Answer struct {
 		ID    string
 		Offer int
 		SDP   string
 	}
-	// AddCandidate brings a candidate of the client's, by the request of that id.
+	// AddCandidate adds a candidate of the client. ID is the id of the client's request.
 	AddCandidate struct {
 		ID        string
 		Candidate transport.Candidate
@@ -30,8 +30,9 @@ type (
 	Close struct{}
 )
 
-// commandList carries commands from an owner to a connection, and neither waits. It stays short: signalling limits the
-// rate of a client's answers and candidates, and the other commands come once per change of the room.
+// commandList is a queue of commands from an owner to a connection. Neither side waits. The list stays short:
+// signalling limits the rate of a client's answers and candidates, and the other commands come once per change of the
+// room.
 type commandList struct {
 	mu       sync.Mutex
 	commands []Command

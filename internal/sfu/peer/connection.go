@@ -22,41 +22,42 @@ import (
 // PanicPlace is the name of a connection's goroutine in Config.Guard.
 const PanicPlace = "connection"
 
-// Owner is told what happens on a connection, by the connection's goroutine. The methods may wait. They must not be
-// called by the goroutine that calls Connection.Do.
+// Owner handles the events of a connection. The connection's goroutine calls the methods, which may wait for the
+// owner's goroutine. The goroutine that calls Connection.Do must not call them.
 type Owner interface {
-	// OfferMade brings an offer to send, and lines of it for new slots.
+	// OfferMade passes an offer to send, and the lines in the offer for new slots.
 	OfferMade(*signal.Offer, []subscriber.Line)
-	// AnswerTaken says that the client's answer was applied, and which streams bring which track.
+	// AnswerTaken reports that the client's answer was applied, with the streams of each track.
 	AnswerTaken(map[Track]transport.Streams)
-	// ChannelsMade brings data channels for new slots.
+	// ChannelsMade passes data channels for new slots.
 	ChannelsMade([]subscriber.Line)
-	// RequestFailed answers the request with that id, which the connection could not fulfil.
+	// RequestFailed reports that the request with the given id failed.
 	RequestFailed(id string, code signal.Code, message string)
-	// ConnectionFailed says that the connection cannot go on.
+	// ConnectionFailed reports that the connection cannot continue.
 	ConnectionFailed(error)
-	// PeerEvent brings a state or a candidate.
+	// PeerEvent passes a change of state or a candidate.
 	PeerEvent(transport.Event)
-	// SlotEvents bring what happened on slots in the data plane.
+	// SlotEvents passes events of slots in the data plane.
 	SlotEvents([]egress.Event)
-	// FrameTimes bring the times of the frames that the receiver was sent.
+	// FrameTimes passes the times of frames that were sent to the receiver.
 	FrameTimes([]egress.FrameTimes)
 	// Done is closed when the owner has ended.
 	Done() <-chan struct{}
 }
 
-// Config says what a participant's connection consists of.
+// Config describes the connection of a participant.
 type Config struct {
-	// Deadline is how long the client repairs a frame, 0 if it leaves that to the server.
+	// Deadline is the time in which the client repairs a frame, 0 if the server decides.
 	Deadline time.Duration
-	// Parity says that the client reads parity packets.
+	// Parity is set if the client reads parity packets.
 	Parity bool
-	// PublishesByData says that the client publishes frames over data channels, TakesChunks that it takes frames over
-	// data channels.
+	// PublishesByData is set if the client publishes frames over data channels, TakesChunks if the client receives
+	// frames over data channels.
 	PublishesByData, TakesChunks bool
-	// FrameBytes is the largest frame, in bytes.
+	// FrameBytes is the maximum size of a frame in bytes.
 	FrameBytes int
-	// Guard confines a panic in the connection's goroutine to the connection. Without a guard a panic ends the program.
+	// Guard confines a panic in the connection's goroutine to the connection. If Guard is nil, a panic ends the
+	// program.
 	Guard *panics.Guard
 	// Running counts the connection's goroutine.
 	Running *sync.WaitGroup
@@ -65,30 +66,30 @@ type Config struct {
 
 // Connection is one participant's peer connection. Its goroutine owns the negotiation and the table of lines.
 type Connection struct {
-	// Ingress and Receiver are the connection's parts in the data plane. Their methods are safe for the owner.
+	// Ingress and Receiver are the connection's parts in the data plane. The owner may call their methods.
 	Ingress  *ingress.Ingress
 	Receiver *egress.Receiver
 
 	owner  Owner
 	config Config
 	peer   *transport.Peer
-	// data is what the client publishes over data channels, nil if it publishes over media lines. chunks is what the
-	// client is sent over data channels, nil if it takes media lines.
+	// data receives the frames of a client that publishes over data channels, nil for other clients. chunks sends the
+	// frames to a client that receives over data channels, nil for other clients.
 	data     *dataLines
 	chunks   *frames.Sender
 	commands commandList
 
 	lines  lineTable
 	wanted Lines
-	// channels is how many slots are data channels, renames how many lines have been renamed.
+	// channels is the number of slots that are data channels, renames the number of renamed lines.
 	channels, renames int
-	// offer is the number of the last offer; awaiting says that its answer has not come.
+	// offer is the number of the last offer. awaiting is set until the offer is answered.
 	offer    int
 	awaiting bool
 	restart  bool
 }
 
-// New makes a peer connection and starts its goroutine, which ends with the command Close or with the owner.
+// New returns a peer connection and starts its goroutine, which ends with the command Close or with the owner.
 func New(endpoint *transport.Endpoint, engine *forward.Engine, config Config, owner Owner) (*Connection, error) {
 	sink := &mediaSink{}
 	peer, err := endpoint.NewPeer(sink)
@@ -118,10 +119,10 @@ func New(endpoint *transport.Endpoint, engine *forward.Engine, config Config, ow
 	return c, nil
 }
 
-// Do tells the connection a command. It does not wait.
+// Do queues a command for the connection. It does not wait.
 func (c *Connection) Do(command Command) { c.commands.add(command) }
 
-// ErrPanicked ends a connection of which a goroutine panicked.
+// ErrPanicked reports that a goroutine of the connection panicked.
 var ErrPanicked = errors.New("internal error of the server")
 
 // run is the connection's goroutine.
@@ -133,7 +134,7 @@ func (c *Connection) run() {
 	for {
 		select {
 		case <-c.owner.Done():
-			// If the owner's goroutine panicked, the owner may have forgotten this connection.
+			// If the owner's goroutine panicked, the owner may have lost its reference to this connection.
 			return
 		case <-c.commands.notify:
 			for _, command := range c.commands.take() {
@@ -162,8 +163,8 @@ func (c *Connection) run() {
 	}
 }
 
-// close frees the data plane first, so that nothing is written to a closed peer. The peer is closed also if that
-// panics: readers of sockets would go on to bring its packets.
+// close ends the data plane first, so that nothing is written to a closed peer. The peer is closed even if the data
+// plane panics. Otherwise the readers of sockets would continue to deliver its packets.
 func (c *Connection) close() {
 	defer func() {
 		if err := c.peer.Close(); err != nil {
@@ -191,7 +192,7 @@ func (c *Connection) execute(command Command) {
 	}
 }
 
-// answered applies the client's answer and tells the room which streams come on which track.
+// answered applies the client's answer and reports the streams of each track to the owner.
 func (c *Connection) answered(m Answer) {
 	if !c.awaiting || m.Offer != c.offer {
 		c.owner.RequestFailed(m.ID, signal.CodeUnexpectedAnswer,
@@ -216,7 +217,7 @@ func (c *Connection) answered(m Answer) {
 	c.owner.AnswerTaken(published)
 }
 
-// negotiate brings the lines to what is wanted and offers them, unless an offer is under way or nothing has changed.
+// negotiate updates the lines and offers them, unless an offer is pending or nothing has changed.
 func (c *Connection) negotiate() error {
 	if c.awaiting {
 		return nil
@@ -248,7 +249,7 @@ func (c *Connection) negotiate() error {
 			changed = true
 		}
 	}
-	// A client that has nothing but data channels needs an offer for them.
+	// A client with only data channels needs an offer for their line.
 	first := c.offer == 0 && (c.data != nil || c.chunks != nil)
 	if !changed && !c.restart && !first {
 		return nil
@@ -256,7 +257,7 @@ func (c *Connection) negotiate() error {
 	return c.makeOffer()
 }
 
-// makeOffer offers the lines as they are and tells the room of new slots.
+// makeOffer offers the present lines and passes new slots to the owner.
 func (c *Connection) makeOffer() error {
 	sdp, err := c.peer.Offer(c.restart && c.offer > 0)
 	if err != nil {

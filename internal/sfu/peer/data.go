@@ -13,12 +13,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// A client that cannot make packets of payload v1, as browsers cannot, sends the frames of its publications over data
-// channels: one channel for each publication, under its name. A message goes to the track that it is for, which
-// reassembles frames and makes packets of them.
+// Browsers cannot make packets of payload v1. They send the frames of their publications over data channels: one
+// channel for each publication, with the publication's name. Each message belongs to one track, which reassembles
+// frames and packetises them.
 
-// dataLines are what a client publishes over data channels. The owner adds and removes publications; the goroutines of
-// channels bring frames.
+// dataLines are the publications of a client that publishes over data channels. The owner adds and removes
+// publications; the goroutines of channels deliver messages.
 type dataLines struct {
 	log   *zap.Logger
 	limit int
@@ -27,12 +27,12 @@ type dataLines struct {
 	byName map[string]*dataPublication
 }
 
-// dataPublication is one of them. Its mutex guards all but the description.
+// dataPublication is a publication over a data channel. Its mutex guards all fields except the description.
 type dataPublication struct {
 	description volumetric.Publication
 
 	mu sync.Mutex
-	// tracks are tiles at qualities: of the first tile all qualities, and so on.
+	// tracks are indexed by tile × qualities + quality.
 	tracks   []*ingress.Injector
 	reported bool
 }
@@ -41,20 +41,20 @@ func newDataLines(log *zap.Logger, limit int) *dataLines {
 	return &dataLines{log: log, limit: limit, byName: make(map[string]*dataPublication)}
 }
 
-// CarriedByData reports whether a client that has data channels sends a publication over one. Sound has a media line in
-// any case.
+// CarriedByData reports whether a client with data channels sends a publication over a data channel. Audio always has a
+// media line.
 func CarriedByData(d *volumetric.Publication) bool {
 	return d.Kind == volumetric.KindVideo && d.Codec.Is(volumetric.MIMEVolumetric)
 }
 
-// AttachData has the frames of a publication that come over a data channel go to its tracks. The client must publish
-// over data channels.
+// AttachData delivers the frames of a publication from its data channel to its tracks. The client must publish over
+// data channels.
 func (c *Connection) AttachData(p *subscriber.Publication) { c.data.add(p, c.Ingress) }
 
-// DetachData ends that.
+// DetachData ends the delivery.
 func (c *Connection) DetachData(p *subscriber.Publication) { c.data.remove(p) }
 
-// add has the frames of a publication go to its tracks.
+// add delivers the frames of a publication to its tracks.
 func (l *dataLines) add(p *subscriber.Publication, ingress *ingress.Ingress) {
 	made := &dataPublication{description: p.Description}
 	for _, track := range p.Tracks {
@@ -65,14 +65,14 @@ func (l *dataLines) add(p *subscriber.Publication, ingress *ingress.Ingress) {
 	l.byName[p.Description.Name] = made
 }
 
-// remove forgets a publication.
+// remove ends the delivery for a publication.
 func (l *dataLines) remove(p *subscriber.Publication) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.byName, p.Description.Name)
 }
 
-// take takes a message of a channel. An error is logged once for each publication.
+// take handles a message of a channel. An error is logged once for each publication.
 func (l *dataLines) take(label string, message []byte, now time.Time) {
 	l.mu.Lock()
 	p := l.byName[label]

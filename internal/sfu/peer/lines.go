@@ -6,8 +6,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Track names one track of the client's own that needs a line. The id tells publications apart that have the
-// same name one after the other.
+// Track identifies one published track that needs a line. The id distinguishes successive publications with the same
+// name.
 type Track struct {
 	ID          uint64
 	Publication string
@@ -16,41 +16,41 @@ type Track struct {
 	Quality     volumetric.Quality
 }
 
-// publishLine is one line that the client sends on. Lines are never removed from a description: one whose track has
-// ended waits for the next.
+// publishLine is one line on which the client sends. Lines are never removed from a description: if the track of a line
+// has ended, the next track uses the line.
 type publishLine struct {
 	line  *transport.Line
 	kind  volumetric.Kind
 	track *Track
-	// offered says that the client was told of the track in an offer.
+	// offered is set when an offer has assigned the track to the line.
 	offered bool
 }
 
-// slotLine is one line that the client receives on.
+// slotLine is one line on which the client receives.
 type slotLine struct {
 	line *transport.Line
 	kind volumetric.Kind
-	// told says that the owner knows of the line.
+	// told is set when the owner has received the line.
 	told bool
 }
 
-// Lines are the lines that a connection is to have. The numbers of slots only grow.
+// Lines are the lines that a connection shall have. The numbers of slots never decrease.
 type Lines struct {
 	Publish    []Track
 	Slots      int
 	AudioSlots int
-	// Renames counts the lines of which the client has to be told another name.
+	// Renames counts changes of the names of lines. Each change needs an offer.
 	Renames int
 }
 
-// lineTable is the lines of one peer connection. It is owned by the connection's goroutine.
+// lineTable has the lines of one peer connection. The connection's goroutine owns it.
 type lineTable struct {
 	publish []*publishLine
 	slots   []*slotLine
 }
 
-// reconcilePublish gives every wanted track a line, using idle lines of its kind first, and returns how many lines of
-// each kind lack. It reports whether the client must be told of a new assignment.
+// reconcilePublish assigns a line to each wanted track, first from the idle lines of its kind, and returns the tracks
+// for which no line is left. changed reports whether the client needs an offer.
 func (t *lineTable) reconcilePublish(wanted []Track) (lacking []Track, changed bool) {
 	need := make(map[Track]bool, len(wanted))
 	for _, track := range wanted {
@@ -89,7 +89,7 @@ func (t *lineTable) idlePublishLine(kind volumetric.Kind) *publishLine {
 	return nil
 }
 
-// countSlots is the number of slot lines of a kind.
+// countSlots returns the number of slot lines of a kind.
 func (t *lineTable) countSlots(kind volumetric.Kind) int {
 	n := 0
 	for _, l := range t.slots {

@@ -9,20 +9,20 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 )
 
-// NewBatch returns an empty batch for the engine of a node: peers of the node leave their packets to such batches.
+// NewBatch returns an empty batch for the engine of a node. The node's peers add their packets to the batch.
 func NewBatch() egress.Batch { return new(transport.Batch) }
 
-// mediaPeer is a peer connection as the data plane sees it. It implements forward.Peer.
+// mediaPeer adapts a peer connection to the data plane. It implements forward.Peer.
 type mediaPeer struct{ *transport.Peer }
 
-// Post implements forward.Peer. If the batch is not from NewBatch, the packets leave at once.
+// Post implements forward.Peer. If the batch is not from NewBatch, packets are sent at once.
 func (p mediaPeer) Post(batch egress.Batch) {
 	b, _ := batch.(*transport.Batch)
 	p.Peer.Post(b)
 }
 
-// mediaSink hands what arrives to the data plane: what a publisher sends or says to the ingress, what a receiver says
-// to the receiver.
+// mediaSink passes received packets to the data plane: RTP and sender reports of a publisher to the ingress, and RTCP
+// of a receiver to the receiver.
 type mediaSink struct {
 	ingress  *ingress.Ingress
 	receiver *egress.Receiver
@@ -37,8 +37,8 @@ func (s *mediaSink) Data(label string, message []byte, now time.Time) {
 	}
 }
 
-// Acknowledged implements transport.Sink. What the client acknowledges of what it is sent over data channels stands
-// for reports of arrivals.
+// Acknowledged implements transport.Sink. The client's acknowledgements of data channel messages are converted to
+// reports of arrivals.
 func (s *mediaSink) Acknowledged(now time.Time) {
 	if s.chunks == nil {
 		return
@@ -64,8 +64,8 @@ func (s *mediaSink) Sent(ssrc uint32, sequence uint16, kernel, hardware time.Tim
 	s.receiver.PacketSent(ssrc, sequence, kernel, hardware)
 }
 
-// RTCP implements transport.Sink. Sender reports (RFC 3550 type 200) speak of what the client sends; they may carry
-// report blocks, too.
+// RTCP implements transport.Sink. A sender report (RFC 3550, type 200) describes the streams of a publisher and may
+// also contain report blocks.
 func (s *mediaSink) RTCP(packet []byte, now time.Time) {
 	const senderReport = 200
 	if packet[1] == senderReport {

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// bandwidthInterval is the least time between two messages about a receiver's bandwidth, and bandwidthTolerance the
-	// change that they tell. A fall to less than fallShare is told at once: a client follows a path that shrinks to a
-	// quarter within a tenth of a second.
+	// bandwidthInterval is the minimum time between two bandwidth messages, and bandwidthTolerance the minimum relative
+	// change. A fall below fallShare is reported at once: a client follows a path that shrinks to a quarter within a
+	// tenth of a second.
 	bandwidthInterval  = 500 * time.Millisecond
 	bandwidthTolerance = 0.01
 	fallShare          = 0.75
-	// reasonInterval is the least time between two messages that tell reasons alone.
+	// reasonInterval is the minimum time between two messages that only change reasons.
 	reasonInterval = time.Second
 )
 
@@ -26,7 +26,7 @@ type decision struct {
 	reason  signal.Reason
 }
 
-// applier tells slots what was decided, and gathers what the client is to be told of it at once.
+// applier applies decisions to slots and collects the slots that the client is notified of at once.
 type applier struct {
 	subscriber *Subscriber
 	metrics    Metrics
@@ -35,8 +35,8 @@ type applier struct {
 	sending    []signal.SlotQuality
 }
 
-// apply tells a slot what to carry. The client is told of a slot that is off at once, since it has no first packet that
-// would be told of later, and of a request that changes nothing.
+// apply applies a decision to a slot. The client is notified at once of a slot that is switched off, because no first
+// packet follows that would cause a message later, and of a request that changes nothing.
 func (a *applier) apply(d decision) {
 	s := d.slot
 	before := s.Reason
@@ -53,8 +53,8 @@ func (a *applier) apply(d decision) {
 	}
 }
 
-// TakeEvents applies what happened on slots in the data plane, and returns what the client is to be told. present says
-// that the client is there to be told.
+// TakeEvents applies events of slots in the data plane and returns the messages for the client. present reports whether
+// the client has a websocket.
 func (s *Subscriber) TakeEvents(
 	events []egress.Event, present bool,
 ) (sending []signal.SlotQuality, dropped []signal.SlotDrops) {
@@ -82,7 +82,7 @@ func (s *Subscriber) TakeEvents(
 			sending = append(sending, carried)
 		}
 		if event.Dropped != egress.DroppedIncomplete {
-			// The frames that a publisher's link loses say nothing of the receiver's link.
+			// Frames that a publisher's link loses are not a sign of the receiver's link.
 			s.dropped += event.DroppedFrames + event.EndedFrames
 		}
 		if event.DroppedFrames > 0 {
@@ -92,8 +92,8 @@ func (s *Subscriber) TakeEvents(
 	return sending, dropped
 }
 
-// Sending repeats to a client that came back what is being sent, as far as that was told before: nobody may have heard
-// it.
+// Sending returns the qualities that were sent in messages before a resume, because the client may have missed the
+// messages.
 func (s *Subscriber) Sending() (sending []signal.SlotQuality) {
 	for _, slot := range s.Slots.all {
 		if slot.Ready() && slot.selected && slot.told != "" {
@@ -106,7 +106,7 @@ func (s *Subscriber) Sending() (sending []signal.SlotQuality) {
 	return sending
 }
 
-// Reasons returns, at most once per reasonInterval, which slots go on for another reason than the client knows.
+// Reasons returns the slots whose reason has changed since the client was notified, at most once per reasonInterval.
 func (s *Subscriber) Reasons(now time.Time) (sending []signal.SlotQuality) {
 	if !s.unexplained || now.Sub(s.reasoned) < reasonInterval {
 		return nil
@@ -120,13 +120,13 @@ func (s *Subscriber) Reasons(now time.Time) (sending []signal.SlotQuality) {
 	return sending
 }
 
-// Bandwidth returns what the client is to be told of its link, nil if it knows.
+// Bandwidth returns a bandwidth message for the client, nil if none is due.
 func (s *Subscriber) Bandwidth(now time.Time) *signal.Bandwidth {
 	path := s.link.Path()
 	if !path.Known {
 		return nil
 	}
-	// Sums of rates that publishers declare may exceed what a message may say.
+	// Sums of declared rates may exceed the limit of the message.
 	m := signal.Bandwidth{
 		Estimate:  min(path.Estimate, signal.MaxBitrate),
 		Allocated: min(s.last.rate, signal.MaxBitrate),
@@ -143,13 +143,13 @@ func (s *Subscriber) Bandwidth(now time.Time) *signal.Bandwidth {
 	return &m
 }
 
-// RepeatBandwidth has the next Bandwidth told whatever the client was told before.
+// RepeatBandwidth makes the next call of Bandwidth return a message, whatever the client received before.
 func (s *Subscriber) RepeatBandwidth() { s.told = signal.Bandwidth{} }
 
-// fallen reports whether a rate is so much less than before that the client is to know at once.
+// fallen reports whether a rate has fallen so much that the client is notified at once.
 func fallen(rate, before volumetric.Bitrate) bool { return float64(rate) < fallShare*float64(before) }
 
-// near reports whether a rate differs from before by no more than that share of it.
+// near reports whether the relative difference of a rate from before is at most the tolerance.
 func near(rate, before volumetric.Bitrate, tolerance float64) bool {
 	difference := float64(rate - before)
 	return max(difference, -difference) <= tolerance*float64(before)

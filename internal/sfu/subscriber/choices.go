@@ -9,26 +9,27 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Choices are the qualities that one receiver chose, by names, so that they outlive a publisher's reconnect.
+// Choices are the quality choices of one receiver, indexed by names, so that they survive a publisher's reconnect.
 type Choices struct {
 	limit        int
 	count        int
 	publications map[volumetric.PublicationRef]publicationChoices
 }
 
-// publicationChoices are those for one publication: for the whole of it, if there is one, and for tiles.
+// publicationChoices are the choices for one publication: for the whole publication, if there is such a choice, and for
+// tiles.
 type publicationChoices struct {
 	whole *signal.Selection
 	tiles map[int]signal.Selection
 }
 
-// NewChoices returns no choices, of which limit may be kept.
+// NewChoices returns empty choices with the given maximum number.
 func NewChoices(limit int) *Choices {
 	return &Choices{limit: limit, publications: make(map[volumetric.PublicationRef]publicationChoices)}
 }
 
-// CheckChoice returns what is wrong with a choice, given the publication that it names, which is nil if nobody
-// publishes it yet.
+// CheckChoice returns an error if a choice does not fit the publication that the choice names. p is nil if the
+// publication does not exist yet.
 func CheckChoice(c signal.Choice, p *volumetric.Publication) error {
 	if p == nil {
 		return nil
@@ -49,15 +50,15 @@ func CheckChoice(c signal.Choice, p *volumetric.Publication) error {
 	return nil
 }
 
-// SetAll keeps all choices of a list, or none if the limit would be exceeded: beyond it only choices are taken that
-// replace others. A choice for a whole publication replaces those for its tiles. changed reports whether any differs
-// from before.
+// SetAll stores all choices of a list, or none if the limit would be exceeded. At the limit, only lists that do not
+// increase the number are stored. A choice for a whole publication replaces the choices for its tiles. changed reports
+// whether any choice differs from before.
 func (c *Choices) SetAll(list []signal.Choice) (changed, kept bool) {
 	if c.hasAll(list) {
 		return false, true
 	}
 	next := &Choices{limit: c.limit, count: c.count, publications: maps.Clone(c.publications)}
-	// Publications that the list touches are copied before they change.
+	// Publications in the list are copied before they change.
 	copied := make(map[volumetric.PublicationRef]bool)
 	for _, choice := range list {
 		p := next.publications[choice.PublicationRef]
@@ -85,7 +86,7 @@ func (c *Choices) SetAll(list []signal.Choice) (changed, kept bool) {
 	return true, true
 }
 
-// hasAll reports whether choices are those that were made before, so that nothing follows from them.
+// hasAll reports whether all choices of a list are already stored.
 func (c *Choices) hasAll(list []signal.Choice) bool {
 	for _, choice := range list {
 		p := c.publications[choice.PublicationRef]
@@ -114,7 +115,7 @@ func (p publicationChoices) size() int {
 	return len(p.tiles) + 1
 }
 
-// Of returns the choice for a tile: its own, else its publication's, else the server's.
+// Of returns the choice for a tile: the choice for the tile, else for its publication, else automatic.
 func (c *Choices) Of(tile volumetric.TileRef) signal.Selection {
 	return c.publications[tile.PublicationRef].of(tile.Tile)
 }
@@ -129,9 +130,9 @@ func (p publicationChoices) of(tile int) signal.Selection {
 	return signal.Auto()
 }
 
-// decide turns a selection into the quality that a slot is to carry. The slot of a description carries its own
-// quality or nothing. A slot of alternatives carries the wanted quality, as far as the publication has it, and
-// without a choice the highest.
+// decide returns the quality for a slot according to a selection. The slot of a description carries the quality of the
+// description or nothing. The slot of alternatives carries the chosen quality, at most the highest that the publication
+// has, or the highest if the selection is automatic.
 func decide(s signal.Selection, p *volumetric.Publication, description *volumetric.Quality) volumetric.Quality {
 	if description != nil {
 		if s.Auto || s.Wants(*description) {

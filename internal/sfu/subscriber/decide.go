@@ -10,39 +10,38 @@ import (
 )
 
 const (
-	// budgetTolerance is how far the budget rises before it calls for another decision. A budget that falls below the
-	// rate that is sent always does.
+	// budgetTolerance is the relative rise of the budget that causes another decision. A budget below the rate that is
+	// sent always causes one.
 	budgetTolerance = 0.02
-	// refreshInterval is how long a decision stands that leaves something to improve: changes that came in small steps
-	// count then.
+	// refreshInterval is the maximum age of a decision that leaves room for improvement. Changes that came in small
+	// steps then take effect.
 	refreshInterval = time.Second
-	// AllocationSpacing is the least time between two allocations for one receiver: a client that sends a message for
-	// each of its tiles costs the room one allocation for all that come so close. In a large room, where an
-	// allocation takes longer, it is SpacingFactor times what the last one took, so that a receiver that changes its
-	// choices all the time takes about a quarter of the room's goroutine. None waits for longer than until the next
-	// tick.
+	// AllocationSpacing is the minimum time between two allocations for one receiver. If a client sends one message for
+	// each of its tiles, messages within this time cost the room only one allocation. In a large room, an allocation
+	// takes longer, and the spacing is SpacingFactor times the duration of the last allocation, so that a receiver that
+	// always changes its choices uses about a quarter of the room's goroutine. No allocation waits past the next tick.
 	AllocationSpacing = 2 * time.Millisecond
-	// SpacingFactor is the least time between two allocations, in multiples of what the last one took.
+	// SpacingFactor is the minimum time between two allocations, in multiples of the duration of the last allocation.
 	SpacingFactor = 4
 )
 
-// urgency says how soon another decision is due.
+// urgency is the urgency of another decision.
 type urgency int
 
 const (
-	// notDue: nothing has changed that matters.
+	// notDue: no relevant change.
 	notDue urgency = iota
-	// dueSometime: something better may be possible. In a large room not every receiver's turn is followed at once.
+	// dueSometime: an improvement may be possible. In a large room, not every such decision is made at once.
 	dueSometime
-	// dueNow: the rate that is sent is too high, or the qualities are not those that they should be.
+	// dueNow: the rate that is sent is too high, or the qualities are wrong.
 	dueNow
 )
 
-// Invalidate notes that what the slots can carry has changed.
+// Invalidate records that the possible contents of the slots have changed.
 func (s *Subscriber) Invalidate() { s.layout.stale, s.stale = true, true }
 
-// Request asks for another decision, because of a change that was asked for at the time requested: a choice, or that
-// slots be used. It returns the time until which the decision is put off, zero if it is to be made at once.
+// Request requests another decision because of a choice or of slots that became ready. requested is the time of the
+// client's request. Request returns the time until which the decision is deferred, zero if it is to be made at once.
 func (s *Subscriber) Request(requested, now time.Time, interval time.Duration) (until time.Time) {
 	s.Invalidate()
 	if s.requested.IsZero() || requested.Before(s.requested) {
@@ -55,7 +54,7 @@ func (s *Subscriber) Request(requested, now time.Time, interval time.Duration) (
 	return time.Time{}
 }
 
-// Deferred returns the time until which a decision is put off, false if none is put off.
+// Deferred returns the time until which a decision is deferred, false if none is deferred.
 func (s *Subscriber) Deferred(interval time.Duration) (time.Time, bool) {
 	if !s.deferred {
 		return time.Time{}, false
@@ -63,13 +62,13 @@ func (s *Subscriber) Deferred(interval time.Duration) (time.Time, bool) {
 	return s.spaced(interval), true
 }
 
-// spaced returns when the next decision may be made for a receiver that asks for one, given the interval of ticks.
+// spaced returns the earliest time of the next decision that a receiver requests. interval is the interval of ticks.
 func (s *Subscriber) spaced(interval time.Duration) time.Time {
 	return s.last.at.Add(max(AllocationSpacing, min(SpacingFactor*s.last.took, interval)))
 }
 
-// Decide decides what the slots carry, if anything has changed that matters, and tells the slots. It returns what the
-// client is to be told at once.
+// Decide decides the qualities of the slots if there are relevant changes, and applies the decisions. It returns the
+// slots that the client is notified of at once.
 func (s *Subscriber) Decide(now time.Time, room *Scheduler) []signal.SlotQuality {
 	path := s.link.Path()
 	granted, known := s.step(now, path, s.audioRate())
@@ -98,7 +97,8 @@ func (s *Subscriber) Decide(now time.Time, room *Scheduler) []signal.SlotQuality
 	return a.sending
 }
 
-// due returns whether enough has changed since the last decision, given what the qualities that are sent cost by now.
+// due returns the urgency of another decision. granted is the present budget, and carried the present rate of the
+// qualities that are sent.
 func (s *Subscriber) due(
 	now time.Time, granted, carried volumetric.Bitrate, changes Changes, rtt time.Duration,
 ) urgency {
@@ -123,7 +123,7 @@ func (s *Subscriber) due(
 	return notDue
 }
 
-// decideVideo has the allocator decide about video.
+// decideVideo runs the allocator and applies its decisions about video.
 func (s *Subscriber) decideVideo(
 	a *applier, now time.Time, room *Scheduler, granted volumetric.Bitrate, path egress.Path,
 ) {
@@ -135,13 +135,13 @@ func (s *Subscriber) decideVideo(
 	took := room.Clock().Sub(began)
 	s.last.took = took
 	room.spend(took, granted)
-	// The first packets are followed by probes, which go up to the wanted rate.
+	// The first packets are followed by probes, which rise to the wanted rate.
 	wanted := float64(result.Wanted+s.comingRate()) * (1 + s.Overhead(path))
 	s.link.Want(volumetric.Bitrate(wanted) + s.audioRate())
 	s.layout.decisions(result.Tiles, s.Choices, a.apply)
 }
 
-// allocate fills the scene in and has the allocator decide. The result is valid until the next call.
+// allocate updates the scene and runs the allocator. The result is valid until the next call.
 func (s *Subscriber) allocate(
 	a Allocator, now time.Time, granted volumetric.Bitrate, rtt time.Duration,
 ) allocate.Result {
@@ -157,8 +157,8 @@ func (s *Subscriber) allocate(
 	return result
 }
 
-// comingRate returns what video will cost, by the receiver's choices, on slots that are not ready yet. For a client
-// that has just come, that is all video.
+// comingRate returns the rate of the chosen video qualities on slots that are not ready yet. For a client that has just
+// joined, that is all video.
 func (s *Subscriber) comingRate() volumetric.Bitrate {
 	var sum volumetric.Bitrate
 	for _, slot := range s.Slots.all {
@@ -172,7 +172,7 @@ func (s *Subscriber) comingRate() volumetric.Bitrate {
 	return sum
 }
 
-// chosenRate returns what a target costs by the receiver's choice, as far as the publisher sends it.
+// chosenRate returns the rate of a target's chosen quality, or of the available quality in its place.
 func (s *Subscriber) chosenRate(t *Target) volumetric.Bitrate {
 	publication := t.Publication
 	quality := decide(s.Choices.Of(t.Tile), &publication.Description, t.Description)
@@ -185,8 +185,8 @@ func (s *Subscriber) chosenRate(t *Target) volumetric.Bitrate {
 	return publication.Levels.Rate(t.Tile.Tile, quality)
 }
 
-// followChoices has slots carry what the receiver chose and the publisher sends: the slots of audio, which comes before
-// everything else, and all slots if nothing is known of the link, nor will be: of clients that do not report.
+// followChoices applies the receiver's choices, limited to the available qualities, without the allocator: to audio
+// slots, which have priority, and to all slots if there is no estimate of the link, for clients that send no feedback.
 func (s *Subscriber) followChoices(a *applier, known bool) {
 	for _, slot := range s.Slots.all {
 		if !slot.Ready() || known && slot.Kind == volumetric.KindVideo {
@@ -196,7 +196,7 @@ func (s *Subscriber) followChoices(a *applier, known bool) {
 	}
 }
 
-// chosen returns what a slot carries by the receiver's choice, as far as the publisher sends it.
+// chosen returns the decision for a slot according to the receiver's choice and the available qualities.
 func (s *Subscriber) chosen(slot *Slot) decision {
 	publication, selection := slot.Target.Publication, s.Choices.Of(slot.Target.Tile)
 	decided := decide(selection, &publication.Description, slot.Target.Description)
@@ -210,8 +210,8 @@ func (s *Subscriber) chosen(slot *Slot) decision {
 	return decision{slot, quality, reasonFor(selection)}
 }
 
-// Expect has publishers begin with what slots will carry that have just been assigned: the lowest quality, as a link
-// begins with little.
+// Expect asks publishers for the expected tracks of newly assigned slots: the lowest quality, because a link begins
+// with a low rate.
 func (s *Subscriber) Expect() {
 	for _, slot := range s.Slots.all {
 		if slot.Target == nil || slot.selected {

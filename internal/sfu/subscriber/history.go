@@ -14,7 +14,7 @@ const (
 	keptSamples    = 300
 )
 
-// Sample is what was known of the path to a receiver at one instant.
+// Sample is the state of the path to a receiver at one instant.
 type Sample struct {
 	// At is in seconds since 1970.
 	At       int64              `json:"at"`
@@ -25,17 +25,17 @@ type Sample struct {
 	QueueDelay float64 `json:"queue_delay_ms"`
 }
 
-// history is the latest samples of one receiver, in a ring.
+// history is a ring of the latest samples of one receiver.
 type history struct {
 	samples []Sample
 	next    int
 	taken   time.Time
 }
 
-// due reports whether it is time for a sample.
+// due reports whether a sample is due.
 func (h *history) due(now time.Time) bool { return now.Sub(h.taken) >= sampleInterval }
 
-// note takes a sample if one is due and the path is known.
+// note adds a sample if one is due and the path is known.
 func (h *history) note(now time.Time, path egress.Path, target volumetric.Bitrate) {
 	if !path.Known || !h.due(now) {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// layout is the slots of a receiver that media may be sent on, by publication and tile, as an allocator sees them.
+// layout has the ready video slots of a receiver, by publication and tile, in the order of the allocator's scene.
 type layout struct {
 	stale   bool
 	objects []laidObject
@@ -17,14 +17,14 @@ type laidObject struct {
 	tiles       []laidTile
 }
 
-// laidTile is one tile with its slot, or in volumetric.ModeDescriptions with a slot for each quality, of which some may
-// be missing.
+// laidTile is one tile with its slot. In volumetric.ModeDescriptions it has a slot for each quality, some of which may
+// be nil.
 type laidTile struct {
 	tile  int
 	slots []*Slot
 }
 
-// lay makes the layout from the slots that are ready, and the memory of the scene with it.
+// lay builds the layout from the ready slots and allocates the memory of the scene.
 func (l *layout) lay(slots []*Slot, scene *allocate.Scene) {
 	l.stale = false
 	l.objects = l.objects[:0]
@@ -52,7 +52,7 @@ func (l *layout) lay(slots []*Slot, scene *allocate.Scene) {
 	}
 }
 
-// add gives a slot its place.
+// add adds a slot to its tile.
 func (o *laidObject) add(s *Slot) {
 	tile := s.Target.Tile.Tile
 	if s.Target.Description == nil {
@@ -72,7 +72,7 @@ func (o *laidObject) add(s *Slot) {
 	o.tiles[at].slots[*s.Target.Description] = s
 }
 
-// fill describes the scene as it is now. Objects that the receiver has arranged stand where it put them.
+// fill updates the scene. Objects that the receiver has arranged use the receiver's poses.
 func (l *layout) fill(scene *allocate.Scene, choices *Choices, arranged map[volumetric.PublicationRef]allocate.Pose) {
 	for i, o := range l.objects {
 		p, object := o.publication, &scene.Objects[i]
@@ -91,8 +91,8 @@ func (l *layout) fill(scene *allocate.Scene, choices *Choices, arranged map[volu
 	}
 }
 
-// choiceFor returns a receiver's choice as an allocator takes it. A quality that the publication does not have any more
-// is its highest.
+// choiceFor converts a receiver's choice for the allocator. A quality above the publication's highest quality becomes
+// the highest quality in volumetric.ModeAlternatives and is ignored in volumetric.ModeDescriptions.
 func choiceFor(s signal.Selection, d *volumetric.Publication) allocate.Choice {
 	if s.Auto {
 		return allocate.Choice{}
@@ -106,7 +106,7 @@ func choiceFor(s signal.Selection, d *volumetric.Publication) allocate.Choice {
 	return allocate.Descriptions(set)
 }
 
-// current returns what the tile's slots were told to carry.
+// current returns the qualities selected on the tile's slots.
 func (t *laidTile) current() allocate.QualitySet {
 	var set allocate.QualitySet
 	for _, s := range t.slots {
@@ -117,7 +117,7 @@ func (t *laidTile) current() allocate.QualitySet {
 	return set
 }
 
-// decisions calls apply with what an allocator decided about each slot.
+// decisions calls apply with the allocator's decision about each slot.
 func (l *layout) decisions(tiles [][]allocate.Decision, choices *Choices, apply func(decision)) {
 	for i, o := range l.objects {
 		p := o.publication
@@ -137,7 +137,7 @@ func (l *layout) decisions(tiles [][]allocate.Decision, choices *Choices, apply 
 			decided := allocated.Quality()
 			quality := p.Levels.available(laid.tile, decided)
 			if quality != decided && !chosen.of(laid.tile).Auto {
-				// The publisher does not send what was chosen.
+				// The publisher does not send the chosen quality.
 				reason = signal.ReasonAuto
 			}
 			apply(decision{laid.slots[0], quality, reason})

@@ -10,48 +10,48 @@ import (
 
 // Meter measures the rate of a track, over whole frames.
 type Meter interface {
-	// Rate is in bits of RTP payload per second. It is not ok while too little has come.
+	// Rate returns the bit rate of the RTP payload, in bit/s. It returns false if too few packets have arrived.
 	Rate() (volumetric.Bitrate, bool)
 }
 
-// The rates that are assumed of a track of which nothing is known, until it has been measured for a second.
+// The assumed rates of unknown tracks, until the first measurement.
 const (
-	// guessedVolumetric is shared by the tiles of an object at its highest quality: 40,000 points of 20 bits each at 30
-	// frames per second.
+	// guessedVolumetric is the rate of an object at its highest quality, shared by its tiles: 40,000 points of 20 bits
+	// each at 30 frames per second.
 	guessedVolumetric volumetric.Bitrate = 24e6
 	// guessedVideo is a camera at 1280 × 720 and 30 frames per second.
 	guessedVideo volumetric.Bitrate = 2_500_000
 	// guessedAudio is Opus in stereo.
 	guessedAudio volumetric.Bitrate = 96_000
-	// guessedStep is how much more a quality costs than the one below it: the usual ladders have factors of 1.5 to 4.
+	// guessedStep is the ratio of the rates of two adjacent qualities: usual ladders have ratios of 1.5 to 4.
 	guessedStep = 2.0
 )
 
-// The time that a track has to come before its measurement counts. A measurement is over the last second: a track that
-// paused within it has too low a rate, and two frames that arrived close together give any rate. For a track that was
-// never measured, a third of a second is better than a guess.
+// The time that a track has to arrive without a pause before its measurement counts. A measurement covers the last
+// second: after a pause within this second the rate is too low, and two frames close together can have any rate. For a
+// track without a measurement, a third of a second is better than a guess.
 const (
 	steadyAfter     = 1100 * time.Millisecond
 	firstRateSettle = 300 * time.Millisecond
 )
 
-// rateTolerance is how far a rate moves from the rate of the last allocation before that counts as a change: frame
-// sizes vary by some percent with the scene.
+// rateTolerance is the relative change of a rate since the last allocation that counts as a change. Frame sizes vary by
+// a few percent with the scene.
 const rateTolerance = 0.05
 
-// Levels are the rates of a publication's tracks, and which of them its publisher has given up.
+// Levels has the rates of a publication's tracks and the tracks that its publisher has given up.
 type Levels struct {
 	description *volumetric.Publication
-	// meters and the lists that follow are by track, tile × qualities + quality. Meters are nil before there are
+	// meters and the following slices are indexed by track, tile × qualities + quality. Meters are nil before there are
 	// tracks.
 	meters []Meter
-	// coming is the time since which the track has come without a pause, zero if it does not come.
+	// coming has the time since which the track has arrived without a pause, zero if it does not arrive.
 	coming []time.Time
-	// measured are the last measurements, 0 before the first. A track that pauses keeps its own.
+	// measured has the last measurements, 0 before the first. A paused track keeps its measurement.
 	measured []volumetric.Bitrate
-	// rates are the rates of allocations: measured, else declared, else guessed.
+	// rates has the rates for allocations: measured, else declared, else guessed.
 	rates []volumetric.Bitrate
-	// gaveUp is by tile the qualities that the publisher's uplink does not carry.
+	// gaveUp has for each tile the qualities that the publisher's uplink cannot carry.
 	gaveUp []allocate.QualitySet
 }
 
@@ -69,11 +69,11 @@ func newLevels(description *volumetric.Publication) *Levels {
 	return l
 }
 
-// SetMeter gives a track what measures its rate.
+// SetMeter sets the meter of a track.
 func (l *Levels) SetMeter(track int, m Meter) { l.meters[track] = m }
 
-// measure reads the meters of the tracks that come, and reports whether any rate has moved by more than the tolerance.
-// asked reports which tracks the publisher is asked for.
+// measure reads the meters of the wanted tracks and reports whether any rate has changed by more than the tolerance.
+// asked reports whether the publisher is asked for a track.
 func (l *Levels) measure(now time.Time, asked func(tile int, q volumetric.Quality) bool) bool {
 	moved, qualities := false, len(l.description.Qualities)
 	for i, m := range l.meters {
@@ -119,7 +119,7 @@ func (l *Levels) fill() {
 	}
 }
 
-// known is what was measured or declared, 0 if neither was.
+// known returns the measured or else the declared rate, 0 if there is none.
 func (l *Levels) known(i int) volumetric.Bitrate {
 	if l.measured[i] > 0 {
 		return l.measured[i]
@@ -131,8 +131,8 @@ func (l *Levels) known(i int) volumetric.Bitrate {
 	return min(max(l.description.Qualities[i%len(l.description.Qualities)].Bitrate, 0), most)
 }
 
-// guess goes by the nearest quality of the tile whose rate is known, else by the same quality of other tiles, else by
-// experience.
+// guess returns the rate scaled from the nearest quality of the tile with a known rate, else the mean of the same
+// quality of other tiles, else the assumed rate.
 func (l *Levels) guess(tile, q int) volumetric.Bitrate {
 	qualities := len(l.description.Qualities)
 	for distance := 1; distance < qualities; distance++ {
@@ -159,7 +159,7 @@ func (l *Levels) guess(tile, q int) volumetric.Bitrate {
 	return scaled(guessedRate(l.description)/volumetric.Bitrate(len(l.description.Tiles)), q-(qualities-1))
 }
 
-// scaled returns a rate that many qualities higher, or lower if steps is negative.
+// scaled returns the rate for a quality that is higher by the given number of steps, or lower if steps is negative.
 func scaled(rate volumetric.Bitrate, steps int) volumetric.Bitrate {
 	factor := 1.0
 	for ; steps > 0; steps-- {
@@ -172,10 +172,10 @@ func scaled(rate volumetric.Bitrate, steps int) volumetric.Bitrate {
 }
 
 const (
-	// maxRate keeps guesses and declarations from numbers that could not be summed.
+	// maxRate bounds guesses and declarations, so that sums do not overflow.
 	maxRate volumetric.Bitrate = 1e12
-	// maxAudio is the most that audio may declare, PCM in stereo: its rate is not there for video, also if the
-	// publisher is silent.
+	// maxAudio is the maximum declared rate of audio: PCM in stereo. The declared rate is reserved and not available to
+	// video, even if the publisher is silent.
 	maxAudio volumetric.Bitrate = 1_536_000
 )
 
@@ -190,7 +190,7 @@ func guessedRate(d *volumetric.Publication) volumetric.Bitrate {
 	}
 }
 
-// GiveUp notes the qualities that the publisher cannot send, by tile, and reports whether that is a change.
+// GiveUp stores the qualities that the publisher cannot send, by tile, and reports whether they have changed.
 func (l *Levels) GiveUp(gaveUp []allocate.QualitySet) bool {
 	if slices.Equal(l.gaveUp, gaveUp) {
 		return false
@@ -204,8 +204,9 @@ func (l *Levels) Rate(tile int, q volumetric.Quality) volumetric.Bitrate {
 	return l.rates[tile*len(l.description.Qualities)+int(q)]
 }
 
-// available returns the quality to send if q is chosen: q itself, else the next lower one that the publisher sends,
-// else the next higher one. If all have been given up it is q, which comes when the publisher can send it.
+// available returns the quality to send if q is chosen: q itself, else the next lower quality that the publisher sends,
+// else the next higher one. If all qualities have been given up, the result is q, which the publisher sends again when
+// its uplink allows.
 func (l *Levels) available(tile int, q volumetric.Quality) volumetric.Quality {
 	if q < 0 || !l.gaveUp[tile].Has(q) {
 		return q
@@ -223,13 +224,13 @@ func (l *Levels) available(tile int, q volumetric.Quality) volumetric.Quality {
 	return q
 }
 
-// leastStep is how much more a quality is worth at least than the one below it, whatever the two cost: qualities ascend
-// with fidelity, and a publisher may have two that cost the same.
+// leastStep is the minimum ratio of the detail of two adjacent qualities. Qualities ascend in fidelity, but a publisher
+// may have two with the same rate.
 const leastStep = 1.02
 
-// describe fills in the levels of one tile for an allocation. The rate of a quality stands for its number of points.
-// Qualities that were given up are as good as, and cost as much as, the quality that would be sent in their place.
-// paused reports which tracks the publisher is not asked for.
+// describe sets the levels of one tile for an allocation. The rate of a quality stands for its number of points. A
+// quality that was given up has the detail and the rate of the quality that is sent in its place. paused reports
+// whether the publisher is not asked for a track.
 func (l *Levels) describe(tile int, into []allocate.Level, paused func(tile int, q volumetric.Quality) bool) {
 	if l.description.Mode == volumetric.ModeDescriptions {
 		for i := range into {
@@ -252,7 +253,7 @@ func (l *Levels) describe(tile int, into []allocate.Level, paused func(tile int,
 	if l.gaveUp[tile] == 0 {
 		return
 	}
-	// From above, so that a level that is copied from below has not been overwritten.
+	// The order is descending, so that a lower level is copied before it is overwritten.
 	for i := len(into) - 1; i >= 0; i-- {
 		into[i] = into[l.available(tile, volumetric.Quality(i))]
 	}

@@ -7,16 +7,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Link is what the data plane knows of the path to one receiver. Its methods do not wait.
+// Link is the path to one receiver in the data plane. Its methods do not wait.
 type Link interface {
-	// Path is what is known of the path at present.
+	// Path returns the present state of the path.
 	Path() egress.Path
-	// Want says what would be sent, on the wire, if the path carried it.
+	// Want sets the rate on the wire that would be sent if the path had the capacity.
 	Want(volumetric.Bitrate)
-	// SetLimits bounds the estimate; the server's own limits hold in place of those that are 0.
+	// SetLimits bounds the estimate. A limit of 0 stands for the server's own limit.
 	SetLimits(congestion.Limits)
-	// ParityShare is the share of parity packets that the path calls for. ParityOf is the share that a track is sent
-	// with, which counts the publisher's path as well.
+	// ParityShare returns the share of parity packets that the path needs. ParityOf returns the share for a track,
+	// which includes the publisher's path.
 	ParityShare() float64
 	ParityOf(*track.Track) float64
 }

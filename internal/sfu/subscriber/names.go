@@ -7,12 +7,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Some clients know what a line carries by its name in the session description, and by the same name in packets. A
-// line to such a client carries one tile of one publisher, or the publisher's sound, and it does so for good as long
-// as there may be more lines. Once there may not, an idle line takes another name with the next offer: otherwise
-// newcomers would never be sent.
+// Some clients identify the content of a line by its name in the session description, which packets also carry. A line
+// to such a client carries one tile or the audio of one publisher. As long as more lines are allowed, a line keeps its
+// name. At the limit, an idle line is renamed with the next offer. Otherwise the client could not receive new
+// publishers.
 
-// Name is what a named line carries.
+// Name identifies the content of a named line.
 type Name struct {
 	Kind volumetric.Kind
 	// Publisher is the publisher's number. Tile is 0 for audio.
@@ -20,34 +20,34 @@ type Name struct {
 	Tile      int
 }
 
-// nobody is the number of no publisher.
+// nobody is a number that no publisher has.
 const nobody = math.MaxUint32
 
-// NamedOutput sends the packets of a named line, under its name.
+// NamedOutput sends the packets of a named line under its name.
 type NamedOutput interface {
-	// Rename has the packets that follow go out under another name.
+	// Rename changes the name in the following packets.
 	Rename(Name)
-	// Restart says that another publication follows under the name.
+	// Restart reports that another publication follows under the name.
 	Restart()
 }
 
 // Naming is the name of a slot's line.
 type Naming struct {
-	// name is nil before the first assignment, offered the name in the last offer.
+	// name is the present name, nil before the first assignment. offered is the name in the last offer.
 	name, offered *Name
-	// named sends the line's packets once it is negotiated.
+	// named sends the line's packets once the line is negotiated.
 	named NamedOutput
-	// renamed says that the client has not answered an offer with the name yet.
+	// renamed is set until the client has answered an offer with the name.
 	renamed bool
 }
 
-// Name returns the name of the slot's line. The slot has been assigned, or its line offered.
+// Name returns the name of the slot's line. The slot must have been assigned, or its line offered.
 func (s *Slot) Name() Name { return *s.name }
 
-// SetNamedOutput gives the slot what sends its line's packets.
+// SetNamedOutput sets the output of a named line.
 func (s *Slot) SetNamedOutput(o NamedOutput) { s.named = o }
 
-// NewNamedSlots returns an empty table of named lines, of which there may be limit of each kind.
+// NewNamedSlots returns an empty table of named lines, with at most limit lines of each kind.
 func NewNamedSlots(limit int) *Slots {
 	t := NewSlots()
 	t.named, t.limit = true, limit
@@ -58,10 +58,10 @@ func nameOf(t *Target) Name {
 	return Name{Kind: t.Publication.Description.Kind, Publisher: t.Publication.Number, Tile: t.Tile.Tile}
 }
 
-// Renames returns how often a line has been given another name.
+// Renames returns the number of renames of lines.
 func (t *Slots) Renames() int { return t.renames }
 
-// waitingFor returns the index of the target that an idle slot is to carry, -1 if there is none.
+// waitingFor returns the index of the waiting target for an idle slot, -1 if there is none.
 func (t *Slots) waitingFor(s *Slot) int {
 	waiting := t.waiting[s.Kind]
 	if !t.named {
@@ -76,7 +76,7 @@ func (t *Slots) waitingFor(s *Slot) int {
 	return slices.IndexFunc(waiting, func(w *Target) bool { return !t.hasName(nameOf(w)) })
 }
 
-// rename gives a line the name of what it is to carry. A client whose line has another name has to be told by an offer.
+// rename sets the name of a line. If the line was offered with another name, the client needs an offer.
 func (t *Slots) rename(s *Slot, name Name) {
 	if s.name != nil && *s.name == name {
 		return
@@ -88,7 +88,8 @@ func (t *Slots) rename(s *Slot, name Name) {
 	s.name = &name
 }
 
-// Answered notes the answer to an offer: lines that were renamed before it carry what their names say.
+// Answered handles the answer to an offer. Lines that were renamed before the offer now carry the targets of their
+// names.
 func (t *Slots) Answered() {
 	for _, s := range t.all {
 		if !s.renamed || *s.offered != *s.name {
@@ -102,13 +103,13 @@ func (t *Slots) Answered() {
 	}
 }
 
-// hasName reports whether a line has that name.
+// hasName reports whether a line has the name.
 func (t *Slots) hasName(name Name) bool {
 	return slices.ContainsFunc(t.all, func(s *Slot) bool { return s.name != nil && *s.name == name })
 }
 
-// NamedCount returns how many lines of a kind a client with named lines is to have: the present ones, and one for each
-// name that has no line.
+// NamedCount returns the number of lines of a kind for a client with named lines: the present lines, and one for each
+// name without a line.
 func (t *Slots) NamedCount(kind volumetric.Kind) int {
 	n := t.Count(kind)
 	for _, w := range t.waiting[kind] {
@@ -119,8 +120,9 @@ func (t *Slots) NamedCount(kind volumetric.Kind) int {
 	return n
 }
 
-// Offer notes that the names are about to be offered. A line without a target gets a name that no publisher has: it
-// could not be named later without another offer. Publications that end while their lines are being made are rare.
+// Offer records that the present names are about to be offered. A line without a target receives a name that no
+// publisher has, because a later name would need another offer. This is rare: the publication has ended during the
+// creation of the line.
 func (t *Slots) Offer() {
 	for _, s := range t.all {
 		if s.name == nil {

@@ -10,29 +10,29 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// poseInterval: the others of a room get the poses of one object at most 30 times per second, the usual rate of frames.
+// poseInterval bounds the poses of one object to 30 per second, the usual frame rate.
 const poseInterval = time.Second / 30
 
-// The motion that changes what is worth sending. At 2 m, one centimetre and half a degree are about a fiftieth of the
+// The minimum motion that changes the allocation. At 2 m, one centimetre and half a degree are about a fiftieth of the
 // width of a person.
 const (
 	stillDistance = 0.01                // metres
 	stillTurn     = 0.5 * math.Pi / 180 // radians
 )
 
-// Place is where an object stands in its room.
+// Place is the place of an object in its room.
 type Place struct {
-	// latest is the last pose, with the boxes that hold, nil before the first.
+	// latest is the last pose with the valid boxes, nil before the first pose.
 	latest *signal.Pose
-	// counted is the pose of the last motion that counted as one.
+	// counted is the pose at the last relevant motion.
 	counted allocate.Pose
-	// passed is when the others were last told. pending says that the latest pose has not been passed on yet, boxed
-	// that it has boxes that have not.
+	// passed is the time of the last message to the others. pending is set if the latest pose has not been sent, boxed
+	// if its boxes have not been sent.
 	passed         time.Time
 	pending, boxed bool
 }
 
-// Take keeps a pose and reports whether it changes what is worth sending. Without boxes, the last ones hold.
+// Take stores a pose and reports whether the motion is relevant. A pose without boxes keeps the last boxes.
 func (p *Place) Take(m *signal.Pose) (moved bool) {
 	latest := &signal.Pose{
 		Publication: m.Publication, Position: m.Position, Orientation: m.Orientation, Scale: m.Scale, Boxes: m.Boxes,
@@ -56,17 +56,16 @@ func (p *Place) Take(m *signal.Pose) (moved bool) {
 	return moved
 }
 
-// Latest returns the last pose, with the boxes that hold, nil before the first.
+// Latest returns the last pose with the valid boxes, nil before the first pose.
 func (p *Place) Latest() *signal.Pose { return p.latest }
 
-// Pending reports whether the latest pose has not been passed on yet.
+// Pending reports whether the latest pose has not been sent to the others.
 func (p *Place) Pending() bool { return p.pending }
 
-// Due returns when the latest pose may be passed on.
+// Due returns the time from which the latest pose may be sent.
 func (p *Place) Due() time.Time { return p.passed.Add(poseInterval) }
 
-// Next returns the message that passes the latest pose on, a new one at each call of the function, and notes that it is
-// passed on.
+// Next marks the latest pose as sent and returns a function that returns a new message with the pose at each call.
 func (p *Place) Next(participant string, now time.Time) func() signal.Message {
 	pose := *p.latest
 	pose.Participant = participant
@@ -77,7 +76,7 @@ func (p *Place) Next(participant string, now time.Time) func() signal.Message {
 	return func() signal.Message { each := pose; return &each }
 }
 
-// box is that of a tile as it is now.
+// box returns the present bounding box of a tile.
 func (p *Place) box(description *volumetric.Publication, tile int) volumetric.BoundingBox {
 	if p.latest != nil && tile < len(p.latest.Boxes) {
 		return p.latest.Boxes[tile]
@@ -85,7 +84,7 @@ func (p *Place) box(description *volumetric.Publication, tile int) volumetric.Bo
 	return description.Tiles[tile].Box
 }
 
-// pose is where an allocator takes the object to be.
+// pose returns the pose of the object for the allocator.
 func (p *Place) pose() allocate.Pose {
 	if p.latest == nil {
 		return allocate.Pose{Orientation: [4]float64{3: 1}, Scale: 1}
@@ -108,7 +107,7 @@ func allocationPose(m *signal.Pose) allocate.Pose {
 	return pose
 }
 
-// normalised makes a rotation whose components were rounded a unit quaternion again.
+// normalised scales a rotation with rounded components to a unit quaternion.
 func normalised(r signal.Rotation) [4]float64 {
 	length := math.Sqrt(r[0]*r[0] + r[1]*r[1] + r[2]*r[2] + r[3]*r[3])
 	for i := range r {
@@ -117,7 +116,7 @@ func normalised(r signal.Rotation) [4]float64 {
 	return r
 }
 
-// apart reports whether two places, or two rotations, differ by a motion that counts.
+// apart reports whether two positions or two rotations differ by a relevant motion.
 func apart(p1, p2 [3]float64, q1, q2 [4]float64) bool {
 	square, dot := 0.0, 0.0
 	for i := range p1 {
@@ -126,16 +125,16 @@ func apart(p1, p2 [3]float64, q1, q2 [4]float64) bool {
 	for i := range q1 {
 		dot += q1[i] * q2[i]
 	}
-	// The cosine of half the angle between two rotations is the dot product of their quaternions, either sign of which
-	// means the same rotation.
+	// The cosine of half the angle between two rotations is the dot product of their quaternions. Both signs of a
+	// quaternion mean the same rotation.
 	return square > stillDistance*stillDistance || math.Abs(dot) < math.Cos(stillTurn/2)
 }
 
-// maxViewpointAge is the age up to which a client's stamp is believed. Clients adjust their clocks to the server's by
-// messages, to some milliseconds. An older stamp is wrong, and the time of reading is closer.
+// maxViewpointAge is the maximum age of a client's timestamp. Clients synchronise their clocks with the server by
+// messages, to within some milliseconds. An older timestamp is wrong, and the time of reading is more accurate.
 const maxViewpointAge = time.Second
 
-// ViewpointOf returns the viewpoint that a receiver reported in a message, which was read at that time.
+// ViewpointOf converts a viewpoint message that was read at the given time.
 func ViewpointOf(m *signal.Viewpoint, read time.Time) allocate.Viewpoint {
 	at := read
 	if stamp := time.UnixMicro(m.At); m.At != 0 && stamp.Before(read) && read.Sub(stamp) <= maxViewpointAge {

@@ -8,16 +8,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Publication is a publication as its subscribers see it. All subscribers of a room share it.
+// Publication is the view of a publication that all subscribers of a room share.
 type Publication struct {
 	Ref         volumetric.PublicationRef
 	Description volumetric.Publication
-	// Number is the publisher's number, for clients that know publishers by numbers; 0 if the publisher has none.
+	// Number is the publisher's number for VR2Gather clients, 0 if the publisher has none.
 	Number uint32
 	// Tracks are indexed by tile × qualities + quality.
 	Tracks []*track.Track
-	// Groups are by track the number of what shares frame numbers and RTP timestamps with it: the whole publication if
-	// it is framed by payload v1, else the track alone.
+	// Groups has for each track the number of the group that shares frame numbers and RTP timestamps: the whole
+	// publication if it is framed by payload v1, otherwise the track alone.
 	Groups []uint64
 
 	Levels *Levels
@@ -25,7 +25,7 @@ type Publication struct {
 	Demand *demand.Publication
 }
 
-// NewPublication returns a publication without tracks, which is in its publisher's place.
+// NewPublication returns a publication of owner without tracks.
 func NewPublication(owner string, description volumetric.Publication) *Publication {
 	p := &Publication{
 		Ref:         volumetric.PublicationRef{Participant: owner, Publication: description.Name},
@@ -43,14 +43,14 @@ func (p *Publication) AddTrack(track *track.Track, group uint64) {
 	p.Levels.SetMeter(len(p.Tracks)-1, track)
 }
 
-// Measure reads the rates of the tracks that the publisher sends, and reports whether any has changed.
+// Measure reads the rates of the tracks that the publisher sends and reports whether any rate has changed.
 func (p *Publication) Measure(now time.Time) bool {
 	return p.Levels.measure(now, func(tile int, q volumetric.Quality) bool {
 		return !p.Demand.Paused(tile, q) && !p.Levels.gaveUp[tile].Has(q)
 	})
 }
 
-// Track returns the track of a tile at a quality and its group; nil for volumetric.QualityOff.
+// Track returns the track of a tile at a quality and the track's group; nil for volumetric.QualityOff.
 func (p *Publication) Track(tile int, quality volumetric.Quality) (*track.Track, uint64) {
 	if quality < 0 {
 		return nil, 0
@@ -59,12 +59,12 @@ func (p *Publication) Track(tile int, quality volumetric.Quality) (*track.Track,
 	return p.Tracks[i], p.Groups[i]
 }
 
-// index is that of a track among those of the publication.
+// index returns the index of a track in Tracks.
 func (p *Publication) index(tile int, quality volumetric.Quality) int {
 	return tile*len(p.Description.Qualities) + int(quality)
 }
 
-// QualityOf returns the quality of one of the publication's tracks, false if the track is not one of them.
+// QualityOf returns the quality of a track, false if the track does not belong to the publication.
 func (p *Publication) QualityOf(t *track.Track) (volumetric.Quality, bool) {
 	for i, track := range p.Tracks {
 		if track == t {
@@ -74,7 +74,7 @@ func (p *Publication) QualityOf(t *track.Track) (volumetric.Quality, bool) {
 	return 0, false
 }
 
-// Target is what one slot carries: a tile, or in volumetric.ModeDescriptions one quality of a tile.
+// Target is the content of one slot: a tile, or in volumetric.ModeDescriptions one quality of a tile.
 type Target struct {
 	Publication *Publication
 	Tile        volumetric.TileRef
@@ -82,7 +82,7 @@ type Target struct {
 	Description *volumetric.Quality
 }
 
-// targets returns what the slots of a receiver carry of the publication.
+// targets returns the targets of a receiver's slots for the publication.
 func (p *Publication) targets() []Target {
 	var targets []Target
 	for tile := range p.Description.Tiles {
@@ -99,9 +99,9 @@ func (p *Publication) targets() []Target {
 	return targets
 }
 
-// Changes count the changes that concern every subscriber of a room.
+// Changes counts the changes that affect every subscriber of a room.
 type Changes struct {
-	// Offered counts changes of what publishers send at all, Rates changes of the rates of tracks, and Motion those of
-	// the places of objects.
+	// Offered counts changes of the tracks that publishers can send, Rates changes of the rates of tracks, and Motion
+	// changes of the places of objects.
 	Offered, Rates, Motion uint64
 }

@@ -9,60 +9,60 @@ import (
 )
 
 const (
-	// improvingShare is the share of its time that a room spends on decisions that are due sometime: with 20 objects of
-	// 15 tiles each takes a millisecond, so that 20 receivers are followed ten times per second each.
+	// improvingShare is the share of a room's time for decisions that are due sometime. With 20 objects of 15 tiles a
+	// decision takes a millisecond, so each of 20 receivers gets ten decisions per second.
 	improvingShare = 0.25
-	// largestDebt is the most that decisions that could not wait take from that share: decisions that are due sometime
-	// follow again within refreshInterval.
+	// largestDebt bounds the debt that urgent decisions cause, so that decisions that are due sometime resume within
+	// refreshInterval.
 	largestDebt = time.Duration(improvingShare * float64(refreshInterval))
-	// tickLimit is how long a room decides at a stretch: a choice may have to wait so long.
+	// tickLimit is the maximum duration of the decisions of one tick. It is also the maximum delay of a choice.
 	tickLimit = 5 * time.Millisecond
 )
 
-// Allocator decides what receivers are sent. Its result is valid until the next call.
+// Allocator decides the qualities of a scene. Its result is valid until the next call.
 type Allocator interface {
 	Allocate(*allocate.Scene) allocate.Result
 }
 
-// Metrics is what decisions count.
+// Metrics counts decisions.
 type Metrics interface {
-	// Allocated takes the time that one allocation took and the budget that it was made with.
+	// Allocated records the duration and the budget of one allocation.
 	Allocated(time.Duration, volumetric.Bitrate)
-	// Decided counts a decision about a slot that changed the slot.
+	// Decided counts a decision that changed a slot.
 	Decided(signal.Reason)
 }
 
-// Scheduler is what the subscribers of a room have in common: the allocator, the changes around them, and the time that
-// their decisions may take.
+// Scheduler has the state that the subscribers of a room share: the allocator, the counts of changes, and the time
+// budget of decisions.
 type Scheduler struct {
 	Allocator Allocator
 	Metrics   Metrics
-	// Clock measures what decisions cost.
+	// Clock measures the duration of decisions.
 	Clock func() time.Time
-	// Interval is the interval between two ticks, each of which looks whether decisions are due.
+	// Interval is the interval between two ticks. Each tick checks whether decisions are due.
 	Interval time.Duration
 	Changes  Changes
 
-	// credit is the time that may be spent on decisions that are due sometime, as of the tick at ticked. began is when
-	// the decisions of the tick began.
+	// credit is the time that may be spent on decisions that are due sometime, as of the tick at ticked. began is the
+	// start of the decisions of the tick.
 	credit        time.Duration
 	ticked, began time.Time
 }
 
-// Tick adds to the credit the time that has passed since the last tick.
+// Tick adds the share of the time since the last tick to the credit.
 func (s *Scheduler) Tick(now time.Time) {
 	share := time.Duration(improvingShare * float64(s.Interval))
 	s.credit = min(max(s.credit, -largestDebt)+time.Duration(improvingShare*float64(now.Sub(s.ticked))), share)
 	s.ticked = now
 }
 
-// Begin begins the decisions of a tick.
+// Begin starts the decisions of a tick.
 func (s *Scheduler) Begin() { s.began = s.Clock() }
 
-// InTime reports whether the decisions of a tick may go on.
+// InTime reports whether the tick has time for further decisions.
 func (s *Scheduler) InTime() bool { return s.Clock().Sub(s.began) < tickLimit }
 
-// spend counts what a decision took.
+// spend charges the duration of a decision.
 func (s *Scheduler) spend(took time.Duration, granted volumetric.Bitrate) {
 	s.credit -= took
 	s.Metrics.Allocated(took, granted)

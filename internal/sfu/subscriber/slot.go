@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Line is a line of a connection that a slot is sent on.
+// Line is the line of a connection on which a slot is sent.
 type Line struct {
 	MID    string
 	Kind   volumetric.Kind
@@ -20,38 +20,37 @@ type Line struct {
 
 // Output is the forwarding end of a slot.
 type Output interface {
-	// Select says which track the slot forwards from the next frame boundary on, none if the track is nil.
+	// Select sets the track that the slot forwards from the next frame boundary on, nil for none.
 	Select(track *track.Track, group uint64, requested time.Time)
 }
 
-// Slot is one outgoing stream of one receiver.
+// Slot is one outgoing stream of one receiver. Other SFUs call it a down track.
 type Slot struct {
 	Line
-	// Output is nil until the client has answered the offer that brought the line.
+	// Output is nil until the client has answered the offer of the line.
 	Output Output
-	// Generation counts assignments; acknowledged is the last one that the client knows of.
+	// Generation counts assignments. acknowledged is the last generation that the client has acknowledged.
 	Generation   uint32
 	acknowledged uint32
-	// Target is what the slot is assigned to, nil if it is idle.
+	// Target is the assigned target, nil if the slot is idle.
 	Target *Target
-	// Quality is the quality that the slot was last told to carry, if selected is set, and Reason why. asked says that
-	// the receiver asked for it.
+	// Quality is the last selected quality if selected is set, and Reason its reason. asked is set if the receiver
+	// requested the quality.
 	Quality  volumetric.Quality
 	Reason   signal.Reason
 	selected bool
 	asked    bool
-	// expected is the quality that the slot will carry once it is ready, as far as that is known before.
+	// expected is the quality that the slot is expected to carry when the slot becomes ready.
 	expected volumetric.Quality
-	// Showing is the quality that last began on the slot. It goes on until the quality that the slot was told to carry
-	// begins.
+	// Showing is the quality of the last switch on the slot. It is forwarded until the selected quality begins.
 	Showing volumetric.Quality
-	// told is the reason that the client knows for the quality that is showing.
+	// told is the reason for the showing quality that was sent to the client.
 	told signal.Reason
-	// offFrames are the frames that the slot did not carry when it was last off, nil for none. While offNews is set the
-	// client has not been told of them.
+	// offFrames are the frames that the slot did not carry while it was last off, nil for none. offNews is set until
+	// the client has been notified of them.
 	offFrames *signal.FrameRange
 	offNews   bool
-	// needed is what the slot needs at present, of the publication source.
+	// needed is the slot's present need for tracks of source.
 	source *Publication
 	needed demand.Need
 
@@ -66,12 +65,12 @@ func newSlot(line Line) *Slot {
 	}
 }
 
-// Ready reports whether media may be sent: the line is negotiated and the client knows what the slot carries.
+// Ready reports whether media may be sent: the line is negotiated and the client has acknowledged the assignment.
 func (s *Slot) Ready() bool {
 	return s.Output != nil && s.Target != nil && s.acknowledged == s.Generation
 }
 
-// assign gives the slot a new target, nil for none. Nothing is sent until the client has acknowledged.
+// assign sets a new target, nil for none. Nothing is sent until the client has acknowledged the assignment.
 func (s *Slot) assign(t *Target) signal.Assignment {
 	s.Generation++
 	s.Target, s.selected, s.Reason, s.told = t, false, "", ""
@@ -85,13 +84,13 @@ func (s *Slot) assign(t *Target) signal.Assignment {
 		s.named.Restart()
 	}
 	if s.name != nil && !s.renamed {
-		// The line carries nothing else, so the client knows.
+		// The line carries nothing else, so no acknowledgement is needed.
 		s.acknowledged = s.Generation
 	}
 	return s.assignment()
 }
 
-// assignment returns the present assignment, for a client that comes back.
+// assignment returns the present assignment.
 func (s *Slot) assignment() signal.Assignment {
 	a := signal.Assignment{MID: s.MID, Generation: s.Generation}
 	if s.Target != nil {
@@ -101,8 +100,8 @@ func (s *Slot) assignment() signal.Assignment {
 	return a
 }
 
-// carry tells the forwarding end which quality to send from the next frame boundary on, and reports whether that is a
-// change. asked says that the receiver asked for it, at the time requested.
+// carry selects the quality that the output sends from the next frame boundary on and reports whether the quality has
+// changed. asked is set if the receiver requested the quality; requested is the time of the request.
 func (s *Slot) carry(q volumetric.Quality, reason signal.Reason, requested time.Time, asked bool) bool {
 	if !s.Ready() {
 		return false
@@ -124,8 +123,8 @@ func (s *Slot) carry(q volumetric.Quality, reason signal.Reason, requested time.
 	publication, tile := s.Target.Publication, s.Target.Tile.Tile
 	track, group := publication.Track(tile, q)
 	if track != nil && publication.Demand.Paused(tile, q) {
-		// The publisher is told once the room's request is done, while the data plane looks for the track's frames at
-		// once.
+		// The publisher is asked at the end of the room's request, and the data plane expects the track's frames from
+		// now.
 		track.Expect()
 	}
 	s.Output.Select(track, group, requested)
@@ -133,7 +132,7 @@ func (s *Slot) carry(q volumetric.Quality, reason signal.Reason, requested time.
 	return true
 }
 
-// begun notes that a quality has begun on the slot. It reports false if the slot has been switched off meanwhile.
+// begun records that the output has switched to a quality. It reports false if the slot has been switched off since.
 func (s *Slot) begun(q volumetric.Quality) bool {
 	if !s.selected || s.Quality == volumetric.QualityOff {
 		return false
@@ -143,8 +142,8 @@ func (s *Slot) begun(q volumetric.Quality) bool {
 	return true
 }
 
-// wasOff notes frames that the slot did not carry because it was off. Frames that the client has not been told of yet
-// form one range with them.
+// wasOff records frames that the slot did not carry because it was off. The range also includes earlier frames of which
+// the client has not been notified.
 func (s *Slot) wasOff(frames egress.FrameRange) {
 	if frames.Count == 0 {
 		return
@@ -156,15 +155,14 @@ func (s *Slot) wasOff(frames egress.FrameRange) {
 	s.offFrames, s.offNews = &signal.FrameRange{First: first, Count: frames.First + frames.Count - first}, true
 }
 
-// expect says which quality the slot will carry once the client is connected and knows of it, so that the publisher has
-// begun by then.
+// expect sets the quality that the slot will carry when it becomes ready, so that the publisher starts early.
 func (s *Slot) expect(q volumetric.Quality) {
 	s.expected = q
 	s.updateNeed()
 }
 
-// need returns what the slot needs of its publication: the quality that it was told to carry, and until that has begun
-// the quality that is showing.
+// need returns the tracks that the slot needs of its publication: the selected quality and, until that quality has
+// begun, the showing quality.
 func (s *Slot) need() (*Publication, demand.Need) {
 	n := demand.Nothing
 	if s.Target == nil {
@@ -186,7 +184,7 @@ func (s *Slot) need() (*Publication, demand.Need) {
 	return p, n
 }
 
-// updateNeed states to the publications what the slot needs now.
+// updateNeed states the present need of the slot to the publications.
 func (s *Slot) updateNeed() {
 	source, need := s.need()
 	if source == s.source && need == s.needed {
@@ -207,20 +205,21 @@ func (s *Slot) release() {
 	s.updateNeed()
 }
 
-// carries reports whether the slot was told to carry a quality that is not off.
+// carries reports whether a quality other than off is selected.
 func (s *Slot) carries() bool { return s.selected && s.Quality != volumetric.QualityOff }
 
-// generation names the present assignment in messages.
+// generation identifies the present assignment in messages.
 func (s *Slot) generation() signal.SlotGeneration {
 	return signal.SlotGeneration{MID: s.MID, Generation: s.Generation}
 }
 
-// unexplained reports whether the slot goes on as it was for another reason than the client knows.
+// unexplained reports whether the slot's quality is unchanged and its reason differs from the reason that the client
+// knows.
 func (s *Slot) unexplained() bool {
 	return s.Ready() && s.selected && s.Showing == s.Quality && s.told != s.Reason
 }
 
-// explain returns what the slot carries, and why.
+// explain returns the slot's quality and reason for a message to the client.
 func (s *Slot) explain() signal.SlotQuality {
 	s.told = s.Reason
 	return signal.SlotQuality{SlotGeneration: s.generation(), Quality: s.Quality, Reason: s.Reason}

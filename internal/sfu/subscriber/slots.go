@@ -7,19 +7,19 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Slots are the slots of one receiver on one connection, and the targets that wait for one.
+// Slots has the slots of one receiver on one connection, and the targets that wait for a slot.
 type Slots struct {
 	all     []*Slot
 	mids    map[string]*Slot
 	waiting map[volumetric.Kind][]*Target
-	// named says that each line carries one target for good, and says so by its name. If there are limit lines of a
-	// kind, idle ones are renamed, which renames counts.
+	// named is set if each line carries one target and has its name. If there are limit lines of a kind, idle lines are
+	// renamed; renames counts the renames.
 	named   bool
 	limit   int
 	renames int
 }
 
-// NewSlots returns an empty table, whose slots carry any target of their kind.
+// NewSlots returns an empty table. Its slots carry any target of their kind.
 func NewSlots() *Slots {
 	return &Slots{mids: make(map[string]*Slot), waiting: make(map[volumetric.Kind][]*Target)}
 }
@@ -27,7 +27,7 @@ func NewSlots() *Slots {
 // All returns the slots in the order of their lines. The caller must not change the list.
 func (t *Slots) All() []*Slot { return t.all }
 
-// Add takes new lines as idle slots.
+// Add adds new lines as idle slots.
 func (t *Slots) Add(lines []Line) {
 	for _, l := range lines {
 		s := newSlot(l)
@@ -36,7 +36,7 @@ func (t *Slots) Add(lines []Line) {
 	}
 }
 
-// Assign gives waiting targets idle slots, as far as there are any, and returns the assignments to tell.
+// Assign assigns waiting targets to idle slots and returns the assignments for the client.
 func (t *Slots) Assign() []signal.Assignment {
 	var told []signal.Assignment
 	for _, s := range t.all {
@@ -65,7 +65,7 @@ func (t *Slots) Want(p *Publication) {
 	}
 }
 
-// Drop frees the slots of a publication, and its targets that wait, and returns the assignments to tell.
+// Drop frees the slots of a publication, removes its waiting targets, and returns the assignments for the client.
 func (t *Slots) Drop(p *Publication) []signal.Assignment {
 	kind := p.Description.Kind
 	kept := t.waiting[kind][:0]
@@ -93,9 +93,9 @@ func (t *Slots) Assignments() []signal.Assignment {
 	return all
 }
 
-// Acknowledge notes that the client knows a generation of a slot. It reports whether the slot became ready by that. It
-// is not known if there is no such slot, or no such generation of it yet. Older generations change nothing: a newer
-// assignment is on its way to the client.
+// Acknowledge records the client's acknowledgement of a generation of a slot. opened reports whether the slot became
+// ready. known is false if there is no such slot or no such generation yet. An older generation changes nothing,
+// because a newer assignment is already sent.
 func (t *Slots) Acknowledge(g signal.SlotGeneration) (opened, known bool) {
 	s := t.mids[g.MID]
 	if s == nil || g.Generation > s.Generation {
@@ -106,7 +106,7 @@ func (t *Slots) Acknowledge(g signal.SlotGeneration) (opened, known bool) {
 	return s.Ready() && !before, true
 }
 
-// Needed returns the number of slots of a kind that targets have or wait for.
+// Needed returns the number of slots of a kind with a target plus the number of waiting targets.
 func (t *Slots) Needed(kind volumetric.Kind) int {
 	n := len(t.waiting[kind])
 	for _, s := range t.all {
@@ -128,10 +128,10 @@ func (t *Slots) Count(kind volumetric.Kind) int {
 	return n
 }
 
-// ByMID finds a slot by its line, nil if there is none.
+// ByMID returns the slot of a line, nil if there is none.
 func (t *Slots) ByMID(mid string) *Slot { return t.mids[mid] }
 
-// ByOutput finds a slot by its forwarding end, nil if there is none.
+// ByOutput returns the slot with an output, nil if there is none.
 func (t *Slots) ByOutput(o Output) *Slot {
 	for _, s := range t.all {
 		if s.Output == o {

@@ -8,28 +8,28 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// State is what is known of the path to a receiver, and what the receiver is sent.
+// State is the state of a receiver: its path and its slots.
 type State struct {
-	// Known says that there is an estimate. Target is the rate of the qualities that were decided, Wanted the rate with
-	// an unlimited budget.
+	// Known is set if there is an estimate. Target is the rate of the decided qualities, Wanted the rate with an
+	// unlimited budget.
 	Known    bool               `json:"known"`
 	Estimate volumetric.Bitrate `json:"estimate_bps"`
 	Target   volumetric.Bitrate `json:"target_bps"`
 	Wanted   volumetric.Bitrate `json:"wanted_bps"`
 	Sent     volumetric.Bitrate `json:"sent_bps"`
-	// RTT and QueueDelay are in milliseconds, Loss and Parity are shares of 0 to 1.
+	// RTT and QueueDelay are in milliseconds. Loss and Parity are shares of 0 to 1.
 	RTT        float64 `json:"rtt_ms"`
 	QueueDelay float64 `json:"queue_delay_ms"`
 	Loss       float64 `json:"loss"`
 	Parity     float64 `json:"parity"`
-	// Viewpoint says that the receiver tells its viewpoint.
+	// Viewpoint is set if the receiver reports its viewpoint.
 	Viewpoint bool        `json:"viewpoint"`
 	Slots     []SlotState `json:"slots"`
-	// History is what was known every second of the last minutes, the oldest first; left out unless it was asked for.
+	// History has one sample per second of the last minutes, the oldest first. It is left out unless requested.
 	History []Sample `json:"history,omitempty"`
 }
 
-// SlotState is one slot that carries something.
+// SlotState is the state of one slot with a target.
 type SlotState struct {
 	MID         string             `json:"mid"`
 	Participant string             `json:"participant"`
@@ -37,16 +37,16 @@ type SlotState struct {
 	Tile        int                `json:"tile"`
 	Quality     volumetric.Quality `json:"quality"`
 	Reason      signal.Reason      `json:"reason"`
-	// Counts since the slot was made.
+	// The counts begin with the creation of the slot.
 	Packets         uint64 `json:"packets"`
 	Frames          uint64 `json:"frames"`
 	Octets          uint64 `json:"bytes"`
 	Retransmissions uint64 `json:"retransmissions"`
-	// FractionLost is what the receiver last reported of this slot, 0 to 1.
+	// FractionLost is the loss of this slot in the receiver's last report, 0 to 1.
 	FractionLost float64 `json:"fraction_lost"`
 }
 
-// State returns what is known of the receiver, with its history if past is set.
+// State returns the state of the receiver. It includes the history if past is set.
 func (s *Subscriber) State(past bool) *State {
 	path := s.link.Path()
 	state := &State{
@@ -79,7 +79,7 @@ func (s *Slot) state() SlotState {
 	return state
 }
 
-// Sample adds to the receiver's history, if a sample is due.
+// Sample adds a sample to the receiver's history if one is due.
 func (s *Subscriber) Sample(now time.Time) {
 	if s.history.due(now) {
 		s.history.note(now, s.link.Path(), s.last.rate)

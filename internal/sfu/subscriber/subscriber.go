@@ -14,43 +14,41 @@ import (
 const (
 	// headerShare is the overhead of a packet as a share of a full packet's payload.
 	headerShare = float64(congestion.PacketOverhead) / payload.MaxPacketSize
-	// audioHeaders is what packet headers add to Opus, which sends 50 small packets per second.
+	// audioHeaders is the rate of packet headers of Opus, which sends 50 small packets per second.
 	audioHeaders volumetric.Bitrate = 50 * congestion.PacketOverhead * 8
-	// captureDelay stands for the frame interval that passes on average from a decision to the first frame that follows
-	// it, and from that frame's capture to its picture: one interval at 30 frames per second, and the time that pacing
-	// holds the frame.
+	// captureDelay is the mean time from a decision to the capture of the first following frame, and from the capture
+	// to the frame's picture: one frame interval at 30 frames per second, and the delay of the frame in the pacer.
 	captureDelay = 45 * time.Millisecond
 )
 
-// Subscriber is what a room keeps of one receiver in order to decide what the receiver is sent.
+// Subscriber decides the qualities of one receiver. The room's goroutine owns it.
 type Subscriber struct {
-	// Slots are the slots of the present connection, Choices the qualities that the receiver chose.
+	// Slots are the slots of the present connection, Choices the quality choices of the receiver.
 	Slots   *Slots
 	Choices *Choices
 
 	link   Link
 	budget *allocate.Budget
-	// sparing says that tiles out of sight are sent less than the budget allows, so that the viewpoint matters on any
-	// link.
+	// sparing is set if tiles out of sight receive less than the budget allows. Then the viewpoint matters on any link.
 	sparing   bool
 	predictor allocate.Predictor
 	limits    signal.BitrateLimits
-	// arranged are the places of objects that the receiver has put somewhere itself.
+	// arranged has the poses of objects that the receiver has placed itself.
 	arranged map[volumetric.PublicationRef]allocate.Pose
-	// known says that there is an estimate, or the start rate while the first report is awaited. Without one everything
-	// is sent as the receiver chose.
+	// known is set if there is an estimate, or the start rate before the first report. If it is not set, the slots
+	// carry the chosen qualities.
 	known bool
 
 	layout  layout
 	scene   allocate.Scene
 	history history
-	// uplinkParity is the parity for the sake of publishers' paths, as a share of video.
+	// uplinkParity is the parity that publishers' paths need, as a share of video.
 	uplinkParity float64
-	// dropped counts frames that were dropped since the budget was last stepped.
+	// dropped counts the dropped frames since the last step of the budget.
 	dropped int
-	// stale says that the receiver's choices, or what its slots can carry, have changed since the last decision.
-	// deferred says that the next decision was put off for a moment. requested is when the earliest of those changes
-	// was asked for.
+	// stale is set if the receiver's choices or the possible contents of its slots have changed since the last
+	// decision. deferred is set if the next decision is deferred. requested is the time of the earliest request among
+	// the changes.
 	stale, deferred bool
 	requested       time.Time
 
@@ -59,13 +57,13 @@ type Subscriber struct {
 
 	told   signal.Bandwidth
 	toldAt time.Time
-	// unexplained says that a slot goes on for another reason than the client knows. reasoned is when the client was
-	// last told reasons alone.
+	// unexplained is set if the reason of a slot has changed since the client was notified. reasoned is the time of the
+	// last message that only changed reasons.
 	unexplained bool
 	reasoned    time.Time
 }
 
-// decided is what a decision was made with, when, and how long it took.
+// decided has the inputs, the time and the duration of a decision.
 type decided struct {
 	at        time.Time
 	took      time.Duration
@@ -81,7 +79,7 @@ func New(slots *Slots, choices *Choices) *Subscriber {
 	return &Subscriber{Slots: slots, Choices: choices}
 }
 
-// Connect begins with a new connection, of which nothing is known yet. The configuration has been validated.
+// Connect starts a new connection. The estimate and the budget are reset. config must be valid.
 func (s *Subscriber) Connect(l Link, config allocate.Config) {
 	budget, err := allocate.NewBudget(config.Budget)
 	if err != nil {
@@ -93,8 +91,8 @@ func (s *Subscriber) Connect(l Link, config allocate.Config) {
 	l.SetLimits(s.estimateLimits())
 }
 
-// SetLimits bounds what the receiver is sent. A receiver may claim a least rate up to claimed, and a start rate up to
-// claimed or start, the server's own start rate.
+// SetLimits bounds the receiver's rate. A receiver may request a minimum rate up to claimed, and a start rate up to the
+// greater of claimed and start. start is the server's own start rate.
 func (s *Subscriber) SetLimits(limits signal.BitrateLimits, claimed, start volumetric.Bitrate) {
 	limits.Min, limits.Start = min(limits.Min, claimed), min(limits.Start, max(claimed, start))
 	s.limits, s.stale = limits, true
@@ -103,12 +101,12 @@ func (s *Subscriber) SetLimits(limits signal.BitrateLimits, claimed, start volum
 	}
 }
 
-// estimateLimits are those of the estimate of the link's rate.
+// estimateLimits returns the limits of the link's estimate.
 func (s *Subscriber) estimateLimits() congestion.Limits {
 	return congestion.Limits{Min: s.limits.Min, Start: s.limits.Start, Max: s.limits.Max}
 }
 
-// Arrange takes the places of objects in the receiver's view, instead of those before.
+// Arrange replaces the poses of objects in the receiver's own arrangement.
 func (s *Subscriber) Arrange(objects []signal.Placement) {
 	s.arranged, s.stale = make(map[volumetric.PublicationRef]allocate.Pose, len(objects)), true
 	for _, o := range objects {
@@ -117,23 +115,23 @@ func (s *Subscriber) Arrange(objects []signal.Placement) {
 	}
 }
 
-// Look takes the receiver's viewpoint, and reports whether it is time for another decision. From rest a turn is
-// followed at once. During a motion, decisions are an interval apart, as those of ticks are.
+// Look stores the receiver's viewpoint and reports whether another decision is due. After a time of rest, a decision
+// follows at once. During a motion, decisions are an interval apart, like the decisions of ticks.
 func (s *Subscriber) Look(now time.Time, v allocate.Viewpoint, interval time.Duration) bool {
 	s.predictor.Observe(v)
 	return s.known && now.Sub(s.last.at) >= interval
 }
 
-// looks reports whether the receiver has told its viewpoint.
+// looks reports whether the receiver has reported its viewpoint.
 func (s *Subscriber) looks() bool {
 	_, looks := s.predictor.Predict(s.last.at)
 	return looks
 }
 
-// seenAt returns when the receiver sees what is decided now.
+// seenAt returns the time when the receiver sees the result of a present decision.
 func seenAt(now time.Time, rtt time.Duration) time.Time { return now.Add(rtt/2 + captureDelay) }
 
-// step takes what is known of the path and returns the rate that media may take. It is not ok if there is no estimate.
+// step updates the budget and returns the rate that is available to media, false if there is no estimate.
 func (s *Subscriber) step(
 	now time.Time, path egress.Path, audio volumetric.Bitrate,
 ) (granted volumetric.Bitrate, ok bool) {
@@ -154,13 +152,13 @@ func (s *Subscriber) step(
 	return granted, true
 }
 
-// Overhead returns what headers, retransmissions and parity add to media, as a share of it.
+// Overhead returns the overhead of headers, retransmissions and parity as a share of media.
 func (s *Subscriber) Overhead(path egress.Path) float64 {
 	return headerShare + path.Loss + s.link.ParityShare() + s.uplinkParity
 }
 
-// NeedParity states what the receiver needs of the publications that it takes, and computes how much of that is for the
-// sake of publishers' paths.
+// NeedParity states the receiver's need for parity to the received publications and computes the part that is due to
+// publishers' paths.
 func (s *Subscriber) NeedParity() {
 	own := s.link.ParityShare()
 	var video, added float64
@@ -178,7 +176,7 @@ func (s *Subscriber) NeedParity() {
 		}
 		parity := &publication.Demand.Parity
 		parity.Need(share)
-		// Parity that the publisher has not been asked for does not come.
+		// Only parity that the publisher was asked for arrives.
 		added += rate * max(min(share, parity.Told())-own, 0)
 	}
 	if s.uplinkParity = 0; added > 0 {
@@ -186,7 +184,7 @@ func (s *Subscriber) NeedParity() {
 	}
 }
 
-// audioRate returns what audio takes of the receiver's link.
+// audioRate returns the rate of audio on the receiver's link, with packet headers.
 func (s *Subscriber) audioRate() volumetric.Bitrate {
 	var headers volumetric.Bitrate
 	for _, slot := range s.Slots.all {
@@ -197,7 +195,7 @@ func (s *Subscriber) audioRate() volumetric.Bitrate {
 	return s.carriedRate(volumetric.KindAudio) + headers
 }
 
-// carriedRate returns the rate of the tracks of a kind that the slots were told to carry, in RTP payload.
+// carriedRate returns the rate of the selected tracks of a kind, in bit/s of RTP payload.
 func (s *Subscriber) carriedRate(kind volumetric.Kind) volumetric.Bitrate {
 	var sum volumetric.Bitrate
 	for _, slot := range s.Slots.all {
