@@ -10,12 +10,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// chooser turns the quality choices of one message into choices of signalling v1. It implements sfu.Chooser.
+// chooser converts the quality choices of one message to choices of signalling v1. It implements sfu.Chooser.
 type chooser struct {
 	named []vr2gather.QualityChoice
-	// unread is the number of choices of the message that could not be read.
+	// unread is the number of malformed choices in the message.
 	unread int
-	// ignored counts the choices that cannot be read, or that are about clients, tiles and qualities that do not exist.
+	// ignored counts the choices that are malformed or name clients, tiles or qualities that do not exist.
 	ignored *atomic.Uint64
 }
 
@@ -32,8 +32,8 @@ func (c *chooser) Choose(publications []sfu.Choosable) (choices []signal.Choice,
 	return choices, warnings
 }
 
-// means reports whether a choice is about a publication: about its client's, or with client 0, which VR2Gather sends
-// whoever is meant, about every publication of that many tiles.
+// means reports whether a choice is about a publication. A choice for client 0, which VR2Gather sends for any client,
+// is about every publication with the same number of tiles.
 func means(c vr2gather.QualityChoice, p *sfu.Choosable) bool {
 	if c.Client == 0 {
 		return p.Tiles == len(c.Qualities)
@@ -41,10 +41,9 @@ func means(c vr2gather.QualityChoice, p *sfu.Choosable) bool {
 	return p.Number == c.Client
 }
 
-// resolve makes one choice for each tile that a message names. If a tile is named twice, the later one counts: a
-// message of 2 MB may name half a million tiles, and no more choices are made of it than there are tiles in the room.
-// ignored counts the clients, tiles and qualities that do not exist; the warning says so, empty if there is nothing
-// to say.
+// resolve returns one choice for each named tile. If a tile is named twice, the later quality counts. A message of 2 MB
+// may name half a million tiles, but resolve returns at most one choice for each tile in the room. ignored counts the
+// clients, tiles and qualities that do not exist. warning describes them and is empty if there are none.
 func resolve(
 	publications []sfu.Choosable, named []vr2gather.QualityChoice,
 ) (choices []signal.Choice, ignored int, warning string) {
@@ -86,8 +85,8 @@ func resolve(
 	return choices, ignored, warning
 }
 
-// overlay replaces the qualities of a publication's tiles by the named ones, and counts the tiles and qualities that
-// the publication does not have.
+// overlay replaces the qualities of a publication's tiles by the named qualities and counts the tiles and qualities
+// that the publication does not have.
 func overlay(tiles, named []volumetric.Quality, highest volumetric.Quality) (unknown int) {
 	for tile, quality := range named {
 		switch {

@@ -14,10 +14,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// errTrack says that a peer sends something under a name that is not its own.
+// errTrack reports that a peer sends a stream under a name that does not belong to its line.
 var errTrack = errors.New("stream is not what its line is for")
 
-// client is one websocket of VR2Gather's dialect. Its reading side belongs to the goroutine that serves it.
+// client is one websocket of the VR2Gather dialect. Its reading side belongs to the goroutine that serves the
+// websocket.
 type client struct {
 	server  *Server
 	conn    *websocket.Conn
@@ -29,16 +30,16 @@ type client struct {
 	log     *zap.Logger
 	session signalling.Session
 
-	// signs are those that the peer gives; gone is closed once the room knows that it has left.
+	// signs reports messages and pongs of the peer. gone is closed when the room knows that the peer has left.
 	signs *signs
 	gone  chan struct{}
 
 	inbox *signalling.Inbox
-	// strange is set once a message of a type that peers do not send is in the log.
+	// strange is set when an unexpected message type has been logged.
 	strange bool
 }
 
-// serve joins for the peer, which does not ask, and reads messages until the websocket ends or is refused.
+// serve joins the room on behalf of the peer, which sends no join, and reads messages until the websocket ends.
 func (c *client) serve(join sfu.JoinRequest) {
 	c.inbox = signalling.NewInbox(c.conn, &c.server.limits)
 	c.outbox = newOutbox(c)
@@ -80,13 +81,13 @@ func (c *client) serve(join sfu.JoinRequest) {
 	}
 }
 
-// alive notes that the peer has said something.
+// alive records a message or a pong of the peer.
 func (c *client) alive() {
 	c.inbox.Alive()
 	c.signs.give()
 }
 
-// end lets the room know, and ends the connection once what is queued is written.
+// end notifies the room and ends the connection after the queued messages are written.
 func (c *client) end() {
 	if c.session != nil {
 		c.session.Detach()
@@ -98,7 +99,7 @@ func (c *client) end() {
 	c.inbox.Linger()
 }
 
-// take does what a message says. An error is one that ends the connection.
+// take handles a message. An error ends the connection.
 func (c *client) take(text []byte, now time.Time) error {
 	m, err := vr2gather.ParseMessage(text)
 	if err != nil {
@@ -125,7 +126,7 @@ func (c *client) take(text []byte, now time.Time) error {
 	return nil
 }
 
-// answer takes an answer to the last offer, if it fits it.
+// answer handles an answer to the last offer. It returns an error if the answer does not match the offer.
 func (c *client) answer(value string, now time.Time) error {
 	answer, err := vr2gather.ParseDescription(value)
 	if err != nil {
@@ -140,7 +141,7 @@ func (c *client) answer(value string, now time.Time) error {
 		return err
 	}
 	for mid, stream := range streams {
-		// The room complains of a line that the offer does not name.
+		// The room rejects an answer with a line that the offer does not have.
 		if want, ok := offer.published[mid]; ok && stream != want {
 			return fmt.Errorf("%w: mid %s is %.80q, expected %q", errTrack, mid, stream, want)
 		}
@@ -148,10 +149,10 @@ func (c *client) answer(value string, now time.Time) error {
 	return c.hand(&signal.Answer{Header: signal.Header{ID: answerID}, Offer: offer.number, SDP: text}, now)
 }
 
-// answerID tells errors about answers from others.
+// answerID marks errors about answers.
 const answerID = "answer"
 
-// hand gives the room a message of signalling v1 that says the same.
+// hand passes an equivalent message of signalling v1 to the room.
 func (c *client) hand(m signal.Request, now time.Time) error {
 	if err := m.Validate(); err != nil {
 		return err
@@ -160,14 +161,13 @@ func (c *client) hand(m signal.Request, now time.Time) error {
 	return nil
 }
 
-// refuseJoin ends the connection of a peer that may not join, after the delay of the peer's address.
+// refuseJoin ends the connection of a peer whose join was refused, after the delay of the peer's address.
 func (c *client) refuseJoin(e *signal.Error) {
 	c.server.delays.Wait(c.outbox.Written(), c.remote)
 	c.refuse(e.Code, e.Message)
 }
 
-// refuse says in the log why the connection ends, and ends it. Peers read no reasons, people who look at what is sent
-// do.
+// refuse logs the reason and ends the connection. Peers ignore the reason; it helps people who look at the traffic.
 func (c *client) refuse(code signal.Code, reason string) {
 	c.server.metrics.SignallingError(code)
 	c.outbox.Close(code, reason)

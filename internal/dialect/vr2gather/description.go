@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// The payload types of VR2Gather's peers, which are fixed in the peers.
+// The payload types of VR2Gather peers, which are fixed in the peers.
 const (
 	payloadTypeVideo = 5
 	payloadTypeAudio = 6
@@ -18,9 +18,9 @@ const (
 // clockRate is the RTP clock rate of both kinds, in Hz.
 const clockRate = 90000
 
-// toPeer converts an offer of the server to one for VR2Gather's peers: each line has the one format of its kind, without
-// retransmissions and requests for them, and transport-wide numbers are the only header extension. streams has, by mid,
-// the identifiers of the lines on which the server sends, as in description.Line.Stream; the default is the mid.
+// toPeer converts an offer of the server to an offer for VR2Gather peers: each line has the only format of its kind,
+// without retransmissions and NACK, and transport-wide sequence numbers are the only header extension. streams has, by
+// mid, the identifiers of the lines on which the server sends, as in description.Line.Stream; the default is the mid.
 // Candidates for which keep returns false are removed.
 func toPeer(offer string, streams map[string]string, keep func(candidate string) bool) (string, error) {
 	d, err := description.Parse(offer)
@@ -58,10 +58,10 @@ func codecOf(kind volumetric.Kind) description.Codec {
 	return c
 }
 
-// fromPeer converts the answer of a VR2Gather peer to an offer of toPeer to an answer to the original offer. streams has,
-// by mid, the peer's identifiers of the streams that it sends, as in description.Line.Stream. The error, which wraps
-// description.ErrDescription, reports a line of another format, or without transport-wide numbers: the headers would not
-// have the length that such peers assume.
+// fromPeer converts a VR2Gather peer's answer to an offer of toPeer into an answer to the original offer. streams has,
+// by mid, the peer's identifiers of its own streams, as in description.Line.Stream. The error wraps
+// description.ErrDescription and reports a line with another format or without transport-wide sequence numbers: the RTP
+// headers would not have the length that the peers assume.
 func fromPeer(answer string) (text string, streams map[string]string, err error) {
 	d, err := description.Parse(answer)
 	if err != nil {
@@ -86,7 +86,7 @@ func fromPeer(answer string) (text string, streams map[string]string, err error)
 	return d.Marshal(), streams, nil
 }
 
-// checkLine reports a line of an answer that is not in the one format of its kind, or not numbered.
+// checkLine returns an error if a line of an answer lacks the format of its kind or transport-wide sequence numbers.
 func checkLine(l *description.Line) error {
 	want := codecOf(l.Kind)
 	known := func(c description.Codec) bool {
@@ -103,7 +103,8 @@ func checkLine(l *description.Line) error {
 	return nil
 }
 
-// carrierOf returns the server's format, without retransmissions, that stands for the peers' on a line of the kind.
+// carrierOf returns the server's format, without retransmissions, that replaces the peer's format on a line of the
+// kind.
 func carrierOf(kind volumetric.Kind) description.Codec {
 	mimeType := volumetric.MIMEVolumetric
 	if kind == volumetric.KindAudio {

@@ -1,8 +1,9 @@
-// Package vr2gather lets the peers of the original SFU take part in rooms: the dialect of VR2Gather, apart from the
-// conversion of packets, which is the data plane's.
+// Package vr2gather implements the dialect of the original SFU, so that VR2Gather peers can take part in rooms. The
+// data plane converts their packets.
 //
-// A Server takes the peers' websockets and joins for them. Their messages become those of signalling v1, and of what
-// the room says the peers are told offers and candidates. A peer is a participant like others, with the differences
-// that its profile states: its publications are announced once their first frames have come, it is sent only what it
-// can read, and each of its lines carries one tile of one client, since session descriptions and packets name that.
+// A Server accepts the peers' websockets and joins on their behalf. It converts the peers' messages to signalling v1,
+// and sends the peers the offers and candidates of the room. A peer is a participant like others, except for its
+// profile: its publications are announced after their first frames, it receives only publications that it can read, and
+// each of its lines carries one tile of one client, because session descriptions and packets name the client and the
+// tile.
 package vr2gather

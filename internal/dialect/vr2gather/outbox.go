@@ -14,24 +14,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// outbox queues for one peer the messages of signalling v1 that VR2Gather's dialect has words for: offers and
-// candidates. It implements sfu.Outbox, and signalling.Queue.
+// outbox queues the messages for one peer that exist in the VR2Gather dialect: offers and candidates. It implements
+// sfu.Outbox and signalling.Queue. It is safe for concurrent use.
 type outbox struct {
 	*signalling.Writer
 	client *client
 
 	mu    sync.Mutex
 	queue []signal.Message
-	// offer is the last one that was queued.
+	// offer is the last queued offer.
 	offer   *sentOffer
 	closing bool
 	code    signal.Code
 }
 
-// sentOffer is an offer that an answer is compared with.
+// sentOffer is an offer with which an answer is compared.
 type sentOffer struct {
 	number int
-	// published are by mid the names of the lines that the peer publishes on.
+	// published has, by mid, the names of the lines on which the peer publishes.
 	published map[string]string
 }
 
@@ -41,8 +41,8 @@ func newOutbox(c *client) *outbox {
 	return o
 }
 
-// Send implements sfu.Outbox. What peers would not understand is passed over. An answer that the room does not take
-// is the end: the peer knows no other.
+// Send implements sfu.Outbox. Messages that do not exist in the dialect are ignored. If the room rejects an answer,
+// Send ends the connection, because the peer cannot send another answer.
 func (o *outbox) Send(m signal.Message) bool {
 	switch m := m.(type) {
 	case *sfu.NamedOffer:
@@ -74,8 +74,8 @@ func (o *outbox) add(m signal.Message, offer *sentOffer) bool {
 	return true
 }
 
-// keeps reports whether a peer is told of a candidate: of those over UDP, since the peer dies of any that it cannot
-// take, and as configured.
+// keeps reports whether a candidate is sent to the peer: it must use UDP, because a peer crashes on other candidates,
+// and match the configuration.
 func (o *outbox) keeps(candidate string) bool {
 	fields := strings.Fields(candidate)
 	const transport, address = 2, 4
@@ -83,7 +83,7 @@ func (o *outbox) keeps(candidate string) bool {
 		strings.Contains(fields[address], o.client.server.config.Candidates)
 }
 
-// offered is the offer that an answer would be to, nil before the first.
+// offered returns the offer that an answer refers to, nil before the first offer.
 func (o *outbox) offered() *sentOffer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -130,10 +130,10 @@ func (o *outbox) Take() (messages []signal.Message, last bool, code signal.Code)
 	return messages, o.closing, o.code
 }
 
-// NotWritten implements signalling.Queue. The reader notices that the websocket is closed, and ends the session.
+// NotWritten implements signalling.Queue. The reader notices that the websocket is closed and ends the session.
 func (o *outbox) NotWritten(err error) { o.client.log.Info("message not written", zap.Error(err)) }
 
-// Encode implements signalling.Queue: it returns a message in the dialect.
+// Encode implements signalling.Queue. It encodes a message in the dialect.
 func (o *outbox) Encode(m signal.Message) ([]byte, error) {
 	var out vr2gather.Message
 	switch m := m.(type) {
@@ -152,7 +152,7 @@ func (o *outbox) Encode(m signal.Message) ([]byte, error) {
 	return out.Append(nil)
 }
 
-// streams returns by mid the names of the lines of an offer, as session descriptions have them.
+// streams returns, by mid, the names of the lines of an offer in session descriptions.
 func (o *outbox) streams(m *sfu.NamedOffer) map[string]string {
 	streams := publishedLines(&o.client.query, m.Media)
 	for mid, name := range m.Names {
@@ -161,7 +161,7 @@ func (o *outbox) streams(m *sfu.NamedOffer) map[string]string {
 	return streams
 }
 
-// publishedLines returns by mid the names of the lines of an offer that a peer publishes on.
+// publishedLines returns, by mid, the names of the lines of an offer on which a peer publishes.
 func publishedLines(q *vr2gather.Query, media []signal.Media) map[string]string {
 	kinds := make(map[string]volumetric.Kind)
 	for _, publication := range publicationsOf(*q) {
@@ -176,7 +176,7 @@ func publishedLines(q *vr2gather.Query, media []signal.Media) map[string]string 
 	return lines
 }
 
-// streamOf returns the name of a line as a session description has it: "STREAM TRACK" of its attribute msid.
+// streamOf returns the name of a line in session descriptions: "STREAM TRACK" of the attribute msid.
 func streamOf(q *vr2gather.Query, t vr2gather.Track) string {
 	return t.StreamID(q.Tiles) + " " + t.ID()
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// namedOutlet is what a line towards a VR2Gather peer is sent on, under the name that it has. Its methods are safe
-// for the data plane while it is renamed.
+// namedOutlet sends the packets of a line to a VR2Gather peer under the line's name. The data plane may call its
+// methods during a rename.
 type namedOutlet struct {
 	egress.Outlet
 	payloadType uint8
@@ -28,7 +28,7 @@ func newNamedOutlet(o egress.Outlet, name subscriber.Name) *namedOutlet {
 	return n
 }
 
-// Rename implements subscriber.NamedOutput. Frames under another name are numbered from their beginning.
+// Rename implements subscriber.NamedOutput. Frame numbers under a new name begin again.
 func (n *namedOutlet) Rename(name subscriber.Name) {
 	n.present.Store(frames.NewVR2GatherOutlet(n.Outlet, trackOf(name), n.payloadType))
 }

@@ -12,21 +12,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// A peer whose host or network has gone says no goodbye: its number stays taken until three pings are unanswered.
-// Peers are started again at once, under the same number, and the one that ships does not try twice. So who has the
-// number is asked whether it is still there before anybody is refused for it.
+// If the host or the network of a peer fails, the peer sends no goodbye, and its number stays taken until three pings
+// are unanswered. VR2Gather restarts peers at once under the same number, and an unmodified peer does not retry.
+// Therefore the server asks the peer with the number for a sign of life before it refuses a new peer.
 
-// challengeTime is how long a peer may take to answer that. The round trip to it is below a second, and a peer that
-// is busy with an offer answers within another.
+// challengeTime is the time that a peer has for a sign of life. The round trip is below one second, and a peer that is
+// busy with an offer answers within another second.
 const challengeTime = 2 * time.Second
 
-// place is what one peer at a time has.
+// place is a client number in a room. One peer at a time has a place.
 type place struct {
 	room   string
 	client uint32
 }
 
-// presence knows who has which place. It is safe for concurrent use.
+// presence has the present peer of each place. It is safe for concurrent use.
 type presence struct {
 	mu      sync.Mutex
 	clients map[place]*client
@@ -42,7 +42,7 @@ func (p *presence) set(place place, c *client) {
 	p.clients[place] = c
 }
 
-// clear frees a place, unless somebody else has it already.
+// clear frees the place of c, unless another peer has the place already.
 func (p *presence) clear(place place, c *client) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +66,7 @@ type signs struct {
 
 func newSigns() *signs { return &signs{next: make(chan struct{})} }
 
-// give is a sign of life.
+// give records a sign of life.
 func (s *signs) give() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,15 +74,15 @@ func (s *signs) give() {
 	s.next = make(chan struct{})
 }
 
-// await is closed with the next sign.
+// await returns a channel that is closed at the next sign.
 func (s *signs) await() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.next
 }
 
-// join joins for the peer. Where its number is taken by a peer that does not answer any more, that one's connection
-// is ended first. Where nobody is there to be asked, who had the number may have gone since it was found taken.
+// join joins the room on behalf of the peer. If its number is taken by a peer that does not answer, join ends the
+// connection of that peer first. If the peer with the number has left since the refusal, join tries again.
 func (c *client) join(request sfu.JoinRequest) (signalling.Session, *signal.Error) {
 	node, presence := c.server.locator.Locate(&request), c.server.presence
 	session, refused := node.Join(request)
@@ -102,8 +102,7 @@ func (c *client) join(request sfu.JoinRequest) (signalling.Session, *signal.Erro
 	return session, refused
 }
 
-// giveWay ends the connection of a peer that does not answer, and waits until it has left the room. One that has gone
-// meanwhile needs no ending.
+// giveWay ends the connection of a peer that does not answer and waits until the peer has left the room.
 func (c *client) giveWay(to *client) {
 	select {
 	case <-c.gone:
@@ -115,18 +114,18 @@ func (c *client) giveWay(to *client) {
 	}
 }
 
-// answers asks a peer whether it is still there. One that has just gone is not, whatever it said before.
+// answers asks the peer for a sign of life and reports whether the peer is still connected.
 func (c *client) answers() bool {
 	sign := c.signs.await()
 	timer := time.NewTimer(challengeTime)
 	defer timer.Stop()
-	// Writing waits until what is being written is, which may take long towards a peer that is gone.
+	// The write waits for the present write, which may take long if the peer is gone.
 	go func() { _ = c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(challengeTime)) }()
 	return answered(sign, c.gone, timer.C)
 }
 
-// answered waits for a sign of life, for the end or for the time to be over. A sign that has come by then counts
-// though the time is over, and nothing does after the end.
+// answered waits for a sign of life, the end of the connection or the end of the time. A sign that has arrived counts
+// even if the time is over. After the end of the connection no sign counts.
 func answered(sign, gone <-chan struct{}, late <-chan time.Time) bool {
 	select {
 	case <-sign:
@@ -136,7 +135,7 @@ func answered(sign, gone <-chan struct{}, late <-chan time.Time) bool {
 	return happened(sign) && !happened(gone)
 }
 
-// happened reports whether a channel is closed that is closed when something happens.
+// happened reports whether an event channel is closed.
 func happened(what <-chan struct{}) bool {
 	select {
 	case <-what:

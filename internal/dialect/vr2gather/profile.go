@@ -10,13 +10,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// The publications of a peer.
+// The names of a peer's publications.
 const (
 	soundName = "voice"
 	bodyName  = "body"
 )
 
-// profile is how peers take part in a room.
+// profile is the profile of VR2Gather peers.
 var profile = sfu.Profile{
 	Name: "VR2Gather", Converted: true, Withheld: withheld, OnePerKind: true,
 	Named: func(o egress.Outlet, name subscriber.Name) sfu.NamedOutlet { return newNamedOutlet(o, name) },
@@ -25,8 +25,8 @@ var profile = sfu.Profile{
 // identityOf returns the identity of a peer.
 func identityOf(client uint32) string { return strconv.FormatUint(uint64(client), 10) }
 
-// publicationsOf returns what a peer publishes that announces itself so: sound, and tiles of points. The codecs are
-// known once frames have come.
+// publicationsOf returns the publications of a peer: audio, and tiles of points. The codecs are known after the first
+// frames.
 func publicationsOf(q vr2gather.Query) []volumetric.Publication {
 	return []volumetric.Publication{
 		{
@@ -42,7 +42,7 @@ func publicationsOf(q vr2gather.Query) []volumetric.Publication {
 	}
 }
 
-// withheld returns why a peer is not sent a publication, empty if it is.
+// withheld returns the reason why a peer cannot receive a publication, empty if it can.
 func withheld(d *volumetric.Publication) string {
 	switch {
 	case !d.VR2Gather:
@@ -54,8 +54,8 @@ func withheld(d *volumetric.Publication) string {
 	}
 }
 
-// trackOf returns the name of a line as peers know it. A line to a peer carries video of any quality, so its name has
-// none.
+// trackOf returns the name of a line in the dialect. A line to a peer carries video of any quality, so its name has no
+// quality.
 func trackOf(n subscriber.Name) vr2gather.Track {
 	t := vr2gather.Track{Kind: n.Kind, Client: n.Publisher, Tile: n.Tile, Quality: volumetric.QualityOff}
 	if n.Kind == volumetric.KindAudio {

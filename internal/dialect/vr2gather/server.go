@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// The paths of VR2Gather's peers, as patterns of http.ServeMux.
+// The paths of VR2Gather peers, as patterns of http.ServeMux.
 const (
 	Path     = vr2gather.WebsocketPath
 	RoomPath = "/r/{" + roomInPath + "}" + vr2gather.WebsocketPath
@@ -24,7 +24,7 @@ const (
 	roomInPath = "room"
 )
 
-// Server takes websockets of VR2Gather's dialect. It implements http.Handler, for both paths.
+// Server serves the websockets of the VR2Gather dialect. It implements http.Handler for both paths.
 type Server struct {
 	config   Config
 	limits   signalling.Config
@@ -34,17 +34,17 @@ type Server struct {
 	log      *signalling.Log
 	upgrader websocket.Upgrader
 	tokens   signalling.TokenLimits
-	// pages are who may connect where no token is asked for, nil where a token is all that it takes.
+	// pages has the web pages that may connect without a token. It is nil if a token is required.
 	pages    *signalling.Pages
 	presence *presence
-	// delays delay the answers to refused requests, per address.
+	// delays delays the answers to refused requests, per address.
 	delays signalling.RefusalDelays
-	// refused counts peers that were refused, ignored parts of quality messages.
+	// refused counts refused peers, ignored counts ignored parts of quality messages.
 	refused, ignored atomic.Uint64
 }
 
-// NewServer makes the handler. The limits are those of signalling v1; the authenticator is not asked where the
-// configuration requires no token. With dev, for servers that listen on loopback alone, it asks for none either.
+// NewServer returns the handler. limits are the limits of signalling v1. auth is not used if the configuration requires
+// no token. dev is set for servers that listen only on loopback, whose auth asks for no token.
 func NewServer(
 	config Config, limits signalling.Config, locator signalling.Locator, auth signalling.Authenticator,
 	metrics signalling.Metrics, log *signalling.Log, dev bool,
@@ -67,20 +67,20 @@ func NewServer(
 		presence: newPresence(), upgrader: signalling.NewUpgrader(&limits),
 		tokens: signalling.NewTokenLimits(&limits), delays: signalling.NewRefusalDelays(&limits),
 	}
-	// The peers are no browsers, and some of them send an origin. If a token is required, the token is enough. If
-	// none is, ServeHTTP has checked the origin.
+	// Peers are not browsers, and some of them send an origin. A required token is sufficient. If no token is required,
+	// ServeHTTP has checked the origin.
 	s.upgrader.CheckOrigin = func(*http.Request) bool { return true }
 	return s, nil
 }
 
-// Refused counts the peers that were refused, before they joined or for what they said.
+// Refused returns the number of peers that were refused before their join or because of a message.
 func (s *Server) Refused() uint64 { return s.refused.Load() }
 
-// Ignored counts the parts of peers' quality messages that cannot be read, or that are about clients, tiles and
-// qualities that do not exist.
+// Ignored returns the number of parts of quality messages that are malformed or name clients, tiles or qualities that
+// do not exist.
 func (s *Server) Ignored() uint64 { return s.ignored.Load() }
 
-// ServeHTTP implements http.Handler: it serves the peer until its websocket ends.
+// ServeHTTP implements http.Handler. It serves the peer until its websocket ends.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	opened := time.Now()
 	log := s.log.With(zap.String("remote", r.RemoteAddr), zap.String("dialect", "vr2gather"))
@@ -140,7 +140,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// turnAway refuses a peer before there is a websocket.
+// turnAway refuses a peer before the upgrade to a websocket.
 func (s *Server) turnAway(
 	w http.ResponseWriter, r *http.Request, status int, code signal.Code, reason string,
 ) {
@@ -154,7 +154,7 @@ func (s *Server) turnAway(
 	http.Error(w, string(code)+": "+reason, status)
 }
 
-// query reads how a peer announces itself.
+// query parses the query parameters of a peer.
 func (s *Server) query(r *http.Request) (vr2gather.Query, error) {
 	values := r.URL.Query()
 	query, err := vr2gather.ParseQuery(values, s.config.Tiles)
@@ -164,7 +164,7 @@ func (s *Server) query(r *http.Request) (vr2gather.Query, error) {
 	return query, err
 }
 
-// roomOf is the room that a request is for.
+// roomOf returns the room of a request.
 func (s *Server) roomOf(r *http.Request) string {
 	if room := r.PathValue(roomInPath); room != "" {
 		return room
