@@ -28,7 +28,7 @@ const patience = wait.Patience
 var eventually = wait.Until
 
 // errTrackText is the log text for streams with unexpected names.
-const errTrackText = "stream is not what its line is for"
+const errTrackText = "stream does not belong to its line"
 
 // stage is a server with VR2Gather's dialect, and its log.
 type stage struct {

@@ -28,45 +28,48 @@ type Config struct {
 	// room. If Guard is nil, a panic ends the program.
 	Guard *panics.Guard `yaml:"-"`
 
-	Rooms               int `yaml:"rooms" help:"rooms on this node"`
-	ParticipantsPerRoom int `yaml:"participants_per_room" help:"participants in one room"`
-	// BearerRooms: a tenth of all rooms by default. BearerPlaces: the number of websockets of one token.
-	// BearerRoomPlaces: a class that shares one token or one address has room, and a fifth of the places remains for
-	// others.
-	BearerRooms      int `yaml:"bearer_rooms" help:"rooms at once that were opened by one token, or from one address where no token is asked for; this host's own addresses may open any number"`
-	BearerPlaces     int `yaml:"bearer_places" help:"places in all rooms that one token or address may hold, those in their time of grace included"`
-	BearerRoomPlaces int `yaml:"bearer_room_places" help:"places in one room that one token or address may hold; it should be less than participants_per_room"`
+	Rooms               int `yaml:"rooms" help:"maximum number of rooms"`
+	ParticipantsPerRoom int `yaml:"participants_per_room" help:"maximum number of participants in a room"`
+	// BearerRooms: a tenth of all rooms by default; addresses of this host may open any number. BearerPlaces: the number
+	// of websockets of one token. BearerRoomPlaces: a class that shares one token or one address has room, and a fifth
+	// of the places remains for others.
+	BearerRooms      int `yaml:"bearer_rooms" help:"rooms opened by one token, or by one address without a token"`
+	BearerPlaces     int `yaml:"bearer_places" help:"places of one token or address in all rooms, grace time included"`
+	BearerRoomPlaces int `yaml:"bearer_room_places" help:"places of one token or address in one room"`
 	// PublicationsPerParticipant: a body, a desk, a voice and a few more.
 	PublicationsPerParticipant int `yaml:"publications_per_participant" help:"publications of one participant"`
 	TracksPerPublication       int `yaml:"tracks_per_publication" help:"tiles × qualities of one publication"`
-	// PublishRate: each new or ended publication causes a message to every other participant, and changes of slots. A
-	// user who looks for the right camera changes publications a few times per minute.
-	PublishRate  float64 `yaml:"publish_rate" help:"publications per second that one participant may add in the long run, beyond those of its join"`
-	PublishBurst int     `yaml:"publish_burst" help:"publications that one participant may add at once"`
+	// PublishRate does not apply to the publications of a join. Each new or ended publication causes a message to every
+	// other participant, and changes of slots. A user who looks for the right camera changes publications a few times
+	// per minute.
+	PublishRate  float64 `yaml:"publish_rate" help:"publications per second that a participant may add, long-term"`
+	PublishBurst int     `yaml:"publish_burst" help:"publications that a participant may add at once"`
 	// DescriptionBytes: a joining client receives all descriptions in one message, and clients read at most
 	// signal.MaxMessageBytes. 100 participants with one publication of 64 tiles each have 750 kB, of 15 tiles 190 kB.
-	DescriptionBytes      int `yaml:"description_bytes" help:"descriptions of all publications in one room, as bytes of JSON, of which one participant may have a quarter"`
-	ChoicesPerParticipant int `yaml:"choices_per_participant" help:"quality choices that are kept for one receiver"`
+	DescriptionBytes int `yaml:"description_bytes" help:"bytes of descriptions in a room; one participant has a quarter"`
+
+	ChoicesPerParticipant int `yaml:"choices_per_participant" help:"stored quality choices of one receiver"`
 	// SpareSlots: one publication of 15 tiles needs no new offer to a receiver.
-	SpareSlots      int `yaml:"spare_slots" help:"idle video slots that a receiver has at least beyond its need when slots are added (a quarter of the need where that is more), so that the next publication costs it no offer"`
-	SpareAudioSlots int `yaml:"spare_audio_slots" help:"the same for audio"`
+	SpareSlots      int `yaml:"spare_slots" help:"idle video slots to add, or a quarter of the need if that is more"`
+	SpareAudioSlots int `yaml:"spare_audio_slots" help:"the same for audio slots"`
 	// MaxSlots: an SDP has about 1.5 kB per line, and signalling messages are limited to 2 MiB.
-	MaxSlots       int           `yaml:"max_slots" help:"slots of one receiver"`
-	ResumeGrace    time.Duration `yaml:"resume_grace" help:"how long a participant whose websocket broke is kept for its return"`
-	ConnectTimeout time.Duration `yaml:"connect_timeout" help:"how long a peer connection may take to connect, or to come back after it failed"`
-	AnswerTimeout  time.Duration `yaml:"answer_timeout" help:"how long a client may take to answer an offer"`
-	FrameBytes     int           `yaml:"frame_bytes" help:"largest frame that clients are told they may publish, in bytes"`
+	MaxSlots    int           `yaml:"max_slots" help:"maximum number of slots of one receiver"`
+	ResumeGrace time.Duration `yaml:"resume_grace" help:"time in which a client may resume after its websocket broke"`
+
+	ConnectTimeout time.Duration `yaml:"connect_timeout" help:"time to connect, or to reconnect after a failure"`
+	AnswerTimeout  time.Duration `yaml:"answer_timeout" help:"time to answer an offer"`
+	FrameBytes     int           `yaml:"frame_bytes" help:"maximum frame size announced to clients, in bytes"`
 	// AllocationInterval is the interval at which a room checks for changes that require other qualities: three frames
 	// at 60 frames per second, one and a half at 30.
 	AllocationInterval time.Duration `yaml:"-"`
 	// ClaimedMin: the capacity of every present access network. A receiver that claims more than its link carries harms
-	// the other users of the link.
-	ClaimedMin volumetric.Bitrate `yaml:"claimed_min_bps" help:"largest min_bps and start_bps that receivers may name for themselves, in bit/s; what is more is lowered to it"`
+	// the other users of the link. A start_bps up to the server's own start rate is always accepted.
+	ClaimedMin volumetric.Bitrate `yaml:"claimed_min_bps" help:"maximum of receivers' min_bps and start_bps, bit/s"`
 	// ClockSource is only passed on to clients. The quality of the server's clock is up to its host.
-	ClockSource string          `yaml:"clock_source" flag:"clock" help:"where this host has its time from, as receivers of frame times are told: system, or ptp where the precision time protocol keeps it"`
-	ClockOffset time.Duration   `yaml:"clock_offset" flag:"clock-offset" help:"what this host's clock is to be ahead of what it says, as clients see it: for trials with clocks that disagree"`
-	Allocation  allocate.Config `yaml:"allocation" help:"what receivers are sent within what their links carry"`
-	Suppression demand.Config   `yaml:"suppression" help:"what publishers need not send"`
+	ClockSource string          `yaml:"clock_source" flag:"clock" help:"clock of this host, for clients: system or ptp"`
+	ClockOffset time.Duration   `yaml:"clock_offset" flag:"clock-offset" help:"added to the clock that clients see"`
+	Allocation  allocate.Config `yaml:"allocation" help:"allocation of bit rates to qualities"`
+	Suppression demand.Config   `yaml:"suppression" help:"uplink suppression: tracks that publishers pause"`
 }
 
 // DefaultConfig returns limits for conferences of tens of participants.

@@ -1,6 +1,7 @@
 package sfu
 
 import (
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -256,7 +257,8 @@ func (q slotEvents) apply(*Room) {
 // apply implements request.
 func (q answerOverdue) apply(r *Room) {
 	if q.present() && q.owner.pendingOffer == q.offer && q.owner.outbox != nil {
-		r.expel(q.owner, signal.CodeConnection, "the offer was not answered in time")
+		r.expel(q.owner, signal.CodeConnection, fmt.Sprintf(
+			"the offer was not answered within %v (rooms.answer_timeout)", r.node.config.AnswerTimeout))
 	}
 }
 
@@ -264,7 +266,8 @@ func (q answerOverdue) apply(r *Room) {
 func (q connectOverdue) apply(r *Room) {
 	p := q.owner
 	if q.present() && !p.connected && p.outbox != nil {
-		r.expel(p, signal.CodeConnection, "no peer connection came about in time")
+		r.expel(p, signal.CodeConnection, fmt.Sprintf(
+			"the peer connection was not established within %v (rooms.connect_timeout)", r.node.config.ConnectTimeout))
 	}
 }
 
@@ -285,7 +288,7 @@ func (p *participant) connectionOver() {
 		code = ""
 	}
 	p.detached()
-	outbox.Close(code, "the peer connection was ended")
+	outbox.Close(code, "the client ended the peer connection")
 }
 
 // expel removes a participant and sends the reason to the client.

@@ -63,7 +63,7 @@ func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
 	config := &r.node.config
 	switch {
 	case r.ending:
-		return refuse(signal.CodeDraining, "the server stops")
+		return refuse(signal.CodeDraining, "the server is stopping")
 	case !r.drained.IsZero():
 		// The drain began after the join had passed the node's check.
 		return refuse(signal.CodeDraining, "the server is about to stop")
@@ -76,18 +76,19 @@ func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
 		return refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
 	case present != nil && !q.OwnsIdentity && present.profile.Resumes:
 		return refuse(signal.CodeIdentityTaken,
-			"the place of %q is kept for its return, which takes the session's secret, or a token for this identity",
+			"the place of %q is reserved for its return, which needs the session's secret or a token for this identity",
 			q.Identity)
 	case present == nil && len(r.participants) >= config.ParticipantsPerRoom:
-		return refuse(signal.CodeLimit, "%d participants are the limit of a room", config.ParticipantsPerRoom)
+		return refuse(signal.CodeLimit,
+			"the room has the maximum of %d participants (rooms.participants_per_room)", config.ParticipantsPerRoom)
 	case q.Bearer != "" && r.participants.placesOf(q.Bearer, present) >= config.BearerRoomPlaces:
 		return refuse(signal.CodeLimit,
-			"%d places in this room are held by this token or address (rooms.bearer_room_places)",
+			"this token or address holds the maximum of %d places in this room (rooms.bearer_room_places)",
 			config.BearerRoomPlaces)
 	}
 	if q.Number != nil {
 		if other := r.participants.byNumber(*q.Number); other != nil && other != present {
-			return refuse(signal.CodeIdentityTaken, "client %d is %q in the room", *q.Number, other.identity)
+			return refuse(signal.CodeIdentityTaken, "client number %d belongs to %q in the room", *q.Number, other.identity)
 		}
 	}
 	return nil
@@ -139,12 +140,12 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	}
 	connection, err := r.node.connect(r, p)
 	if err != nil {
-		p.log.Error("no peer connection", errorField(err))
-		return nil, refuse(signal.CodeInternal, "no peer connection could be made")
+		p.log.Error("the peer connection could not be created", errorField(err))
+		return nil, refuse(signal.CodeInternal, "the peer connection could not be created")
 	}
 	p.connect(connection)
 	if returns {
-		r.remove(present, "joined anew")
+		r.remove(present, "rejoined")
 	}
 	r.participants[p.identity] = p
 	r.node.remember(p)

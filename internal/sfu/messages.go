@@ -101,15 +101,15 @@ func (q messageRequest) apply(r *Room) {
 		r.remove(p, "left")
 		outbox.Close("", "left")
 	case *signal.Join:
-		p.reply(id, refuse(signal.CodeAlreadyJoined, "this connection has joined already"))
+		p.reply(id, refuse(signal.CodeAlreadyJoined, "this connection has already joined"))
 	default:
-		p.reply(id, refuse(signal.CodeUnknownType, "a client does not send %q", q.message.Head().Type))
+		p.reply(id, refuse(signal.CodeUnknownType, "a client may not send messages of type %q", q.message.Head().Type))
 	}
 }
 
 func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error {
 	if !p.publishing.AllowN(r.now, 1) {
-		return refuse(signal.CodeLimit, "%g publications per second are the limit", r.node.config.PublishRate)
+		return refuse(signal.CodeLimit, "the limit is %g new publications per second (rooms.publish_rate)", r.node.config.PublishRate)
 	}
 	if err := r.publish(p, m.Publication); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error
 func (r *Room) unpublishRequested(p *participant, m *signal.Unpublish) *signal.Error {
 	publication := p.publication(m.Publication)
 	if publication == nil {
-		return refuse(signal.CodeNotFound, "no publication %q", m.Publication)
+		return refuse(signal.CodeNotFound, "there is no publication %q", m.Publication)
 	}
 	r.unpublish(p, publication, true)
 	p.log.Info("unpublished", zap.String("publication", m.Publication))
@@ -143,7 +143,8 @@ func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *s
 	}
 	changed, kept := p.subscriber.Choices.SetAll(m.Choices)
 	if !kept {
-		return refuse(signal.CodeLimit, "%d quality choices are the limit", r.node.config.ChoicesPerParticipant)
+		return refuse(signal.CodeLimit,
+			"the limit is %d quality choices (rooms.choices_per_participant)", r.node.config.ChoicesPerParticipant)
 	}
 	if changed {
 		p.refresh(at)
@@ -163,7 +164,7 @@ func (p *participant) acknowledge(m *signal.Acknowledge, at time.Time) *signal.E
 	for _, known := range m.Slots {
 		ready, found := p.subscriber.Slots.Acknowledge(known)
 		if !found {
-			return refuse(signal.CodeNotFound, "no slot %q of generation %d", known.MID, known.Generation)
+			return refuse(signal.CodeNotFound, "there is no slot %q with generation %d", known.MID, known.Generation)
 		}
 		opened = opened || ready
 	}
@@ -207,7 +208,7 @@ func (q chooseRequest) apply(r *Room) {
 	changed, kept := p.subscriber.Choices.SetAll(choices)
 	switch {
 	case !kept:
-		p.warnOnce("more quality choices than are kept", zap.Int("limit", r.node.config.ChoicesPerParticipant))
+		p.warnOnce("quality choices of the client exceed the limit", zap.Int("limit", r.node.config.ChoicesPerParticipant))
 	case changed:
 		p.refresh(q.at)
 	}

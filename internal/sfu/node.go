@@ -104,13 +104,13 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 	if q.Join.Resume != nil {
 		room := n.roomOf(q.Join.Resume.Session)
 		if room == nil || room.name != q.Room {
-			return nil, sessionOver()
+			return nil, sessionExpired()
 		}
 		room.post(resumeRequest{q, result})
 		if r, answered := await(context.Background(), room, result); answered {
 			return r.session, r.err
 		}
-		return nil, sessionOver()
+		return nil, sessionExpired()
 	}
 	publications, err := n.config.check(q.Grants, nil, q.Join.Publications)
 	if err != nil {
@@ -142,8 +142,10 @@ func (n *Node) ended() *signal.Error {
 	return refuse(signal.CodeInternal, "internal error of the server: the room has ended")
 }
 
-// sessionOver returns the error for a session that has ended or that the client cannot resume.
-func sessionOver() *signal.Error { return refuse(signal.CodeResume, "the session is over: join anew") }
+// sessionExpired returns the error for a session that has ended or that the client may not resume.
+func sessionExpired() *signal.Error {
+	return refuse(signal.CodeResume, "session expired or invalid resume secret; rejoin")
+}
 
 // await waits for the answer of a room to a request. It returns false if the room or the context ended without an
 // answer. If the room has ended after its answer, the answer counts, for example after the removal of the last
@@ -173,7 +175,7 @@ func (n *Node) enter(name string, b admission.Bearer) (*Room, *signal.Error) {
 	}
 	o, ok := n.rooms[name]
 	if !ok && len(n.rooms) >= n.config.Rooms {
-		return nil, refuse(signal.CodeLimit, "%d rooms are the limit", n.config.Rooms)
+		return nil, refuse(signal.CodeLimit, "the server has the maximum of %d rooms (rooms.rooms)", n.config.Rooms)
 	}
 	if refused := n.holdings.Hold(b, !ok); refused != nil {
 		return nil, refused
@@ -299,7 +301,7 @@ type endRequest struct{}
 func (endRequest) apply(r *Room) {
 	r.ending = true
 	for _, p := range r.participants.others(nil) {
-		r.expel(p, signal.CodeDraining, "the server stops")
+		r.expel(p, signal.CodeDraining, "the server is stopping")
 	}
 }
 

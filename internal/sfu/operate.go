@@ -35,7 +35,7 @@ func (q removeRequest) apply(r *Room) {
 			if !q.until.IsZero() {
 				ban := admission.Ban{Room: r.name, Identity: p.identity, TokenID: p.token.ID, Until: q.until}
 				if err := r.node.exclusions.Ban(ban, r.now); err != nil {
-					p.log.Warn("the token of a participant that is removed is not kept from the room", errorField(err))
+					p.log.Warn("the token of a removed participant could not be banned from the room", errorField(err))
 				}
 			}
 			r.expel(p, q.code, q.reason)

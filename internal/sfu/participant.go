@@ -106,7 +106,7 @@ func (p *participant) send(m signal.Message) {
 		return
 	}
 	p.log.Warn("client does not read its messages")
-	p.outbox.Close(signal.CodeSlowReader, "messages were not read in time")
+	p.outbox.Close(signal.CodeSlowReader, "the client did not read its messages in time")
 	p.detached()
 }
 
@@ -242,15 +242,15 @@ func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 	limit := p.room.node.config.MaxSlots
 	if p.profile.Named != nil {
 		if needed = slots.NamedCount(kind); needed > limit {
-			p.warnOnce("not every publication finds a line", zap.Int("needed", needed), zap.Int("limit", limit))
+			p.warnOnce("some publications have no line because of the limit", zap.Int("needed", needed), zap.Int("limit", limit))
 		}
 		return min(needed, limit)
 	}
 	if needed > limit && !p.limitTold {
 		p.limitTold = true
-		p.log.Warn("not every publication finds a slot", zap.Int("needed", needed), zap.Int("limit", limit))
-		p.send(refuse(signal.CodeLimit, "%d slots are needed, %d are the limit: some publications are not sent",
-			needed, limit))
+		p.log.Warn("some publications have no slot because of the limit", zap.Int("needed", needed), zap.Int("limit", limit))
+		p.send(refuse(signal.CodeLimit,
+			"%d slots are needed, the limit is %d (rooms.max_slots): some publications are not sent", needed, limit))
 	}
 	if needed <= present && present > 0 {
 		return present

@@ -9,7 +9,7 @@ import (
 func (r *Room) poseRequested(p *participant, m *signal.Pose) *signal.Error {
 	publication := p.publication(m.Publication)
 	if publication == nil {
-		return refuse(signal.CodeNotFound, "no publication %q", m.Publication)
+		return refuse(signal.CodeNotFound, "there is no publication %q", m.Publication)
 	}
 	if tiles := len(publication.Description.Tiles); len(m.Boxes) != 0 && len(m.Boxes) != tiles {
 		return refuse(signal.CodeInvalid, "%d boxes, expected none or %d, one for each tile", len(m.Boxes), tiles)

@@ -34,16 +34,18 @@ func (c *Config) check(
 		case !grants.Publish:
 			return nil, refuse(signal.CodeForbidden, "the token does not grant publishing")
 		case exists:
-			return nil, refuse(signal.CodeExists, "publication %q exists already", description.Name)
+			return nil, refuse(signal.CodeExists, "publication %q already exists", description.Name)
 		case len(present)+i >= c.PublicationsPerParticipant:
-			return nil, refuse(signal.CodeLimit, "%d publications are the limit", c.PublicationsPerParticipant)
+			return nil, refuse(signal.CodeLimit,
+				"the limit is %d publications per participant (rooms.publications_per_participant)",
+				c.PublicationsPerParticipant)
 		}
 		if err := description.Validate(); err != nil {
 			return nil, refuse(signal.CodeInvalid, "%v", err)
 		}
 		if n := description.TrackCount(); n > c.TracksPerPublication {
-			return nil, refuse(signal.CodeLimit, "publication %q has %d tracks, the limit is %d", description.Name, n,
-				c.TracksPerPublication)
+			return nil, refuse(signal.CodeLimit, "publication %q has %d tracks, the limit is %d (rooms.tracks_per_publication)",
+				description.Name, n, c.TracksPerPublication)
 		}
 		text, err := json.Marshal(&description)
 		if err != nil {
@@ -183,7 +185,7 @@ func (p *participant) readable(publications []*publication) []*publication {
 	for _, publication := range publications {
 		reason := p.profile.Withheld(&publication.Description)
 		if reason == "" && p.profile.OnePerKind && p.room.participants.second(p.profile, publication) {
-			reason = p.profile.Name + " knows one of each publisher"
+			reason = p.profile.Name + " can receive only one publication of this kind from each publisher"
 		}
 		if reason == "" {
 			readable = append(readable, publication)
@@ -238,7 +240,7 @@ func (r *Room) announceBegun(owner *participant, p *publication) {
 		if codec != (volumetric.FourCC{}) {
 			p.Description.Codec.Format = "codec=" + printable(codec)
 		}
-		owner.log.Info("publication is heard", zap.String("publication", p.Ref.Publication),
+		owner.log.Info("converted publication has begun", zap.String("publication", p.Ref.Publication),
 			zap.String("codec", printable(codec)))
 		r.participants.broadcast(owner, func() signal.Message {
 			return &signal.Published{Participant: owner.identity, Publication: p.Description}

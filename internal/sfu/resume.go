@@ -23,8 +23,7 @@ type resumeRequest struct {
 func (q resumeRequest) apply(r *Room) {
 	p := r.participants.bySession(q.Join.Resume.Session)
 	if p == nil || !p.proves(q.Join.Resume.Secret) || p.identity != q.Identity {
-		q.result <- joinResult{err: refuse(signal.CodeResume,
-			"the session is over, or the secret is not its own: join anew")}
+		q.result <- joinResult{err: sessionExpired()}
 		return
 	}
 	if refused := r.node.exclusions.Refuse(q.Room, q.Identity, q.Token, r.now); refused != nil {
@@ -32,13 +31,13 @@ func (q resumeRequest) apply(r *Room) {
 		return
 	}
 	if p.connection.over && !q.Join.Resume.NewConnection {
-		r.expel(p, signal.CodeConnection, "the peer connection was ended")
+		r.expel(p, signal.CodeConnection, "the client ended the peer connection")
 		q.result <- joinResult{err: refuse(signal.CodeResume,
-			"the session's peer connection is over, and no new one is asked for: join anew")}
+			"the session's peer connection has ended, and the join requests no new connection; rejoin")}
 		return
 	}
 	if p.outbox != nil {
-		p.outbox.Close(signal.CodeReplaced, "the session goes on over another connection")
+		p.outbox.Close(signal.CodeReplaced, "the session continued over another connection")
 	}
 	p.outbox = q.Outbox
 	p.detachments++
@@ -96,8 +95,8 @@ func (p *participant) catchUp() {
 func (r *Room) reconnect(p *participant) {
 	connection, err := r.node.connect(r, p)
 	if err != nil {
-		p.log.Error("no peer connection", errorField(err))
-		r.expel(p, signal.CodeInternal, "no peer connection could be made")
+		p.log.Error("the peer connection could not be created", errorField(err))
+		r.expel(p, signal.CodeInternal, "the peer connection could not be created")
 		return
 	}
 	p.connection.dismiss()
@@ -133,7 +132,7 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 		for _, publication := range slices.Clone(p.publications) {
 			changed.ended = append(changed.ended, publication.Ref)
 			r.unpublish(p, publication, true)
-			p.log.Info("unpublished: the token does not grant publishing any more",
+			p.log.Info("unpublished: the token no longer grants publishing",
 				zap.String("publication", publication.Ref.Publication))
 		}
 	}
@@ -156,11 +155,11 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 func (c *regranted) tell(p *participant) {
 	for _, ref := range c.ended {
 		p.send(&signal.Unpublished{PublicationRef: ref})
-		p.send(refuse(signal.CodeForbidden, "publication %q has ended: the token does not grant publishing any more",
+		p.send(refuse(signal.CodeForbidden, "publication %q has ended: the token no longer grants publishing",
 			ref.Publication))
 	}
 	if c.deaf {
-		p.send(refuse(signal.CodeForbidden, "nothing is sent any more: the token does not grant receiving"))
+		p.send(refuse(signal.CodeForbidden, "media is no longer sent: the token no longer grants receiving"))
 	}
 }
 
@@ -193,7 +192,7 @@ type detachRequest struct {
 func (q detachRequest) apply(*Room) {
 	if p := q.participant; p.outbox == q.outbox && !p.gone {
 		if p.profile.Resumes {
-			p.log.Info("websocket broke, participant may resume")
+			p.log.Info("websocket broke; the participant may resume")
 		}
 		p.detached()
 	}

@@ -62,7 +62,7 @@ func nextGroup() uint64 { return groups.Add(1) }
 func newRoom(node *Node, name string) *Room {
 	allocator, err := allocate.New(node.config.Allocation)
 	if err != nil {
-		panic("a configuration is to be validated before it is used: " + err.Error())
+		panic("the configuration must be validated before use: " + err.Error())
 	}
 	alarm := time.NewTimer(0)
 	alarm.Stop()

@@ -100,7 +100,9 @@ func (c *client) take(data []byte, now time.Time) bool {
 	}
 	join, ok := message.(*signal.Join)
 	if !ok {
-		c.refuse(message.Head().ID, &signal.Error{Code: signal.CodeNotJoined, Message: "the first message must be a join"})
+		c.refuse(message.Head().ID, &signal.Error{
+			Code: signal.CodeNotJoined, Message: "the first message must be a join",
+		})
 		return true
 	}
 	return c.join(join)
@@ -206,7 +208,9 @@ func firstOf(a, b string) string {
 // checkNames returns an error if the names of a join are malformed or contradict the names of the token, nil otherwise.
 func (c *client) checkNames(join *signal.Join, request sfu.JoinRequest) *signal.Error {
 	mismatch := func(what, token, asked string) *signal.Error {
-		return &signal.Error{Code: signal.CodeForbidden, Message: fmt.Sprintf("the token is for %s %q, not %q", what, token, asked)}
+		return &signal.Error{
+			Code: signal.CodeForbidden, Message: fmt.Sprintf("the token is for %s %q, not %q", what, token, asked),
+		}
 	}
 	switch {
 	case join.Room != "" && join.Room != request.Room:

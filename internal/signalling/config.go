@@ -22,31 +22,36 @@ type Config struct {
 	// Guard confines a panic in a goroutine of one client to that client. If Guard is nil, a panic ends the program.
 	Guard *panics.Guard `yaml:"-"`
 
-	AllowedOrigins []string      `yaml:"allowed_origins" help:"origins of web pages that may connect, as https://host[:port]; * allows every one; clients that are no browsers send none"`
-	JoinTimeout    time.Duration `yaml:"join_timeout" help:"how long a client may take from connecting to its join"`
-	WriteTimeout   time.Duration `yaml:"write_timeout" help:"how long one message may take to be written"`
-	PingInterval   time.Duration `yaml:"ping_interval" help:"interval of websocket pings; a client that is silent for three counts as gone"`
-	MessageBytes   int           `yaml:"message_bytes" help:"largest message that is taken, in bytes"`
+	// AllowedOrigins: clients other than browsers send no origin.
+	AllowedOrigins []string      `yaml:"allowed_origins" help:"web origins that may connect: https://host[:port], or *"`
+	JoinTimeout    time.Duration `yaml:"join_timeout" help:"maximum time from the connection to the join"`
+	WriteTimeout   time.Duration `yaml:"write_timeout" help:"maximum time to write one message"`
+	PingInterval   time.Duration `yaml:"ping_interval" help:"interval of pings; a client silent for three is gone"`
+	MessageBytes   int           `yaml:"message_bytes" help:"maximum size of a message in bytes"`
 	// MessageRate: a viewpoint and the poses of three objects, each at 60 Hz, are 240/s. A receiver that changes 15
 	// tiles of ten publishers at 1 Hz, each with its own message, sends 150/s.
-	MessageRate  float64 `yaml:"message_rate" help:"messages per second that a client may send in the long run"`
-	MessageBurst int     `yaml:"message_burst" help:"messages that a client may send at once"`
-	ByteRate     float64 `yaml:"byte_rate" help:"bytes per second that a client may send in the long run"`
-	ByteBurst    int     `yaml:"byte_burst" help:"bytes that a client may send at once; at least message_bytes"`
+	MessageRate  float64 `yaml:"message_rate" help:"messages per second from one client, long-term"`
+	MessageBurst int     `yaml:"message_burst" help:"messages from one client at once"`
+	ByteRate     float64 `yaml:"byte_rate" help:"bytes per second from one client, long-term"`
+	ByteBurst    int     `yaml:"byte_burst" help:"bytes from one client at once; at least message_bytes"`
 	// TokenWebsockets: a token without an identity may be shared by all clients, and after a restart of the server all
 	// clients return within seconds.
-	TokenWebsockets int     `yaml:"token_websockets" help:"websockets that may be open by one token"`
-	TokenRate       float64 `yaml:"token_rate" help:"websockets per second that may be opened by one token in the long run, and as many joins"`
-	TokenBurst      int     `yaml:"token_burst" help:"websockets that may be opened by one token at once"`
+	TokenWebsockets int     `yaml:"token_websockets" help:"open websockets of one token"`
+	TokenRate       float64 `yaml:"token_rate" help:"websockets, and joins, per second of one token, long-term"`
+	TokenBurst      int     `yaml:"token_burst" help:"websockets, and joins, of one token at once"`
 	// AddressWebsockets: a room holds 100 participants by default. The limit is more than twice as high, because all
-	// participants may return before the server notices that their websockets broke.
-	AddressWebsockets int      `yaml:"address_websockets" help:"websockets that may be open from one address (of IPv6, from one prefix of 64 bits), of this host any number; it is the proxy's where there is one that is not trusted"`
-	AddressRate       float64  `yaml:"address_rate" help:"websockets per second that may be opened from one address in the long run, and requests for the list of rooms; and as many joins"`
-	AddressBurst      int      `yaml:"address_burst" help:"websockets that may be opened from one address at once"`
-	TrustedProxies    []string `yaml:"trusted_proxies" help:"addresses or prefixes of reverse proxies that say whom they have a request from; what others say of it is passed over"`
-	ProxyHeader       string   `yaml:"proxy_header" help:"header in which trusted proxies say so, X-Forwarded-For or Forwarded: the one that they set or append to themselves"`
+	// participants may return before the server notices that their websockets broke. Addresses of this host have no
+	// limit. Behind a proxy that is not trusted, all clients have the proxy's address.
+	AddressWebsockets int     `yaml:"address_websockets" help:"open websockets of one address (IPv6: one /64)"`
+	AddressRate       float64 `yaml:"address_rate" help:"websockets, joins and room lists per second of one address"`
+	AddressBurst      int     `yaml:"address_burst" help:"websockets, joins and room lists of one address at once"`
+
+	// TrustedProxies may name the client of a request in ProxyHeader, which they must set or append to. The header of
+	// other peers is ignored.
+	TrustedProxies []string `yaml:"trusted_proxies" help:"addresses or prefixes of trusted reverse proxies"`
+	ProxyHeader    string   `yaml:"proxy_header" help:"header of trusted proxies: X-Forwarded-For or Forwarded"`
 	// Backlog: a join to a full room brings a few messages per participant at once.
-	Backlog int `yaml:"backlog" help:"messages that wait for a client that does not read before it is disconnected"`
+	Backlog int `yaml:"backlog" help:"queued messages after which a client that does not read is disconnected"`
 }
 
 // DefaultConfig returns limits for rooms of tens of participants.
@@ -77,7 +82,8 @@ func (c Config) Validate() error {
 	case c.JoinTimeout <= 0 || c.WriteTimeout <= 0 || c.PingInterval <= 0:
 		return fmt.Errorf("%w: join_timeout, write_timeout and ping_interval: expected durations over 0", ErrConfig)
 	case c.MessageBytes < 1024 || c.ByteBurst < c.MessageBytes:
-		return fmt.Errorf("%w: message_bytes %d, byte_burst %d: expected at least 1024, and a burst that holds one message", ErrConfig, c.MessageBytes, c.ByteBurst)
+		return fmt.Errorf("%w: message_bytes is %d and byte_burst is %d: expected message_bytes >= 1024 and "+
+			"byte_burst >= message_bytes", ErrConfig, c.MessageBytes, c.ByteBurst)
 	case c.TokenWebsockets < 1 || !(c.TokenRate > 0) || c.TokenBurst < 1:
 		return fmt.Errorf("%w: token_websockets, token_rate and token_burst: expected numbers over 0", ErrConfig)
 	case c.AddressWebsockets < 1 || !(c.AddressRate > 0) || c.AddressBurst < 1:

@@ -101,11 +101,11 @@ func (i *Inbox) TakeControl(heard func()) {
 func (i *Inbox) Violation(err error) *signal.Error {
 	switch {
 	case errors.Is(err, errTooLarge):
-		return &signal.Error{Code: signal.CodeTooLarge, Message: fmt.Sprintf("a message may have %d bytes", i.limit)}
+		return &signal.Error{Code: signal.CodeTooLarge, Message: fmt.Sprintf("the message exceeds %d bytes", i.limit)}
 	case errors.Is(err, errRate):
 		return &signal.Error{
 			Code: signal.CodeRateLimited,
-			Message: fmt.Sprintf("%g messages and %g bytes per second are the limit", i.config.MessageRate,
+			Message: fmt.Sprintf("the limit is %g messages and %g bytes per second", i.config.MessageRate,
 				i.config.ByteRate),
 		}
 	default:

@@ -152,7 +152,7 @@ func (q *quota[K]) member(key K, now time.Time) (*member, error) {
 			q.forget(now)
 		}
 		if len(q.members) >= maxMembers && !q.evict() {
-			return nil, &quotaError{refusedOpen, fmt.Sprintf("%d others are counted already", maxMembers), openAgain}
+			return nil, &quotaError{refusedOpen, fmt.Sprintf("%d other tokens or addresses are already counted", maxMembers), openAgain}
 		}
 		m = &member{opened: rate.NewLimiter(rate.Limit(q.limits.perSecond), q.limits.burst)}
 		q.members[key] = m
@@ -166,7 +166,7 @@ func (q *quota[K]) take(m *member, units int, now time.Time) error {
 		return nil
 	}
 	missing := float64(units) - m.opened.TokensAt(now)
-	text := fmt.Sprintf("%g %s per second are the limit %s, and %d at once (%s)",
+	text := fmt.Sprintf("the limit is %g %s per second %s, and %d at once (%s)",
 		q.limits.perSecond, q.limits.what, q.limits.of, q.limits.burst, q.limits.rateKeys)
 	return &quotaError{refusedRate, text,
 		time.Duration(min(missing/q.limits.perSecond, maxRetryAfter.Seconds()) * float64(time.Second))}

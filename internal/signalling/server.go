@@ -114,7 +114,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.tokens.Leave(credentials.Fingerprint)
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		s.log.Refused(opened, r.RemoteAddr, "no websocket", zap.Error(err))
+		s.log.Refused(opened, r.RemoteAddr, "upgrade to a websocket failed", zap.Error(err))
 		return
 	}
 	c := &client{

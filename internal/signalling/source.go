@@ -15,7 +15,7 @@ const (
 )
 
 // errForwarded reports an unreadable header of a trusted proxy.
-var errForwarded = errors.New("unreadable header of a proxy")
+var errForwarded = errors.New("invalid proxy header")
 
 const (
 	// maxForwarded bounds the header's length in bytes: some fifty hops with IPv6 addresses.
@@ -35,19 +35,21 @@ type sources struct {
 func newSources(proxies []string, header string) (sources, error) {
 	s := sources{header: http.CanonicalHeaderKey(header)}
 	if s.header != headerXForwardedFor && s.header != headerForwarded {
-		return s, fmt.Errorf("%w: proxy_header %q: expected %s or %s", ErrConfig, header, headerXForwardedFor, headerForwarded)
+		return s, fmt.Errorf("%w: proxy_header %q: expected %s or %s", ErrConfig, header, headerXForwardedFor,
+			headerForwarded)
 	}
 	for _, text := range proxies {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
 			address, notOne := netip.ParseAddr(text)
 			if notOne != nil || address.Zone() != "" {
-				return s, fmt.Errorf("%w: trusted_proxies %q: expected an IP address or a prefix such as 10.0.0.0/8", ErrConfig, text)
+				return s, fmt.Errorf("%w: trusted_proxies %q: expected an IP address or a prefix such as 10.0.0.0/8",
+					ErrConfig, text)
 			}
 			prefix = netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen())
 		}
 		if prefix.Addr().Is4In6() {
-			return s, fmt.Errorf("%w: trusted_proxies %q: expected the prefix in the form of IPv4", ErrConfig, text)
+			return s, fmt.Errorf("%w: trusted_proxies %q: expected an IPv4 prefix in IPv4 form", ErrConfig, text)
 		}
 		s.trusted = append(s.trusted, prefix.Masked())
 	}
@@ -131,14 +133,14 @@ func forwardedFor(text string) ([]string, error) {
 		}
 		if strings.EqualFold(name, "for") {
 			if found {
-				return nil, fmt.Errorf("%w: %s names two nodes for one proxy", errForwarded, headerForwarded)
+				return nil, fmt.Errorf("%w: an element of %s has two parameters \"for\"", errForwarded, headerForwarded)
 			}
 			node, found = value, true
 		}
 		rest = strings.TrimLeft(rest, " \t")
 		if rest == "" || rest[0] == ',' {
 			if !found {
-				return nil, fmt.Errorf("%w: %s does not name whom a proxy has the request from", errForwarded, headerForwarded)
+				return nil, fmt.Errorf("%w: an element of %s has no parameter \"for\"", errForwarded, headerForwarded)
 			}
 			named, node, found = append(named, node), "", false
 		}
@@ -146,7 +148,8 @@ func forwardedFor(text string) ([]string, error) {
 		case rest == "":
 			return named, nil
 		case rest[0] != ',' && rest[0] != ';':
-			return nil, fmt.Errorf("%w: %s: expected a comma or a semicolon behind a value", errForwarded, headerForwarded)
+			return nil, fmt.Errorf("%w: %s: expected a comma or a semicolon after a value", errForwarded,
+				headerForwarded)
 		}
 		text = rest[1:]
 	}
@@ -182,7 +185,8 @@ func isToken(text string) bool {
 
 // isTokenRune reports whether r may be part of a token (RFC 9110, section 5.6.2).
 func isTokenRune(r rune) bool {
-	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r < 128 && strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' ||
+		r < 128 && strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
 // nodeAddress parses an address with an optional port. IPv6 addresses with a port are in brackets (RFC 7239, section
@@ -194,12 +198,12 @@ func nodeAddress(node string) (netip.Addr, error) {
 	text := node
 	if inside, ok := strings.CutPrefix(node, "["); ok {
 		if text, ok = strings.CutSuffix(inside, "]"); !ok || !strings.Contains(text, ":") {
-			return netip.Addr{}, fmt.Errorf("%w: %.60q is no address", errForwarded, node)
+			return netip.Addr{}, fmt.Errorf("%w: %.60q is not an IP address", errForwarded, node)
 		}
 	}
 	address, err := netip.ParseAddr(text)
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("%w: %.60q is no address", errForwarded, node)
+		return netip.Addr{}, fmt.Errorf("%w: %.60q is not an IP address", errForwarded, node)
 	}
 	return plain(address), nil
 }

@@ -71,7 +71,7 @@ func resolve(
 	case strangers:
 		warning = "quality message names a client that publishes nothing"
 	case ignored > 0:
-		warning = "quality message names a tile or a quality that there is not"
+		warning = "quality message names a tile or a quality that does not exist"
 	}
 	for i, qualities := range chosen {
 		for tile, quality := range qualities {

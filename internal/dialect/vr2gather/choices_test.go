@@ -103,7 +103,7 @@ func TestChoicesAreCounted(t *testing.T) {
 		{"1,0;7,1", 2, 1, 3, []string{
 			"part of a quality message cannot be read", "quality message names a client that publishes nothing",
 		}},
-		{"1,3", 0, 0, 1, []string{"quality message names a tile or a quality that there is not"}},
+		{"1,3", 0, 0, 1, []string{"quality message names a tile or a quality that does not exist"}},
 	} {
 		named, _ := vr2gather.ParseQualityChoices(test.text)
 		var ignored atomic.Uint64

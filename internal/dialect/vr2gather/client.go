@@ -15,7 +15,7 @@ import (
 )
 
 // errTrack reports that a peer sends a stream under a name that does not belong to its line.
-var errTrack = errors.New("stream is not what its line is for")
+var errTrack = errors.New("stream does not belong to its line")
 
 // client is one websocket of the VR2Gather dialect. Its reading side belongs to the goroutine that serves the
 // websocket.
@@ -119,7 +119,7 @@ func (c *client) take(text []byte, now time.Time) error {
 	default:
 		if !c.strange {
 			c.strange = true
-			c.log.Warn("message of a type that peers do not send", zap.Uint32("type", uint32(m.Type)),
+			c.log.Warn("unexpected message type from a VR2Gather peer", zap.Uint32("type", uint32(m.Type)),
 				zap.String("repeated", "not logged again"))
 		}
 	}

@@ -8,23 +8,23 @@ import (
 )
 
 // ErrConfig is wrapped with the wrong key and the expected value.
-var ErrConfig = errors.New("invalid configuration of VR2Gather's dialect")
+var ErrConfig = errors.New("invalid configuration of the VR2Gather dialect")
 
 // Config configures whether VR2Gather peers may connect and which rooms they enter.
 type Config struct {
-	Enabled bool `yaml:"enabled" help:"let VR2Gather's own peers connect, at /websocket and /r/ROOM/websocket"`
+	Enabled bool `yaml:"enabled" help:"accept VR2Gather peers at /websocket and /r/ROOM/websocket"`
 	// RequireToken: unmodified VR2Gather peers cannot send a token. If no token is required, rooms are open to every
 	// client that reaches the listener.
-	RequireToken bool `yaml:"require_token" help:"ask them for an access token, as Authorization: Bearer or ?access_token=; the peers that VR2Gather ships have none"`
+	RequireToken bool `yaml:"require_token" help:"require a token of peers (Authorization: Bearer or ?access_token=)"`
 	// DefaultRoom and RoomByHost set the room of /websocket.
-	DefaultRoom string `yaml:"default_room" help:"room of those that connect at /websocket"`
-	RoomByHost  bool   `yaml:"room_by_host" help:"make the room of those that connect at /websocket the HTTP Host, as host:port, in place of the default room"`
-	Tiles       int    `yaml:"tiles" help:"tiles of a peer that does not tell how many it has"`
-	Qualities   int    `yaml:"qualities" help:"qualities of a peer that does not tell how many it has"`
+	DefaultRoom string `yaml:"default_room" help:"room of peers that connect at /websocket"`
+	RoomByHost  bool   `yaml:"room_by_host" help:"use the HTTP Host (host:port) as the room of /websocket"`
+	Tiles       int    `yaml:"tiles" help:"tiles of a peer that does not state its number of tiles"`
+	Qualities   int    `yaml:"qualities" help:"qualities of a peer that does not state its number of qualities"`
 	// MinBitrate: VR2Gather peers were made for a server that sends everything, and cannot report the capacity of their
 	// links.
-	MinBitrate volumetric.Bitrate `yaml:"min_bps" help:"what the links of such peers are known to carry, in bit/s, at most rooms.claimed_min_bps: where estimates of them begin, and stay above"`
-	Candidates string             `yaml:"candidates" help:"tell such peers only the server's ICE candidates whose address contains this text; empty is all of them"`
+	MinBitrate volumetric.Bitrate `yaml:"min_bps" help:"minimum and initial estimate of a peer's link, bit/s"`
+	Candidates string             `yaml:"candidates" help:"text in the address of candidates for peers; empty: all"`
 }
 
 // DefaultConfig returns a configuration that disables the dialect.

@@ -94,11 +94,11 @@ func checkLine(l *description.Line) error {
 			c.ClockRate == want.ClockRate && max(c.Channels, 1) == 1
 	}
 	if !slices.ContainsFunc(l.Codecs, known) {
-		return fmt.Errorf("no %s/%d as payload type %d", want.MIMEType, want.ClockRate, want.PayloadType)
+		return fmt.Errorf("expected %s/%d with payload type %d", want.MIMEType, want.ClockRate, want.PayloadType)
 	}
 	_, extensions := description.Offered(volumetric.KindVideo)
 	if !slices.Contains(l.Extensions, extensions[0]) {
-		return fmt.Errorf("no header extension %d for transport-wide numbers", extensions[0].ID)
+		return fmt.Errorf("expected header extension %d for transport-wide sequence numbers", extensions[0].ID)
 	}
 	return nil
 }

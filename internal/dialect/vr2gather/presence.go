@@ -107,7 +107,7 @@ func (c *client) giveWay(to *client) {
 	select {
 	case <-c.gone:
 	default:
-		c.log.Warn("VR2Gather peer does not answer, and gives way to one with its number",
+		c.log.Warn("VR2Gather peer does not answer and is replaced by a new peer with its number",
 			zap.Stringer("newcomer", to.conn.RemoteAddr()))
 		_ = c.conn.NetConn().Close()
 		<-c.gone

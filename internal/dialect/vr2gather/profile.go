@@ -48,7 +48,7 @@ func withheld(d *volumetric.Publication) string {
 	case !d.VR2Gather:
 		return "not in VR2Gather's format"
 	case d.Kind == volumetric.KindAudio && d.Codec.Is(volumetric.MIMEOpus):
-		return "sound as Opus"
+		return "audio in Opus"
 	default:
 		return ""
 	}

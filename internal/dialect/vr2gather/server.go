@@ -91,7 +91,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if origin := r.Header.Get("Origin"); s.pages != nil && !s.pages.May(origin, r.Host) {
 		s.turnAway(w, r, http.StatusForbidden, signal.CodeForbidden,
-			fmt.Sprintf("no token is asked for, and the request comes from a page of %.100q", origin))
+			fmt.Sprintf("web pages of %.100q may not connect without a token", origin))
 		return
 	}
 	query, err := s.query(r)
@@ -120,7 +120,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.tokens.Leave(credentials.Fingerprint)
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		s.log.Refused(opened, r.RemoteAddr, "no websocket", zap.String("dialect", "vr2gather"), zap.Error(err))
+		s.log.Refused(opened, r.RemoteAddr, "upgrade to a websocket failed", zap.String("dialect", "vr2gather"), zap.Error(err))
 		return
 	}
 	c := &client{

@@ -49,8 +49,8 @@ func (a *Announcements) Take(b Bearer, bytes int, now time.Time) *signal.Error {
 	}
 	if !budget.AllowN(now, min(bytes, a.burst)) {
 		return refuse(signal.CodeLimit,
-			"the others would be told %d bytes: by one token or address they are told %d bytes per second, and %d "+
-				"at once",
+			"the request would send %d bytes to the others: the limit of one token or address is %d bytes per second, "+
+				"and %d at once",
 			bytes, announceRate, a.burst)
 	}
 	return nil

@@ -17,7 +17,7 @@ var (
 	// ErrExclusion is wrapped with the wrong value of a ban or a revocation and the expected value.
 	ErrExclusion = errors.New("invalid ban or revocation")
 	// ErrFull reports that the maximum number of bans or revocations is reached.
-	ErrFull = errors.New("too many are kept")
+	ErrFull = errors.New("too many bans or revocations")
 )
 
 const (
@@ -230,7 +230,7 @@ func (e *Exclusions) Refuse(room, identity string, t Token, now time.Time) *sign
 		return refuse(signal.CodeRevoked, "an operator revoked the token")
 	}
 	if b, found := e.banned(room, identity, t.ID, now); found {
-		return refuse(signal.CodeKicked, "an operator keeps %q from room %q until %s", b.Identity, b.Room,
+		return refuse(signal.CodeKicked, "an operator banned %q from room %q until %s", b.Identity, b.Room,
 			b.Until.UTC().Format(time.RFC3339))
 	}
 	return nil

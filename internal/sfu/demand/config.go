@@ -22,10 +22,10 @@ const (
 
 // Config configures uplink suppression.
 type Config struct {
-	Policy Policy `yaml:"policy" help:"what publishers that can pause tracks are asked for: warm (everything), neighbours (what someone takes and one step beside it), strict (what someone takes)"`
+	Policy Policy `yaml:"policy" help:"wanted tracks: warm (all), neighbours (used ± one quality), strict (used)"`
 	// Hold: a receiver that looks away and back within two seconds finds the same quality. Sending a quality for two
 	// more seconds costs less than starting an encoder at each glance.
-	Hold time.Duration `yaml:"hold" help:"how long a track goes on that has got out of use, under the policy neighbours"`
+	Hold time.Duration `yaml:"hold" help:"time before an unused track is suppressed, under the policy neighbours"`
 }
 
 // Validate returns an error for the first wrong key. The error begins with the key.

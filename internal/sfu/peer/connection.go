@@ -188,7 +188,7 @@ func (c *Connection) execute(command Command) {
 			c.owner.RequestFailed(m.ID, signal.CodeInvalidSDP, err.Error())
 		}
 	default:
-		panic(fmt.Sprintf("command %T is not known to a connection", command))
+		panic(fmt.Sprintf("unknown command %T", command))
 	}
 }
 
@@ -196,7 +196,7 @@ func (c *Connection) execute(command Command) {
 func (c *Connection) answered(m Answer) {
 	if !c.awaiting || m.Offer != c.offer {
 		c.owner.RequestFailed(m.ID, signal.CodeUnexpectedAnswer,
-			fmt.Sprintf("no offer %d waits for an answer", m.Offer))
+			fmt.Sprintf("offer %d does not await an answer", m.Offer))
 		return
 	}
 	streams, err := c.peer.Answered(m.SDP)

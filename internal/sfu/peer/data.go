@@ -85,7 +85,7 @@ func (l *dataLines) take(label string, message []byte, now time.Time) {
 	err := p.take(message, now)
 	if err != nil && !p.reported {
 		p.reported = true
-		l.log.Warn("a frame over a data channel cannot be taken", zap.String("publication", label), zap.Error(err))
+		l.log.Warn("a frame over a data channel was rejected", zap.String("publication", label), zap.Error(err))
 	}
 }
 
@@ -96,8 +96,8 @@ func (p *dataPublication) take(message []byte, now time.Time) error {
 	}
 	tiles, qualities := len(p.description.Tiles), len(p.description.Qualities)
 	if int(c.Tile) >= tiles || int(c.Quality) >= qualities {
-		return fmt.Errorf("%w: tile %d of quality %d, the publication has %d × %d", payload.ErrChunk, c.Tile, c.Quality,
-			tiles, qualities)
+		return fmt.Errorf("%w: tile %d of quality %d, the publication has %d tiles and %d qualities",
+			payload.ErrChunk, c.Tile, c.Quality, tiles, qualities)
 	}
 	return p.tracks[int(c.Tile)*qualities+int(c.Quality)].Chunk(&c, now)
 }

@@ -83,7 +83,7 @@ func New(slots *Slots, choices *Choices) *Subscriber {
 func (s *Subscriber) Connect(l Link, config allocate.Config) {
 	budget, err := allocate.NewBudget(config.Budget)
 	if err != nil {
-		panic("a configuration is to be validated before it is used: " + err.Error())
+		panic("the configuration must be validated before use: " + err.Error())
 	}
 	s.link, s.known, s.budget, s.uplinkParity = l, false, budget, 0
 	s.sparing = config.Strategy == allocate.StrategyVolsfu && config.View.Unseen != allocate.UnseenFull
