@@ -64,9 +64,11 @@ func TestRefusedJoinsMakeNoConnection(t *testing.T) {
 		{"two of one name", "new", "eve", "", []volumetric.Publication{body("a", 1), body("a", 1)}, signal.CodeExists},
 		{"one too many", "new", "eve", "", []volumetric.Publication{body("a", 1), body("b", 1), body("c", 1)},
 			signal.CodeLimit},
-		{"one with too long a description", "new", "eve", "", []volumetric.Publication{body("a", 60)}, signal.CodeLimit},
+		{"one with too long a description", "new", "eve", "", []volumetric.Publication{body("a", 60)},
+			signal.CodeLimit},
 		{"one that is not valid", "new", "eve", "", []volumetric.Publication{{Name: "a"}}, signal.CodeInvalid},
-		{"the identity of somebody", "full", "ada", "", []volumetric.Publication{body("a", 1)}, signal.CodeIdentityTaken},
+		{"the identity of somebody", "full", "ada", "", []volumetric.Publication{body("a", 1)},
+			signal.CodeIdentityTaken},
 		{"places of one token", "half", "eve", "mallory", nil, signal.CodeLimit},
 		{"a full room", "full", "eve", "", []volumetric.Publication{body("a", 1)}, signal.CodeLimit},
 	} {
@@ -86,7 +88,9 @@ func TestRefusedJoinsMakeNoConnection(t *testing.T) {
 // TestOneBearerLeavesRoomForOthers bounds the rooms that one token opens and the places that it holds, those in their
 // time of grace included, and gives them back.
 func TestOneBearerLeavesRoomForOthers(t *testing.T) {
-	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.BearerRooms, c.BearerPlaces, c.BearerRoomPlaces = 2, 4, 2 })
+	n := newTestNode(t, mediaOnLoopback(), func(c *Config) {
+		c.BearerRooms, c.BearerPlaces, c.BearerRoomPlaces = 2, 4, 2
+	})
 	take := func(room, identity string, bearer admission.Bearer, code signal.Code) *Session {
 		t.Helper()
 		s, refused := arrives(n, room, identity, bearer)

@@ -89,7 +89,8 @@ func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
 		}
 	}
 	s.pass(time.Second)
-	if told := expect[*signal.Bandwidth](t, bob.shelf, 1); told.Estimate != 500e3 || told.Allocated != 1e6 || told.Wanted != 8e6 {
+	if told := expect[*signal.Bandwidth](t, bob.shelf, 1); told.Estimate != 500e3 || told.Allocated != 1e6 ||
+		told.Wanted != 8e6 {
 		t.Errorf("told %+v", told)
 	}
 	bob.choose(0, signal.Only(volumetric.QualityOff))

@@ -30,9 +30,9 @@ type Config struct {
 
 	Rooms               int `yaml:"rooms" help:"maximum number of rooms"`
 	ParticipantsPerRoom int `yaml:"participants_per_room" help:"maximum number of participants in a room"`
-	// BearerRooms: a tenth of all rooms by default; addresses of this host may open any number. BearerPlaces: the number
-	// of websockets of one token. BearerRoomPlaces: a class that shares one token or one address has room, and a fifth
-	// of the places remains for others.
+	// BearerRooms: a tenth of all rooms by default; addresses of this host may open any number. BearerPlaces: the
+	// number of websockets of one token. BearerRoomPlaces: a class that shares one token or one address has room, and a
+	// fifth of the places remains for others.
 	BearerRooms      int `yaml:"bearer_rooms" help:"rooms opened by one token, or by one address without a token"`
 	BearerPlaces     int `yaml:"bearer_places" help:"places of one token or address in all rooms, grace time included"`
 	BearerRoomPlaces int `yaml:"bearer_room_places" help:"places of one token or address in one room"`
@@ -46,7 +46,7 @@ type Config struct {
 	PublishBurst int     `yaml:"publish_burst" help:"publications that a participant may add at once"`
 	// DescriptionBytes: a joining client receives all descriptions in one message, and clients read at most
 	// signal.MaxMessageBytes. 100 participants with one publication of 64 tiles each have 750 kB, of 15 tiles 190 kB.
-	DescriptionBytes int `yaml:"description_bytes" help:"bytes of descriptions in a room; one participant has a quarter"`
+	DescriptionBytes int `yaml:"description_bytes" help:"bytes of descriptions in a room; a participant has a quarter"`
 
 	ChoicesPerParticipant int `yaml:"choices_per_participant" help:"stored quality choices of one receiver"`
 	// SpareSlots: one publication of 15 tiles needs no new offer to a receiver.

@@ -19,7 +19,8 @@ func crowd(t testing.TB, publishers int) (*stage, *player) {
 		p := s.enter(fmt.Sprint("publisher", i), false, true, ladder(15, 3))
 		angle := 2 * math.Pi * float64(i) / float64(publishers)
 		p.say(&signal.Pose{
-			Publication: "body", Position: signal.Vector{4 * math.Sin(angle), 0, 4 * math.Cos(angle)}, Orientation: signal.Rotation{0, 0, 0, 1}, Scale: 0.1,
+			Publication: "body", Position: signal.Vector{4 * math.Sin(angle), 0, 4 * math.Cos(angle)},
+			Orientation: signal.Rotation{0, 0, 0, 1}, Scale: 0.1,
 		})
 	}
 	bob := s.enter("bob", true, false)
@@ -77,9 +78,10 @@ func BenchmarkConference(b *testing.B) {
 		for range 60 {
 			for i, p := range watchers {
 				turn := math.Sin(float64(s.now.UnixMilli())/1000 + float64(i))
-				s.room.do(s.now, messageRequest{participant: p.participant, outbox: p.shelf, at: s.now, message: &signal.Viewpoint{
-					Orientation: signal.Rotation{0, math.Sin(turn), 0, math.Cos(turn)}, FOV: 60, Aspect: 1,
-				}})
+				s.room.do(s.now, messageRequest{participant: p.participant, outbox: p.shelf, at: s.now,
+					message: &signal.Viewpoint{
+						Orientation: signal.Rotation{0, math.Sin(turn), 0, math.Cos(turn)}, FOV: 60, Aspect: 1,
+					}})
 			}
 			s.pass(time.Second / 60)
 		}

@@ -65,7 +65,8 @@ func TestNothingChangesNothingIsDone(t *testing.T) {
 		// An estimate that wobbles above what is wanted, and a look around, change nothing where everything is sent.
 		bob.way.path = known(200e6 + volumetric.Bitrate(i%2)*20e6)
 		turn := float64(i) / 10
-		bob.say(&signal.Viewpoint{Orientation: signal.Rotation{0, math.Sin(turn), 0, math.Cos(turn)}, FOV: 60, Aspect: 1})
+		bob.say(&signal.Viewpoint{Orientation: signal.Rotation{0, math.Sin(turn), 0, math.Cos(turn)}, FOV: 60,
+			Aspect: 1})
 		s.pass(50 * time.Millisecond)
 	}
 	if s.counts.allocations != allocations {
@@ -136,7 +137,8 @@ func TestWhatIsOutOfSightGoesFirst(t *testing.T) {
 	s.enter("alice", false, false, ladder(4, 3))
 	bob := s.watches("bob", 5e6)
 	look := func(x float64) {
-		bob.say(&signal.Viewpoint{Position: signal.Vector{x, 0.5, 2}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 40, Aspect: 1})
+		bob.say(&signal.Viewpoint{Position: signal.Vector{x, 0.5, 2}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 40,
+			Aspect: 1})
 		s.pass(100 * time.Millisecond)
 	}
 	look(0.5)
@@ -154,19 +156,22 @@ func TestWhatIsOutOfSightGoesFirst(t *testing.T) {
 	// The object moves away under the receiver's eyes instead.
 	alice := &player{participant: s.room.participants["alice"], stage: s}
 	alice.shelf = alice.outbox.(*shelf)
-	alice.say(&signal.Pose{Publication: "body", Position: signal.Vector{3, 0, 0}, Orientation: signal.Rotation{0, 0, 0, 1}})
+	alice.say(&signal.Pose{Publication: "body", Position: signal.Vector{3, 0, 0},
+		Orientation: signal.Rotation{0, 0, 0, 1}})
 	s.pass(100 * time.Millisecond)
 	if got := bob.subscriber.Slots.All()[0].Quality; got != 2 {
 		t.Errorf("after a step of the object the tile in sight has quality %d of %q, expected 2", got, bob.carries())
 	}
 	// The receiver has it somewhere else in its own view, and then where its publisher says.
 	ref := volumetric.PublicationRef{Participant: "alice", Publication: "body"}
-	for _, arranged := range [][]signal.Placement{{{PublicationRef: ref, Orientation: signal.Rotation{0, 0, 0, 1}}}, {}} {
+	placed := signal.Placement{PublicationRef: ref, Orientation: signal.Rotation{0, 0, 0, 1}}
+	for _, arranged := range [][]signal.Placement{{placed}, {}} {
 		bob.say(&signal.Arrange{Objects: arranged})
 		s.pass(100 * time.Millisecond)
 		seen := 3 * len(arranged)
 		if got := bob.subscriber.Slots.All()[seen].Quality; got != 2 {
-			t.Errorf("with %d objects arranged tile %d has quality %d of %q, expected 2", len(arranged), seen, got, bob.carries())
+			t.Errorf("with %d objects arranged tile %d has quality %d of %q, expected 2", len(arranged), seen, got,
+				bob.carries())
 		}
 	}
 }
@@ -216,7 +221,8 @@ func TestLimits(t *testing.T) {
 	s.pass(100 * time.Millisecond)
 	bob.expectCarried("1 1")
 	if l := bob.way.limits; l.Max != 5e6 || l.Min != 12_500_000 {
-		t.Errorf("the estimate is limited to %+v, expected a least rate that the server takes the receiver's word for", l)
+		t.Errorf("the estimate is limited to %+v, expected a least rate that the server takes the receiver's word for",
+			l)
 	}
 	bob.say(&signal.SetLimits{})
 	s.pass(10 * time.Second)
@@ -228,7 +234,8 @@ func TestLimits(t *testing.T) {
 func TestStartRates(t *testing.T) {
 	s := newStage(t, nil)
 	bob := s.watches("bob", 100e6)
-	for _, test := range []struct{ asked, want volumetric.Bitrate }{{8e6, 8e6}, {1e12, 12_500_000}, {0, 0}, {300e3, 300e3}} {
+	for _, test := range []struct{ asked, want volumetric.Bitrate }{{8e6, 8e6}, {1e12, 12_500_000}, {0, 0},
+		{300e3, 300e3}} {
 		bob.say(&signal.SetLimits{BitrateLimits: signal.BitrateLimits{Start: test.asked}})
 		if got := bob.way.limits; got != (congestion.Limits{Start: test.want}) {
 			t.Errorf("a start rate of %d became %+v, expected %d", test.asked, got, test.want)
@@ -246,7 +253,8 @@ func TestStartRates(t *testing.T) {
 func TestAudioComesFirst(t *testing.T) {
 	s := newStage(t, nil)
 	voice := *described(1, 1, volumetric.ModeAlternatives)
-	voice.Name, voice.Kind, voice.Codec = "voice", volumetric.KindAudio, volumetric.Codec{MIMEType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2}
+	voice.Name, voice.Kind, voice.Codec = "voice", volumetric.KindAudio,
+		volumetric.Codec{MIMEType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2}
 	voice.Qualities[0].Bitrate = 64e3
 	s.enter("alice", false, false, ladder(2, 1), voice)
 	bob := s.enter("bob", true, false)
@@ -261,7 +269,8 @@ func TestAudioComesFirst(t *testing.T) {
 		}
 	}
 	bob.say(&signal.SetQuality{Choices: []signal.Choice{{
-		PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: "voice"}, Quality: signal.Only(volumetric.QualityOff),
+		PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: "voice"},
+		Quality:        signal.Only(volumetric.QualityOff),
 	}}})
 	s.pass(10 * time.Second)
 	bob.expectCarried("0 0")
@@ -334,7 +343,8 @@ func TestBandwidthStaysWithinBounds(t *testing.T) {
 	s.enter("alice", false, false, declared)
 	bob := s.watches("bob", 5e6)
 	s.pass(time.Second)
-	if told := expect[*signal.Bandwidth](t, bob.shelf, 1); told.Wanted != signal.MaxBitrate || told.Allocated != signal.MaxBitrate {
+	if told := expect[*signal.Bandwidth](t, bob.shelf, 1); told.Wanted != signal.MaxBitrate ||
+		told.Allocated != signal.MaxBitrate {
 		t.Errorf("told %+v, expected rates up to %v", told, signal.MaxBitrate)
 	}
 }
@@ -356,7 +366,8 @@ func TestALargeRoomFollowsAsManyAsItCan(t *testing.T) {
 	before := s.counts.allocations
 	for i := range 20 {
 		for _, p := range watchers {
-			p.say(&signal.Viewpoint{Position: signal.Vector{float64(i) / 5, 0, 3}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1})
+			p.say(&signal.Viewpoint{Position: signal.Vector{float64(i) / 5, 0, 3},
+				Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1})
 		}
 		s.pass(50 * time.Millisecond)
 	}
@@ -381,7 +392,8 @@ func TestOneSlowDecisionIsNotPaidForLong(t *testing.T) {
 	bob.choose(-1, signal.Auto())
 	s.pass(s.room.node.config.AllocationInterval)
 	s.cost = 0
-	bob.say(&signal.Viewpoint{Position: signal.Vector{1, 0, 3}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1})
+	bob.say(&signal.Viewpoint{Position: signal.Vector{1, 0, 3}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60,
+		Aspect: 1})
 	before := s.counts.allocations
 	s.pass(500 * time.Millisecond)
 	if n := s.counts.allocations - before; n != 0 {

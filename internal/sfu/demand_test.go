@@ -260,7 +260,8 @@ func TestTheUplinkIsHeard(t *testing.T) {
 			bob.attach()
 			bob.expectCarried("2 2")
 			alice.say(&signal.Uplink{Estimate: 5e6, GaveUp: []signal.OwnTrack{
-				{Publication: "body", Tile: 0, Quality: 2}, {Publication: "body", Tile: 1, Quality: 1}, {Publication: "gone"},
+				{Publication: "body", Tile: 0, Quality: 2}, {Publication: "body", Tile: 1, Quality: 1},
+				{Publication: "gone"},
 			}})
 			s.pass(60 * time.Millisecond)
 			bob.expectCarried("1 2")
@@ -268,7 +269,8 @@ func TestTheUplinkIsHeard(t *testing.T) {
 			s.pass(60 * time.Millisecond)
 			bob.expectCarried("1 0")
 			if got := bob.subscriber.Slots.All()[1].Reason; got != signal.ReasonAuto {
-				t.Errorf("what the publisher does not send is replaced for the reason %q, expected %q", got, signal.ReasonAuto)
+				t.Errorf("what the publisher does not send is replaced for the reason %q, expected %q", got,
+					signal.ReasonAuto)
 			}
 			alice.say(&signal.Uplink{GaveUp: []signal.OwnTrack{}})
 			s.pass(60 * time.Millisecond)
@@ -282,7 +284,8 @@ func TestAnUplinkOfTracksThatThereAreNot(t *testing.T) {
 	alice := s.enter("alice", false, true, ladder(1, 2))
 	for _, track := range []signal.OwnTrack{{Publication: "body", Tile: 1}, {Publication: "body", Quality: 2}} {
 		s.room.do(s.now, messageRequest{
-			participant: alice.participant, outbox: alice.shelf, message: &signal.Uplink{GaveUp: []signal.OwnTrack{track}}, at: s.now,
+			participant: alice.participant, outbox: alice.shelf,
+			message: &signal.Uplink{GaveUp: []signal.OwnTrack{track}}, at: s.now,
 		})
 		if refused := expect[*signal.Error](t, alice.shelf, 1); refused.Code != signal.CodeNotFound {
 			t.Errorf("%+v: got %q, expected %q", track, refused.Code, signal.CodeNotFound)
@@ -293,7 +296,8 @@ func TestAnUplinkOfTracksThatThereAreNot(t *testing.T) {
 // TestWhoLeavesTakesNothing, whether it was ever connected or not.
 func TestWhoLeavesTakesNothing(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), strictly)
-	_, o := admitted(t, n, "alice", &signal.Join{Version: signal.Version, Pauses: true, Publications: []volumetric.Publication{bodyOf(1, 2)}})
+	_, o := admitted(t, n, "alice", &signal.Join{Version: signal.Version, Pauses: true,
+		Publications: []volumetric.Publication{bodyOf(1, 2)}})
 	wanted := func(count int) int { return len(expect[*signal.Wanted](t, o, count).Publications[0].Tiles[0]) }
 	if n := wanted(1); n != 0 {
 		t.Errorf("%d qualities are wanted before anybody is there", n)

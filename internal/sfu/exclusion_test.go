@@ -13,7 +13,8 @@ import (
 func brings(n *Node, room, identity string, token admission.Token) (*shelf, *signal.Error) {
 	o := &shelf{}
 	_, refused := n.Join(JoinRequest{
-		Join: &signal.Join{Version: signal.Version}, Room: room, Identity: identity, Token: token, Outbox: o, At: time.Now(),
+		Join: &signal.Join{Version: signal.Version}, Room: room, Identity: identity, Token: token, Outbox: o,
+		At: time.Now(),
 	})
 	return o, refused
 }
@@ -57,7 +58,8 @@ func TestBan(t *testing.T) {
 				test.code)
 		}
 	}
-	if bans := n.Bans(); len(bans) != 1 || bans[0].Room != "room" || bans[0].Identity != "eve" || bans[0].TokenID != "e" {
+	if bans := n.Bans(); len(bans) != 1 || bans[0].Room != "room" || bans[0].Identity != "eve" ||
+		bans[0].TokenID != "e" {
 		t.Errorf("the bans are %+v", bans)
 	}
 	if err := n.Unban("room", "eve"); err != nil {

@@ -88,7 +88,8 @@ func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
 	}
 	if q.Number != nil {
 		if other := r.participants.byNumber(*q.Number); other != nil && other != present {
-			return refuse(signal.CodeIdentityTaken, "client number %d belongs to %q in the room", *q.Number, other.identity)
+			return refuse(signal.CodeIdentityTaken, "client number %d belongs to %q in the room", *q.Number,
+				other.identity)
 		}
 	}
 	return nil

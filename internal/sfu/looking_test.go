@@ -20,10 +20,12 @@ type around struct {
 
 func newAround(t *testing.T, adjust func(*Config)) *around {
 	s := newStage(t, adjust)
-	a := &around{stage: s, left: s.enter("left", false, true, ladder(4, 3)), right: s.enter("right", false, true, ladder(4, 3)), eye: s.enter("eye", true, false)}
+	a := &around{stage: s, left: s.enter("left", false, true, ladder(4, 3)),
+		right: s.enter("right", false, true, ladder(4, 3)), eye: s.enter("eye", true, false)}
 	for x, p := range map[float64]*player{-3: a.left, 3: a.right} {
 		// The four tiles of a metre each are as wide as a person.
-		p.say(&signal.Pose{Publication: "body", Position: signal.Vector{x, 0, 0}, Orientation: signal.Rotation{0, math.Sqrt2 / 2, 0, math.Sqrt2 / 2}, Scale: 0.2})
+		p.say(&signal.Pose{Publication: "body", Position: signal.Vector{x, 0, 0},
+			Orientation: signal.Rotation{0, math.Sqrt2 / 2, 0, math.Sqrt2 / 2}, Scale: 0.2})
 	}
 	a.eye.way.path = known(200e6)
 	a.eye.attach()
@@ -35,7 +37,8 @@ func newAround(t *testing.T, adjust func(*Config)) *around {
 func (a *around) look(degrees float64) {
 	// Without a turn one looks along -z, and a quarter turn to the left along -x.
 	half := (90 - degrees) * math.Pi / 360
-	a.eye.say(&signal.Viewpoint{Orientation: signal.Rotation{0, math.Sin(half), 0, math.Cos(half)}, FOV: 60, Aspect: 1.5})
+	a.eye.say(&signal.Viewpoint{Orientation: signal.Rotation{0, math.Sin(half), 0, math.Cos(half)}, FOV: 60,
+		Aspect: 1.5})
 	a.eye.begin()
 }
 
@@ -63,7 +66,8 @@ func TestWhatIsOutOfSightIsSpared(t *testing.T) {
 			seen, unseen = unseen, seen
 		}
 		if got := a.takes(seen); got != full {
-			t.Fatalf("turn %d: at the instant of the report %v are sent of who is in sight, expected %v", turns, got, volumetric.Bitrate(full))
+			t.Fatalf("turn %d: at the instant of the report %v are sent of who is in sight, expected %v", turns, got,
+				volumetric.Bitrate(full))
 		}
 		if got := a.takes(unseen); got != spared {
 			t.Fatalf("turn %d: %v are sent of who is out of sight, expected %v", turns, got, volumetric.Bitrate(spared))
@@ -80,7 +84,8 @@ func TestWhatIsOutOfSightIsSpared(t *testing.T) {
 	}
 	told := expect[*signal.Bandwidth](t, a.eye.shelf, 1)
 	if told.Allocated != full+spared || told.Wanted != 2*full {
-		t.Errorf("told %+v, expected %v of %v: what may come into sight is wanted, too", told, volumetric.Bitrate(full+spared), volumetric.Bitrate(2*full))
+		t.Errorf("told %+v, expected %v of %v: what may come into sight is wanted, too", told,
+			volumetric.Bitrate(full+spared), volumetric.Bitrate(2*full))
 	}
 	for _, slot := range a.eye.subscriber.Slots.All() {
 		if slot.Quality == 0 && slot.Reason != signal.ReasonUnseen {
@@ -131,7 +136,8 @@ func TestAHeadAtRestSparesNothingTwice(t *testing.T) {
 
 // TestUnseenIsConfigured.
 func TestUnseenIsConfigured(t *testing.T) {
-	for unseen, want := range map[string]volumetric.Bitrate{allocate.UnseenFull: 16e6, allocate.UnseenLowest: 4e6, allocate.UnseenOff: 0} {
+	for unseen, want := range map[string]volumetric.Bitrate{allocate.UnseenFull: 16e6, allocate.UnseenLowest: 4e6,
+		allocate.UnseenOff: 0} {
 		a := newAround(t, func(c *Config) { c.Allocation.View.Unseen = unseen })
 		a.look(0)
 		a.pass(time.Second)

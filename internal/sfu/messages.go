@@ -109,7 +109,8 @@ func (q messageRequest) apply(r *Room) {
 
 func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error {
 	if !p.publishing.AllowN(r.now, 1) {
-		return refuse(signal.CodeLimit, "the limit is %g new publications per second (rooms.publish_rate)", r.node.config.PublishRate)
+		return refuse(signal.CodeLimit, "the limit is %g new publications per second (rooms.publish_rate)",
+			r.node.config.PublishRate)
 	}
 	if err := r.publish(p, m.Publication); err != nil {
 		return err
@@ -208,7 +209,8 @@ func (q chooseRequest) apply(r *Room) {
 	changed, kept := p.subscriber.Choices.SetAll(choices)
 	switch {
 	case !kept:
-		p.warnOnce("quality choices of the client exceed the limit", zap.Int("limit", r.node.config.ChoicesPerParticipant))
+		p.warnOnce("quality choices of the client exceed the limit",
+			zap.Int("limit", r.node.config.ChoicesPerParticipant))
 	case changed:
 		p.refresh(q.at)
 	}

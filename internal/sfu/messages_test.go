@@ -25,7 +25,8 @@ func TestARefusedMessageSetsNoChoice(t *testing.T) {
 	}
 	inRoom(t, s, func(*Room) {
 		for _, choice := range m.Choices {
-			if got := s.participant.subscriber.Choices.Of(volumetric.TileRef{PublicationRef: choice.PublicationRef}); !got.Auto {
+			tile := volumetric.TileRef{PublicationRef: choice.PublicationRef}
+			if got := s.participant.subscriber.Choices.Of(tile); !got.Auto {
 				t.Errorf("the choice for %s was taken", choice.PublicationRef)
 			}
 		}
@@ -39,7 +40,8 @@ func TestAnOlderAcknowledgementIsPassedOver(t *testing.T) {
 	assignment := expect[*signal.Assignments](t, o, 1).Assignments[0]
 	for _, generation := range []uint32{assignment.Generation, assignment.Generation - 1} {
 		handle(s, &signal.Acknowledge{
-			Header: signal.Header{ID: "1"}, Slots: []signal.SlotGeneration{{MID: assignment.MID, Generation: generation}},
+			Header: signal.Header{ID: "1"},
+			Slots:  []signal.SlotGeneration{{MID: assignment.MID, Generation: generation}},
 		})
 	}
 	expect[*signal.OK](t, o, 2)
@@ -135,7 +137,8 @@ func TestAPanicInAJoin(t *testing.T) {
 		panic("test")
 	}
 	_, refused := n.Join(JoinRequest{
-		Join: &signal.Join{Version: signal.Version}, Room: "room", Identity: "mallory", Outbox: &shelf{}, At: time.Now(), Bearer: "b",
+		Join: &signal.Join{Version: signal.Version}, Room: "room", Identity: "mallory", Outbox: &shelf{},
+		At: time.Now(), Bearer: "b",
 	})
 	if refused == nil || refused.Code != signal.CodeInternal {
 		t.Errorf("the join is answered by %v, expected the code internal", refused)

@@ -22,7 +22,8 @@ func TestPublishingAnewWhileAnOfferWaits(t *testing.T) {
 			n := newTestNode(t, mediaOnLoopback(), nil)
 			s, o := enter(t, n, "alice", false, bodyOf(2, 2))
 			answer := answerTo(t, newClientPeer(t), expect[*signal.Offer](t, o, 1))
-			handle(s, &signal.Unpublish{Publication: "body"}, &signal.Publish{Publication: bodyOf(test.tiles, test.qualities)}, answer)
+			handle(s, &signal.Unpublish{Publication: "body"},
+				&signal.Publish{Publication: bodyOf(test.tiles, test.qualities)}, answer)
 			named := 0
 			for _, m := range expect[*signal.Offer](t, o, 2).Media {
 				if m.Publication == "body" {
@@ -40,7 +41,8 @@ func TestABetterAnswerIsTaken(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	s, o := enter(t, n, "bob", true)
 	answer := answerTo(t, newClientPeer(t), expect[*signal.Offer](t, o, 1))
-	bad := &signal.Answer{Header: signal.Header{ID: "bad"}, Offer: answer.Offer, SDP: without(answer.SDP, "a=ice-ufrag")}
+	bad := &signal.Answer{Header: signal.Header{ID: "bad"}, Offer: answer.Offer,
+		SDP: without(answer.SDP, "a=ice-ufrag")}
 	handle(s, &signal.Candidate{Candidate: "garbage"}, bad)
 	if refused := expect[*signal.Error](t, o, 1); refused.ID != "bad" || refused.Code != signal.CodeInvalidSDP {
 		t.Errorf("got %q for request %q, expected %q for %q", refused.Code, refused.ID, signal.CodeInvalidSDP, "bad")

@@ -25,7 +25,8 @@ func TestOffFramesAreTold(t *testing.T) {
 			track, _ := publication.Track(0, q)
 			real := &egress.Slot{}
 			slot.Output = real
-			slotEvents{bob.connection, []egress.Event{{Slot: real, Track: track, Switched: true, OffFrames: egress.FrameRange{First: first, Count: count}}}}.apply(r)
+			slotEvents{bob.connection, []egress.Event{{Slot: real, Track: track, Switched: true,
+				OffFrames: egress.FrameRange{First: first, Count: count}}}}.apply(r)
 			slot.Output = played
 		})
 	}

@@ -34,7 +34,8 @@ func TestJoiningWhileDraining(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	enter(t, n, "alice", false)
 	n.toAll(drainRequest{time.Minute})
-	_, refused := n.Join(JoinRequest{Join: &signal.Join{Version: signal.Version}, Room: "room", Identity: "bob", Outbox: &shelf{}, At: time.Now()})
+	_, refused := n.Join(JoinRequest{Join: &signal.Join{Version: signal.Version}, Room: "room", Identity: "bob",
+		Outbox: &shelf{}, At: time.Now()})
 	if refused == nil || refused.Code != signal.CodeDraining {
 		t.Errorf("got %v, expected %q", refused, signal.CodeDraining)
 	}

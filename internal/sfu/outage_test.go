@@ -42,7 +42,8 @@ func TestAConnectionThatTheClientEndedIsToldAtOnce(t *testing.T) {
 		o := &shelf{}
 		grant := &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret, NewConnection: renewed}
 		s, refused := n.Join(JoinRequest{
-			Join: &signal.Join{Version: signal.Version, Resume: grant}, Room: "room", Identity: "bob", Outbox: o, At: time.Now(),
+			Join: &signal.Join{Version: signal.Version, Resume: grant}, Room: "room", Identity: "bob", Outbox: o,
+			At:     time.Now(),
 			Grants: Grants{Publish: true, Subscribe: true},
 		})
 		return s, o, refused
@@ -166,7 +167,8 @@ func TestComingBackLeavesNothingBehind(t *testing.T) {
 		grant := &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret, NewConnection: i%2 > 0}
 		s, former = admitted(t, n, "bob", &signal.Join{Version: signal.Version, Resume: grant})
 	}
-	eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, "the goroutines of connections that were replaced to end")
+	eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 },
+		"the goroutines of connections that were replaced to end")
 	handle(s, &signal.Leave{})
 	eventually(t, func() bool {
 		n.mu.Lock()
@@ -187,7 +189,8 @@ func TestASessionThatEndsMeanwhileIsOver(t *testing.T) {
 	n.sessions[joined.Session] = s.room
 	n.mu.Unlock()
 	grant := &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret}
-	_, refused := n.Join(JoinRequest{Join: &signal.Join{Version: signal.Version, Resume: grant}, Room: "room", Identity: "bob", Outbox: &shelf{}, At: time.Now()})
+	_, refused := n.Join(JoinRequest{Join: &signal.Join{Version: signal.Version, Resume: grant}, Room: "room",
+		Identity: "bob", Outbox: &shelf{}, At: time.Now()})
 	if refused == nil || refused.Code != signal.CodeResume {
 		t.Errorf("got %v, expected %q", refused, signal.CodeResume)
 	}

@@ -242,13 +242,15 @@ func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 	limit := p.room.node.config.MaxSlots
 	if p.profile.Named != nil {
 		if needed = slots.NamedCount(kind); needed > limit {
-			p.warnOnce("some publications have no line because of the limit", zap.Int("needed", needed), zap.Int("limit", limit))
+			p.warnOnce("some publications have no line because of the limit", zap.Int("needed", needed),
+				zap.Int("limit", limit))
 		}
 		return min(needed, limit)
 	}
 	if needed > limit && !p.limitTold {
 		p.limitTold = true
-		p.log.Warn("some publications have no slot because of the limit", zap.Int("needed", needed), zap.Int("limit", limit))
+		p.log.Warn("some publications have no slot because of the limit", zap.Int("needed", needed),
+			zap.Int("limit", limit))
 		p.send(refuse(signal.CodeLimit,
 			"%d slots are needed, the limit is %d (rooms.max_slots): some publications are not sent", needed, limit))
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 func poseAt(x float64, boxes ...volumetric.BoundingBox) *signal.Pose {
-	return &signal.Pose{Publication: "body", Position: signal.Vector{x, 0, 0}, Orientation: signal.Rotation{0, 0, 0, 1}, Boxes: boxes}
+	return &signal.Pose{Publication: "body", Position: signal.Vector{x, 0, 0}, Orientation: signal.Rotation{0, 0, 0, 1},
+		Boxes: boxes}
 }
 
 // TestPosesArePassedOn at 30 per second at most, the latest one always, and to whoever comes later.

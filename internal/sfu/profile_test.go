@@ -93,7 +93,8 @@ func TestClientNumbers(t *testing.T) {
 	for _, step := range []struct {
 		identity string
 		want     uint32
-	}{{"7", 7}, {"user 3", 3}, {"guest 7", 1000}, {"ada", 1001}, {"0", 1002}, {"99999999999999999999", 1003}, {"room-1000", 1004}} {
+	}{{"7", 7}, {"user 3", 3}, {"guest 7", 1000}, {"ada", 1001}, {"0", 1002}, {"99999999999999999999", 1003},
+		{"room-1000", 1004}} {
 		p := &participant{room: r, identity: step.identity, profile: &signallingProfile}
 		r.participants[step.identity] = p
 		r.participants.giveNumber(p)

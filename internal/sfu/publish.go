@@ -44,8 +44,9 @@ func (c *Config) check(
 			return nil, refuse(signal.CodeInvalid, "%v", err)
 		}
 		if n := description.TrackCount(); n > c.TracksPerPublication {
-			return nil, refuse(signal.CodeLimit, "publication %q has %d tracks, the limit is %d (rooms.tracks_per_publication)",
-				description.Name, n, c.TracksPerPublication)
+			return nil, refuse(signal.CodeLimit,
+				"publication %q has %d tracks, the limit is %d (rooms.tracks_per_publication)", description.Name, n,
+				c.TracksPerPublication)
 		}
 		text, err := json.Marshal(&description)
 		if err != nil {

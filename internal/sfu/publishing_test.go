@@ -19,7 +19,8 @@ func TestPublishingWithoutEnd(t *testing.T) {
 	_, others := enter(t, n, "alice", true)
 	s, o := enter(t, n, "mallory", false, bodyOf(1, 1))
 	for range 10 {
-		handle(s, &signal.Unpublish{Publication: "body"}, &signal.Publish{Header: signal.Header{ID: "again"}, Publication: bodyOf(1, 1)})
+		handle(s, &signal.Unpublish{Publication: "body"},
+			&signal.Publish{Header: signal.Header{ID: "again"}, Publication: bodyOf(1, 1)})
 	}
 	inRoom(t, s, func(*Room) {})
 	if _, published := latest[*signal.Published](others); published != burst {
@@ -32,7 +33,8 @@ func TestPublishingWithoutEnd(t *testing.T) {
 	s, o = resume(t, n, "mallory", o)
 	handle(s, &signal.Publish{Header: signal.Header{ID: "last"}, Publication: bodyOf(1, 1)})
 	if refused := expect[*signal.Error](t, o, 1); refused.ID != "last" || refused.Code != signal.CodeLimit {
-		t.Errorf("after resuming the answer is %q to %q, expected %q to %q", refused.Code, refused.ID, signal.CodeLimit, "last")
+		t.Errorf("after resuming the answer is %q to %q, expected %q to %q", refused.Code, refused.ID, signal.CodeLimit,
+			"last")
 	}
 }
 
@@ -71,7 +73,8 @@ func TestARoomIsDescribedInOneMessage(t *testing.T) {
 		sessions, counts = append(sessions, s), append(counts, publish(s, o))
 	}
 	if want := []int{2, 2, 2, 2, 1, 0}; !slices.Equal(counts, want) {
-		t.Errorf("one after the other publishes %v, expected %v: no more than a quarter each, and nothing once the room is full", counts, want)
+		t.Errorf("the participants publish %v, expected %v: a quarter each at most, and nothing if the room is full",
+			counts, want)
 	}
 	_, o := enter(t, n, "bob", false)
 	data, err := signal.Encode(expect[*signal.Joined](t, o, 1))

@@ -28,7 +28,9 @@ func TestTimeoutsGoOnAfterResuming(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.AnswerTimeout, c.ConnectTimeout = time.Hour, time.Hour })
+			n := newTestNode(t, mediaOnLoopback(), func(c *Config) {
+				c.AnswerTimeout, c.ConnectTimeout = time.Hour, time.Hour
+			})
 			s, former := enter(t, n, "mallory", true)
 			offer := expect[*signal.Offer](t, former, 1)
 			if test.answers {
@@ -41,7 +43,8 @@ func TestTimeoutsGoOnAfterResuming(t *testing.T) {
 			s.Detach()
 			inRoom(t, s, func(r *Room) { test.runOut(r, s.participant.connection) })
 			_, o := resume(t, n, "mallory", former)
-			eventually(t, func() bool { _, ended := o.ended(); return ended }, "the end of a client that came back and does nothing")
+			eventually(t, func() bool { _, ended := o.ended(); return ended },
+				"the end of a client that came back and does nothing")
 			if code, _ := o.ended(); code != signal.CodeConnection {
 				t.Errorf("closed with %q, expected %q", code, signal.CodeConnection)
 			}
@@ -78,7 +81,8 @@ func TestDrainingIsToldOnResuming(t *testing.T) {
 	_, o := resume(t, n, "bob", former)
 	closing, count := latest[*signal.Closing](o)
 	if count != 1 || closing.Code != signal.CodeDraining || closing.GraceMS <= 0 {
-		t.Errorf("got %d closing messages, the last %+v, expected one of code %q with time left", count, closing, signal.CodeDraining)
+		t.Errorf("got %d closing messages, the last %+v, expected one of code %q with time left", count, closing,
+			signal.CodeDraining)
 	}
 }
 
@@ -134,7 +138,8 @@ func TestALostReplyLosesNoSession(t *testing.T) {
 	refusedWith := func(former *shelf) bool {
 		joined := expect[*signal.Joined](t, former, 1)
 		_, refused := n.Join(JoinRequest{
-			Join: &signal.Join{Version: signal.Version, Resume: &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret}},
+			Join: &signal.Join{Version: signal.Version, Resume: &signal.ResumeRequest{Session: joined.Session,
+				Secret: joined.Resume.Secret}},
 			Room: "room", Identity: "bob", Outbox: &shelf{}, At: time.Now(),
 		})
 		return refused != nil && refused.Code == signal.CodeResume
@@ -185,7 +190,8 @@ func TestResumingTakesTheGrantsOfTheToken(t *testing.T) {
 		inRoom(t, s, func(*Room) {
 			p := s.participant
 			if len(p.publications) != 0 || p.receives() || p.subscriber.Slots.Needed(volumetric.KindVideo) != 0 {
-				t.Errorf("%d publications go on, %d slots are needed", len(p.publications), p.subscriber.Slots.Needed(volumetric.KindVideo))
+				t.Errorf("%d publications go on, %d slots are needed", len(p.publications),
+					p.subscriber.Slots.Needed(volumetric.KindVideo))
 			}
 		})
 		handle(s, &signal.Publish{Header: signal.Header{ID: "p"}, Publication: bodyOf(1, 1)})

@@ -146,7 +146,9 @@ func newTestNode(t *testing.T, media transport.Config, adjust func(*Config)) *No
 }
 
 // enter brings somebody with every grant into the room of the test.
-func enter(t *testing.T, n *Node, identity string, receive bool, publications ...volumetric.Publication) (*Session, *shelf) {
+func enter(
+	t *testing.T, n *Node, identity string, receive bool, publications ...volumetric.Publication,
+) (*Session, *shelf) {
 	t.Helper()
 	return admitted(t, n, identity, &signal.Join{Version: signal.Version, Receive: receive, Publications: publications})
 }
@@ -163,7 +165,8 @@ func admitted(t *testing.T, n *Node, identity string, join *signal.Join) (*Sessi
 	t.Helper()
 	o := &shelf{}
 	s, refused := n.Join(JoinRequest{
-		Join: join, Room: "room", Identity: identity, OwnsIdentity: true, Grants: Grants{Publish: true, Subscribe: true},
+		Join: join, Room: "room", Identity: identity, OwnsIdentity: true,
+		Grants: Grants{Publish: true, Subscribe: true},
 		Outbox: o, At: time.Now(),
 	})
 	if refused != nil {

@@ -139,7 +139,8 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 	o, way := &shelf{}, &playedLink{}
 	p := &participant{
 		profile: &signallingProfile,
-		room:    s.room, identity: identity, grants: Grants{Publish: true, Subscribe: true}, receive: receive, pauses: pauses, log: zap.NewNop(), outbox: o,
+		room:    s.room, identity: identity, grants: Grants{Publish: true, Subscribe: true}, receive: receive,
+		pauses: pauses, log: zap.NewNop(), outbox: o,
 		connection: &connection{room: s.room, Connection: &peer.Connection{}},
 		subscriber: subscriber.New(subscriber.NewSlots(), subscriber.NewChoices(100)), connected: true,
 		publishing: newPublishingLimit(&s.room.node.config),
@@ -210,7 +211,8 @@ func (p *player) say(messages ...signal.Message) {
 	p.stage.t.Helper()
 	_, before := latest[*signal.Error](p.shelf)
 	for _, m := range messages {
-		p.stage.room.do(p.stage.now, messageRequest{participant: p.participant, outbox: p.shelf, message: m, at: p.stage.now})
+		p.stage.room.do(p.stage.now, messageRequest{participant: p.participant, outbox: p.shelf, message: m,
+			at: p.stage.now})
 	}
 	if refused, after := latest[*signal.Error](p.shelf); after != before {
 		p.stage.t.Fatal(refused)
@@ -281,7 +283,8 @@ func awaited(startRate volumetric.Bitrate) egress.Path {
 func ladder(tiles, qualities int) volumetric.Publication {
 	p := bodyOf(tiles, qualities)
 	for i := range p.Tiles {
-		p.Tiles[i].Box = volumetric.BoundingBox{Min: [3]float32{float32(i), 0, 0}, Max: [3]float32{float32(i) + 1, 1, 1}}
+		p.Tiles[i].Box = volumetric.BoundingBox{Min: [3]float32{float32(i), 0, 0},
+			Max: [3]float32{float32(i) + 1, 1, 1}}
 	}
 	for q := range p.Qualities {
 		p.Qualities[q].Bitrate = 1e6 << q

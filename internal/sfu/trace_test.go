@@ -46,7 +46,8 @@ func (s *stage) enterTraced(identity string, receive bool, publications ...volum
 
 // timesOf is what a sender tells of so many frames of each tile.
 func timesOf(publication string, tiles, frames int) *signal.FrameTimes {
-	m := &signal.FrameTimes{Host: signal.FrameHostSender, Clock: signal.HostClock{Source: signal.ClockEstimated, Bound: 7}}
+	m := &signal.FrameTimes{Host: signal.FrameHostSender, Clock: signal.HostClock{Source: signal.ClockEstimated,
+		Bound: 7}}
 	for tile := range tiles {
 		track := signal.TrackTimes{Publication: publication, Tile: tile}
 		for n := range frames {
@@ -98,11 +99,13 @@ func TestTimesArePassedOn(t *testing.T) {
 	bob.say(&signal.Trace{FrameTimes: true})
 	m := timesOf("body", 2, 3)
 	m.Tracks[0].Participant = "mallory"
-	m.Tracks = append(m.Tracks, signal.TrackTimes{Publication: "desk"}, signal.TrackTimes{Publication: "body", Tile: 2}, signal.TrackTimes{Publication: "body", Quality: 1})
+	m.Tracks = append(m.Tracks, signal.TrackTimes{Publication: "desk"}, signal.TrackTimes{Publication: "body", Tile: 2},
+		signal.TrackTimes{Publication: "body", Quality: 1})
 	m.Dropped = 5
 	alice.say(m)
 	got, n := latest[*signal.FrameTimes](bob.shelf)
-	if n != 1 || len(got.Tracks) != 2 || got.Dropped != 5 || got.Clock.Bound != 7 || got.Host != signal.FrameHostSender {
+	if n != 1 || len(got.Tracks) != 2 || got.Dropped != 5 || got.Clock.Bound != 7 ||
+		got.Host != signal.FrameHostSender {
 		t.Fatalf("%d messages, last %+v, expected the two tracks", n, got)
 	}
 	for _, track := range got.Tracks {
@@ -137,13 +140,16 @@ func TestTimesAreLimited(t *testing.T) {
 		s.now = s.now.Add(10 * time.Millisecond)
 	}
 	if passed > timesBurst+timesRate || passed < timesRate || passed+dropped != 100*signal.MaxFrameTimes {
-		t.Errorf("%d of %d frames in a second were passed on, %d dropped; expected at most %d and the rest", passed, 100*signal.MaxFrameTimes, dropped, timesBurst+timesRate)
+		t.Errorf("%d of %d frames in a second were passed on, %d dropped; expected at most %d and the rest", passed,
+			100*signal.MaxFrameTimes, dropped, timesBurst+timesRate)
 	}
 }
 
 // TestServerTimes: what the data plane noted becomes rows by track, by the clock that clients see.
 func TestServerTimes(t *testing.T) {
-	s := tracingStage(t, func(c *Config) { c.ClockOffset, c.ClockSource = 50*time.Millisecond, string(signal.ClockPTP) })
+	s := tracingStage(t, func(c *Config) {
+		c.ClockOffset, c.ClockSource = 50*time.Millisecond, string(signal.ClockPTP)
+	})
 	alice := s.enterTraced("alice", false, ladder(2, 2))
 	bob := s.enterTraced("bob", true)
 	bob.attach()
@@ -169,7 +175,8 @@ func TestServerTimes(t *testing.T) {
 		frame(slots[0], tile, 7), frame(slots[0], tile, 8), frame(slots[1], other, 7), frame(&egress.Slot{}, 0, 7),
 	}})
 	m, n := latest[*signal.FrameTimes](bob.shelf)
-	if n != 1 || m.Host != signal.FrameHostServer || m.Clock.Source != signal.ClockPTP || len(m.Tracks) != 2 || len(m.Tracks[0].Frames) != 2 {
+	if n != 1 || m.Host != signal.FrameHostServer || m.Clock.Source != signal.ClockPTP || len(m.Tracks) != 2 ||
+		len(m.Tracks[0].Frames) != 2 {
 		t.Fatalf("%d messages, last %+v", n, m)
 	}
 	want := []int64{7, 100, (at+50e6)/1000 + 1, -1, 500, 19_000, 3e6 - 1000, 89_000, -1, -1, 4e6 - 1000}

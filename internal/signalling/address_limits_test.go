@@ -21,7 +21,9 @@ func (countedErrors) SignallingMessage(string, signal.Type) {}
 func (c countedErrors) SignallingError(code signal.Code) { c[code]++ }
 
 // visit lets somebody in who stays until the test says so.
-func visit(limits *AddressLimits, peer, header string) (answer *httptest.ResponseRecorder, remote string, leave func()) {
+func visit(
+	limits *AddressLimits, peer, header string,
+) (answer *httptest.ResponseRecorder, remote string, leave func()) {
 	inside, left, done := make(chan string, 1), make(chan struct{}), make(chan struct{})
 	answer = httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "/v1/signal", nil)
@@ -86,7 +88,8 @@ func TestDoorBoundsWhatOneAddressOpens(t *testing.T) {
 	for range 10 {
 		expect("one of this host", "[::1]:1", "", http.StatusOK, "")()
 	}
-	expect("one more by a proxy on this host", "127.0.0.1:1", "203.0.113.9", http.StatusTooManyRequests, "signalling.address_rate")
+	expect("one more by a proxy on this host", "127.0.0.1:1", "203.0.113.9", http.StatusTooManyRequests,
+		"signalling.address_rate")
 	for _, leave := range []func(){second, other, proxied} {
 		leave()
 	}

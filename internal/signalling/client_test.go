@@ -34,7 +34,8 @@ func TestAcknowledgementsThatAreOwedDoNotCount(t *testing.T) {
 	now := time.Unix(1_795_188_600, 0)
 	acknowledge := func(slots string) bool { return c.take([]byte(`{"type":"acknowledge","slots":[`+slots+`]}`), now) }
 	for i := range 100 {
-		c.outbox.Send(&signal.Assignments{Assignments: []signal.Assignment{{MID: "1", Generation: uint32(i)}, {MID: "2", Generation: uint32(i)}}})
+		c.outbox.Send(&signal.Assignments{Assignments: []signal.Assignment{{MID: "1", Generation: uint32(i)},
+			{MID: "2", Generation: uint32(i)}}})
 		c.outbox.Take()
 		first, second := fmt.Sprintf(`{"mid":"1","generation":%d}`, i), fmt.Sprintf(`{"mid":"2","generation":%d}`, i)
 		var going bool
@@ -53,6 +54,7 @@ func TestAcknowledgementsThatAreOwedDoNotCount(t *testing.T) {
 		}
 	}
 	if acknowledge("") || c.reason() != signal.CodeRateLimited {
-		t.Errorf("acknowledgements of nothing, without end: closed with %q, expected %q", c.reason(), signal.CodeRateLimited)
+		t.Errorf("acknowledgements of nothing, without end: closed with %q, expected %q", c.reason(),
+			signal.CodeRateLimited)
 	}
 }

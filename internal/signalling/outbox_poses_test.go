@@ -13,7 +13,8 @@ func TestNewerPosesTakeThePlaceOfOlderOnes(t *testing.T) {
 	o := &outbox{Writer: NewWriter(nil, &Config{Backlog: 4}), poses: make(map[volumetric.PublicationRef]int)}
 	pose := func(publication string, x float64, boxes ...volumetric.BoundingBox) {
 		t.Helper()
-		if !o.Send(&signal.Pose{Participant: "ada", Publication: publication, Position: signal.Vector{x, 0, 0}, Boxes: boxes}) {
+		if !o.Send(&signal.Pose{Participant: "ada", Publication: publication, Position: signal.Vector{x, 0, 0},
+			Boxes: boxes}) {
 			t.Fatal("the queue is full")
 		}
 	}
@@ -32,8 +33,10 @@ func TestNewerPosesTakeThePlaceOfOlderOnes(t *testing.T) {
 	pose("body", 1)
 	o.Send(&signal.Unpublished{})
 	pose("body", 2)
-	if waiting, _, _ := o.Take(); len(waiting) != 3 || waiting[0].(*signal.Pose).Position[0] != 1 || waiting[2].(*signal.Pose).Position[0] != 2 {
-		t.Errorf("%d messages wait, expected the pose of the former object before its end and that of the next behind", len(waiting))
+	if waiting, _, _ := o.Take(); len(waiting) != 3 || waiting[0].(*signal.Pose).Position[0] != 1 ||
+		waiting[2].(*signal.Pose).Position[0] != 2 {
+		t.Errorf("%d messages wait, expected the pose of the former object before its end and that of the next behind",
+			len(waiting))
 	}
 }
 

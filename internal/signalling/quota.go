@@ -152,7 +152,8 @@ func (q *quota[K]) member(key K, now time.Time) (*member, error) {
 			q.forget(now)
 		}
 		if len(q.members) >= maxMembers && !q.evict() {
-			return nil, &quotaError{refusedOpen, fmt.Sprintf("%d other tokens or addresses are already counted", maxMembers), openAgain}
+			text := fmt.Sprintf("%d other tokens or addresses are already counted", maxMembers)
+			return nil, &quotaError{refusedOpen, text, openAgain}
 		}
 		m = &member{opened: rate.NewLimiter(rate.Limit(q.limits.perSecond), q.limits.burst)}
 		q.members[key] = m

@@ -60,7 +60,8 @@ func TestRefusalsNameTheLimit(t *testing.T) {
 		{"too many open", 2, 10, refusedOpen, 5, "signalling.token_websockets", "the limit is 2"},
 		{"too many opened", 10, 0.25, refusedRate, 4, "signalling.token_rate", "0.25 websockets per second"},
 		{"opened too quickly", 10, 100, refusedRate, 1, "signalling.token_rate", "100 websockets per second"},
-		{"a rate of next to nothing", 10, 1e-9, refusedRate, 3600, "signalling.token_rate", "1e-09 websockets per second"},
+		{"a rate of next to nothing", 10, 1e-9, refusedRate, 3600, "signalling.token_rate",
+			"1e-09 websockets per second"},
 	} {
 		config.TokenWebsockets, config.TokenRate, config.TokenBurst = test.open, test.perSecond, 2
 		c := NewTokenLimits(&config)
@@ -72,7 +73,8 @@ func TestRefusalsNameTheLimit(t *testing.T) {
 		if !errors.As(err, &exceeded) {
 			t.Fatalf("%s: got %v", test.name, err)
 		}
-		if exceeded.reason != test.reason || exceeded.retryAfter() != test.after || !strings.Contains(err.Error(), test.limit) || !strings.Contains(err.Error(), test.number) {
+		if exceeded.reason != test.reason || exceeded.retryAfter() != test.after ||
+			!strings.Contains(err.Error(), test.limit) || !strings.Contains(err.Error(), test.number) {
 			t.Errorf("%s: got %q, again after %d s", test.name, err, exceeded.retryAfter())
 		}
 	}

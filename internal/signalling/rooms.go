@@ -62,7 +62,8 @@ func (h *Rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A browser sends no Origin header with a page's requests to its own server, so only the Host header identifies the
 	// page.
 	if !h.pages.trusts(r.Host) {
-		text := fmt.Sprintf("%s: the host is %q, expected a loopback address or localhost", signal.CodeForbidden, r.Host)
+		text := fmt.Sprintf("%s: the host is %q, expected a loopback address or localhost", signal.CodeForbidden,
+			r.Host)
 		http.Error(w, text, http.StatusForbidden)
 		return
 	}

@@ -48,7 +48,8 @@ func TestPagesOfRooms(t *testing.T) {
 	if len(first.Rooms) != roomsPerPage || len(rest.Rooms) != 5 || rest.Rooms[0].Name != "1000" || rest.Next != "" {
 		t.Errorf("pages of %d and %d rooms, the second from %+v", len(first.Rooms), len(rest.Rooms), rest)
 	}
-	if page, _ := get("?limit=2&after=0003"); len(page.Rooms) != 2 || page.Rooms[0].Name != "0004" || page.Next != "0005" {
+	if page, _ := get("?limit=2&after=0003"); len(page.Rooms) != 2 || page.Rooms[0].Name != "0004" ||
+		page.Next != "0005" {
 		t.Errorf("two rooms after 0003 are %+v", page)
 	}
 	if page, _ := get("?after=9"); page.Rooms == nil || len(page.Rooms) != 0 {

@@ -28,7 +28,8 @@ func TestSourceOfRequest(t *testing.T) {
 		{"of a proxy over IPv6", xff, "[2001:db8::1]:1", []string{"2001:db8:1::7"}, "2001:db8:1::7"},
 		{"of two proxies", xff, "10.0.0.1:1", []string{"198.51.100.7, 10.0.0.2"}, "198.51.100.7"},
 		{"on two lines", xff, "10.0.0.1:1", []string{"198.51.100.7", "10.0.0.2"}, "198.51.100.7"},
-		{"what the client has invented", xff, "10.0.0.1:1", []string{"127.0.0.1, nonsense, 10.0.0.9, 198.51.100.7"}, "198.51.100.7"},
+		{"what the client has invented", xff, "10.0.0.1:1", []string{"127.0.0.1, nonsense, 10.0.0.9, 198.51.100.7"},
+			"198.51.100.7"},
 		{"of a client beside the proxies", xff, "10.0.0.1:1", []string{"10.0.0.7"}, "10.0.0.7"},
 		{"with a port", xff, "10.0.0.1:1", []string{"198.51.100.7:4711"}, "198.51.100.7"},
 		{"with a port, over IPv6", xff, "10.0.0.1:1", []string{"[2001:db8:1::7]:4711"}, "2001:db8:1::7"},
@@ -39,7 +40,8 @@ func TestSourceOfRequest(t *testing.T) {
 		{"a long one", xff, "10.0.0.1:1", []string{strings.Repeat("1.1.1.1,", maxForwarded/8) + "198.51.100.7"}, ""},
 		{"proxies without end", xff, "10.0.0.1:1", []string{strings.Repeat("10.0.0.1,", maxHops) + "10.0.0.1"}, ""},
 		{"the other header", forwarded, "10.0.0.1:1", []string{"for=198.51.100.7"}, "198.51.100.7"},
-		{"of two proxies", forwarded, "10.0.0.1:1", []string{`for=198.51.100.7;proto=https;by=10.0.0.2, For="10.0.0.2:81"; host="a,b;c"`}, "198.51.100.7"},
+		{"of two proxies", forwarded, "10.0.0.1:1",
+			[]string{`for=198.51.100.7;proto=https;by=10.0.0.2, For="10.0.0.2:81"; host="a,b;c"`}, "198.51.100.7"},
 		{"over IPv6", forwarded, "10.0.0.1:1", []string{`proto=https ; for="[2001:db8:1::7]:4711"`}, "2001:db8:1::7"},
 		{"with a quoted pair", forwarded, "10.0.0.1:1", []string{`for="198.51.100.\7"`}, "198.51.100.7"},
 		{"a hidden one", forwarded, "10.0.0.1:1", []string{"for=_hidden"}, ""},
@@ -78,7 +80,8 @@ func TestSourceOfRequest(t *testing.T) {
 // names counts.
 func FuzzSource(f *testing.F) {
 	for _, text := range []string{
-		"198.51.100.7", "a, 10.0.0.2", "[2001:db8::7]:1", `for="[2001:db8::7]:1";by=x, for=10.0.0.1`, `for="\"`, "for=;", ",", "", "for=1.1.1.1;for=2.2.2.2",
+		"198.51.100.7", "a, 10.0.0.2", "[2001:db8::7]:1", `for="[2001:db8::7]:1";by=x, for=10.0.0.1`, `for="\"`,
+		"for=;", ",", "", "for=1.1.1.1;for=2.2.2.2",
 	} {
 		f.Add(text)
 	}
@@ -99,7 +102,8 @@ func FuzzSource(f *testing.F) {
 				t.Errorf("%s %q: from %v", header, text, got)
 			}
 			behind := map[string]string{headerXForwardedFor: "203.0.113.9", headerForwarded: "for=203.0.113.9"}[header]
-			if got, err := s.of(requestFrom("10.0.0.1:1", header, text, behind)); err == nil && got != netip.MustParseAddr("203.0.113.9") {
+			if got, err := s.of(requestFrom("10.0.0.1:1", header, text, behind)); err == nil &&
+				got != netip.MustParseAddr("203.0.113.9") {
 				t.Errorf("%s %q: what stands before whom the proxy names makes it %v", header, text, got)
 			}
 		}

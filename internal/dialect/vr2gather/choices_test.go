@@ -86,7 +86,8 @@ func TestChoicesWithoutEnd(t *testing.T) {
 		taken, ignored = len(made), n
 	})
 	if taken != 6 || ignored != 100_000 || allocations > 50 {
-		t.Errorf("%d choices made, %d ignored, %.0f allocations; expected 6, 100000, and 50 at most", taken, ignored, allocations)
+		t.Errorf("%d choices made, %d ignored, %.0f allocations; expected 6, 100000, and 50 at most", taken, ignored,
+			allocations)
 	}
 }
 
@@ -110,7 +111,8 @@ func TestChoicesAreCounted(t *testing.T) {
 		var chooser sfu.Chooser = &chooser{named: named, unread: test.unread, ignored: &ignored}
 		choices, warnings := chooser.Choose([]sfu.Choosable{bodyOf(1, 1)})
 		if len(choices) != test.choices || ignored.Load() != test.ignored || !slices.Equal(warnings, test.warnings) {
-			t.Errorf("%q: %d choices, %d ignored, %q; expected %d, %d, %q", test.text, len(choices), ignored.Load(), warnings,
+			t.Errorf("%q: %d choices, %d ignored, %q; expected %d, %d, %q", test.text, len(choices), ignored.Load(),
+				warnings,
 				test.choices, test.ignored, test.warnings)
 		}
 	}

@@ -33,7 +33,8 @@ func offerToPeer() *description.Description {
 	}
 	last := &d.Lines[2]
 	last.CongestionFeedback = true
-	last.Direction, last.Streams, last.Stream = description.DirectionSendOnly, description.Streams{SSRC: 11, Retransmission: 12}, "video-slot-0"
+	last.Direction, last.Streams, last.Stream = description.DirectionSendOnly,
+		description.Streams{SSRC: 11, Retransmission: 12}, "video-slot-0"
 	return d
 }
 

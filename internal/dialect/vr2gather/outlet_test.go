@@ -41,7 +41,8 @@ func TestPacketsNameWhatTheirLineIsCalled(t *testing.T) {
 	send := func(frame uint32) vr2gather.Packet {
 		t.Helper()
 		data := []byte("tile")
-		descriptor, body := payload.Descriptor{Frame: frame, Source: 1, Length: uint32(len(data))}, make([]byte, payload.DescriptorSize)
+		descriptor, body := payload.Descriptor{Frame: frame, Source: 1, Length: uint32(len(data))},
+			make([]byte, payload.DescriptorSize)
 		if _, err := descriptor.MarshalTo(body); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +62,8 @@ func TestPacketsNameWhatTheirLineIsCalled(t *testing.T) {
 	if p := send(3); p.Client != 8 || p.Tile != 0 || p.Frame != 3 {
 		t.Errorf("under another name got %+v, expected frame 3 of client 8", p)
 	}
-	if _, repairs, _ := outlet.PayloadType(volumetric.MIMEVolumetric); repairs != 0 || outlet.RetransmissionSSRC() != 0 {
+	if _, repairs, _ := outlet.PayloadType(volumetric.MIMEVolumetric); repairs != 0 ||
+		outlet.RetransmissionSSRC() != 0 {
 		t.Error("the peer is sent something twice")
 	}
 }

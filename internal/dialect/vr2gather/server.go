@@ -120,7 +120,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.tokens.Leave(credentials.Fingerprint)
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		s.log.Refused(opened, r.RemoteAddr, "upgrade to a websocket failed", zap.String("dialect", "vr2gather"), zap.Error(err))
+		s.log.Refused(opened, r.RemoteAddr, "upgrade to a websocket failed", zap.String("dialect", "vr2gather"),
+			zap.Error(err))
 		return
 	}
 	c := &client{

@@ -86,7 +86,8 @@ func TestRefusalsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := DefaultConfig()
 		config.RequireToken = true
-		s, err := NewServer(config, signalling.DefaultConfig(), nil, nobody{}, uncounted{}, signalling.NewLog(zap.NewNop()), false)
+		s, err := NewServer(config, signalling.DefaultConfig(), nil, nobody{}, uncounted{},
+			signalling.NewLog(zap.NewNop()), false)
 		if err != nil {
 			t.Fatal(err)
 		}

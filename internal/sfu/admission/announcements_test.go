@@ -31,7 +31,8 @@ func TestAnnouncements(t *testing.T) {
 	} {
 		refused := a.Take(step.bearer, step.bytes, start.Add(step.after))
 		if (refused != nil) != step.refused || refused != nil && refused.Code != signal.CodeLimit {
-			t.Errorf("after %v %d bytes of %q: refused with %v, expected a refusal: %v", step.after, step.bytes, step.bearer,
+			t.Errorf("after %v %d bytes of %q: refused with %v, expected a refusal: %v", step.after, step.bytes,
+				step.bearer,
 				refused, step.refused)
 		}
 	}
@@ -52,7 +53,8 @@ func TestHoldings(t *testing.T) {
 	h := NewHoldings(Limits{Rooms: 1, Places: 2})
 	hold := func(b Bearer, opens, admitted bool) {
 		t.Helper()
-		if refused := h.Hold(b, opens); (refused == nil) != admitted || refused != nil && refused.Code != signal.CodeLimit {
+		if refused := h.Hold(b, opens); (refused == nil) != admitted ||
+			refused != nil && refused.Code != signal.CodeLimit {
 			t.Errorf("%q, opens a room %v: %v, expected to be admitted: %v", b, opens, refused, admitted)
 		}
 	}

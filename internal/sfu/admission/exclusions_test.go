@@ -15,7 +15,8 @@ func TestExclusionsAreBounded(t *testing.T) {
 	var e Exclusions
 	soon, late := start.Add(time.Minute), start.Add(time.Hour)
 	for i := range maxBans {
-		if err := e.Ban(Ban{Room: "room", Identity: fmt.Sprint(i), TokenID: fmt.Sprint(i), Until: soon}, start); err != nil {
+		if err := e.Ban(Ban{Room: "room", Identity: fmt.Sprint(i), TokenID: fmt.Sprint(i), Until: soon},
+			start); err != nil {
 			t.Fatal(err)
 		}
 	}

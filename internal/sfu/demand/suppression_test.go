@@ -148,7 +148,8 @@ func TestResumedTracks(t *testing.T) {
 	} {
 		d := needs(t, strings.Fields(test.needs))
 		if s.step(start, &d); !slices.Equal(s.resumed, test.resumed) || !slices.Equal(s.dismissed, test.dismissed) {
-			t.Errorf("%s: tracks %v are resumed and %v dismissed, expected %v and %v", test.needs, s.resumed, s.dismissed, test.resumed, test.dismissed)
+			t.Errorf("%s: tracks %v are resumed and %v dismissed, expected %v and %v", test.needs, s.resumed,
+				s.dismissed, test.resumed, test.dismissed)
 		}
 	}
 }

@@ -63,7 +63,8 @@ func connect(t *testing.T, owner Owner, guard *panics.Guard) *Connection {
 	t.Helper()
 	endpoint, engine := rig(t)
 	var running sync.WaitGroup
-	c, err := New(endpoint, engine, Config{Parity: true, FrameBytes: 1 << 20, Guard: guard, Running: &running, Log: zap.NewNop()}, owner)
+	c, err := New(endpoint, engine, Config{Parity: true, FrameBytes: 1 << 20, Guard: guard, Running: &running,
+		Log: zap.NewNop()}, owner)
 	if err != nil {
 		t.Fatal(err)
 	}

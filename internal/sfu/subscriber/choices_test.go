@@ -30,7 +30,8 @@ func several(q ...volumetric.Quality) signal.Selection { return signal.Selection
 
 func TestLaterChoicesReplaceEarlierOnes(t *testing.T) {
 	c := NewChoices(10)
-	first, second := volumetric.TileRef{PublicationRef: alicesBody}, volumetric.TileRef{PublicationRef: alicesBody, Tile: 1}
+	first, second := volumetric.TileRef{PublicationRef: alicesBody},
+		volumetric.TileRef{PublicationRef: alicesBody, Tile: 1}
 	expect := func(tile volumetric.TileRef, want volumetric.Quality) {
 		t.Helper()
 		if got := decide(c.Of(tile), described(2, 3, volumetric.ModeAlternatives), nil); got != want {
@@ -54,12 +55,14 @@ func TestLaterChoicesReplaceEarlierOnes(t *testing.T) {
 func TestChoicesAreLimited(t *testing.T) {
 	c := NewChoices(3)
 	for i := range 5 {
-		choice := signal.Choice{PublicationRef: volumetric.PublicationRef{Participant: fmt.Sprint(i), Publication: "body"}, Quality: signal.Auto()}
+		choice := signal.Choice{PublicationRef: volumetric.PublicationRef{Participant: fmt.Sprint(i),
+			Publication: "body"}, Quality: signal.Auto()}
 		if _, kept := c.SetAll([]signal.Choice{choice}); kept != (i < 3) {
 			t.Errorf("choice %d: kept is %v, want %v", i, kept, i < 3)
 		}
 	}
-	again := signal.Choice{PublicationRef: volumetric.PublicationRef{Participant: "0", Publication: "body"}, Quality: signal.Only(1)}
+	again := signal.Choice{PublicationRef: volumetric.PublicationRef{Participant: "0", Publication: "body"},
+		Quality: signal.Only(1)}
 	if changed, kept := c.SetAll([]signal.Choice{again}); !changed || !kept {
 		t.Error("a choice that replaces one was refused")
 	}

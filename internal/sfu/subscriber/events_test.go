@@ -32,7 +32,7 @@ func TestWhoHearsOfDrops(t *testing.T) {
 			frames += drops.Frames
 		}
 		if frames != test.told || s.dropped != test.accountable {
-			t.Errorf("%d frames dropped and %d ended, %v: told of %d, expected %d; %d count against the budget, expected %d",
+			t.Errorf("%d dropped and %d ended, %v: told of %d, expected %d; %d count against the budget, expected %d",
 				test.event.DroppedFrames, test.event.EndedFrames, test.event.Dropped, frames, test.told, s.dropped,
 				test.accountable)
 		}

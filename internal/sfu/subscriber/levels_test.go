@@ -14,17 +14,25 @@ func TestRatesThatAreNotKnown(t *testing.T) {
 		change func(l *Levels)
 		want   string
 	}{
-		"nothing is known":        {func(*Levels) {}, "[3000000 6000000 12000000 3000000 6000000 12000000]"},
-		"one level is declared":   {func(l *Levels) { l.description.Qualities[1].Bitrate = 4e6 }, "[2000000 4000000 8000000 2000000 4000000 8000000]"},
-		"one track is measured":   {func(l *Levels) { l.measured[0] = 5e6 }, "[5000000 10000000 20000000 5000000 6000000 12000000]"},
-		"measured beats declared": {func(l *Levels) { l.description.Qualities[2].Bitrate, l.measured[2] = 9e6, 7e6 }, "[1750000 3500000 7000000 2250000 4500000 9000000]"},
-		"another codec":           {func(l *Levels) { l.description.Codec.MIMEType = volumetric.MIMEVP8 }, "[312500 625000 1250000 312500 625000 1250000]"},
-		"absurd declarations":     {func(l *Levels) { q := l.description.Qualities; q[0].Bitrate, q[2].Bitrate = -5, 1<<62 }, "[250000000000 500000000000 1000000000000 250000000000 500000000000 1000000000000]"},
+		"nothing is known": {func(*Levels) {}, "[3000000 6000000 12000000 3000000 6000000 12000000]"},
+		"one level is declared": {func(l *Levels) { l.description.Qualities[1].Bitrate = 4e6 },
+			"[2000000 4000000 8000000 2000000 4000000 8000000]"},
+		"one track is measured": {func(l *Levels) { l.measured[0] = 5e6 },
+			"[5000000 10000000 20000000 5000000 6000000 12000000]"},
+		"measured beats declared": {func(l *Levels) { l.description.Qualities[2].Bitrate, l.measured[2] = 9e6, 7e6 },
+			"[1750000 3500000 7000000 2250000 4500000 9000000]"},
+		"another codec": {func(l *Levels) { l.description.Codec.MIMEType = volumetric.MIMEVP8 },
+			"[312500 625000 1250000 312500 625000 1250000]"},
+		"absurd declarations": {func(l *Levels) {
+			q := l.description.Qualities
+			q[0].Bitrate, q[2].Bitrate = -5, 1<<62
+		}, "[250000000000 500000000000 1000000000000 250000000000 500000000000 1000000000000]"},
 		"loud audio": {func(l *Levels) {
 			l.description.Kind = volumetric.KindAudio
 			l.description.Qualities[2].Bitrate = 90e6
 		}, "[384000 768000 1536000 384000 768000 1536000]"},
-		"what is beyond all rates": {func(l *Levels) { l.measured[0] = 9e11 }, "[900000000000 1000000000000 1000000000000 900000000000 6000000 12000000]"},
+		"what is beyond all rates": {func(l *Levels) { l.measured[0] = 9e11 },
+			"[900000000000 1000000000000 1000000000000 900000000000 6000000 12000000]"},
 	} {
 		l := newLevels(described(2, 3, volumetric.ModeAlternatives))
 		test.change(l)

@@ -117,7 +117,8 @@ func TestLinesAreRenamedOnceThereMayBeNoMore(t *testing.T) {
 		}
 		return n
 	}
-	first, second, third := clientPublication(1, "body", 1), clientPublication(2, "body", 2), clientPublication(3, "body", 1)
+	first, second, third := clientPublication(1, "body", 1), clientPublication(2, "body", 2),
+		clientPublication(3, "body", 1)
 	come(first)
 	come(second)
 	table.Offer()

@@ -24,7 +24,8 @@ func idleLines(kind volumetric.Kind, mids ...string) []Line {
 
 func TestSlotsAreGivenKeptAndFreed(t *testing.T) {
 	table := NewSlots()
-	body, desk, voice := published("body", 2, volumetric.KindVideo), published("desk", 1, volumetric.KindVideo), published("voice", 1, volumetric.KindAudio)
+	body, desk, voice := published("body", 2, volumetric.KindVideo), published("desk", 1, volumetric.KindVideo),
+		published("voice", 1, volumetric.KindAudio)
 	table.Want(body)
 	if told := table.Assign(); len(told) != 0 {
 		t.Fatalf("assigned %v without slots", told)
