@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// arrives asks for a place by a bearer.
+// arrives requests a place for a bearer.
 func arrives(
 	n *Node, room, identity string, bearer admission.Bearer, publications ...volumetric.Publication,
 ) (*Session, *signal.Error) {
@@ -25,11 +25,11 @@ func arrives(
 	})
 }
 
-// hears waits until everything that a room was asked before is done.
+// hears waits until the room has handled all earlier requests.
 func hears(t *testing.T, s *Session) { inRoom(t, s, func(*Room) {}) }
 
-// TestRefusedJoinsMakeNoConnection: joins are refused before a peer connection is made, before a room is opened, and
-// before the log says that something is published.
+// TestRefusedJoinsMakeNoConnection checks that joins are refused before a peer connection is made, a room is opened or
+// a publication is logged.
 func TestRefusedJoinsMakeNoConnection(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) {
 		c.PublicationsPerParticipant, c.ParticipantsPerRoom, c.DescriptionBytes, c.BearerRoomPlaces = 2, 2, 4096, 1
@@ -85,8 +85,8 @@ func TestRefusedJoinsMakeNoConnection(t *testing.T) {
 	}
 }
 
-// TestOneBearerLeavesRoomForOthers bounds the rooms that one token opens and the places that it holds, those in their
-// time of grace included, and gives them back.
+// TestOneBearerLeavesRoomForOthers checks the limits of rooms and places of one token, including places in their grace
+// time, and that the places are released.
 func TestOneBearerLeavesRoomForOthers(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) {
 		c.BearerRooms, c.BearerPlaces, c.BearerRoomPlaces = 2, 4, 2
@@ -108,7 +108,7 @@ func TestOneBearerLeavesRoomForOthers(t *testing.T) {
 	take("three", "a", "ada", "")
 	take("three", "b", "mallory", "")
 	take("three", "c", "mallory", signal.CodeLimit)
-	// A place that is kept for a return is held.
+	// A place in its grace time counts.
 	first.Detach()
 	hears(t, first)
 	take("one", "d", "mallory", signal.CodeLimit)
@@ -130,8 +130,8 @@ func TestOneBearerLeavesRoomForOthers(t *testing.T) {
 	eventually(t, over, "no bearer to hold anything when all have gone")
 }
 
-// TestWhatOthersAreToldByOneBearer: whoever joins and leaves without end with long descriptions is refused once the
-// others have been told as much as a full room has; others by other tokens are not.
+// TestWhatOthersAreToldByOneBearer joins and leaves repeatedly with long descriptions. The bearer is refused when the
+// others have received the descriptions of a full room. Bearers with other tokens are not refused.
 func TestWhatOthersAreToldByOneBearer(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.DescriptionBytes = 64 << 10 })
 	enter(t, n, "ada", false)
@@ -157,7 +157,7 @@ func TestWhatOthersAreToldByOneBearer(t *testing.T) {
 	}
 }
 
-// TestOneTextForAll: what everybody in a room is told of a join is one message with one text.
+// TestOneTextForAll checks that all participants receive a join as one message with one encoding.
 func TestOneTextForAll(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	_, first := enter(t, n, "ada", false)
@@ -180,7 +180,7 @@ func TestOneTextForAll(t *testing.T) {
 	}
 }
 
-// TestSummaries counts rooms, who is in them, and what they publish, without asking their goroutines.
+// TestSummaries checks the numbers of rooms, participants and publications without requests to the rooms' goroutines.
 func TestSummaries(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	s, _ := enter(t, n, "ada", false, bodyOf(1, 1))

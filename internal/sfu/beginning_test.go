@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestALinkBeginsWithTheStartRate until there are reports, or it is clear that none will come.
+// TestALinkBeginsWithTheStartRate checks that the start rate applies until the first report, or until it is clear that
+// no report will come.
 func TestALinkBeginsWithTheStartRate(t *testing.T) {
 	for name, c := range map[string]struct {
 		path egress.Path
@@ -26,7 +27,7 @@ func TestALinkBeginsWithTheStartRate(t *testing.T) {
 			bob := s.enter("bob", true, false)
 			bob.way.path = awaited(2.5e6)
 			s.pass(100 * time.Millisecond)
-			// Before the client knows of any slot, probes have to go by what it is about to be sent.
+			// Before the client knows any slot, probes depend on the expected rate.
 			if want := volumetric.Bitrate(8e6); bob.way.wanted < want || bob.way.wanted > want*12/10 {
 				t.Errorf("%v are wanted, expected %v and headers", bob.way.wanted, want)
 			}
@@ -48,7 +49,8 @@ func TestALinkBeginsWithTheStartRate(t *testing.T) {
 	}
 }
 
-// TestWhatIsWanted is what the receiver chose, as far as the publisher sends it, whatever the link carries.
+// TestWhatIsWanted checks that the wanted rate follows from the receiver's choices and the available tracks, whatever
+// the capacity of the link.
 func TestWhatIsWanted(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(3, 3))
@@ -77,7 +79,8 @@ func TestWhatIsWanted(t *testing.T) {
 	check("of what the publisher sends", 6e6)
 }
 
-// TestOneTileGoesOnWhereNothingFits, unless the receiver wants nothing.
+// TestOneTileGoesOnWhereNothingFits checks that one tile is sent on a link that is too narrow, unless the receiver
+// wants nothing.
 func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))
@@ -101,7 +104,8 @@ func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
 	bob.expectCarried("-1 -1")
 }
 
-// TestPausedLevelsCostWhatTheyWillCost: what was measured while they came, not what was declared, or nothing.
+// TestPausedLevelsCostWhatTheyWillCost checks that a paused track keeps its measured rate instead of the declared rate
+// or 0.
 func TestPausedLevelsCostWhatTheyWillCost(t *testing.T) {
 	s := newStage(t, strictly)
 	alice := s.enter("alice", false, true, ladder(1, 3))
@@ -114,7 +118,7 @@ func TestPausedLevelsCostWhatTheyWillCost(t *testing.T) {
 	s.pass(time.Second)
 	alice.expectAsked("0")
 	high = 0
-	// What was declared would fit.
+	// The declared rate would fit.
 	bob.way.path = known(5e6)
 	s.pass(time.Second)
 	bob.choose(0, signal.Auto())

@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// crowd is a room with so many publishers of 15 tiles and 3 qualities in a circle, and a receiver in their midst
-// whose link carries a quarter.
+// crowd returns a room with publishers of 15 tiles and 3 qualities in a circle, and a receiver in the middle whose link
+// has a quarter of the needed capacity.
 func crowd(t testing.TB, publishers int) (*stage, *player) {
 	s := newStage(t, nil)
 	for i := range publishers {
@@ -29,8 +29,8 @@ func crowd(t testing.TB, publishers int) (*stage, *player) {
 	return s, bob
 }
 
-// BenchmarkAllocation is one allocation for one receiver, as the room's goroutine does it, from what is known of the
-// link to the slots.
+// BenchmarkAllocation measures one allocation for one receiver on the room's goroutine, from the state of the link to
+// the slots.
 func BenchmarkAllocation(b *testing.B) {
 	for _, publishers := range []int{1, 5, 20} {
 		b.Run(fmt.Sprintf("%dx15x3", publishers), func(b *testing.B) {
@@ -49,7 +49,7 @@ func BenchmarkAllocation(b *testing.B) {
 	}
 }
 
-// BenchmarkTick is one tick of a room in which nothing has changed.
+// BenchmarkTick measures one tick of a room without changes.
 func BenchmarkTick(b *testing.B) {
 	s, bob := crowd(b, 20)
 	bob.way.path = known(2e9)
@@ -61,9 +61,8 @@ func BenchmarkTick(b *testing.B) {
 	}
 }
 
-// BenchmarkConference is a second of a room in which 20 publishers are watched by 20 receivers who look around at 60
-// Hz over links that carry a quarter. What one operation takes is the time that the room's goroutine needs for that
-// second.
+// BenchmarkConference measures one second of a room with 20 publishers and 20 receivers that look around at 60 Hz over
+// links with a quarter of the needed capacity. One operation is the time of the room's goroutine for that second.
 func BenchmarkConference(b *testing.B) {
 	s, first := crowd(b, 20)
 	watchers := []*player{first}

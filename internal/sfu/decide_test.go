@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestTheLinkDecides has a receiver of two tiles at 1, 2 or 4 Mbit/s.
+// TestTheLinkDecides checks the qualities of two tiles at 1, 2 or 4 Mbit/s for links of different capacity.
 func TestTheLinkDecides(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))
@@ -38,7 +38,7 @@ func TestTheLinkDecides(t *testing.T) {
 	}
 	bob.way.path = known(1.5e6)
 	s.pass(100 * time.Millisecond)
-	// Both are worth the same.
+	// Both tiles have the same value.
 	if got := bob.carries(); got != "0 -1" && got != "-1 0" {
 		t.Errorf("bob is sent %q, expected one of two tiles", got)
 	}
@@ -50,7 +50,7 @@ func TestTheLinkDecides(t *testing.T) {
 	bob.expectCarried("2 2")
 }
 
-// TestNothingChangesNothingIsDone looks for work and messages while the inputs stay as they are.
+// TestNothingChangesNothingIsDone checks that constant inputs cause no allocations and no messages.
 func TestNothingChangesNothingIsDone(t *testing.T) {
 	s := newStage(t, func(c *Config) { c.Allocation.View.Unseen = allocate.UnseenFull })
 	s.enter("alice", false, true, ladder(4, 3))
@@ -62,7 +62,8 @@ func TestNothingChangesNothingIsDone(t *testing.T) {
 	s.pass(time.Second)
 	allocations, messages := s.counts.allocations, len(bob.all)
 	for i := range 20 {
-		// An estimate that wobbles above what is wanted, and a look around, change nothing where everything is sent.
+		// If everything is sent, variations of the estimate above the wanted rate and motion of the viewpoint change
+		// nothing.
 		bob.way.path = known(200e6 + volumetric.Bitrate(i%2)*20e6)
 		turn := float64(i) / 10
 		bob.say(&signal.Viewpoint{Orientation: signal.Rotation{0, math.Sin(turn), 0, math.Cos(turn)}, FOV: 60,
@@ -77,7 +78,7 @@ func TestNothingChangesNothingIsDone(t *testing.T) {
 	}
 }
 
-// TestAChoiceTakesEffectAtOnce: nothing waits for the next tick.
+// TestAChoiceTakesEffectAtOnce checks that a choice does not wait for the next tick.
 func TestAChoiceTakesEffectAtOnce(t *testing.T) {
 	for name, estimate := range map[string]volumetric.Bitrate{"unknown": 0, "wide": 100e6} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestAChoiceTakesEffectAtOnce(t *testing.T) {
 			if got := bob.subscriber.Slots.All()[1].Output.(*playedSlot).requested; !got.Equal(asked) {
 				t.Errorf("counts from %v, expected from %v", got, asked)
 			}
-			// What comes right behind waits for a moment, and no longer.
+			// The next choice waits for the spacing and no longer.
 			bob.choose(0, signal.Only(1))
 			s.pass(subscriber.AllocationSpacing)
 			bob.expectCarried("1 0")
@@ -107,8 +108,8 @@ func TestAChoiceTakesEffectAtOnce(t *testing.T) {
 	}
 }
 
-// TestAChoiceBeyondTheLinkIsAnswered: the client asked, so it hears why it does not get what it asked for, though
-// nothing is switched.
+// TestAChoiceBeyondTheLinkIsAnswered checks that the client receives the reason if its choice does not fit, though no
+// slot switches.
 func TestAChoiceBeyondTheLinkIsAnswered(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(1, 3))
@@ -130,8 +131,8 @@ func TestAChoiceBeyondTheLinkIsAnswered(t *testing.T) {
 	}
 }
 
-// TestWhatIsOutOfSightGoesFirst has four tiles side by side along x, and a receiver that looks at the first of them
-// from close by.
+// TestWhatIsOutOfSightGoesFirst has four tiles side by side along x and a receiver that looks at the first tile from a
+// short distance.
 func TestWhatIsOutOfSightGoesFirst(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(4, 3))
@@ -153,7 +154,7 @@ func TestWhatIsOutOfSightGoesFirst(t *testing.T) {
 	if got := bob.subscriber.Slots.All()[3].Quality; got != 2 {
 		t.Errorf("after a step aside the tile in sight has quality %d of %q, expected 2", got, bob.carries())
 	}
-	// The object moves away under the receiver's eyes instead.
+	// Now the object moves instead of the viewpoint.
 	alice := &player{participant: s.room.participants["alice"], stage: s}
 	alice.shelf = alice.outbox.(*shelf)
 	alice.say(&signal.Pose{Publication: "body", Position: signal.Vector{3, 0, 0},
@@ -162,7 +163,7 @@ func TestWhatIsOutOfSightGoesFirst(t *testing.T) {
 	if got := bob.subscriber.Slots.All()[0].Quality; got != 2 {
 		t.Errorf("after a step of the object the tile in sight has quality %d of %q, expected 2", got, bob.carries())
 	}
-	// The receiver has it somewhere else in its own view, and then where its publisher says.
+	// The receiver places the object elsewhere in its own view, and then uses the publisher's pose again.
 	ref := volumetric.PublicationRef{Participant: "alice", Publication: "body"}
 	placed := signal.Placement{PublicationRef: ref, Orientation: signal.Rotation{0, 0, 0, 1}}
 	for _, arranged := range [][]signal.Placement{{placed}, {}} {
@@ -190,7 +191,7 @@ func TestMeasuredRatesCount(t *testing.T) {
 	bob.expectCarried("1")
 }
 
-// TestRatesAreKnownBeforeAnybodyComes: the first receiver is not sent what its link cannot carry.
+// TestRatesAreKnownBeforeAnybodyComes checks that the first receiver is not sent more than its link can carry.
 func TestRatesAreKnownBeforeAnybodyComes(t *testing.T) {
 	s := newStage(t, nil)
 	body := ladder(1, 2)
@@ -229,8 +230,8 @@ func TestLimits(t *testing.T) {
 	bob.expectCarried("2 2")
 }
 
-// TestStartRates: a receiver's own start rate holds for its connection and for later ones, as far as the server takes
-// its word for it.
+// TestStartRates checks that a receiver's start rate applies to its present and later connections, up to the server's
+// limit.
 func TestStartRates(t *testing.T) {
 	s := newStage(t, nil)
 	bob := s.watches("bob", 100e6)
@@ -249,7 +250,7 @@ func TestStartRates(t *testing.T) {
 	}
 }
 
-// TestAudioComesFirst: what audio takes is not there for video.
+// TestAudioComesFirst checks that the rate of audio is not available to video.
 func TestAudioComesFirst(t *testing.T) {
 	s := newStage(t, nil)
 	voice := *described(1, 1, volumetric.ModeAlternatives)
@@ -258,7 +259,7 @@ func TestAudioComesFirst(t *testing.T) {
 	voice.Qualities[0].Bitrate = 64e3
 	s.enter("alice", false, false, ladder(2, 1), voice)
 	bob := s.enter("bob", true, false)
-	// 2 Mbit/s of video take 2.24 on the wire, with headers, headroom and the allocator's reserve.
+	// 2 Mbit/s of video take 2.24 Mbit/s on the wire, with headers, headroom and the allocator's reserve.
 	bob.way.path = known(2.27e6)
 	bob.attach()
 	s.pass(100 * time.Millisecond)
@@ -292,7 +293,7 @@ func TestDescriptionsAreASet(t *testing.T) {
 	bob.expectCarried("0 1 -1")
 }
 
-// TestBandwidthIsToldTwiceASecond has an estimate that never rests.
+// TestBandwidthIsToldTwiceASecond has an estimate that varies all the time.
 func TestBandwidthIsToldTwiceASecond(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(1, 3))
@@ -307,8 +308,7 @@ func TestBandwidthIsToldTwiceASecond(t *testing.T) {
 	}
 }
 
-// TestAFallOfTheBandwidthIsToldAtOnce: who shows it, or has something else to send on the same path, need not find
-// out by itself.
+// TestAFallOfTheBandwidthIsToldAtOnce checks that a client does not have to detect a fall itself.
 func TestAFallOfTheBandwidthIsToldAtOnce(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(1, 3))
@@ -335,7 +335,7 @@ func TestAFallOfTheBandwidthIsToldAtOnce(t *testing.T) {
 	}
 }
 
-// TestBandwidthStaysWithinBounds: rates that publishers declare add up to more than a message may say.
+// TestBandwidthStaysWithinBounds checks declared rates whose sum exceeds the limit of the message.
 func TestBandwidthStaysWithinBounds(t *testing.T) {
 	s := newStage(t, nil)
 	declared := ladder(4, 1)
@@ -349,8 +349,8 @@ func TestBandwidthStaysWithinBounds(t *testing.T) {
 	}
 }
 
-// TestALargeRoomFollowsAsManyAsItCan: where decisions take long, those for who moves wait for one another, and others
-// do not.
+// TestALargeRoomFollowsAsManyAsItCan checks slow decisions: those for moving viewpoints are spread over time, and
+// urgent decisions are not delayed.
 func TestALargeRoomFollowsAsManyAsItCan(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(4, 3))
@@ -371,7 +371,7 @@ func TestALargeRoomFollowsAsManyAsItCan(t *testing.T) {
 		}
 		s.pass(50 * time.Millisecond)
 	}
-	// A quarter of a second at 5 ms each, one more per tick since a decision that has begun is finished.
+	// A quarter of a second at 5 ms each, and one more per tick, because a decision that has begun is finished.
 	if n := s.counts.allocations - before; n < 40 || n > 80 {
 		t.Errorf("%d decisions in a second, expected 50", n)
 	}
@@ -380,8 +380,7 @@ func TestALargeRoomFollowsAsManyAsItCan(t *testing.T) {
 	watchers[0].expectCarried("0 0 0 0")
 }
 
-// TestOneSlowDecisionIsNotPaidForLong: decisions that cannot wait leave those that can the time of a second at the
-// latest.
+// TestOneSlowDecisionIsNotPaidForLong checks that after slow urgent decisions other decisions resume within one second.
 func TestOneSlowDecisionIsNotPaidForLong(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(4, 3))
@@ -405,7 +404,7 @@ func TestOneSlowDecisionIsNotPaidForLong(t *testing.T) {
 	}
 }
 
-// TestQualitiesThatCostTheSame are told apart by their order.
+// TestQualitiesThatCostTheSame checks that qualities with the same rate are distinguished by their order.
 func TestQualitiesThatCostTheSame(t *testing.T) {
 	s := newStage(t, nil)
 	body := ladder(2, 3)

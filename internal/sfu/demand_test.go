@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// asked is what the player was last told is wanted of its body, tile by tile, "" before the first time.
+// asked returns the wanted qualities in the last message to the player about its body, tile by tile, "" before the
+// first message.
 func (p *player) asked() string {
 	m, n := latest[*signal.Wanted](p.shelf)
 	if n == 0 {
@@ -33,8 +34,8 @@ func (p *player) expectAsked(want string) {
 
 func strictly(c *Config) { c.Suppression.Policy = demand.Strict }
 
-// TestOnlyWhatSomebodyTakesIsWanted: a suppressed quality is asked for with the choice, and the former one goes on
-// until it has come.
+// TestOnlyWhatSomebodyTakesIsWanted checks that a choice makes a suppressed quality wanted, and that the former quality
+// is forwarded until the new quality arrives.
 func TestOnlyWhatSomebodyTakesIsWanted(t *testing.T) {
 	s := newStage(t, strictly)
 	alice := s.enter("alice", false, true, ladder(2, 3))
@@ -49,7 +50,7 @@ func TestOnlyWhatSomebodyTakesIsWanted(t *testing.T) {
 	alice.expectAsked("02,02")
 	bob.choose(0, signal.Only(1))
 	alice.expectAsked("012,02")
-	// Both still see quality 2 of the first tile.
+	// Both receivers still see quality 2 of the first tile.
 	s.pass(time.Second)
 	alice.expectAsked("012,02")
 	bob.begin()
@@ -65,7 +66,7 @@ func TestOnlyWhatSomebodyTakesIsWanted(t *testing.T) {
 	}
 }
 
-// TestPublishersBeginWhileReceiversConnect: what a slot will carry first is wanted from its assignment on.
+// TestPublishersBeginWhileReceiversConnect checks that the expected quality of a slot is wanted from its assignment on.
 func TestPublishersBeginWhileReceiversConnect(t *testing.T) {
 	s := newStage(t, strictly)
 	alice := s.enter("alice", false, true, ladder(2, 3))
@@ -83,7 +84,7 @@ func TestPublishersBeginWhileReceiversConnect(t *testing.T) {
 	alice.expectAsked("1,2")
 }
 
-// TestASwitchThatIsCalledOff leaves what was showing in use.
+// TestASwitchThatIsCalledOff checks that the showing quality stays in use if a switch is cancelled.
 func TestASwitchThatIsCalledOff(t *testing.T) {
 	s := newStage(t, strictly)
 	alice := s.enter("alice", false, true, ladder(1, 3))
@@ -108,7 +109,7 @@ func TestPublishersThatDoNotPauseAreNotAsked(t *testing.T) {
 	}
 }
 
-// TestNeighboursAreKeptForAWhile, also with nobody there to receive.
+// TestNeighboursAreKeptForAWhile checks the hold time, also without receivers.
 func TestNeighboursAreKeptForAWhile(t *testing.T) {
 	s := newStage(t, nil)
 	alice := s.enter("alice", false, true, ladder(3, 4))
@@ -125,8 +126,8 @@ func TestNeighboursAreKeptForAWhile(t *testing.T) {
 	alice.expectAsked("0123,23,23")
 	s.pass(2010 * time.Millisecond)
 	alice.expectAsked("01,23,23")
-	// A choice of nothing keeps nothing at hand; a link that carries nothing is sent one tile, and keeps the lowest
-	// of the other.
+	// A choice of no quality keeps no track near. A link without capacity carries one tile and keeps the lowest quality
+	// of the other tile near.
 	bob.choose(0, signal.Only(volumetric.QualityOff))
 	bob.way.path = known(100e3)
 	s.pass(100 * time.Millisecond)
@@ -136,7 +137,7 @@ func TestNeighboursAreKeptForAWhile(t *testing.T) {
 	alice.expectAsked(",01,0")
 }
 
-// TestWhatIsSavedIsCounted has 1 and 2 of the 7 Mbit/s of a tile not sent for a second.
+// TestWhatIsSavedIsCounted suppresses 1 and 2 of the 7 Mbit/s of a tile for one second.
 func TestWhatIsSavedIsCounted(t *testing.T) {
 	s := newStage(t, strictly)
 	s.enter("alice", false, true, ladder(1, 3))
@@ -152,7 +153,7 @@ func TestWhatIsSavedIsCounted(t *testing.T) {
 	}
 }
 
-// TestParityFollowsTheGreatestNeed: it rises at once and falls after a while.
+// TestParityFollowsTheGreatestNeed checks that parity rises at once and falls after the hold time.
 func TestParityFollowsTheGreatestNeed(t *testing.T) {
 	s := newStage(t, nil)
 	alice := s.enter("alice", false, true, ladder(1, 1))
@@ -186,7 +187,7 @@ func TestParityFollowsTheGreatestNeed(t *testing.T) {
 	if _, after := latest[*signal.Wanted](alice.shelf); after != before {
 		t.Errorf("told %d times that nothing has changed", after-before)
 	}
-	// Who does not take it needs nothing of it.
+	// A receiver that does not take the publication needs no parity of it.
 	carol.choose(-1, signal.Only(volumetric.QualityOff))
 	s.pass(10 * time.Second)
 	if got := parity(); got != 0.05 {
@@ -194,8 +195,8 @@ func TestParityFollowsTheGreatestNeed(t *testing.T) {
 	}
 }
 
-// TestParityForThePublishersWay is asked for as long as somebody takes the publication, beside what receivers need
-// for their own ways, and leaves less of their links to video.
+// TestParityForThePublishersWay checks that parity for the publisher's path is requested as long as a receiver takes
+// the publication, in addition to the receivers' needs, and reduces the rate of video.
 func TestParityForThePublishersWay(t *testing.T) {
 	s := newStage(t, nil)
 	alice := s.enter("alice", false, true, ladder(1, 1))
@@ -220,7 +221,7 @@ func TestParityForThePublishersWay(t *testing.T) {
 			t.Errorf("the publisher's way adds %g to video, expected %g", got, added)
 		}
 	}
-	// Only half of what bob gets has parity.
+	// Only half of bob's video has parity.
 	step(0, 0, 0, 0)
 	step(0, 0.11, 0.11, 0.055)
 	step(0.07, 0.11, 0.18, 0.055)
@@ -229,7 +230,7 @@ func TestParityForThePublishersWay(t *testing.T) {
 	step(0, 0.11, 0, 0)
 }
 
-// TestNobodyNeedsParity: whoever asked for it has gone, while the publisher goes on.
+// TestNobodyNeedsParity checks that parity ends when the receiver that needed it has left and the publisher continues.
 func TestNobodyNeedsParity(t *testing.T) {
 	s := newStage(t, func(c *Config) { c.Suppression.Policy = demand.Warm })
 	alice := s.enter("alice", false, true, ladder(1, 1))
@@ -247,7 +248,7 @@ func TestNobodyNeedsParity(t *testing.T) {
 	}
 }
 
-// TestTheUplinkIsHeard: receivers get what there is instead of what a publisher has given up.
+// TestTheUplinkIsHeard checks that receivers get available tracks in place of tracks that a publisher has given up.
 func TestTheUplinkIsHeard(t *testing.T) {
 	for name, estimate := range map[string]volumetric.Bitrate{"unknown": 0, "wide": 100e6} {
 		t.Run(name, func(t *testing.T) {
@@ -293,7 +294,7 @@ func TestAnUplinkOfTracksThatThereAreNot(t *testing.T) {
 	}
 }
 
-// TestWhoLeavesTakesNothing, whether it was ever connected or not.
+// TestWhoLeavesTakesNothing checks that a participant that leaves has no needs, whether it was ever connected or not.
 func TestWhoLeavesTakesNothing(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), strictly)
 	_, o := admitted(t, n, "alice", &signal.Join{Version: signal.Version, Pauses: true,

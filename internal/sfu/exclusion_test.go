@@ -19,7 +19,7 @@ func brings(n *Node, room, identity string, token admission.Token) (*shelf, *sig
 	return o, refused
 }
 
-// codeOf is the code of a refusal, empty for none.
+// codeOf returns the code of a refusal, empty if there is none.
 func codeOf(refused *signal.Error) signal.Code {
 	if refused == nil {
 		return ""
@@ -27,8 +27,8 @@ func codeOf(refused *signal.Error) signal.Code {
 	return refused.Code
 }
 
-// TestBan keeps a participant that is removed from its room under its name, and by its token under every name, until
-// the ban ends.
+// TestBan checks that a banned participant cannot enter the room under its identity, or with its token under any
+// identity, until the ban ends.
 func TestBan(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	eve := admission.Token{ID: "e"}
@@ -71,7 +71,7 @@ func TestBan(t *testing.T) {
 	if err := n.Unban("room", "eve"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a second end of the ban: %v", err)
 	}
-	// Somebody who is not there is kept out, too; without a ban there is nothing to do.
+	// A participant that is not present can be banned. Without a ban, its removal is an error.
 	if err := n.Kick(t.Context(), "nowhere", "mallory", time.Hour); err != nil {
 		t.Error(err)
 	}
@@ -88,8 +88,8 @@ func TestBan(t *testing.T) {
 	}
 }
 
-// TestRevokedToken ends the sessions of a token that is revoked, in their time of grace as well, and lets no session
-// begin or go on by it.
+// TestRevokedToken checks that a revocation ends the sessions of the token, including sessions in their grace time, and
+// prevents joins and resumes.
 func TestRevokedToken(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	token := admission.Token{ID: "e", Expires: time.Now().Add(time.Hour)}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestGCTrigger has 500 participants leave one after the other: collections come closer as fewer remain.
+// TestGCTrigger lets 500 participants leave one after the other. Collections become more frequent as fewer remain.
 func TestGCTrigger(t *testing.T) {
 	var c gcTrigger
 	var at []int
@@ -19,7 +19,7 @@ func TestGCTrigger(t *testing.T) {
 	}
 }
 
-// TestGCTriggerOfASmallRoom has participants come and go.
+// TestGCTriggerOfASmallRoom has participants join and leave.
 func TestGCTriggerOfASmallRoom(t *testing.T) {
 	var c gcTrigger
 	collected := 0

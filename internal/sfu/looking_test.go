@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// around is a table at the origin with a person on either side, 3 m away along x, and a receiver that looks along x
-// from the middle.
+// around is a table at the origin with one person on each side, at a distance of 3 m along x, and a receiver in the
+// middle that looks along x.
 type around struct {
 	*stage
 	left, right, eye *player
@@ -23,7 +23,7 @@ func newAround(t *testing.T, adjust func(*Config)) *around {
 	a := &around{stage: s, left: s.enter("left", false, true, ladder(4, 3)),
 		right: s.enter("right", false, true, ladder(4, 3)), eye: s.enter("eye", true, false)}
 	for x, p := range map[float64]*player{-3: a.left, 3: a.right} {
-		// The four tiles of a metre each are as wide as a person.
+		// The four tiles of one metre each are as wide as a person.
 		p.say(&signal.Pose{Publication: "body", Position: signal.Vector{x, 0, 0},
 			Orientation: signal.Rotation{0, math.Sqrt2 / 2, 0, math.Sqrt2 / 2}, Scale: 0.2})
 	}
@@ -33,16 +33,16 @@ func newAround(t *testing.T, adjust func(*Config)) *around {
 	return a
 }
 
-// look turns the eye to an angle from the person on the left, in degrees.
+// look turns the viewpoint to an angle from the left person, in degrees.
 func (a *around) look(degrees float64) {
-	// Without a turn one looks along -z, and a quarter turn to the left along -x.
+	// Without a rotation the view is along -z, and after a quarter turn to the left along -x.
 	half := (90 - degrees) * math.Pi / 360
 	a.eye.say(&signal.Viewpoint{Orientation: signal.Rotation{0, math.Sin(half), 0, math.Cos(half)}, FOV: 60,
 		Aspect: 1.5})
 	a.eye.begin()
 }
 
-// takes is what is sent of somebody, by what was decided.
+// takes returns the rate of the decided qualities of one person.
 func (a *around) takes(who *player) (rate volumetric.Bitrate) {
 	for _, slot := range a.eye.subscriber.Slots.All() {
 		if slot.Target != nil && slot.Target.Publication.Ref.Participant == who.identity && slot.Quality >= 0 {
@@ -52,9 +52,9 @@ func (a *around) takes(who *player) (rate volumetric.Bitrate) {
 	return rate
 }
 
-// TestWhatIsOutOfSightIsSpared on a link that carries everything: who is behind the receiver is sent a quarter of the
-// bits, and all of them again as soon as the receiver says that it has turned. Its publisher has paused what nobody
-// took, and is asked for it in the same breath.
+// TestWhatIsOutOfSightIsSpared uses a link that carries everything. The receiver gets a quarter of the rate of a person
+// behind it, and the full rate as soon as it reports a turn. The publisher has paused the unused tracks and is asked
+// for them in the same step.
 func TestWhatIsOutOfSightIsSpared(t *testing.T) {
 	a := newAround(t, nil)
 	const full, spared = 16e6, 4e6
@@ -77,7 +77,7 @@ func TestWhatIsOutOfSightIsSpared(t *testing.T) {
 				t.Fatalf("turn %d: the publisher in sight is asked for qualities %s of tile %d", turns, asked, tile)
 			}
 		}
-		// Half a second after the decision that is made every second, so that another is not too soon.
+		// This is half a second after the decision of every second, so that another decision is not too soon.
 		a.pass(4*time.Second + 500*time.Millisecond)
 		unseen.expectAsked("01,01,01,01")
 		a.eye.begin()
@@ -94,7 +94,7 @@ func TestWhatIsOutOfSightIsSpared(t *testing.T) {
 	}
 }
 
-// TestWhatIsChosenIsSentBehindOnesBack.
+// TestWhatIsChosenIsSentBehindOnesBack checks that an explicit choice is sent even out of sight.
 func TestWhatIsChosenIsSentBehindOnesBack(t *testing.T) {
 	a := newAround(t, nil)
 	a.look(0)
@@ -106,8 +106,8 @@ func TestWhatIsChosenIsSentBehindOnesBack(t *testing.T) {
 	}
 }
 
-// TestAHeadAtRestSparesNothingTwice: an eye that trembles where a person leaves its view changes nothing, and neither
-// does one that rests.
+// TestAHeadAtRestSparesNothingTwice checks that a viewpoint at rest, and small motion with a person at the edge of the
+// view, cause no changes.
 func TestAHeadAtRestSparesNothingTwice(t *testing.T) {
 	a := newAround(t, nil)
 	changes := func() (n int) {
@@ -116,8 +116,7 @@ func TestAHeadAtRestSparesNothingTwice(t *testing.T) {
 		}
 		return n
 	}
-	// The view is 82° wide; from the 61st degree beyond the left person on, less what it is wide, that one is out of
-	// sight.
+	// The view is 82° wide. The left person is out of sight beyond an angle of 61°, minus the width of the person.
 	for degrees := 0.0; degrees < 90; degrees += 1.5 {
 		a.look(degrees)
 		a.pass(400 * time.Millisecond)
@@ -134,7 +133,7 @@ func TestAHeadAtRestSparesNothingTwice(t *testing.T) {
 	}
 }
 
-// TestUnseenIsConfigured.
+// TestUnseenIsConfigured checks the values of the setting for tiles out of sight.
 func TestUnseenIsConfigured(t *testing.T) {
 	for unseen, want := range map[string]volumetric.Bitrate{allocate.UnseenFull: 16e6, allocate.UnseenLowest: 4e6,
 		allocate.UnseenOff: 0} {

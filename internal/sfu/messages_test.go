@@ -50,7 +50,7 @@ func TestAnOlderAcknowledgementIsPassedOver(t *testing.T) {
 	}
 }
 
-// TestLeavingWithAFullOutbox has the reply to a leave find no room in the client's queue.
+// TestLeavingWithAFullOutbox checks a leave whose reply finds the client's queue full.
 func TestLeavingWithAFullOutbox(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	s, o := enter(t, n, "mallory", false)
@@ -63,7 +63,7 @@ func TestLeavingWithAFullOutbox(t *testing.T) {
 	}, "the room to end")
 }
 
-// TestTimersEndWithTheirParticipant looks for timers that would hold a connection's memory after it.
+// TestTimersEndWithTheirParticipant checks that no timer keeps a closed connection in memory.
 func TestTimersEndWithTheirParticipant(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	stays, _ := enter(t, n, "alice", false)
@@ -83,8 +83,8 @@ func TestTimersEndWithTheirParticipant(t *testing.T) {
 	}
 }
 
-// TestAPanicEndsOneRoom has the goroutine of a room panic. The participants of that room are told so, also if they
-// cannot be removed; the other rooms stay, and a room of that name can be opened again.
+// TestAPanicEndsOneRoom lets the goroutine of a room panic. The participants of the room are notified, even if they
+// cannot be removed. The other rooms stay, and a room with the same name can be opened again.
 func TestAPanicEndsOneRoom(t *testing.T) {
 	reported := make(chan panics.Report, 3)
 	guard := panics.NewGuard(func(r panics.Report) { reported <- r }, PanicPlaces...)
@@ -125,8 +125,8 @@ func TestAPanicEndsOneRoom(t *testing.T) {
 	}
 }
 
-// TestAPanicInAJoin has the room's goroutine panic while it takes a join, when the connection is made. The join is
-// refused, the place of its bearer is released, and the connection ends: the node stops.
+// TestAPanicInAJoin lets the room's goroutine panic during a join, when the connection is made. The join is refused,
+// the place of its bearer is released, and the connection ends, so that the node can stop.
 func TestAPanicInAJoin(t *testing.T) {
 	guard := panics.NewGuard(func(panics.Report) {}, PanicPlaces...)
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.Guard = guard })
@@ -151,8 +151,8 @@ func TestAPanicInAJoin(t *testing.T) {
 	n.Drain(t.Context(), 0)
 }
 
-// TestAFailureForGoodEndsOneParticipant has a participant's peer connection fail for good, as after a panic in one of
-// its goroutines. Its participant is told at once, without another try, and the others stay.
+// TestAFailureForGoodEndsOneParticipant lets a participant's peer connection fail finally, as after a panic in one of
+// its goroutines. The participant is notified at once without another attempt, and the others stay.
 func TestAFailureForGoodEndsOneParticipant(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	alice, kept := enter(t, n, "alice", true)
@@ -171,7 +171,7 @@ func TestAFailureForGoodEndsOneParticipant(t *testing.T) {
 	}
 }
 
-// TestAPanicEndsOneParticipant has the goroutine of a participant's connection panic. The others stay.
+// TestAPanicEndsOneParticipant lets the goroutine of a participant's connection panic. The others stay.
 func TestAPanicEndsOneParticipant(t *testing.T) {
 	reported := make(chan panics.Report, 1)
 	guard := panics.NewGuard(func(r panics.Report) { reported <- r }, PanicPlaces...)

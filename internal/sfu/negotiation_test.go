@@ -7,8 +7,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// TestPublishingAnewWhileAnOfferWaits has a publication end, and another come under its name, before the offer of the
-// first is answered.
+// TestPublishingAnewWhileAnOfferWaits ends a publication and adds another with the same name before the first offer is
+// answered.
 func TestPublishingAnewWhileAnOfferWaits(t *testing.T) {
 	tests := []struct {
 		name             string
@@ -57,7 +57,7 @@ func TestABetterAnswerIsTaken(t *testing.T) {
 	}
 }
 
-// TestAClientThatNeverConnectsIsExpelled has a client answer every offer while no packet of its media comes.
+// TestAClientThatNeverConnectsIsExpelled has a client that answers every offer but sends no packets.
 func TestAClientThatNeverConnectsIsExpelled(t *testing.T) {
 	media := mediaOnLoopback()
 	media.DisconnectedTimeout, media.FailedTimeout = 50*time.Millisecond, 50*time.Millisecond

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestOffFramesAreTold switches a slot off and on: its client hears once which frames it does not get for that, also
-// where the slot was off again when it was to hear it, or the client away, and again when it comes back.
+// TestOffFramesAreTold switches a slot off and on. The client is notified once of the frames that it did not receive
+// because of that, also if the slot was off again or the client was away before the message, and again after a resume.
 func TestOffFramesAreTold(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(1, 2))
@@ -19,7 +19,7 @@ func TestOffFramesAreTold(t *testing.T) {
 	slot := bob.subscriber.Slots.All()[0]
 	own, other := slot.Target.Publication, carol.publications[0].Publication
 	played := slot.Output
-	// begins has the slot begin a quality of a publication after so many frames for which it was off.
+	// begins lets the slot begin a quality of a publication after a number of frames for which the slot was off.
 	begins := func(publication *subscriber.Publication, q volumetric.Quality, first, count uint32) {
 		s.ask(func(r *Room) {
 			track, _ := publication.Track(0, q)

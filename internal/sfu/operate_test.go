@@ -8,8 +8,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// TestLastAnswer asks a room that answered and has ended since, as a room does when its last participant is removed:
-// it is heard. 100 times, since a choice among what is ready is random.
+// TestLastAnswer checks that the answer of a room counts if the room has ended after the answer, as after the removal
+// of its last participant. The test runs 100 times, because select chooses a ready channel at random.
 func TestLastAnswer(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	room := newRoom(n, "room")
@@ -28,8 +28,7 @@ func TestLastAnswer(t *testing.T) {
 	}
 }
 
-// TestJoiningWhileDraining: somebody who was on the way when everybody was told that the server will stop is refused,
-// not kept without a word.
+// TestJoiningWhileDraining checks that a join in progress at the beginning of a drain is refused.
 func TestJoiningWhileDraining(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	enter(t, n, "alice", false)

@@ -11,10 +11,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// patiently has timers of connections run out after the test.
+// patiently sets timeouts of connections that do not elapse during the test.
 func patiently(c *Config) { c.AnswerTimeout, c.ConnectTimeout = time.Hour, time.Hour }
 
-// becomes has the peer connection of a participant enter a state.
+// becomes sets the state of a participant's peer connection.
 func becomes(t *testing.T, s *Session, states ...transport.State) {
 	t.Helper()
 	inRoom(t, s, func(r *Room) {
@@ -24,8 +24,8 @@ func becomes(t *testing.T, s *Session, states ...transport.State) {
 	})
 }
 
-// TestAConnectionThatTheClientEndedIsToldAtOnce, and not after the time that one may take to come back: nothing
-// brings it back.
+// TestAConnectionThatTheClientEndedIsToldAtOnce checks that the client is notified at once and not after the connect
+// timeout, because the connection cannot recover.
 func TestAConnectionThatTheClientEndedIsToldAtOnce(t *testing.T) {
 	ended := func(t *testing.T) (*Node, *Session, *shelf) {
 		n := newTestNode(t, mediaOnLoopback(), patiently)
@@ -75,7 +75,7 @@ func TestAConnectionThatTheClientEndedIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// TestSilenceHasICEBeginAnew: the client may have another address by now.
+// TestSilenceHasICEBeginAnew checks that ICE restarts after a loss, because the client may have a new address.
 func TestSilenceHasICEBeginAnew(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), patiently)
 	s, o := enter(t, n, "bob", true)
@@ -92,7 +92,7 @@ func TestSilenceHasICEBeginAnew(t *testing.T) {
 	}
 }
 
-// fragmentOf is the name by which ICE knows the server in an offer.
+// fragmentOf returns the server's ICE username fragment in an offer.
 func fragmentOf(t *testing.T, offer *signal.Offer) string {
 	t.Helper()
 	for line := range strings.SplitSeq(offer.SDP, "\r\n") {
@@ -104,7 +104,7 @@ func fragmentOf(t *testing.T, offer *signal.Offer) string {
 	return ""
 }
 
-// joinTimes counts participants that were connected for the first time.
+// joinTimes counts first connections of participants.
 type joinTimes struct {
 	uncounted
 	connected int
@@ -112,7 +112,7 @@ type joinTimes struct {
 
 func (j *joinTimes) ParticipantConnected(time.Duration) { j.connected++ }
 
-// TestWhoComesBackDoesNotJoin: how long a conference has lasted is not how long joining took.
+// TestWhoComesBackDoesNotJoin checks that a reconnection is not counted as a join.
 func TestWhoComesBackDoesNotJoin(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), patiently)
 	times := &joinTimes{}
@@ -126,7 +126,7 @@ func TestWhoComesBackDoesNotJoin(t *testing.T) {
 	})
 }
 
-// TestWhatIsSentIsRepeatedOnResuming has a tile be switched off while nobody can be told.
+// TestWhatIsSentIsRepeatedOnResuming switches a tile off while the client has no websocket.
 func TestWhatIsSentIsRepeatedOnResuming(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))
@@ -152,8 +152,7 @@ func TestWhatIsSentIsRepeatedOnResuming(t *testing.T) {
 	}
 }
 
-// TestComingBackLeavesNothingBehind has a participant's network break and come back many times, with the connection
-// that it has and with new ones.
+// TestComingBackLeavesNothingBehind resumes a participant many times, with its connection and with new connections.
 func TestComingBackLeavesNothingBehind(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), patiently)
 	s, former := enter(t, n, "bob", true, bodyOf(2, 2))
@@ -177,8 +176,8 @@ func TestComingBackLeavesNothingBehind(t *testing.T) {
 	}, "the room to end")
 }
 
-// TestASessionThatEndsMeanwhileIsOver: the room ends with its last participant while a client is on its way back. It
-// may join anew, and the server does not stop.
+// TestASessionThatEndsMeanwhileIsOver ends the room with its last participant during a resume. The client may rejoin,
+// and the server continues.
 func TestASessionThatEndsMeanwhileIsOver(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), patiently)
 	s, o := enter(t, n, "bob", true)

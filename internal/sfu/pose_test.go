@@ -13,7 +13,8 @@ func poseAt(x float64, boxes ...volumetric.BoundingBox) *signal.Pose {
 		Boxes: boxes}
 }
 
-// TestPosesArePassedOn at 30 per second at most, the latest one always, and to whoever comes later.
+// TestPosesArePassedOn checks that poses are forwarded at most 30 times per second, that the latest pose always is, and
+// that new participants receive it.
 func TestPosesArePassedOn(t *testing.T) {
 	s := newStage(t, nil)
 	alice := s.enter("alice", false, false, ladder(2, 1))
@@ -43,7 +44,7 @@ func TestPosesArePassedOn(t *testing.T) {
 	if told, n := latest[*signal.Pose](carol.shelf); n != 1 || told.Position[0] != 119 || len(told.Boxes) != 2 {
 		t.Errorf("who comes later was told %d times, last %+v, expected once, with boxes", n, told)
 	}
-	// Boxes that are held back are not forgotten when a pose without any takes their place.
+	// Boxes that wait are kept if a pose without boxes follows.
 	alice.say(poseAt(120), poseAt(121, boxes...), poseAt(122))
 	s.pass(50 * time.Millisecond)
 	if told, _ := latest[*signal.Pose](bob.shelf); told.Position[0] != 122 || len(told.Boxes) != 2 {

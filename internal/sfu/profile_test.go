@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// namedProfile is that of clients that know publishers by numbers, and take one publication of each kind from each.
+// namedProfile is the profile of clients that identify publishers by numbers and can receive one publication of each
+// kind from each publisher.
 var namedProfile = Profile{
 	Name: "named", OnePerKind: true,
 	Named: func(o egress.Outlet, _ subscriber.Name) NamedOutlet { return nil },
@@ -24,7 +25,8 @@ var namedProfile = Profile{
 	},
 }
 
-// numberedPublication is a publication of so many tiles at three qualities, by a publisher with a number.
+// numberedPublication returns a publication of a publisher with a number, with the given number of tiles and three
+// qualities.
 func numberedPublication(number uint32, name string, tiles int) *publication {
 	p := &publication{Publication: subscriber.NewPublication(fmt.Sprint(number), volumetric.Publication{
 		Name: name, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, VR2Gather: true,
@@ -35,7 +37,7 @@ func numberedPublication(number uint32, name string, tiles int) *publication {
 	return p
 }
 
-// roomOf is a room with participants under these identities, each with a publication of so many tiles.
+// roomOf returns a room of participants that each have a publication with the given number of tiles.
 func roomOf(tiles map[string]int) *Room {
 	r := &Room{participants: make(members)}
 	for identity, n := range tiles {
@@ -48,8 +50,8 @@ func roomOf(tiles map[string]int) *Room {
 	return r
 }
 
-// TestChoosablePublications are those that a participant is sent: of others, announced, and the first of each publisher
-// that it can read.
+// TestChoosablePublications checks the publications that a participant may choose: of others, announced, and only the
+// first readable publication of each publisher.
 func TestChoosablePublications(t *testing.T) {
 	r := roomOf(map[string]int{"1": 9, "2": 9, "user 3": 4, "4": 9})
 	r.participants["4"].publications[0].silent = true
@@ -66,7 +68,8 @@ func TestChoosablePublications(t *testing.T) {
 	}
 }
 
-// TestSecondPublications: such a client is sent the first publication of a kind, and the next one once that has ended.
+// TestSecondPublications checks that such a client receives the first publication of a kind, and the next after the
+// first has ended.
 func TestSecondPublications(t *testing.T) {
 	r := roomOf(map[string]int{"1": 1, "2": 1})
 	owner := r.participants["1"]
@@ -87,7 +90,7 @@ func TestSecondPublications(t *testing.T) {
 	}
 }
 
-// TestClientNumbers gives participants the numbers that some clients know them by.
+// TestClientNumbers checks the numbers of participants.
 func TestClientNumbers(t *testing.T) {
 	r := &Room{participants: make(members)}
 	for _, step := range []struct {
@@ -104,7 +107,7 @@ func TestClientNumbers(t *testing.T) {
 	}
 }
 
-// FuzzPrintable checks that codecs' names from the network do no harm in messages.
+// FuzzPrintable checks that names of codecs from the network are safe in messages.
 func FuzzPrintable(f *testing.F) {
 	f.Add([]byte("cwi1"))
 	f.Add([]byte{0, '"', '\n', 0xff})

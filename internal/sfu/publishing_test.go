@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// TestPublishingWithoutEnd: what one participant publishes and takes back is told to everybody else, so it is
-// limited; ending a publication never is.
+// TestPublishingWithoutEnd checks the limit of new publications, which cause messages to all others. The end of a
+// publication is never refused.
 func TestPublishingWithoutEnd(t *testing.T) {
 	const burst = 3
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.PublishRate, c.PublishBurst = 1e-9, burst })
@@ -38,17 +38,18 @@ func TestPublishingWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestARoomIsDescribedInOneMessage: whoever joins gets all descriptions in one message, which clients have to be able
-// to read.
+// TestARoomIsDescribedInOneMessage checks that the descriptions of a full room fit in the reply to a join, which
+// clients have to read.
 func TestARoomIsDescribedInOneMessage(t *testing.T) {
 	const limit = 64 << 10
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.DescriptionBytes = limit })
-	// Each tile has 410 bytes as it goes out, of which 60 come in as its label, so that one publication has 6.6 kB.
+	// Each tile has 410 bytes in messages to others, of which 60 are its label in the request. One publication has 6.6
+	// kB.
 	long := bodyOf(16, 1)
 	for i := range long.Tiles {
 		long.Tiles[i].Label = strings.Repeat("<", 60)
 	}
-	// publish has somebody publish until it is refused, and tells how often it was not.
+	// publish publishes for one participant until it is refused and returns the number of publications.
 	publish := func(s *Session, o *shelf) (taken int) {
 		t.Helper()
 		for {
@@ -91,7 +92,7 @@ func TestARoomIsDescribedInOneMessage(t *testing.T) {
 	}
 }
 
-// TestPublishingLimitsAreChecked finds the values that nobody can mean.
+// TestPublishingLimitsAreChecked checks that invalid limits are rejected.
 func TestPublishingLimitsAreChecked(t *testing.T) {
 	if err := DefaultConfig().Validate(); err != nil {
 		t.Error(err)

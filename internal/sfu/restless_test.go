@@ -9,8 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestWhatChangesNothingIsNotDecidedAnew has a receiver acknowledge nothing, and what it has acknowledged before, and
-// repeat its choice.
+// TestWhatChangesNothingIsNotDecidedAnew sends empty and repeated acknowledgements and a repeated choice.
 func TestWhatChangesNothingIsNotDecidedAnew(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))
@@ -31,7 +30,7 @@ func TestWhatChangesNothingIsNotDecidedAnew(t *testing.T) {
 	if n := s.counts.allocations - before; n != 0 {
 		t.Errorf("%d decisions, expected none", n)
 	}
-	// The slots are assigned again, and may be used once the client knows that.
+	// The slots are assigned again and may be used after the acknowledgement.
 	s.ask(func(r *Room) {
 		body := r.participants["alice"].publications
 		bob.unsubscribe(body[0])
@@ -50,8 +49,7 @@ func TestWhatChangesNothingIsNotDecidedAnew(t *testing.T) {
 	}
 }
 
-// TestAReceiverThatNeverRestsLeavesTimeToOthers: in a large room, where decisions take long, they are made the less
-// often.
+// TestAReceiverThatNeverRestsLeavesTimeToOthers checks that slow decisions for one receiver are made less often.
 func TestAReceiverThatNeverRestsLeavesTimeToOthers(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))
@@ -63,7 +61,7 @@ func TestAReceiverThatNeverRestsLeavesTimeToOthers(t *testing.T) {
 		bob.choose(0, signal.Only(volumetric.Quality(i%2)))
 		s.pass(2500 * time.Microsecond)
 	}
-	// One every 20 ms, and one for each of the 20 looks at everybody.
+	// One decision every 20 ms, and one for each of the 20 changes that concern all receivers.
 	if n := s.counts.allocations - before; n < 40 || n > 70 {
 		t.Errorf("%d decisions in a second, expected 60", n)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestTimeoutsGoOnAfterResuming has a timer run out while the websocket is broken, when nobody is there to be
-// expelled. No other timer may do its work afterwards.
+// TestTimeoutsGoOnAfterResuming lets a timer elapse while the websocket is broken and no client can be expelled. No
+// other timer may take effect afterwards.
 func TestTimeoutsGoOnAfterResuming(t *testing.T) {
 	const short = 10 * time.Millisecond
 	tests := []struct {
@@ -52,7 +52,7 @@ func TestTimeoutsGoOnAfterResuming(t *testing.T) {
 	}
 }
 
-// TestARepeatedOfferIsNew has a client come back just before the time for its answer is over.
+// TestARepeatedOfferIsNew resumes a client shortly before the end of its answer timeout.
 func TestARepeatedOfferIsNew(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	s, former := enter(t, n, "bob", true)
@@ -63,7 +63,7 @@ func TestARepeatedOfferIsNew(t *testing.T) {
 	if second.Offer != first.Offer || second.SDP != first.SDP {
 		t.Errorf("offer %d was repeated as another, offer %d", first.Offer, second.Offer)
 	}
-	// The writers of both websockets fill in headers, each in its own time.
+	// The writers of both websockets set headers at different times.
 	if first == second {
 		t.Error("two outboxes have the same message")
 	}
@@ -103,8 +103,8 @@ func TestARefusedJoinLeavesTheSessionInGrace(t *testing.T) {
 	}
 }
 
-// TestWhatIsWantedIsToldOnResuming: nobody takes anything, and what was said of it while the websocket was broken is
-// lost.
+// TestWhatIsWantedIsToldOnResuming checks that the wanted tracks are repeated, because messages during the break of the
+// websocket are lost.
 func TestWhatIsWantedIsToldOnResuming(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), strictly)
 	s, former := admitted(t, n, "alice", &signal.Join{
@@ -121,8 +121,7 @@ func TestWhatIsWantedIsToldOnResuming(t *testing.T) {
 	}
 }
 
-// TestALostReplyLosesNoSession has the websocket break before the client has read the reply that brings the next
-// secret, twice.
+// TestALostReplyLosesNoSession breaks the websocket twice before the client has read the reply with the next secret.
 func TestALostReplyLosesNoSession(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	s, first := enter(t, n, "bob", true)
@@ -156,7 +155,7 @@ func TestALostReplyLosesNoSession(t *testing.T) {
 	}
 }
 
-// returns resumes a session by a token with these grants.
+// returns resumes a session with a token of the given grants.
 func returns(t *testing.T, n *Node, identity string, former *shelf, grants Grants, renewed bool) (*Session, *shelf) {
 	t.Helper()
 	joined, o := expect[*signal.Joined](t, former, 1), &shelf{}
@@ -171,7 +170,7 @@ func returns(t *testing.T, n *Node, identity string, former *shelf, grants Grant
 	return s, o
 }
 
-// TestResumingTakesTheGrantsOfTheToken: what the new token does not grant ends, and what it grants again begins.
+// TestResumingTakesTheGrantsOfTheToken checks that a resume removes and restores rights according to its token.
 func TestResumingTakesTheGrantsOfTheToken(t *testing.T) {
 	for _, renewed := range []bool{false, true} {
 		n := newTestNode(t, mediaOnLoopback(), patiently)
@@ -210,8 +209,8 @@ func TestResumingTakesTheGrantsOfTheToken(t *testing.T) {
 	}
 }
 
-// TestAPlaceInGraceIsItsOwners: who does not have the secret, and no token that names the identity, does not get the
-// place that is kept for a return.
+// TestAPlaceInGraceIsItsOwners checks that a client without the secret or a token for the identity cannot take a
+// reserved place.
 func TestAPlaceInGraceIsItsOwners(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	s, former := enter(t, n, "bob", false)

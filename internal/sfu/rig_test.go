@@ -17,10 +17,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// patience is how long a test waits for what should come at once.
+// patience is the maximum wait for events that should occur at once.
 const patience = 30 * time.Second
 
-// uncounted takes the counts of a node that nobody looks at.
+// uncounted discards the counts of a node.
 type uncounted struct{}
 
 func (uncounted) Rooms(int)                          {}
@@ -33,7 +33,7 @@ func (uncounted) Decided(signal.Reason)              {}
 
 func (uncounted) Allocated(time.Duration, volumetric.Bitrate) {}
 
-// shelf is an outbox that keeps what it is given.
+// shelf is an outbox that keeps its messages.
 type shelf struct {
 	mu     sync.Mutex
 	all    []signal.Message
@@ -67,14 +67,14 @@ func (o *shelf) fill() {
 	o.full = true
 }
 
-// ended gives the code that the outbox was closed with.
+// ended returns the code with which the outbox was closed.
 func (o *shelf) ended() (signal.Code, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.code, o.closed
 }
 
-// latest gives the last message of a type, and how many there are.
+// latest returns the last message of a type and the number of messages of the type.
 func latest[M signal.Message](o *shelf) (found M, count int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -87,7 +87,7 @@ func latest[M signal.Message](o *shelf) (found M, count int) {
 	return found, count
 }
 
-// expect waits until that many messages of a type have come, and gives the last.
+// expect waits for a number of messages of a type and returns the last.
 func expect[M signal.Message](t *testing.T, o *shelf, count int) M {
 	t.Helper()
 	var wanted M
@@ -108,8 +108,8 @@ func eventually(t *testing.T, condition func() bool, what string, arguments ...a
 	}
 }
 
-// mediaOnLoopback is the configuration of an endpoint on a port of the system's choice. Its connections do not fail
-// by themselves, since a restart of ICE brings an offer.
+// mediaOnLoopback returns the configuration of an endpoint on a free port. Connections do not fail without a cause,
+// because an ICE restart causes an offer.
 func mediaOnLoopback() transport.Config {
 	c := transport.ClientConfig()
 	c.Address = "127.0.0.1"
@@ -145,7 +145,7 @@ func newTestNode(t *testing.T, media transport.Config, adjust func(*Config)) *No
 	return n
 }
 
-// enter brings somebody with every grant into the room of the test.
+// enter adds a participant with all grants to the test's room.
 func enter(
 	t *testing.T, n *Node, identity string, receive bool, publications ...volumetric.Publication,
 ) (*Session, *shelf) {
@@ -153,7 +153,7 @@ func enter(
 	return admitted(t, n, identity, &signal.Join{Version: signal.Version, Receive: receive, Publications: publications})
 }
 
-// resume brings somebody back whose websocket broke, by the secret of the last join.
+// resume resumes a participant whose websocket broke with the secret of its last join.
 func resume(t *testing.T, n *Node, identity string, former *shelf) (*Session, *shelf) {
 	t.Helper()
 	joined := expect[*signal.Joined](t, former, 1)
@@ -187,7 +187,7 @@ func (q inspection) apply(r *Room) {
 	close(q.done)
 }
 
-// inRoom looks at the state of a room, after all that was asked of it before.
+// inRoom runs a function on the room's goroutine after all earlier requests.
 func inRoom(t *testing.T, s *Session, look func(r *Room)) {
 	t.Helper()
 	q := inspection{look, make(chan struct{})}
@@ -199,14 +199,14 @@ func inRoom(t *testing.T, s *Session, look func(r *Room)) {
 	}
 }
 
-// handle passes on messages of the client's.
+// handle passes messages of the client to the session.
 func handle(s *Session, messages ...signal.Message) {
 	for _, m := range messages {
 		s.Handle(m, time.Now())
 	}
 }
 
-// newClientPeer makes the peer of a client. Candidates are not carried to it, so it is never connected.
+// newClientPeer makes the peer of a client. It receives no candidates, so it never connects.
 func newClientPeer(t *testing.T) *transport.Peer {
 	t.Helper()
 	endpoint, err := transport.Listen(mediaOnLoopback())
@@ -224,7 +224,7 @@ func newClientPeer(t *testing.T) *transport.Peer {
 	return p
 }
 
-// answerTo answers an offer and sends on every line that it names a track for.
+// answerTo answers an offer and sends on every line with a track.
 func answerTo(t *testing.T, p *transport.Peer, offer *signal.Offer) *signal.Answer {
 	t.Helper()
 	if _, err := p.Offered(without(offer.SDP, "a=candidate")); err != nil {
@@ -245,13 +245,13 @@ func answerTo(t *testing.T, p *transport.Peer, offer *signal.Offer) *signal.Answ
 	return &signal.Answer{Offer: offer.Offer, SDP: without(sdp, "a=candidate")}
 }
 
-// without leaves out the lines of a description that begin with the prefix.
+// without removes the lines of a description that begin with the prefix.
 func without(description, prefix string) string {
 	lines := strings.Split(description, "\r\n")
 	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, prefix) }), "\r\n")
 }
 
-// bodyOf is a publication of that many tiles and qualities.
+// bodyOf returns a publication with the given numbers of tiles and qualities.
 func bodyOf(tiles, qualities int) volumetric.Publication {
 	return *described(tiles, qualities, volumetric.ModeAlternatives)
 }
@@ -264,7 +264,7 @@ func described(tiles, qualities int, mode volumetric.Mode) *volumetric.Publicati
 	}
 }
 
-// choiceOf is a choice for a tile of alice's body, or for the whole with tile -1.
+// choiceOf returns a choice for a tile of alice's body, or for the whole body if tile is -1.
 func choiceOf(tile int, s signal.Selection) signal.Choice {
 	c := signal.Choice{PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: "body"}, Quality: s}
 	if tile >= 0 {

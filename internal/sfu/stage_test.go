@@ -20,21 +20,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// start is when virtual time begins.
+// start is the beginning of virtual time.
 var start = time.Unix(1_795_188_600, 0)
 
-// stage is a room in virtual time. The test plays its data plane.
+// stage is a room in virtual time. The test replaces its data plane.
 type stage struct {
 	t      testing.TB
 	room   *Room
 	engine *forward.Engine
 	now    time.Time
 	counts *countedMetrics
-	// cost is what a decision costs, spent what all have cost, beyond the time that passes.
+	// cost is the additional duration of a decision, spent the sum of these durations.
 	cost, spent time.Duration
 }
 
-// costly takes the time that the test says for each decision.
+// costly is an allocator that needs the duration set by the test.
 type costly struct {
 	subscriber.Allocator
 	stage *stage
@@ -46,7 +46,7 @@ func (c costly) Allocate(scene *allocate.Scene) allocate.Result {
 	return c.Allocator.Allocate(scene)
 }
 
-// player is a participant on a stage, with what it was sent.
+// player is a participant on a stage with its received messages.
 type player struct {
 	*participant
 	*shelf
@@ -54,11 +54,11 @@ type player struct {
 	way   *playedLink
 }
 
-// playedLink is a receiver's link as the test says.
+// playedLink is a receiver's link with values set by the test.
 type playedLink struct {
 	path  egress.Path
 	share float64
-	// uplink is what every publisher's way calls for.
+	// uplink is the share of parity that every publisher's path needs.
 	uplink float64
 	wanted volumetric.Bitrate
 	limits congestion.Limits
@@ -79,7 +79,7 @@ func (l *playedLink) ParityShare() float64 { return l.share }
 // ParityOf implements subscriber.Link.
 func (l *playedLink) ParityOf(*track.Track) float64 { return l.share + l.uplink }
 
-// playedSlot is the data plane's part of a slot.
+// playedSlot is the output of a slot.
 type playedSlot struct {
 	track     *track.Track
 	requested time.Time
@@ -92,13 +92,13 @@ func (s *playedSlot) Select(track *track.Track, _ uint64, requested time.Time) {
 	s.changes++
 }
 
-// playedMeter measures what the test says.
+// playedMeter returns the rate set by the test.
 type playedMeter volumetric.Bitrate
 
 // Rate implements subscriber.Meter.
 func (m *playedMeter) Rate() (volumetric.Bitrate, bool) { return volumetric.Bitrate(*m), *m > 0 }
 
-// countedMetrics keeps what is counted of adaptation.
+// countedMetrics counts decisions.
 type countedMetrics struct {
 	uncounted
 	paused      int
@@ -133,7 +133,7 @@ func newStage(t testing.TB, adjust func(*Config)) *stage {
 	return s
 }
 
-// enter brings somebody into the room, with a peer connection that is there.
+// enter adds a participant with a connected peer connection.
 func (s *stage) enter(identity string, receive, pauses bool, publications ...volumetric.Publication) *player {
 	s.t.Helper()
 	o, way := &shelf{}, &playedLink{}
@@ -163,7 +163,7 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 	return pl
 }
 
-// attach gives the player a slot for everything that waits for one.
+// attach adds a slot for each waiting target.
 func (p *player) attach() {
 	p.stage.ask(func(*Room) {
 		slots := p.subscriber.Slots
@@ -182,7 +182,7 @@ func (p *player) attach() {
 	})
 }
 
-// deed is a request of the test's own.
+// deed is a request of the test.
 type deed func(r *Room)
 
 // apply implements request.
@@ -190,7 +190,7 @@ func (d deed) apply(r *Room) { d(r) }
 
 func (s *stage) ask(d deed) { s.room.do(s.now, d) }
 
-// pass lets time pass, in which the room wakes when it wants to.
+// pass advances virtual time and wakes the room when its alarm is due.
 func (s *stage) pass(d time.Duration) {
 	s.t.Helper()
 	end := s.now.Add(d)
@@ -206,7 +206,7 @@ func (s *stage) pass(d time.Duration) {
 	s.now = end
 }
 
-// say has the player send messages, and fails where one is refused.
+// say sends messages of the player and fails if a message is refused.
 func (p *player) say(messages ...signal.Message) {
 	p.stage.t.Helper()
 	_, before := latest[*signal.Error](p.shelf)
@@ -219,13 +219,13 @@ func (p *player) say(messages ...signal.Message) {
 	}
 }
 
-// choose has the player choose the quality of a tile of alice's body, or of the whole with tile -1.
+// choose chooses the quality of a tile of alice's body, or of the whole body if tile is -1.
 func (p *player) choose(tile int, s signal.Selection) {
 	p.stage.t.Helper()
 	p.say(&signal.SetQuality{Choices: []signal.Choice{choiceOf(tile, s)}})
 }
 
-// carries are the qualities that the player's video slots were told to carry, in order, as in "2 0 -1".
+// carries returns the selected qualities of the player's video slots, in order, for example "2 0 -1".
 func (p *player) carries() string {
 	var all []string
 	for _, slot := range p.subscriber.Slots.All() {
@@ -236,7 +236,7 @@ func (p *player) carries() string {
 	return strings.Join(all, " ")
 }
 
-// begin plays that what the slots were told to carry begins.
+// begin lets the selected qualities of all slots begin.
 func (p *player) begin() {
 	p.stage.ask(func(*Room) {
 		for _, slot := range p.subscriber.Slots.All() {
@@ -252,7 +252,7 @@ func (p *player) begin() {
 	})
 }
 
-// expectCarried fails unless the slots were told to carry these qualities.
+// expectCarried fails unless the slots have the given selected qualities.
 func (p *player) expectCarried(want string) {
 	p.stage.t.Helper()
 	if got := p.carries(); got != want {
@@ -260,7 +260,7 @@ func (p *player) expectCarried(want string) {
 	}
 }
 
-// watches brings somebody into the room who publishes nothing and receives over a link that carries so much.
+// watches adds a participant without publications whose link has the given estimate.
 func (s *stage) watches(identity string, estimate volumetric.Bitrate) *player {
 	s.t.Helper()
 	p := s.enter(identity, true, false)
@@ -269,17 +269,17 @@ func (s *stage) watches(identity string, estimate volumetric.Bitrate) *player {
 	return p
 }
 
-// known is a link that carries so much.
+// known returns a path with the given estimate.
 func known(estimate volumetric.Bitrate) egress.Path {
 	return egress.Path{Known: true, Estimate: estimate, RTT: 20 * time.Millisecond}
 }
 
-// awaited is a link of which the first report is awaited.
+// awaited returns a path before its first report.
 func awaited(startRate volumetric.Bitrate) egress.Path {
 	return egress.Path{Awaited: true, Estimate: startRate}
 }
 
-// ladder is a body whose tiles cost 1, 2, 4 … Mbit/s, side by side along x.
+// ladder returns a body whose qualities have 1, 2, 4 … Mbit/s per tile. The tiles are side by side along x.
 func ladder(tiles, qualities int) volumetric.Publication {
 	p := bodyOf(tiles, qualities)
 	for i := range p.Tiles {
@@ -292,7 +292,7 @@ func ladder(tiles, qualities int) volumetric.Publication {
 	return p
 }
 
-// reasons are those of the latest message about what is sent, by line.
+// reasons returns the reasons in a message, by line.
 func reasons(m *signal.Sending) string {
 	var all []string
 	for _, slot := range m.Slots {

@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// nowhere is a peer that leads nowhere.
+// nowhere is a peer that sends nothing.
 type nowhere struct{}
 
 func (nowhere) Blocked(time.Time) bool        { return false }
@@ -24,7 +24,7 @@ func (nowhere) TransportSequenceID() uint8    { return 0 }
 func (nowhere) ReportsByStream() bool         { return false }
 func (nowhere) Fail()                         {}
 
-// tracingStage is a stage whose players have receivers.
+// tracingStage returns a stage whose players have receivers.
 func tracingStage(t *testing.T, adjust func(*Config)) *stage {
 	t.Helper()
 	s := newStage(t, adjust)
@@ -44,7 +44,7 @@ func (s *stage) enterTraced(identity string, receive bool, publications ...volum
 	return p
 }
 
-// timesOf is what a sender tells of so many frames of each tile.
+// timesOf returns a sender's message with the times of a number of frames of each tile.
 func timesOf(publication string, tiles, frames int) *signal.FrameTimes {
 	m := &signal.FrameTimes{Host: signal.FrameHostSender, Clock: signal.HostClock{Source: signal.ClockEstimated,
 		Bound: 7}}
@@ -60,7 +60,7 @@ func timesOf(publication string, tiles, frames int) *signal.FrameTimes {
 	return m
 }
 
-// TestTrace: publishers are asked while anybody else wants to know, and told once when nobody does.
+// TestTrace checks that publishers are asked for times while another participant wants them, and once to stop.
 func TestTrace(t *testing.T) {
 	s := tracingStage(t, nil)
 	alice := s.enterTraced("alice", true, ladder(2, 1))
@@ -80,7 +80,7 @@ func TestTrace(t *testing.T) {
 	asked(1, true)
 	carol.say(&signal.Trace{FrameTimes: false})
 	asked(2, false)
-	// Who publishes is not asked for what only itself would hear.
+	// A publisher is not asked for times that only itself wants.
 	alice.say(&signal.Trace{FrameTimes: true})
 	asked(2, false)
 	if _, n := latest[*signal.Trace](bob.shelf); n != 0 {
@@ -91,7 +91,8 @@ func TestTrace(t *testing.T) {
 	asked(4, true)
 }
 
-// TestTimesArePassedOn to those who asked, under the publisher's name, as far as there are such tracks.
+// TestTimesArePassedOn checks that times of existing tracks are forwarded under the publisher's name to participants
+// that asked.
 func TestTimesArePassedOn(t *testing.T) {
 	s := tracingStage(t, nil)
 	alice := s.enterTraced("alice", false, ladder(2, 1))
@@ -120,7 +121,7 @@ func TestTimesArePassedOn(t *testing.T) {
 	}
 }
 
-// TestTimesAreLimited: a publisher cannot flood others.
+// TestTimesAreLimited checks that a publisher cannot flood others.
 func TestTimesAreLimited(t *testing.T) {
 	s := tracingStage(t, nil)
 	alice := s.enterTraced("alice", false, ladder(1, 1))
@@ -145,7 +146,7 @@ func TestTimesAreLimited(t *testing.T) {
 	}
 }
 
-// TestServerTimes: what the data plane noted becomes rows by track, by the clock that clients see.
+// TestServerTimes checks the conversion of times of the data plane to rows by track, with the clock that clients see.
 func TestServerTimes(t *testing.T) {
 	s := tracingStage(t, func(c *Config) {
 		c.ClockOffset, c.ClockSource = 50*time.Millisecond, string(signal.ClockPTP)

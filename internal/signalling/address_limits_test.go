@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// countedErrors counts errors that clients were told.
+// countedErrors counts errors that were sent to clients.
 type countedErrors map[signal.Code]int
 
 // SignallingMessage implements Metrics.
@@ -20,7 +20,7 @@ func (countedErrors) SignallingMessage(string, signal.Type) {}
 // SignallingError implements Metrics.
 func (c countedErrors) SignallingError(code signal.Code) { c[code]++ }
 
-// visit lets somebody in who stays until the test says so.
+// visit makes a request that stays open until leave is called.
 func visit(
 	limits *AddressLimits, peer, header string,
 ) (answer *httptest.ResponseRecorder, remote string, leave func()) {

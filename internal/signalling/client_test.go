@@ -11,22 +11,22 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// newTestClient is a client that has not joined, without a websocket.
+// newTestClient returns a client that has not joined, without a websocket.
 func newTestClient(config Config) *client {
 	s := &Server{config: config, metrics: uncounted{}, log: NewLog(zap.NewNop()), joins: newJoinLimits(&config)}
 	o := &outbox{Writer: NewWriter(nil, &config), metrics: s.metrics, poses: make(map[volumetric.PublicationRef]int)}
 	return &client{server: s, outbox: o, inbox: NewInbox(nil, &s.config)}
 }
 
-// reason is the code that the client's websocket is closed with, empty while it is open.
+// reason returns the code with which the client's websocket was closed, empty while it is open.
 func (c *client) reason() signal.Code {
 	c.outbox.mu.Lock()
 	defer c.outbox.mu.Unlock()
 	return c.outbox.code
 }
 
-// TestAcknowledgementsThatAreOwedDoNotCount: how many assignments there are to acknowledge is up to others, and
-// nobody may be closed for what others do.
+// TestAcknowledgementsThatAreOwedDoNotCount checks that owed acknowledgements do not exceed a client's rate, because
+// their number depends on other participants.
 func TestAcknowledgementsThatAreOwedDoNotCount(t *testing.T) {
 	config := DefaultConfig()
 	config.MessageBurst = 5

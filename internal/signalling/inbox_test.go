@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// readAll has an inbox read a websocket to its end, and gives what it ended with and how many pongs were heard.
+// readAll reads a websocket to its end and returns the final error and the number of pongs.
 func readAll(t *testing.T, config Config, send func(*websocket.Conn)) (i *Inbox, heard int, ended error) {
 	t.Helper()
 	done := make(chan struct{})
@@ -36,14 +36,14 @@ func readAll(t *testing.T, config Config, send func(*websocket.Conn)) (i *Inbox,
 		t.Fatal(err)
 	}
 	send(conn)
-	// What it does not read has been sent.
+	// All messages have been sent, even if the inbox has not read them.
 	_ = conn.WriteControl(websocket.CloseMessage, nil, time.Now().Add(patience))
 	<-done
 	_ = conn.Close()
 	return i, heard, ended
 }
 
-// TestControlFramesCount: pings and pongs are messages as far as a client's rate is concerned.
+// TestControlFramesCount checks that pings and pongs count against the message rate.
 func TestControlFramesCount(t *testing.T) {
 	config := DefaultConfig()
 	config.MessageRate, config.MessageBurst = 1e-9, 10

@@ -15,10 +15,10 @@ import (
 
 var noon = time.Unix(1_795_188_600, 0)
 
-// wrongJoin is a join that is refused without a look at the rooms: it names a room that the token is not for.
+// wrongJoin is a join that is refused before a room is involved, because the token is for another room.
 const wrongJoin = `{"type":"join","version":1,"room":"attic","identity":"eve"}`
 
-// TestRefusedJoinsEndTheWebsocket: after five joins that were refused the websocket ends, with a reason.
+// TestRefusedJoinsEndTheWebsocket checks that a websocket ends with a reason after five refused joins.
 func TestRefusedJoinsEndTheWebsocket(t *testing.T) {
 	c := newTestClient(DefaultConfig())
 	c.credentials.Room = "lab"
@@ -32,8 +32,8 @@ func TestRefusedJoinsEndTheWebsocket(t *testing.T) {
 	}
 }
 
-// TestJoinsOfOneAddress: one address has its joins refused on websockets without number no faster than it may open
-// websockets, and long messages count as several. Another address is not hurt.
+// TestJoinsOfOneAddress checks that the join rate of one address is limited over all of its websockets, and that long
+// messages count as several joins. Another address is not affected.
 func TestJoinsOfOneAddress(t *testing.T) {
 	config := DefaultConfig()
 	config.AddressRate, config.AddressBurst = 1e-9, 20
@@ -62,7 +62,8 @@ func TestJoinsOfOneAddress(t *testing.T) {
 	}
 }
 
-// TestRefusalLog logs five refusals of one address at once, and says later how many more there were.
+// TestRefusalLog checks that five refusals of one address are logged at once, and that a later line has the number of
+// suppressed lines.
 func TestRefusalLog(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
 	l := NewLog(zap.New(core))
@@ -97,7 +98,7 @@ func TestRefusalLog(t *testing.T) {
 	}
 }
 
-// TestLogForHTTP bounds the lines of an http.Server about connections that fail.
+// TestLogForHTTP checks the bound of an http.Server's lines about failed connections.
 func TestLogForHTTP(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
 	failures := NewLog(zap.New(core)).ForHTTP()
@@ -114,7 +115,7 @@ func TestLogForHTTP(t *testing.T) {
 	}
 }
 
-// BenchmarkRefusedJoin is what one refused join costs, from the text on, without the websocket.
+// BenchmarkRefusedJoin measures one refused join from its text on, without the websocket.
 func BenchmarkRefusedJoin(b *testing.B) {
 	config := DefaultConfig()
 	c := newTestClient(config)

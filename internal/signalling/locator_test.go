@@ -19,7 +19,7 @@ type nodesByRoom map[string]Node
 // Locate implements Locator.
 func (n nodesByRoom) Locate(q *sfu.JoinRequest) Node { return n[q.Room] }
 
-// playedNode is a Node that keeps the messages of its only client. With refuses, it refuses every join.
+// playedNode is a Node that records the messages of its only client. If refuses is set, it refuses every join.
 type playedNode struct {
 	refuses  *signal.Error
 	joined   chan sfu.JoinRequest
@@ -54,7 +54,7 @@ func (n *playedNode) Choose(sfu.Chooser, time.Time) {
 // Detach implements Session.
 func (n *playedNode) Detach() { close(n.detached) }
 
-// forRoom admits clients to one room, which need not name it.
+// forRoom is an Authenticator whose token names a room, so that the join need not name it.
 type forRoom string
 
 // Authenticate implements Authenticator.
@@ -62,7 +62,7 @@ func (r forRoom) Authenticate(*http.Request) (Credentials, error) {
 	return Credentials{Room: string(r), Grants: sfu.Grants{Subscribe: true}}, nil
 }
 
-// dialNode serves clients of the room on the nodes, and connects one of them.
+// dialNode serves clients of the room on the nodes and connects one client.
 func dialNode(t *testing.T, room string, nodes nodesByRoom) *websocket.Conn {
 	t.Helper()
 	handler, err := NewServer(DefaultConfig(), nodes, forRoom(room), uncounted{}, NewLog(zap.NewNop()), false)
@@ -80,7 +80,7 @@ func dialNode(t *testing.T, room string, nodes nodesByRoom) *websocket.Conn {
 	return conn
 }
 
-// within takes the next value from a channel.
+// within receives the next value from a channel within a time limit.
 func within[T any](t *testing.T, what string, from <-chan T) T {
 	t.Helper()
 	select {
@@ -92,8 +92,8 @@ func within[T any](t *testing.T, what string, from <-chan T) T {
 	}
 }
 
-// TestClientsJoinTheNodeOfTheirRoom: the room of the token decides which of two nodes gets the join, what the client
-// says afterwards, and the end of its websocket.
+// TestClientsJoinTheNodeOfTheirRoom checks that the room of the token selects the node for the join, later messages and
+// the end of the websocket.
 func TestClientsJoinTheNodeOfTheirRoom(t *testing.T) {
 	hall, attic := newPlayedNode(nil), newPlayedNode(nil)
 	conn := dialNode(t, "hall", nodesByRoom{"hall": hall, "attic": attic})
@@ -121,7 +121,7 @@ func TestClientsJoinTheNodeOfTheirRoom(t *testing.T) {
 	}
 }
 
-// TestTheNodesRefusalIsTold: a client that its node refuses gets the reason, and has no session.
+// TestTheNodesRefusalIsTold checks that a client whose join is refused receives the reason and has no session.
 func TestTheNodesRefusalIsTold(t *testing.T) {
 	full := newPlayedNode(&signal.Error{Code: signal.CodeLimit, Message: "100 participants are the limit"})
 	conn := dialNode(t, "hall", nodesByRoom{"hall": full})

@@ -7,8 +7,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestNewerPosesTakeThePlaceOfOlderOnes: only the latest pose of each object waits for a client, so that poses alone
-// do not fill its queue.
+// TestNewerPosesTakeThePlaceOfOlderOnes checks that only the latest pose of each object waits for a client, so that
+// poses alone do not fill its queue.
 func TestNewerPosesTakeThePlaceOfOlderOnes(t *testing.T) {
 	o := &outbox{Writer: NewWriter(nil, &Config{Backlog: 4}), poses: make(map[volumetric.PublicationRef]int)}
 	pose := func(publication string, x float64, boxes ...volumetric.BoundingBox) {
@@ -40,7 +40,7 @@ func TestNewerPosesTakeThePlaceOfOlderOnes(t *testing.T) {
 	}
 }
 
-// TestFrameTimesAreDroppedFirst: a client that reads slowly loses times of frames, and is not disconnected for them.
+// TestFrameTimesAreDroppedFirst checks that a slow client loses frame times and is not disconnected because of them.
 func TestFrameTimesAreDroppedFirst(t *testing.T) {
 	o := &outbox{Writer: NewWriter(nil, &Config{Backlog: 4}), poses: make(map[volumetric.PublicationRef]int)}
 	for range 10 {

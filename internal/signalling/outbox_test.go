@@ -17,12 +17,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// patience is how long a test waits for what should come at once.
+// patience is the maximum wait for events that should occur at once.
 const patience = 30 * time.Second
 
 const backlog = 3
 
-// uncounted takes counts that nobody looks at.
+// uncounted discards counts.
 type uncounted struct{}
 
 func (uncounted) SignallingMessage(string, signal.Type) {}
@@ -64,13 +64,13 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return near, nil
 }
 
-// newTestOutbox gives an outbox with a backlog of three messages and the websocket of the client that it writes to,
-// over TCP where there are no pipes.
+// newTestOutbox returns an outbox with a backlog of three messages and the websocket of its client, over unbuffered
+// pipes or, if unbuffered is nil, over TCP.
 func newTestOutbox(t *testing.T, unbuffered *pipes) (*outbox, *websocket.Conn) {
 	t.Helper()
 	config := DefaultConfig()
 	config.Backlog = backlog
-	// Neither time is over before the test is.
+	// Neither timeout elapses during the test.
 	config.WriteTimeout, config.PingInterval = time.Hour, time.Hour
 	outboxes := make(chan *outbox, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -120,7 +120,7 @@ func waitWritten(t *testing.T, o *outbox) {
 	}
 }
 
-// block makes the outbox's writer wait in the midst of a message that the client has begun to read.
+// block stops the outbox's writer within a message that the client has begun to read.
 func block(t *testing.T, o *outbox, conn *websocket.Conn) {
 	t.Helper()
 	if !o.Send(&signal.OK{Header: signal.Header{ID: "first"}}) {
@@ -168,7 +168,7 @@ func TestWhatIsQueuedIsWrittenBeforeTheEnd(t *testing.T) {
 	for _, test := range tests {
 		t.Run(string(test.code), func(t *testing.T) {
 			o, conn := newTestOutbox(t, nil)
-			// What waits for a client that does not read is thrown away.
+			// The queue of a client that does not read is discarded.
 			queued := backlog
 			if test.code == signal.CodeSlowReader {
 				queued = 0

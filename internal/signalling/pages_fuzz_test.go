@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzOrigin: a page connects if it has the host of the request, and where names prove nothing, if that host is a
-// loopback name or an address. An origin that only begins like an allowed one is another page's.
+// FuzzOrigin checks that a page may connect if its host is the host of the request and, if names prove nothing, the
+// host is a loopback name or an address. An origin with an allowed origin as its prefix is a different origin.
 func FuzzOrigin(f *testing.F) {
 	for _, origin := range []string{
 		"https://sfu.example.org:8080", "https://app.example.org", "http://localhost:5173", "http://[::1]:80",
@@ -58,7 +58,7 @@ func isHost(text string) bool {
 	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
 }
 
-// authorityOf is the host and port of an origin, by its text.
+// authorityOf returns the host and port in the text of an origin.
 func authorityOf(origin string) string {
 	_, rest, _ := strings.Cut(origin, "//")
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
@@ -67,7 +67,7 @@ func authorityOf(origin string) string {
 	return rest[strings.LastIndex(rest, "@")+1:]
 }
 
-// nameIn is a host without a port and brackets.
+// nameIn returns a host without port and brackets.
 func nameIn(authority string) string {
 	colon := strings.LastIndex(authority, ":")
 	if bracketed := strings.HasPrefix(authority, "["); colon > strings.LastIndex(authority, "]") &&

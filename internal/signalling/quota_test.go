@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// tokenOf is the fingerprint of one of many tokens.
+// tokenOf returns the fingerprint of the n-th token.
 func tokenOf(n int) (token Fingerprint) {
 	binary.BigEndian.PutUint64(token[:], uint64(n)+1)
 	return token
@@ -45,7 +45,7 @@ func TestOneTokenOpensSoManyWebsockets(t *testing.T) {
 	expect("one more after a second", one, true)
 }
 
-// TestRefusalsNameTheLimit and when to come again.
+// TestRefusalsNameTheLimit checks the limit and the retry time in refusals.
 func TestRefusalsNameTheLimit(t *testing.T) {
 	config := DefaultConfig()
 	now := time.Unix(1_795_188_600, 0)
@@ -93,7 +93,7 @@ func TestTokensAreForgotten(t *testing.T) {
 		if n > 0 {
 			c.Leave(tokenOf(n))
 		}
-		// 20 of them came within the last second.
+		// 20 tokens were used within the last second.
 		if known := len(c.quota.members); known > 2*leastSweep {
 			t.Fatalf("%d tokens are known after %d", known, n)
 		}
@@ -103,7 +103,7 @@ func TestTokensAreForgotten(t *testing.T) {
 	}
 }
 
-// TestQuotasAreBounded has ever others come at once, so that there is something to know of all of them.
+// TestQuotasAreBounded adds many members at once, so that none of them is idle.
 func TestQuotasAreBounded(t *testing.T) {
 	c := newQuota[int](DefaultConfig().addressLimits())
 	now := time.Unix(1_795_188_600, 0)
@@ -123,7 +123,7 @@ func TestQuotasAreBounded(t *testing.T) {
 			t.Fatal("one was forgotten who is there")
 		}
 	}
-	// Where everybody known is there, nobody else is let in.
+	// If all members have an open websocket, a new member is refused.
 	for n := range c.members {
 		if n >= 100 {
 			c.members[n].open++
@@ -134,7 +134,7 @@ func TestQuotasAreBounded(t *testing.T) {
 	}
 }
 
-// TestQuotaLimitsAreChecked finds the values that nobody can mean.
+// TestQuotaLimitsAreChecked checks that invalid limits are rejected.
 func TestQuotaLimitsAreChecked(t *testing.T) {
 	for name, spoil := range map[string]func(*Config){
 		"no websockets":                func(c *Config) { c.TokenWebsockets = 0 },
@@ -157,8 +157,8 @@ func TestQuotaLimitsAreChecked(t *testing.T) {
 	}
 }
 
-// TestRefusalsWait: an address that is refused again and again is answered more and more slowly, up to a bound, and at
-// once again after a while. Others do not wait.
+// TestRefusalsWait checks that repeated refusals of one address are answered with growing delays up to a bound, and at
+// once again later. Other addresses do not wait.
 func TestRefusalsWait(t *testing.T) {
 	c := newQuota[string](quotaLimits{open: 1, perSecond: 1, burst: 1})
 	now := time.Unix(1_000_000, 0)

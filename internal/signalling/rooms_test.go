@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu"
 )
 
-// many is a server with so many rooms.
+// many is a server with the given number of rooms.
 type many int
 
 // Summaries implements Lister.
@@ -22,7 +22,7 @@ func (n many) Summaries(string) []sfu.RoomSummary {
 	return list
 }
 
-// oneToken is an authenticator that takes everybody for the bearer of one token.
+// oneToken is an Authenticator that assigns the same token to every client.
 type oneToken struct{}
 
 // Authenticate implements Authenticator.
@@ -30,7 +30,7 @@ func (oneToken) Authenticate(*http.Request) (Credentials, error) {
 	return Credentials{Fingerprint: Fingerprint{1}}, nil
 }
 
-// TestPagesOfRooms lists more rooms than fit into one answer, page by page, and refuses limits that cannot be.
+// TestPagesOfRooms lists more rooms than fit in one answer, page by page, and checks that invalid limits are refused.
 func TestPagesOfRooms(t *testing.T) {
 	h := NewRooms(DefaultConfig(), many(roomsPerPage+5), AllowAll{}, uncounted{}, false)
 	get := func(query string) (page Page, status int) {
@@ -62,7 +62,7 @@ func TestPagesOfRooms(t *testing.T) {
 	}
 }
 
-// TestRoomsForOneToken: one token gets so many lists, and is told when to come again.
+// TestRoomsForOneToken checks the limit of lists for one token and the retry time.
 func TestRoomsForOneToken(t *testing.T) {
 	config := DefaultConfig()
 	config.TokenRate, config.TokenBurst = 1e-9, 2
@@ -76,8 +76,7 @@ func TestRoomsForOneToken(t *testing.T) {
 	}
 }
 
-// TestRoomsAreNotToldToStrangePages: with no token asked for, a page must not learn of rooms by having its own name
-// resolved to this host.
+// TestRoomsAreNotToldToStrangePages checks that without tokens, a page cannot list rooms by DNS rebinding.
 func TestRoomsAreNotToldToStrangePages(t *testing.T) {
 	for _, test := range []struct {
 		host string

@@ -10,7 +10,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// hijacked is a response whose connection is taken over, with buffers as an http.Server makes them.
+// hijacked is a response whose connection is hijacked, with the buffers of an http.Server.
 type hijacked struct {
 	http.ResponseWriter
 	conn net.Conn
@@ -22,12 +22,12 @@ func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return h.conn, bufio.NewReadWriter(bufio.NewReaderSize(h.conn, size), bufio.NewWriterSize(h.conn, size)), nil
 }
 
-// deafConn takes what is written, and has nothing to read.
+// deafConn accepts writes and has nothing to read.
 type deafConn struct{ net.Conn }
 
 func (deafConn) Write(b []byte) (int, error) { return len(b), nil }
 
-// TestIdleWebsocketsHoldLittle: a websocket holds no buffers but those of its HTTP connection.
+// TestIdleWebsocketsHoldLittle checks that an idle websocket has no buffers except those of its HTTP connection.
 func TestIdleWebsocketsHoldLittle(t *testing.T) {
 	const websockets, most = 200, 14 << 10
 	config := DefaultConfig()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// requestFrom is a request of a peer, with lines of a header.
+// requestFrom returns a request of a peer with lines of a header.
 func requestFrom(peer, header string, lines ...string) *http.Request {
 	return &http.Request{RemoteAddr: peer, Header: http.Header{header: lines}}
 }
@@ -76,8 +76,8 @@ func TestSourceOfRequest(t *testing.T) {
 	}
 }
 
-// FuzzSource: whatever stands in the header, it is of somebody or an error, and the last one whom a trusted proxy
-// names counts.
+// FuzzSource checks that any header yields an address or an error, and that the last address named by a trusted proxy
+// counts.
 func FuzzSource(f *testing.F) {
 	for _, text := range []string{
 		"198.51.100.7", "a, 10.0.0.2", "[2001:db8::7]:1", `for="[2001:db8::7]:1";by=x, for=10.0.0.1`, `for="\"`,

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// bodyOf is a client's body of so many tiles at three qualities.
+// bodyOf returns a client's body with the given number of tiles and three qualities.
 func bodyOf(client uint32, tiles int) sfu.Choosable {
 	return sfu.Choosable{
 		PublicationRef: volumetric.PublicationRef{Participant: identityOf(client), Publication: bodyName},
@@ -20,7 +20,7 @@ func bodyOf(client uint32, tiles int) sfu.Choosable {
 	}
 }
 
-// TestMeantPublications finds whom quality messages mean.
+// TestMeantPublications checks which publications the choices of a message refer to.
 func TestMeantPublications(t *testing.T) {
 	publications := []sfu.Choosable{bodyOf(1, 9), bodyOf(3, 4)}
 	for text, want := range map[string]string{
@@ -47,8 +47,7 @@ func TestMeantPublications(t *testing.T) {
 	}
 }
 
-// TestChosenTiles makes choices of what a message names, and of nothing else. What is named twice is chosen as it is
-// named last.
+// TestChosenTiles checks that only the named tiles are chosen, and that the last quality of a tile counts.
 func TestChosenTiles(t *testing.T) {
 	publications := []sfu.Choosable{bodyOf(1, 3), bodyOf(2, 3)}
 	for text, want := range map[string]string{
@@ -72,8 +71,8 @@ func TestChosenTiles(t *testing.T) {
 	}
 }
 
-// TestChoicesWithoutEnd has a message name the same tiles and nobody's half a million times, as many as fit in one:
-// no more is made of it than there are tiles.
+// TestChoicesWithoutEnd sends a message of the maximum size, which names the same tiles and an unknown client half a
+// million times. The number of choices must not exceed the number of tiles.
 func TestChoicesWithoutEnd(t *testing.T) {
 	publications := []sfu.Choosable{bodyOf(1, 3), bodyOf(2, 3)}
 	choices, unread := vr2gather.ParseQualityChoices(strings.Repeat("1,0;0,1,1,1;7,1;", 100_000))
@@ -91,7 +90,7 @@ func TestChoicesWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestChoicesAreCounted: what is ignored of a message is counted, and the log says why.
+// TestChoicesAreCounted checks that ignored choices are counted and logged with a reason.
 func TestChoicesAreCounted(t *testing.T) {
 	for _, test := range []struct {
 		text     string
@@ -118,7 +117,7 @@ func TestChoicesAreCounted(t *testing.T) {
 	}
 }
 
-// TestWithheld tells what peers can read.
+// TestWithheld checks which publications peers can read.
 func TestWithheld(t *testing.T) {
 	flagged := publicationsOf(vr2gather.Query{Client: 1, Tiles: 1, Qualities: 3})[1]
 	plain, sound, opus := flagged, flagged, flagged

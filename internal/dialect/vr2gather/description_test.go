@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// offerToPeer is an offer with a line for sound and one for a tile that the peer sends, and one for a tile that it
+// offerToPeer returns an offer with an audio line and a tile line on which the peer sends, and a tile line on which it
 // receives.
 func offerToPeer() *description.Description {
 	d := &description.Description{
@@ -89,7 +89,7 @@ a=ssrc:11 cname:0
 	}
 }
 
-// peerOfPion returns a peer connection with the codecs of VR2Gather's peer, and its first two tracks.
+// peerOfPion returns a peer connection with the codecs and the first two tracks of a VR2Gather peer.
 func peerOfPion(t *testing.T, numbered bool) *webrtc.PeerConnection {
 	t.Helper()
 	engine := &webrtc.MediaEngine{}
@@ -154,8 +154,8 @@ func answerOf(t *testing.T, pc *webrtc.PeerConnection, offer string) string {
 	return answer.SDP
 }
 
-// TestFromPeer lets a VR2Gather-like peer answer: the converted answer fits the original offer, and has the identifiers
-// of the peer's streams.
+// TestFromPeer checks that the converted answer of a VR2Gather peer fits the original offer and has the identifiers of
+// the peer's streams.
 func TestFromPeer(t *testing.T) {
 	offer := offerToPeer()
 	text, err := toPeer(offer.Marshal(), map[string]string{"2": "0 video_7_0"}, overUDP)
@@ -193,7 +193,7 @@ func TestFromPeer(t *testing.T) {
 	}
 }
 
-// browserAnswer is an answer to two lines as a browser writes it, with other formats and one refused line.
+// browserAnswer is a browser's answer to two lines, with other formats and one refused line.
 var browserAnswer = strings.ReplaceAll(`v=0
 o=- 8712839017234502134 2 IN IP4 127.0.0.1
 s=-
@@ -232,7 +232,7 @@ a=inactive
 a=mid:1
 `, "\n", "\r\n")
 
-// FuzzFromPeer checks that any answer of a peer is converted to a valid description, or refused.
+// FuzzFromPeer checks that any answer of a peer is converted to a valid description or refused.
 func FuzzFromPeer(f *testing.F) {
 	offer, err := toPeer(offerToPeer().Marshal(), nil, overUDP)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// keptOutlet keeps what is sent on a line.
+// keptOutlet records the packets of a line.
 type keptOutlet struct{ sent [][]byte }
 
 // Queue implements egress.Outlet.

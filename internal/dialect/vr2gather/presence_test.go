@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestWhoAnswers: of what has happened by the time that it is looked at, the end counts before a sign of life, and
-// that before the end of patience. 100 times each, since a choice among what is ready is random.
+// TestWhoAnswers checks the priority of simultaneous events: the end of the connection, then a sign of life, then the
+// end of the time. Each case runs 100 times, because select chooses a ready channel at random.
 func TestWhoAnswers(t *testing.T) {
 	yes, no := make(chan struct{}), make(chan struct{})
 	close(yes)

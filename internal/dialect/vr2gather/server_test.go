@@ -17,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestCandidates tells peers of candidates over UDP only, and only of those that are configured.
+// TestCandidates checks that peers receive only candidates over UDP that match the configuration.
 func TestCandidates(t *testing.T) {
 	for _, c := range []struct {
 		filter, candidate string
@@ -38,7 +38,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestConfig finds the values that nobody can mean.
+// TestConfig checks that invalid values are rejected.
 func TestConfig(t *testing.T) {
 	if err := DefaultConfig().Validate(); err != nil {
 		t.Error(err)
@@ -59,29 +59,29 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// nobody is an Authenticator that refuses everybody.
+// nobody is an Authenticator that refuses every client.
 type nobody struct{}
 
 func (nobody) Authenticate(*http.Request) (signalling.Credentials, error) {
 	return signalling.Credentials{}, errors.New("no")
 }
 
-// uncounted takes counts that nobody looks at.
+// uncounted discards counts.
 type uncounted struct{}
 
 func (uncounted) SignallingMessage(string, signal.Type) {}
 func (uncounted) SignallingError(signal.Code)           {}
 
-// The delays of signalling: an address is answered so many refusals at once, and so many per second after that. No join
-// waits for longer than maxJoinWait.
+// The delays of signalling: the number of immediate refusals of an address, and the number per second after that. No
+// join waits longer than maxJoinWait.
 const (
 	answerBurst = 100
 	answerRate  = 10
 	maxJoinWait = 1500 * time.Millisecond
 )
 
-// TestRefusalsWait: answers to refused peers of one address wait as those of signalling v1 do, whether the
-// request is refused or the join. Peers of other addresses do not wait, nor do those who have gone.
+// TestRefusalsWait checks that refusals of requests and of joins are delayed per address, as in signalling v1. Peers of
+// other addresses do not wait, and a peer that has gone ends its wait.
 func TestRefusalsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := DefaultConfig()

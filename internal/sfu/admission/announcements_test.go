@@ -8,8 +8,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// TestAnnouncements: a bearer has its budget at once, and what it used comes back with time. Budgets that are full
-// again are not kept.
+// TestAnnouncements checks that a bearer may use its whole budget at once, that the budget recovers, and that full
+// budgets are removed.
 func TestAnnouncements(t *testing.T) {
 	const burst = 10 * announceRate
 	a := NewAnnouncements(burst)
@@ -26,7 +26,7 @@ func TestAnnouncements(t *testing.T) {
 		{0, "", burst, false},
 		{time.Second, "mallory", announceRate, false},
 		{9 * time.Second, "mallory", burst, true},
-		// More than a full budget takes a full budget.
+		// A request above the full budget costs the full budget.
 		{11 * time.Second, "mallory", 2 * burst, false},
 	} {
 		refused := a.Take(step.bearer, step.bytes, start.Add(step.after))
@@ -48,7 +48,7 @@ func TestAnnouncements(t *testing.T) {
 	}
 }
 
-// TestHoldings bounds the rooms and places of a bearer, and forgets a bearer that has nothing.
+// TestHoldings checks the limits of rooms and places, and that a bearer without holdings is removed.
 func TestHoldings(t *testing.T) {
 	h := NewHoldings(Limits{Rooms: 1, Places: 2})
 	hold := func(b Bearer, opens, admitted bool) {
@@ -66,7 +66,7 @@ func TestHoldings(t *testing.T) {
 	for range 10 {
 		hold("", true, true)
 	}
-	// The bearer leaves its room, where others stay.
+	// The bearer leaves its room, in which others stay.
 	h.Release("a", 1, 0)
 	hold("a", true, false)
 	h.Release("a", 0, 1)

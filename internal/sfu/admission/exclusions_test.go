@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// start is when virtual time begins.
+// start is the beginning of virtual time.
 var start = time.Unix(1_795_188_600, 0)
 
-// TestExclusionsAreBounded keeps no more bans and revocations than fit, and forgets those that have ended first.
+// TestExclusionsAreBounded checks the limits of bans and revocations, and that expired entries are removed first.
 func TestExclusionsAreBounded(t *testing.T) {
 	var e Exclusions
 	soon, late := start.Add(time.Minute), start.Add(time.Hour)
@@ -47,7 +47,8 @@ func TestExclusionsAreBounded(t *testing.T) {
 	if len(e.Bans(late)) != 0 || len(e.Revocations(late)) != 0 {
 		t.Error("what has ended is listed")
 	}
-	// A token that the server sees and that ends later than was guessed stays revoked until then.
+	// A revoked token that the server sees stays revoked until its expiry, even if the expiry is later than the
+	// default.
 	month := start.Add(31 * 24 * time.Hour)
 	if !e.Revoked(Token{ID: "eve", Expires: month}, soon) || !e.Revoked(Token{ID: "eve", Expires: month}, month) {
 		t.Error("a token that has not ended is accepted again")

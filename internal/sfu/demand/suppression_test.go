@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// start is when virtual time begins.
+// start is the beginning of virtual time.
 var start = time.Unix(1_795_188_600, 0)
 
-// TestSuppressionTranscripts plays two tiles of three qualities. A line of input is the time in milliseconds, what
-// the slots of all receivers need from then on, and after > the qualities of each tile that are then wanted, with !
-// where the publisher is told. What is needed is TILE/QUALITY for what somebody takes, and TILE/near for a slot that
-// is off though its receiver may want it.
+// TestSuppressionTranscripts runs two tiles of three qualities. A line of input has the time in milliseconds, the needs
+// of all slots from then on, and after > the wanted qualities of each tile, with ! if the publisher is notified. A need
+// is TILE/QUALITY for a track that a slot takes, and TILE/near for a slot that is off though its receiver may want the
+// tile.
 func TestSuppressionTranscripts(t *testing.T) {
 	for _, test := range []struct {
 		policy     Policy
@@ -83,7 +83,7 @@ func TestSuppressionTranscripts(t *testing.T) {
 	}
 }
 
-// needs is the demand that the words of a transcript state.
+// needs returns the counts for the words of a transcript.
 func needs(t *testing.T, words []string) counts {
 	t.Helper()
 	d := newCounts(2, 3)
@@ -103,7 +103,7 @@ func needs(t *testing.T, words []string) counts {
 	return d
 }
 
-// spelled are the wanted qualities of each tile.
+// spelled returns the wanted qualities of each tile as text.
 func spelled(s *suppression) string {
 	var tiles []string
 	for _, wanted := range s.wanted {
@@ -119,7 +119,7 @@ func spelled(s *suppression) string {
 	return strings.Join(tiles, " ")
 }
 
-// TestSuppressionIsDue: whoever steps it when it is due misses nothing.
+// TestSuppressionIsDue checks that steps at the due times miss no change.
 func TestSuppressionIsDue(t *testing.T) {
 	s := newSuppression(Config{Policy: Neighbours, Hold: 2 * time.Second}, 2, 3)
 	d := newCounts(2, 3)
@@ -132,7 +132,7 @@ func TestSuppressionIsDue(t *testing.T) {
 	}
 }
 
-// TestResumedTracks are those that a step asks for again, and only then; dismissed are those that it ceases to ask for.
+// TestResumedTracks checks the resumed and the dismissed tracks of single steps.
 func TestResumedTracks(t *testing.T) {
 	s := newSuppression(Config{Policy: Neighbours}, 2, 3)
 	for _, test := range []struct {

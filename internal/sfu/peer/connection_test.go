@@ -15,10 +15,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// patience is how long a test waits for what should come at once.
+// patience is the maximum wait for events that should occur at once.
 const patience = 30 * time.Second
 
-// listener is an owner that keeps what it is told of a connection's end.
+// listener is an owner that records the end of a connection.
 type listener struct {
 	events chan transport.Event
 	failed chan error
@@ -39,7 +39,7 @@ func (l *listener) SlotEvents([]egress.Event)                  {}
 func (l *listener) FrameTimes([]egress.FrameTimes)             {}
 func (l *listener) Done() <-chan struct{}                      { return l.done }
 
-// rig is an endpoint and an engine that end with the test.
+// rig returns an endpoint and an engine that end with the test.
 func rig(t *testing.T) (*transport.Endpoint, *forward.Engine) {
 	t.Helper()
 	media := transport.ClientConfig()
@@ -58,7 +58,7 @@ func rig(t *testing.T) (*transport.Endpoint, *forward.Engine) {
 	return endpoint, engine
 }
 
-// connect makes a connection of an owner's. The test waits for its goroutine at the end.
+// connect makes a connection for an owner. The test waits for the connection's goroutine at its end.
 func connect(t *testing.T, owner Owner, guard *panics.Guard) *Connection {
 	t.Helper()
 	endpoint, engine := rig(t)
@@ -75,7 +75,7 @@ func connect(t *testing.T, owner Owner, guard *panics.Guard) *Connection {
 	return c
 }
 
-// TestAFailureForGoodIsPassedOn has a peer connection fail as after a panic in one of its goroutines.
+// TestAFailureForGoodIsPassedOn lets a peer connection fail as after a panic in one of its goroutines.
 func TestAFailureForGoodIsPassedOn(t *testing.T) {
 	owner := newListener()
 	connect(t, owner, nil).peer.Fail()
@@ -91,7 +91,7 @@ func TestAFailureForGoodIsPassedOn(t *testing.T) {
 	}
 }
 
-// TestAPanicEndsTheConnection: the owner is told when the connection's goroutine panics.
+// TestAPanicEndsTheConnection checks that the owner is notified when the connection's goroutine panics.
 func TestAPanicEndsTheConnection(t *testing.T) {
 	reported := make(chan panics.Report, 1)
 	owner := newListener()
@@ -110,7 +110,7 @@ func TestAPanicEndsTheConnection(t *testing.T) {
 	}
 }
 
-// TestTheConnectionEndsWithItsOwner: an owner that panicked may have forgotten the connection.
+// TestTheConnectionEndsWithItsOwner checks that the connection ends with an owner that panicked and lost its reference.
 func TestTheConnectionEndsWithItsOwner(t *testing.T) {
 	endpoint, engine := rig(t)
 	owner := newListener()
@@ -122,7 +122,7 @@ func TestTheConnectionEndsWithItsOwner(t *testing.T) {
 	running.Wait()
 }
 
-// TestAPeerIsClosedAfterAPanic has the end of a connection panic.
+// TestAPeerIsClosedAfterAPanic lets the end of a connection panic.
 func TestAPeerIsClosedAfterAPanic(t *testing.T) {
 	endpoint, engine := rig(t)
 	peer, err := endpoint.NewPeer(&mediaSink{})
@@ -131,7 +131,7 @@ func TestAPeerIsClosedAfterAPanic(t *testing.T) {
 	}
 	c := &Connection{peer: peer, Ingress: engine.NewIngress(mediaPeer{peer})}
 	guard := panics.NewGuard(func(panics.Report) {}, PanicPlace)
-	// The connection has no receiver.
+	// The connection has no receiver, so Close panics.
 	if guard.Try(PanicPlace, c.close) {
 		t.Fatal("the connection was closed without a panic")
 	}

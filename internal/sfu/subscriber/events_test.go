@@ -7,8 +7,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestWhoHearsOfDrops: a client is told of the frames of which nothing was sent. Frames that waited for the receiver
-// too long count against its budget, and those that its publisher's link lost do not.
+// TestWhoHearsOfDrops checks that a client is notified of frames of which nothing was sent. Frames that waited too long
+// for the receiver count against its budget; frames that the publisher's link lost do not.
 func TestWhoHearsOfDrops(t *testing.T) {
 	for _, test := range []struct {
 		event             egress.Event

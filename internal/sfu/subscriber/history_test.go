@@ -18,7 +18,7 @@ func TestHistory(t *testing.T) {
 	for i := range 3*keptSamples + 7 {
 		h.note(now, egress.Path{Known: true, Estimate: volumetric.Bitrate(i), Sent: 3,
 			QueueDelay: 1500 * time.Microsecond}, 7)
-		// Too soon for another one.
+		// Too soon for another sample.
 		h.note(now.Add(sampleInterval/2), egress.Path{Known: true, Estimate: 1e9}, 7)
 		now = now.Add(sampleInterval)
 	}

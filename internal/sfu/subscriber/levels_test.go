@@ -47,8 +47,8 @@ func TestRatesThatAreNotKnown(t *testing.T) {
 	}
 }
 
-// TestRatesMove by more than frames vary, once they have been measured for long enough. A track that pauses keeps its
-// own.
+// TestRatesMove checks that rates change beyond the tolerance after a sufficient time of measurement, and that a paused
+// track keeps its rate.
 func TestRatesMove(t *testing.T) {
 	l := newLevels(described(1, 2, volumetric.ModeAlternatives))
 	low, high := playedMeter(0), playedMeter(0)
@@ -66,12 +66,12 @@ func TestRatesMove(t *testing.T) {
 		{300 * time.Millisecond, 1e6, true, 1e6, true},
 		{1200 * time.Millisecond, 1_040_000, true, 1e6, false},
 		{1300 * time.Millisecond, 1_060_000, true, 1_060_000, true},
-		// It falls silent, and what comes first after that counts for nothing.
+		// The track becomes silent, and the first measurements after that do not count.
 		{3 * time.Second, 0, true, 1_060_000, false},
 		{4 * time.Second, 90e6, true, 1_060_000, false},
 		{5000 * time.Millisecond, 90e6, true, 1_060_000, false},
 		{5100 * time.Millisecond, 2e6, true, 2e6, true},
-		// Its publisher is told to pause, which the measurement does not show for a while.
+		// The publisher is asked to pause, which the meter does not show for a while.
 		{6 * time.Second, 500e3, false, 2e6, false},
 		{7 * time.Second, 500e3, true, 2e6, false},
 		{8 * time.Second, 500e3, true, 2e6, false},

@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// clientPublication is a publication of so many tiles at three qualities, for VR2Gather peers.
+// clientPublication returns a publication for VR2Gather peers with the given number of tiles and three qualities.
 func clientPublication(client uint32, name string, tiles int) *Publication {
 	p := NewPublication(fmt.Sprint(client), volumetric.Publication{
 		Name: name, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, VR2Gather: true,
@@ -19,7 +19,7 @@ func clientPublication(client uint32, name string, tiles int) *Publication {
 	return p
 }
 
-// carried lists the names of the lines of a table, those that carry something with a star.
+// carried lists the names of the lines of a table. A star marks lines with a target.
 func carried(table *Slots) string {
 	var names []string
 	for _, s := range table.all {
@@ -35,8 +35,7 @@ func carried(table *Slots) string {
 	return strings.Join(names, " ")
 }
 
-// TestNamedLines has publications come and go at a VR2Gather peer: each tile of each client has a line of its own for
-// good.
+// TestNamedLines adds and removes publications for a VR2Gather peer. Each tile of each client keeps its own line.
 func TestNamedLines(t *testing.T) {
 	table := NewNamedSlots(100)
 	grow := func() {
@@ -88,8 +87,7 @@ func TestNamedLines(t *testing.T) {
 	}
 }
 
-// TestLinesAreRenamedOnceThereMayBeNoMore has one client after the other come to a VR2Gather peer that may have three
-// lines.
+// TestLinesAreRenamedOnceThereMayBeNoMore adds successive clients for a VR2Gather peer with a limit of three lines.
 func TestLinesAreRenamedOnceThereMayBeNoMore(t *testing.T) {
 	table := NewNamedSlots(3)
 	expect := func(step, want string, renames int) {
@@ -108,7 +106,7 @@ func TestLinesAreRenamedOnceThereMayBeNoMore(t *testing.T) {
 		table.Add(lines)
 		table.Assign()
 	}
-	// open tells how many lines may carry something.
+	// open returns the number of lines that may carry media.
 	open := func() (n int) {
 		for _, s := range table.all {
 			if s.Target != nil && s.acknowledged == s.Generation {

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// published is a publication without tracks, which tables of slots do not look at.
+// published returns a publication without tracks, which tables of slots do not use.
 func published(name string, tiles int, kind volumetric.Kind) *Publication {
 	d := described(tiles, 2, volumetric.ModeAlternatives)
 	d.Name, d.Kind = name, kind

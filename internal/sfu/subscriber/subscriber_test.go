@@ -8,17 +8,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// start is when virtual time begins.
+// start is the beginning of virtual time.
 var start = time.Unix(1_795_188_600, 0)
 
-// playedMeter measures what the test says.
+// playedMeter returns the rate set by the test.
 type playedMeter volumetric.Bitrate
 
 // Rate implements Meter.
 func (m *playedMeter) Rate() (volumetric.Bitrate, bool) { return volumetric.Bitrate(*m), *m > 0 }
 
-// TestStartRatesKeepTheServersOwn: where the server takes nobody's word for much, who names a rate begins no lower
-// than who names none.
+// TestStartRatesKeepTheServersOwn checks that a receiver that requests a start rate never begins below the server's own
+// start rate because of a low limit.
 func TestStartRatesKeepTheServersOwn(t *testing.T) {
 	s := &Subscriber{}
 	s.SetLimits(signal.BitrateLimits{Start: 10e6}, 500e3, 2e6)
@@ -27,7 +27,7 @@ func TestStartRatesKeepTheServersOwn(t *testing.T) {
 	}
 }
 
-// TestAnOlderAcknowledgementIsPassedOver: a newer assignment is on its way to the client.
+// TestAnOlderAcknowledgementIsPassedOver checks that an old generation changes nothing.
 func TestAnOlderAcknowledgementIsPassedOver(t *testing.T) {
 	table := NewSlots()
 	table.Want(published("body", 1, volumetric.KindVideo))
