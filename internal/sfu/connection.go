@@ -138,7 +138,7 @@ func (q offerMade) apply(r *Room) {
 	p.subscriber.Slots.Add(q.lines)
 	told := p.subscriber.Slots.Assign()
 	p.send(p.offerFor(q.offer))
-	p.tellAssignments(told)
+	p.sendAssignments(told)
 	q.answerTimer.set(r, r.node.config.AnswerTimeout, answerOverdue{q.connection, q.offer})
 	if !p.connected && !q.connectTimer.running() {
 		q.connectTimer.set(r, r.node.config.ConnectTimeout, connectOverdue{q.connection})
@@ -175,7 +175,7 @@ func (q channelsMade) apply(r *Room) {
 	p := q.owner
 	p.subscriber.Slots.Add(q.lines)
 	p.openSlots()
-	p.tellAssignments(p.subscriber.Slots.Assign())
+	p.sendAssignments(p.subscriber.Slots.Assign())
 	p.refresh(r.now)
 }
 
@@ -248,7 +248,7 @@ func (q slotEvents) apply(*Room) {
 	}
 	p := q.owner
 	sending, dropped := p.subscriber.TakeEvents(q.events, p.outbox != nil)
-	p.tellSlots(sending)
+	p.sendSlotQualities(sending)
 	if len(dropped) > 0 {
 		p.send(&signal.Delivery{Dropped: dropped})
 	}

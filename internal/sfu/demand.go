@@ -60,8 +60,8 @@ func (r *Room) endDemand(d *demand.Publication) {
 	r.node.metrics.TracksPaused(d.EndPausing())
 }
 
-// attendDemand performs the steps that are due in the demand for a publication.
-func (r *Room) attendDemand(d *demand.Publication) {
+// updateDemand performs the steps that are due in the demand for a publication.
+func (r *Room) updateDemand(d *demand.Publication) {
 	if !d.Suppressible() {
 		return
 	}
@@ -81,8 +81,8 @@ func (r *Room) attendDemand(d *demand.Publication) {
 	}
 }
 
-// tellWanted repeats the wanted tracks of suppressible publications to a publisher that has resumed.
-func (p *participant) tellWanted() {
+// sendWanted repeats the wanted tracks of suppressible publications to a publisher that has resumed.
+func (p *participant) sendWanted() {
 	var all []signal.WantedPublication
 	for _, publication := range p.publications {
 		if publication.Demand.Suppressible() {

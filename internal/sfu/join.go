@@ -57,9 +57,9 @@ func (q joinRequest) apply(r *Room) {
 	q.result <- joinResult{session: &Session{room: r, participant: p, outbox: q.Outbox}}
 }
 
-// mayEnter returns an error if a client may not have a new place in the room. present is the participant with the same
-// identity, nil if there is none.
-func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
+// checkEntry returns an error if a client may not have a new place in the room. present is the participant with the
+// same identity, nil if there is none.
+func (r *Room) checkEntry(q *JoinRequest, present *participant) *signal.Error {
 	config := &r.node.config
 	switch {
 	case r.ending:
@@ -98,7 +98,7 @@ func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
 // admit adds a participant to the room. All checks that may refuse the join precede the peer connection.
 func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *signal.Error) {
 	present, returns := r.participants[q.Identity]
-	if refused := r.mayEnter(&q, present); refused != nil {
+	if refused := r.checkEntry(&q, present); refused != nil {
 		return nil, refused
 	}
 	p := &participant{
@@ -109,7 +109,8 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		grants:   q.Grants,
 		bearer:   q.Bearer,
 		token:    q.Token,
-		asked:    wishes{receive: q.Join.Receive, receiveData: q.Join.ReceiveData, publishData: q.Join.DataChannel},
+		asked: joinOptions{receive: q.Join.Receive, receiveData: q.Join.ReceiveData,
+			publishData: q.Join.DataChannel},
 		receive:  q.Join.Receive && q.Grants.Subscribe,
 		deadline: time.Duration(q.Join.DeadlineMS) * time.Millisecond,
 		log:      r.log.With(zap.String("participant", q.Identity)),
@@ -156,7 +157,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	}
 	r.census.Store(r.participants.census())
 	p.send(r.welcome(p, q.Join.ID, false))
-	p.tellPoses()
+	p.sendPoses()
 	r.participants.share(p, &signal.ParticipantJoined{Participant: p.describe()})
 	p.subscribe(r.participants.publishedByOthers(p))
 	r.announce(p, announced(p.publications))

@@ -101,9 +101,9 @@ func (m members) placesOf(b admission.Bearer, replaced *participant) (places int
 // are positions in a list of users, which are smaller.
 const firstFreeNumber = 1000
 
-// giveNumber assigns the number by which VR2Gather clients know a participant: the number at the end of its identity,
+// assignNumber assigns the number by which VR2Gather clients know a participant: the number at the end of its identity,
 // if there is one and no other participant has the number; otherwise a free number from firstFreeNumber.
-func (m members) giveNumber(p *participant) {
+func (m members) assignNumber(p *participant) {
 	if p.numbered {
 		return
 	}

@@ -59,7 +59,7 @@ func TestOffFramesAreTold(t *testing.T) {
 	choose(1)
 	begins(own, 1, 0, 0)
 	expectTold("another quality", signal.FrameRange{})
-	s.ask(func(*Room) { bob.tellSlots(bob.subscriber.Sending()) })
+	s.ask(func(*Room) { bob.sendSlotQualities(bob.subscriber.Sending()) })
 	expectTold("after coming back", signal.FrameRange{First: 100, Count: 27})
 	choose(volumetric.QualityOff)
 	choose(1)

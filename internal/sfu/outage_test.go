@@ -67,7 +67,7 @@ func TestAConnectionThatTheClientEndedIsToldAtOnce(t *testing.T) {
 			t.Error("joined as the participant whose connection is over")
 		}
 	})
-	t.Run("the client joins anew", func(t *testing.T) {
+	t.Run("the client rejoins", func(t *testing.T) {
 		n, s, _ := ended(t)
 		if back, _ := enter(t, n, "bob", true); back.participant == s.participant {
 			t.Error("joined as the participant whose connection is over")

@@ -44,7 +44,7 @@ type participant struct {
 	token  admission.Token
 	// asked is the client's request in its join, whether its token granted the request or not. receive is set if the
 	// client receives publications of others.
-	asked   wishes
+	asked   joinOptions
 	receive bool
 	// deadline is the time in which the client repairs a frame, 0 if the server decides.
 	deadline time.Duration
@@ -76,17 +76,17 @@ type participant struct {
 
 	publications []*publication
 	// publishing limits the rate of new publications, of which others are notified.
-	publishing *rate.Limiter
-	subscriber *subscriber.Subscriber
-	tracing    tracing
-	joined     time.Time
-	limitTold  bool
-	gone       bool
+	publishing    *rate.Limiter
+	subscriber    *subscriber.Subscriber
+	tracing       tracing
+	joined        time.Time
+	limitReported bool
+	gone          bool
 }
 
-// wishes are the requests of a client in its join: to receive, to receive over data channels, and to publish over data
-// channels.
-type wishes struct{ receive, receiveData, publishData bool }
+// joinOptions are the requests of a client in its join: to receive, to receive over data channels, and to publish over
+// data channels.
+type joinOptions struct{ receive, receiveData, publishData bool }
 
 // errorField returns the log field of an error.
 func errorField(err error) zap.Field { return zap.Error(err) }
@@ -162,7 +162,7 @@ func (p *participant) subscribe(publications []*publication) {
 	for _, publication := range publications {
 		p.subscriber.Slots.Want(publication.Publication)
 	}
-	p.tellAssignments(p.subscriber.Slots.Assign())
+	p.sendAssignments(p.subscriber.Slots.Assign())
 	p.updateLines()
 }
 
@@ -170,13 +170,13 @@ func (p *participant) subscribe(publications []*publication) {
 func (p *participant) unsubscribe(publication *publication) {
 	slots := p.subscriber.Slots
 	told, renames := slots.Drop(publication.Publication), slots.Renames()
-	p.tellAssignments(append(told, slots.Assign()...))
+	p.sendAssignments(append(told, slots.Assign()...))
 	if slots.Renames() != renames {
 		p.updateLines()
 	}
 }
 
-func (p *participant) tellAssignments(told []signal.Assignment) {
+func (p *participant) sendAssignments(told []signal.Assignment) {
 	if len(told) > 0 {
 		p.subscriber.Invalidate()
 		if !p.profile.Acknowledges {
@@ -247,8 +247,8 @@ func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 		}
 		return min(needed, limit)
 	}
-	if needed > limit && !p.limitTold {
-		p.limitTold = true
+	if needed > limit && !p.limitReported {
+		p.limitReported = true
 		p.log.Warn("some publications have no slot because of the limit", zap.Int("needed", needed),
 			zap.Int("limit", limit))
 		p.send(refuse(signal.CodeLimit,

@@ -17,12 +17,13 @@ func (r *Room) poseRequested(p *participant, m *signal.Pose) *signal.Error {
 	if publication.Place.Take(m) {
 		r.scheduler.Changes.Motion++
 	}
-	r.passPose(p, publication)
+	r.forwardPose(p, publication)
 	return nil
 }
 
-// passPose sends the pose of an object to the others. If the last pose was sent too recently, the pose is sent later.
-func (r *Room) passPose(owner *participant, p *publication) {
+// forwardPose sends the pose of an object to the others. If the last pose was sent too recently, the pose is sent
+// later.
+func (r *Room) forwardPose(owner *participant, p *publication) {
 	if due := p.Place.Due(); r.now.Before(due) {
 		r.wakeBy(due)
 		return
@@ -30,8 +31,8 @@ func (r *Room) passPose(owner *participant, p *publication) {
 	r.participants.broadcast(owner, p.Place.Next(owner.identity, r.now))
 }
 
-// tellPoses sends a new participant the latest poses of the others' objects.
-func (p *participant) tellPoses() {
+// sendPoses sends a new participant the latest poses of the others' objects.
+func (p *participant) sendPoses() {
 	for _, publication := range p.room.participants.publishedByOthers(p) {
 		if latest := publication.Place.Latest(); latest != nil {
 			pose := *latest

@@ -43,7 +43,7 @@ func roomOf(tiles map[string]int) *Room {
 	for identity, n := range tiles {
 		p := &participant{room: r, identity: identity, profile: &namedProfile, log: zap.NewNop()}
 		r.participants[identity] = p
-		r.participants.giveNumber(p)
+		r.participants.assignNumber(p)
 		p.publications = []*publication{numberedPublication(p.number, "body", n)}
 		p.publications[0].Ref.Participant = identity
 	}
@@ -100,7 +100,7 @@ func TestClientNumbers(t *testing.T) {
 		{"room-1000", 1004}} {
 		p := &participant{room: r, identity: step.identity, profile: &signallingProfile}
 		r.participants[step.identity] = p
-		r.participants.giveNumber(p)
+		r.participants.assignNumber(p)
 		if p.number != step.want || r.participants.byNumber(p.number) != p {
 			t.Errorf("%q is %d, expected %d", step.identity, p.number, step.want)
 		}

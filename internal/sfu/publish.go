@@ -97,7 +97,7 @@ func (r *Room) publish(p *participant, description volumetric.Publication) *sign
 // add adds a checked publication.
 func (r *Room) add(p *participant, description checked) {
 	if description.VR2Gather {
-		r.participants.giveNumber(p)
+		r.participants.assignNumber(p)
 	}
 	converted := p.profile.Converted
 	publication := newPublication(r.node.engine, p.identity, description.Publication, converted, nextGroup)

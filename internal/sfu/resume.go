@@ -46,9 +46,9 @@ func (q resumeRequest) apply(r *Room) {
 	changed := r.regrant(p, q.Grants, q.Join.Resume.NewConnection)
 	p.send(r.welcome(p, q.Join.ID, true))
 	changed.tell(p)
-	p.tellPoses()
-	p.tellWanted()
-	p.tellTrace()
+	p.sendPoses()
+	p.sendWanted()
+	p.sendTrace()
 	p.subscriber.RepeatBandwidth()
 	if !r.drained.IsZero() {
 		p.send(r.draining())
@@ -83,8 +83,8 @@ func (p *participant) catchUp() {
 		p.send(offer)
 		p.connection.answerTimer.set(p.room, p.room.node.config.AnswerTimeout, answerOverdue{p.connection, offer})
 	}
-	p.tellAssignments(p.subscriber.Slots.Assignments())
-	p.tellSlots(p.subscriber.Sending())
+	p.sendAssignments(p.subscriber.Slots.Assignments())
+	p.sendSlotQualities(p.subscriber.Sending())
 	if !p.connected {
 		p.connection.connectTimer.set(p.room, p.room.node.config.ConnectTimeout, connectOverdue{p.connection})
 	}
@@ -116,8 +116,8 @@ func (r *Room) reconnect(p *participant) {
 type regranted struct {
 	// ended are the publications that ended because the token no longer grants publishing.
 	ended []volumetric.PublicationRef
-	// deaf is set if the token no longer grants receiving, receives if the token grants it again.
-	deaf, receives bool
+	// receiveRevoked is set if the token no longer grants receiving, receives if the token grants it again.
+	receiveRevoked, receives bool
 }
 
 // regrant sets the grants of the token of a resume. Publications and slots without a grant end. The caller sends the
@@ -139,7 +139,7 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 	receives := p.asked.receive && grants.Subscribe
 	switch {
 	case p.receive && !receives:
-		changed.deaf = true
+		changed.receiveRevoked = true
 		for _, publication := range r.participants.publishedByOthers(p) {
 			p.subscriber.Slots.Drop(publication.Publication)
 		}
@@ -158,7 +158,7 @@ func (c *regranted) tell(p *participant) {
 		p.send(refuse(signal.CodeForbidden, "publication %q has ended: the token no longer grants publishing",
 			ref.Publication))
 	}
-	if c.deaf {
+	if c.receiveRevoked {
 		p.send(refuse(signal.CodeForbidden, "media is no longer sent: the token no longer grants receiving"))
 	}
 }

@@ -154,7 +154,7 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 				s.t.Fatal(err)
 			}
 		}
-		p.tellPoses()
+		p.sendPoses()
 		p.subscribe(r.participants.publishedByOthers(p))
 		r.announce(p, p.publications)
 		r.wakeBy(r.now)
@@ -174,7 +174,7 @@ func (p *player) attach() {
 				slots.ByMID(mid).Output = &playedSlot{}
 			}
 		}
-		p.tellAssignments(slots.Assign())
+		p.sendAssignments(slots.Assign())
 		for _, slot := range slots.All() {
 			slots.Acknowledge(signal.SlotGeneration{MID: slot.MID, Generation: slot.Generation})
 		}

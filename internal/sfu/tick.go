@@ -76,12 +76,12 @@ func (r *Room) measureUnwatched() {
 // attend performs the steps that are due for one publication.
 func (r *Room) attend(owner *participant, p *publication) {
 	if p.Place.Pending() {
-		r.passPose(owner, p)
+		r.forwardPose(owner, p)
 	}
 	if p.silent {
 		r.announceBegun(owner, p)
 	}
-	r.attendDemand(p.Demand)
+	r.updateDemand(p.Demand)
 }
 
 // tick checks whether other qualities are needed. It reports false if time did not suffice for all receivers. The
@@ -108,7 +108,7 @@ func (r *Room) tick() (complete bool) {
 			continue
 		}
 		p.decide()
-		p.tellSlots(p.subscriber.Reasons(r.now))
+		p.sendSlotQualities(p.subscriber.Reasons(r.now))
 		if m := p.subscriber.Bandwidth(r.now); m != nil {
 			p.send(m)
 		}
@@ -140,11 +140,11 @@ func (p *participant) refresh(requested time.Time) {
 
 // decide decides the qualities of the slots if there are relevant changes, and notifies the client.
 func (p *participant) decide() {
-	p.tellSlots(p.subscriber.Decide(p.room.now, &p.room.scheduler))
+	p.sendSlotQualities(p.subscriber.Decide(p.room.now, &p.room.scheduler))
 }
 
-// tellSlots sends the client the qualities of slots.
-func (p *participant) tellSlots(sending []signal.SlotQuality) {
+// sendSlotQualities sends the client the qualities of slots.
+func (p *participant) sendSlotQualities(sending []signal.SlotQuality) {
 	if len(sending) > 0 {
 		p.send(&signal.Sending{Slots: sending})
 	}

@@ -68,8 +68,8 @@ func (m members) askForTimes() {
 	}
 }
 
-// tellTrace repeats the request for times to a resumed participant.
-func (p *participant) tellTrace() {
+// sendTrace repeats the request for times to a resumed participant.
+func (p *participant) sendTrace() {
 	if p.tracing.asked {
 		p.send(&signal.Trace{FrameTimes: true})
 	}

@@ -87,7 +87,7 @@ func TestTrace(t *testing.T) {
 		t.Error("who publishes nothing is asked")
 	}
 	bob.say(&signal.Trace{FrameTimes: true})
-	s.ask(func(*Room) { alice.tellTrace() })
+	s.ask(func(*Room) { alice.sendTrace() })
 	asked(4, true)
 }
 

@@ -68,7 +68,7 @@ func (l *AddressLimits) Guard(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address, err := l.sources.of(r)
 		if err != nil {
-			l.turnAway(w, r, http.StatusBadRequest, refusedHeader, signal.CodeInvalid, err, 0)
+			l.reject(w, r, http.StatusBadRequest, refusedHeader, signal.CodeInvalid, err, 0)
 			return
 		}
 		peer, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -85,7 +85,7 @@ func (l *AddressLimits) Guard(inner http.Handler) http.Handler {
 					// The connections of a proxy are not bounded, and all its clients share them.
 					wait = l.quota.answerWait(source, time.Now(), maxRequestWait)
 				}
-				l.turnAway(w, r, http.StatusTooManyRequests, refusedOpen, signal.CodeRateLimited, err, wait)
+				l.reject(w, r, http.StatusTooManyRequests, refusedOpen, signal.CodeRateLimited, err, wait)
 				return
 			}
 			defer l.quota.leave(source)
@@ -109,8 +109,8 @@ func waited(done <-chan struct{}, wait time.Duration) bool {
 	}
 }
 
-// turnAway counts and logs a refused request. It answers after the wait, unless the client has gone by then.
-func (l *AddressLimits) turnAway(
+// reject counts and logs a refused request. It answers after the wait, unless the client has gone by then.
+func (l *AddressLimits) reject(
 	w http.ResponseWriter, r *http.Request, status int, why refusal, code signal.Code, err error, wait time.Duration,
 ) {
 	var exceeded *quotaError

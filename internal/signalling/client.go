@@ -82,7 +82,7 @@ func (c *client) take(data []byte, now time.Time) bool {
 	if message != nil {
 		c.server.metrics.SignallingMessage("in", message.Head().Type)
 	}
-	if !c.owed(message) {
+	if !c.isOwed(message) {
 		if violated := c.inbox.Violation(c.inbox.Count(now)); violated != nil {
 			c.violate(violated.Code, violated.Message)
 			return false
@@ -108,9 +108,9 @@ func (c *client) take(data []byte, now time.Time) bool {
 	return c.join(join)
 }
 
-// owed reports whether message is an acknowledgement that the client owes the server. The number of acknowledgements
+// isOwed reports whether message is an acknowledgement that the client owes the server. The number of acknowledgements
 // depends on the other participants, so an owed acknowledgement does not count against the client's rate.
-func (c *client) owed(message signal.Message) bool {
+func (c *client) isOwed(message signal.Message) bool {
 	m, ok := message.(*signal.Acknowledge)
 	return ok && c.outbox.acknowledged(len(m.Slots))
 }

@@ -35,8 +35,8 @@ type client struct {
 	gone  chan struct{}
 
 	inbox *signalling.Inbox
-	// strange is set when an unexpected message type has been logged.
-	strange bool
+	// warnedType is set when an unexpected message type has been logged.
+	warnedType bool
 }
 
 // serve joins the room on behalf of the peer, which sends no join, and reads messages until the websocket ends.
@@ -117,8 +117,8 @@ func (c *client) take(text []byte, now time.Time) error {
 		choices, unread := vr2gather.ParseQualityChoices(m.Value)
 		c.session.Choose(&chooser{named: choices, unread: unread, ignored: &c.server.ignored}, now)
 	default:
-		if !c.strange {
-			c.strange = true
+		if !c.warnedType {
+			c.warnedType = true
 			c.log.Warn("unexpected message type from a VR2Gather peer", zap.Uint32("type", uint32(m.Type)),
 				zap.String("repeated", "not logged again"))
 		}

@@ -89,7 +89,7 @@ func (c *client) join(request sfu.JoinRequest) (signalling.Session, *signal.Erro
 	if refused != nil && refused.Code == signal.CodeIdentityTaken {
 		present := presence.of(c.place)
 		if present != nil && !present.answers() {
-			present.giveWay(c)
+			present.disconnect(c)
 			present = nil
 		}
 		if present == nil {
@@ -102,8 +102,8 @@ func (c *client) join(request sfu.JoinRequest) (signalling.Session, *signal.Erro
 	return session, refused
 }
 
-// giveWay ends the connection of a peer that does not answer and waits until the peer has left the room.
-func (c *client) giveWay(to *client) {
+// disconnect ends the connection of a peer that does not answer and waits until the peer has left the room.
+func (c *client) disconnect(to *client) {
 	select {
 	case <-c.gone:
 	default:

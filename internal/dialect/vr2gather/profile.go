@@ -12,7 +12,7 @@ import (
 
 // The names of a peer's publications.
 const (
-	soundName = "voice"
+	audioName = "voice"
 	bodyName  = "body"
 )
 
@@ -30,7 +30,7 @@ func identityOf(client uint32) string { return strconv.FormatUint(uint64(client)
 func publicationsOf(q vr2gather.Query) []volumetric.Publication {
 	return []volumetric.Publication{
 		{
-			Name: soundName, Kind: volumetric.KindAudio, Mode: volumetric.ModeAlternatives, VR2Gather: true,
+			Name: audioName, Kind: volumetric.KindAudio, Mode: volumetric.ModeAlternatives, VR2Gather: true,
 			Codec: volumetric.Codec{MIMEType: "audio/pcm", ClockRate: 48000},
 			Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 1),
 		},

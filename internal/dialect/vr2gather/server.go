@@ -86,17 +86,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	log := s.log.With(zap.String("remote", r.RemoteAddr), zap.String("dialect", "vr2gather"))
 	credentials, err := s.auth.Authenticate(r)
 	if err != nil {
-		s.turnAway(w, r, http.StatusUnauthorized, signal.CodeUnauthorized, err.Error())
+		s.reject(w, r, http.StatusUnauthorized, signal.CodeUnauthorized, err.Error())
 		return
 	}
 	if origin := r.Header.Get("Origin"); s.pages != nil && !s.pages.May(origin, r.Host) {
-		s.turnAway(w, r, http.StatusForbidden, signal.CodeForbidden,
+		s.reject(w, r, http.StatusForbidden, signal.CodeForbidden,
 			fmt.Sprintf("web pages of %.100q may not connect without a token", origin))
 		return
 	}
 	query, err := s.query(r)
 	if err != nil {
-		s.turnAway(w, r, http.StatusBadRequest, signal.CodeInvalid, err.Error())
+		s.reject(w, r, http.StatusBadRequest, signal.CodeInvalid, err.Error())
 		return
 	}
 	room, identity := s.roomOf(r), identityOf(query.Client)
@@ -104,17 +104,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		{"room", credentials.Room, room}, {"identity", credentials.Identity, identity},
 	} {
 		if of.granted != "" && of.granted != of.asked {
-			s.turnAway(w, r, http.StatusForbidden, signal.CodeForbidden, "the token is for another "+of.what)
+			s.reject(w, r, http.StatusForbidden, signal.CodeForbidden, "the token is for another "+of.what)
 			return
 		}
 	}
 	if err := volumetric.ValidateName("room", room); err != nil {
-		s.turnAway(w, r, http.StatusBadRequest, signal.CodeInvalid, err.Error())
+		s.reject(w, r, http.StatusBadRequest, signal.CodeInvalid, err.Error())
 		return
 	}
 	if err := s.tokens.Enter(credentials.Fingerprint, opened); err != nil {
 		signalling.SetRetryAfter(w, err)
-		s.turnAway(w, r, http.StatusTooManyRequests, signal.CodeRateLimited, err.Error())
+		s.reject(w, r, http.StatusTooManyRequests, signal.CodeRateLimited, err.Error())
 		return
 	}
 	defer s.tokens.Leave(credentials.Fingerprint)
@@ -141,8 +141,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// turnAway refuses a peer before the upgrade to a websocket.
-func (s *Server) turnAway(
+// reject refuses a peer before the upgrade to a websocket.
+func (s *Server) reject(
 	w http.ResponseWriter, r *http.Request, status int, code signal.Code, reason string,
 ) {
 	s.refused.Add(1)

@@ -44,7 +44,7 @@ func TestSuppressionTranscripts(t *testing.T) {
 			4200 0/2       > 12 - !
 			4300 0/2 1/1   > 12 012 !
 			4400 0/1       > 012 012 !
-			# Whoever comes back within the hold time finds what was there, and the time counts anew.
+			# Whoever comes back within the hold time finds what was there, and the time starts again.
 			6000 0/1 1/2   > 012 012
 			6100 0/1       > 012 012
 			6400 0/1       > 012 12 !

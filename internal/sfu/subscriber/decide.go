@@ -128,7 +128,7 @@ func (s *Subscriber) decideVideo(
 	a *applier, now time.Time, room *Scheduler, granted volumetric.Bitrate, path egress.Path,
 ) {
 	if s.layout.stale {
-		s.layout.lay(s.Slots.all, &s.scene)
+		s.layout.build(s.Slots.all, &s.scene)
 	}
 	began := room.Clock()
 	result := s.allocate(room.Allocator, now, granted, path.RTT)

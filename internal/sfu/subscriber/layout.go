@@ -9,23 +9,23 @@ import (
 // layout has the ready video slots of a receiver, by publication and tile, in the order of the allocator's scene.
 type layout struct {
 	stale   bool
-	objects []laidObject
+	objects []layoutObject
 }
 
-type laidObject struct {
+type layoutObject struct {
 	publication *Publication
-	tiles       []laidTile
+	tiles       []layoutTile
 }
 
-// laidTile is one tile with its slot. In volumetric.ModeDescriptions it has a slot for each quality, some of which may
-// be nil.
-type laidTile struct {
+// layoutTile is one tile with its slot. In volumetric.ModeDescriptions it has a slot for each quality, some of which
+// may be nil.
+type layoutTile struct {
 	tile  int
 	slots []*Slot
 }
 
-// lay builds the layout from the ready slots and allocates the memory of the scene.
-func (l *layout) lay(slots []*Slot, scene *allocate.Scene) {
+// build builds the layout from the ready slots and allocates the memory of the scene.
+func (l *layout) build(slots []*Slot, scene *allocate.Scene) {
 	l.stale = false
 	l.objects = l.objects[:0]
 	byPublication := make(map[*Publication]int)
@@ -38,7 +38,7 @@ func (l *layout) lay(slots []*Slot, scene *allocate.Scene) {
 		if !ok {
 			i = len(l.objects)
 			byPublication[p] = i
-			l.objects = append(l.objects, laidObject{publication: p})
+			l.objects = append(l.objects, layoutObject{publication: p})
 		}
 		l.objects[i].add(s)
 	}
@@ -53,10 +53,10 @@ func (l *layout) lay(slots []*Slot, scene *allocate.Scene) {
 }
 
 // add adds a slot to its tile.
-func (o *laidObject) add(s *Slot) {
+func (o *layoutObject) add(s *Slot) {
 	tile := s.Target.Tile.Tile
 	if s.Target.Description == nil {
-		o.tiles = append(o.tiles, laidTile{tile: tile, slots: []*Slot{s}})
+		o.tiles = append(o.tiles, layoutTile{tile: tile, slots: []*Slot{s}})
 		return
 	}
 	at := -1
@@ -67,7 +67,8 @@ func (o *laidObject) add(s *Slot) {
 	}
 	if at < 0 {
 		at = len(o.tiles)
-		o.tiles = append(o.tiles, laidTile{tile: tile, slots: make([]*Slot, len(o.publication.Description.Qualities))})
+		o.tiles = append(o.tiles, layoutTile{tile: tile, slots: make([]*Slot,
+			len(o.publication.Description.Qualities))})
 	}
 	o.tiles[at].slots[*s.Target.Description] = s
 }
@@ -107,7 +108,7 @@ func choiceFor(s signal.Selection, d *volumetric.Publication) allocate.Choice {
 }
 
 // current returns the qualities selected on the tile's slots.
-func (t *laidTile) current() allocate.QualitySet {
+func (t *layoutTile) current() allocate.QualitySet {
 	var set allocate.QualitySet
 	for _, s := range t.slots {
 		if s != nil && s.selected {

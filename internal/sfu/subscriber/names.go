@@ -20,8 +20,8 @@ type Name struct {
 	Tile      int
 }
 
-// nobody is a number that no publisher has.
-const nobody = math.MaxUint32
+// noPublisher is a number that no publisher has.
+const noPublisher = math.MaxUint32
 
 // NamedOutput sends the packets of a named line under its name.
 type NamedOutput interface {
@@ -126,7 +126,7 @@ func (t *Slots) NamedCount(kind volumetric.Kind) int {
 func (t *Slots) Offer() {
 	for _, s := range t.all {
 		if s.name == nil {
-			s.name = &Name{Kind: s.Kind, Publisher: nobody}
+			s.name = &Name{Kind: s.Kind, Publisher: noPublisher}
 		}
 		s.offered = s.name
 	}
