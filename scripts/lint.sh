@@ -118,10 +118,7 @@ check_words() {
 unconverted=(
 	clients
 	cmd
-	internal/dialect
 	internal/peer
-	internal/sfu
-	internal/signalling
 	internal/transport
 	lab
 	pkg/capture
