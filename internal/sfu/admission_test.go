@@ -67,7 +67,7 @@ func TestRefusedJoinsMakeNoConnection(t *testing.T) {
 		{"one with too long a description", "new", "eve", "", []volumetric.Publication{body("a", 60)},
 			signal.CodeLimit},
 		{"one that is not valid", "new", "eve", "", []volumetric.Publication{{Name: "a"}}, signal.CodeInvalid},
-		{"the identity of somebody", "full", "ada", "", []volumetric.Publication{body("a", 1)},
+		{"an identity in use", "full", "ada", "", []volumetric.Publication{body("a", 1)},
 			signal.CodeIdentityTaken},
 		{"places of one token", "half", "eve", "mallory", nil, signal.CodeLimit},
 		{"a full room", "full", "eve", "", []volumetric.Publication{body("a", 1)}, signal.CodeLimit},
@@ -81,7 +81,7 @@ func TestRefusedJoinsMakeNoConnection(t *testing.T) {
 		t.Errorf("%d publications of refused joins are in the log", lines)
 	}
 	if len(n.Summaries("new")) != 0 {
-		t.Error("a room exists that nobody was admitted to")
+		t.Error("a room exists though all joins were refused")
 	}
 }
 

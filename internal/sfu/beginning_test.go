@@ -40,7 +40,7 @@ func TestALinkBeginsWithTheStartRate(t *testing.T) {
 			s.pass(500 * time.Millisecond)
 			bob.expectCarried("0 0")
 			if _, n := latest[*signal.Bandwidth](bob.shelf); n > 0 {
-				t.Error("the client is told an estimate that nobody made")
+				t.Error("the client is told an estimate that does not exist")
 			}
 			bob.way.path = c.path
 			s.pass(50 * time.Millisecond)

@@ -244,7 +244,7 @@ func TestNobodyNeedsParity(t *testing.T) {
 	s.ask(func(*Room) { bob.connected = false })
 	s.pass(2 * time.Second)
 	if told := expect[*signal.Wanted](t, alice.shelf, 2); told.Publications[0].Parity != 0 {
-		t.Errorf("asked for %g though nobody receives", told.Publications[0].Parity)
+		t.Errorf("asked for a parity share of %g without receivers", told.Publications[0].Parity)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestTheUplinkIsHeard(t *testing.T) {
 			s.pass(60 * time.Millisecond)
 			bob.expectCarried("1 0")
 			if got := bob.subscriber.Slots.All()[1].Reason; got != signal.ReasonAuto {
-				t.Errorf("what the publisher does not send is replaced for the reason %q, expected %q", got,
+				t.Errorf("an unavailable quality is replaced for the reason %q, expected %q", got,
 					signal.ReasonAuto)
 			}
 			alice.say(&signal.Uplink{GaveUp: []signal.OwnTrack{}})
@@ -305,7 +305,7 @@ func TestWhoLeavesTakesNothing(t *testing.T) {
 	}
 	bob, _ := enter(t, n, "bob", true)
 	if n := wanted(2); n != 1 {
-		t.Errorf("%d qualities are wanted once somebody receives, expected 1", n)
+		t.Errorf("%d qualities are wanted with a receiver, expected 1", n)
 	}
 	handle(bob, &signal.Leave{})
 	if n := wanted(3); n != 0 {

@@ -76,10 +76,10 @@ func TestBan(t *testing.T) {
 		t.Error(err)
 	}
 	if _, refused := brings(n, "nowhere", "mallory", admission.Token{}); codeOf(refused) != signal.CodeKicked {
-		t.Errorf("somebody banned who was not there: %v", refused)
+		t.Errorf("join of a participant that was banned while absent: %v", refused)
 	}
 	if err := n.Kick(t.Context(), "nowhere", "mallory", 0); !errors.Is(err, ErrNotFound) {
-		t.Errorf("somebody removed who is not there: %v", err)
+		t.Errorf("removal of an absent participant: %v", err)
 	}
 	for _, lasts := range []time.Duration{-1, admission.MaxBan + 1} {
 		if err := n.Kick(t.Context(), "room", "eve", lasts); !errors.Is(err, admission.ErrExclusion) {

@@ -66,11 +66,11 @@ func TestWhatIsOutOfSightIsSpared(t *testing.T) {
 			seen, unseen = unseen, seen
 		}
 		if got := a.takes(seen); got != full {
-			t.Fatalf("turn %d: at the instant of the report %v are sent of who is in sight, expected %v", turns, got,
+			t.Fatalf("turn %d: the person in sight has %v at the time of the report, expected %v", turns, got,
 				volumetric.Bitrate(full))
 		}
 		if got := a.takes(unseen); got != spared {
-			t.Fatalf("turn %d: %v are sent of who is out of sight, expected %v", turns, got, volumetric.Bitrate(spared))
+			t.Fatalf("turn %d: the person out of sight has %v, expected %v", turns, got, volumetric.Bitrate(spared))
 		}
 		for tile, asked := range strings.Split(seen.asked(), ",") {
 			if asked != "" && !strings.Contains(asked, "2") {
@@ -84,7 +84,7 @@ func TestWhatIsOutOfSightIsSpared(t *testing.T) {
 	}
 	told := expect[*signal.Bandwidth](t, a.eye.shelf, 1)
 	if told.Allocated != full+spared || told.Wanted != 2*full {
-		t.Errorf("told %+v, expected %v of %v: what may come into sight is wanted, too", told,
+		t.Errorf("told %+v, expected %v of %v: objects out of sight count as wanted", told,
 			volumetric.Bitrate(full+spared), volumetric.Bitrate(2*full))
 	}
 	for _, slot := range a.eye.subscriber.Slots.All() {
@@ -102,7 +102,7 @@ func TestWhatIsChosenIsSentBehindOnesBack(t *testing.T) {
 	a.eye.say(&signal.SetQuality{Choices: []signal.Choice{{PublicationRef: right, Quality: signal.Only(2)}}})
 	a.pass(100 * time.Millisecond)
 	if got := a.takes(a.right); got != 16e6 {
-		t.Errorf("%v are sent of what was chosen, expected all", got)
+		t.Errorf("the chosen object has %v, expected the full rate", got)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestUnseenIsConfigured(t *testing.T) {
 		a.look(0)
 		a.pass(time.Second)
 		if got := a.takes(a.right); got != want {
-			t.Errorf("%s: %v are sent of who is out of sight, expected %v", unseen, got, want)
+			t.Errorf("%s: the person out of sight has %v, expected %v", unseen, got, want)
 		}
 	}
 }

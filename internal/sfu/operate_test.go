@@ -20,7 +20,7 @@ func TestLastAnswer(t *testing.T) {
 		result := make(chan bool, 1)
 		result <- true
 		if found, answered := await(ended, room, result); !found || !answered {
-			t.Fatal("what the room said before it ended was not heard")
+			t.Fatal("the answer of the room before its end was lost")
 		}
 		if _, answered := await(t.Context(), room, result); answered {
 			t.Fatal("a room that has ended answered")

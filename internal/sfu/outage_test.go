@@ -145,7 +145,7 @@ func TestWhatIsSentIsRepeatedOnResuming(t *testing.T) {
 	s.ask(func(*Room) { bob.catchUp() })
 	told, _ := latest[*signal.Sending](again)
 	if told == nil {
-		t.Fatal("nothing was told of what is sent")
+		t.Fatal("no message about the slot")
 	}
 	if got, want := reasons(told), "0:-1:choice 1:2:auto"; got != want {
 		t.Errorf("told %q, expected %q", got, want)

@@ -42,7 +42,7 @@ func TestPosesArePassedOn(t *testing.T) {
 	}
 	carol := s.enter("carol", true, false)
 	if told, n := latest[*signal.Pose](carol.shelf); n != 1 || told.Position[0] != 119 || len(told.Boxes) != 2 {
-		t.Errorf("who comes later was told %d times, last %+v, expected once, with boxes", n, told)
+		t.Errorf("a new participant received %d poses, last %+v, expected one with boxes", n, told)
 	}
 	// Boxes that wait are kept if a pose without boxes follows.
 	alice.say(poseAt(120), poseAt(121, boxes...), poseAt(122))

@@ -88,7 +88,7 @@ func TestARoomIsDescribedInOneMessage(t *testing.T) {
 	handle(sessions[0], &signal.Leave{})
 	s, o := enter(t, n, "carol", false)
 	if n := publish(s, o); n != 2 {
-		t.Errorf("who comes after somebody has left publishes %d, expected 2", n)
+		t.Errorf("a new participant in a freed place has %d publications, expected 2", n)
 	}
 }
 

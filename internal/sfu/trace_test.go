@@ -84,7 +84,7 @@ func TestTrace(t *testing.T) {
 	alice.say(&signal.Trace{FrameTimes: true})
 	asked(2, false)
 	if _, n := latest[*signal.Trace](bob.shelf); n != 0 {
-		t.Error("who publishes nothing is asked")
+		t.Error("a participant without publications is asked")
 	}
 	bob.say(&signal.Trace{FrameTimes: true})
 	s.ask(func(*Room) { alice.sendTrace() })
@@ -190,7 +190,7 @@ func TestServerTimes(t *testing.T) {
 	bob.say(&signal.Trace{FrameTimes: false})
 	s.room.do(s.now, frameTimes{bob.connection, []egress.FrameTimes{frame(slots[0], tile, 9)}})
 	if _, n := latest[*signal.FrameTimes](bob.shelf); n != 1 {
-		t.Error("who asked for no more is told")
+		t.Error("a participant that stopped the trace receives times")
 	}
 	bob.say(&signal.Time{T0: 1})
 	reply, _ := latest[*signal.TimeReply](bob.shelf)

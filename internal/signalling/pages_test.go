@@ -43,11 +43,11 @@ func TestOrigins(t *testing.T) {
 		{"a host that begins like a local one", development(), "localhost:8080", "http://localhost.evil.example",
 			false},
 		{"a page of no origin, such as a file or a sandbox", development(), "localhost:8080", "null", false},
-		{"what is no URL", development(), "localhost:8080", "http://%zz", false},
+		{"an invalid URL", development(), "localhost:8080", "http://%zz", false},
 		{"no host at all", development(), "", "null", false},
-		{"an origin that is this server's, where no token is asked for", open, host, "http://sfu.example.org:8080",
+		{"an origin that is this server's, without tokens", open, host, "http://sfu.example.org:8080",
 			true},
-		{"a foreign page where no token is asked for", open, host, "https://evil.example", false},
+		{"a foreign page without tokens", open, host, "https://evil.example", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

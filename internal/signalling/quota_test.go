@@ -120,7 +120,7 @@ func TestQuotasAreBounded(t *testing.T) {
 	}
 	for n := range 100 {
 		if c.members[n] == nil || c.members[n].open != 1 {
-			t.Fatal("one was forgotten who is there")
+			t.Fatal("a member with an open websocket was removed")
 		}
 	}
 	// If all members have an open websocket, a new member is refused.

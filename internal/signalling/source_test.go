@@ -22,7 +22,7 @@ func TestSourceOfRequest(t *testing.T) {
 	}{
 		{"no proxy", xff, "203.0.113.9:1", nil, "203.0.113.9"},
 		{"no proxy, IPv4 within IPv6", xff, "[::ffff:203.0.113.9]:1", nil, "203.0.113.9"},
-		{"somebody who says to be another", xff, "203.0.113.9:1", []string{"198.51.100.7"}, "203.0.113.9"},
+		{"a forged header of an untrusted peer", xff, "203.0.113.9:1", []string{"198.51.100.7"}, "203.0.113.9"},
 		{"a proxy's own request", xff, "10.0.0.1:1", nil, "10.0.0.1"},
 		{"of a proxy", xff, "10.0.0.1:1", []string{"198.51.100.7"}, "198.51.100.7"},
 		{"of a proxy over IPv6", xff, "[2001:db8::1]:1", []string{"2001:db8:1::7"}, "2001:db8:1::7"},
@@ -45,8 +45,8 @@ func TestSourceOfRequest(t *testing.T) {
 		{"over IPv6", forwarded, "10.0.0.1:1", []string{`proto=https ; for="[2001:db8:1::7]:4711"`}, "2001:db8:1::7"},
 		{"with a quoted pair", forwarded, "10.0.0.1:1", []string{`for="198.51.100.\7"`}, "198.51.100.7"},
 		{"a hidden one", forwarded, "10.0.0.1:1", []string{"for=_hidden"}, ""},
-		{"nobody", forwarded, "10.0.0.1:1", []string{"proto=https"}, ""},
-		{"nobody behind somebody", forwarded, "10.0.0.1:1", []string{"for=198.51.100.7, proto=https"}, ""},
+		{"no address", forwarded, "10.0.0.1:1", []string{"proto=https"}, ""},
+		{"the last element without an address", forwarded, "10.0.0.1:1", []string{"for=198.51.100.7, proto=https"}, ""},
 		{"two", forwarded, "10.0.0.1:1", []string{"for=198.51.100.7;for=10.0.0.1"}, ""},
 		{"a string without an end", forwarded, "10.0.0.1:1", []string{`for="198.51.100.7`}, ""},
 		{"a name without a value", forwarded, "10.0.0.1:1", []string{"for"}, ""},
@@ -104,7 +104,7 @@ func FuzzSource(f *testing.F) {
 			behind := map[string]string{headerXForwardedFor: "203.0.113.9", headerForwarded: "for=203.0.113.9"}[header]
 			if got, err := s.of(requestFrom("10.0.0.1:1", header, text, behind)); err == nil &&
 				got != netip.MustParseAddr("203.0.113.9") {
-				t.Errorf("%s %q: what stands before whom the proxy names makes it %v", header, text, got)
+				t.Errorf("%s %q: with an earlier forged value the address is %v", header, text, got)
 			}
 		}
 	})

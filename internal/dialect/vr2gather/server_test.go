@@ -137,7 +137,7 @@ func TestRefusalsWait(t *testing.T) {
 		leave()
 		for who, refuse := range map[string]func(){
 			"another address": func() { join(other) }, "this host": func() { join("127.0.0.1:1") },
-			"who has gone": func() { request(gone, address) },
+			"a peer that has gone": func() { request(gone, address) },
 		} {
 			if wait := took(refuse); wait != 0 {
 				t.Errorf("%s waits for %v", who, wait)

@@ -45,7 +45,7 @@ func TestExclusionsAreBounded(t *testing.T) {
 			len(e.revoked))
 	}
 	if len(e.Bans(late)) != 0 || len(e.Revocations(late)) != 0 {
-		t.Error("what has ended is listed")
+		t.Error("expired entries are listed")
 	}
 	// A revoked token that the server sees stays revoked until its expiry, even if the expiry is later than the
 	// default.

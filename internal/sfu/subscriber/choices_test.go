@@ -88,7 +88,7 @@ func TestCheckChoice(t *testing.T) {
 		}
 	}
 	if err := CheckChoice(choiceOf(99, signal.Only(99)), nil); err != nil {
-		t.Errorf("a choice for what nobody publishes yet: got %v", err)
+		t.Errorf("a choice for a publication that does not exist yet: got %v", err)
 	}
 }
 

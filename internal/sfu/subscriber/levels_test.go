@@ -31,7 +31,7 @@ func TestRatesThatAreNotKnown(t *testing.T) {
 			l.description.Kind = volumetric.KindAudio
 			l.description.Qualities[2].Bitrate = 90e6
 		}, "[384000 768000 1536000 384000 768000 1536000]"},
-		"what is beyond all rates": {func(l *Levels) { l.measured[0] = 9e11 },
+		"a guess beyond the maximum": {func(l *Levels) { l.measured[0] = 9e11 },
 			"[900000000000 1000000000000 1000000000000 900000000000 6000000 12000000]"},
 	} {
 		l := newLevels(described(2, 3, volumetric.ModeAlternatives))
