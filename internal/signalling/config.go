@@ -80,16 +80,20 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	switch {
 	case c.JoinTimeout <= 0 || c.WriteTimeout <= 0 || c.PingInterval <= 0:
-		return fmt.Errorf("%w: join_timeout, write_timeout and ping_interval: expected durations over 0", ErrConfig)
+		return fmt.Errorf("%w: join_timeout is %v, write_timeout is %v and ping_interval is %v: expected durations over 0",
+			ErrConfig, c.JoinTimeout, c.WriteTimeout, c.PingInterval)
 	case c.MessageBytes < 1024 || c.ByteBurst < c.MessageBytes:
 		return fmt.Errorf("%w: message_bytes is %d and byte_burst is %d: expected message_bytes >= 1024 and "+
 			"byte_burst >= message_bytes", ErrConfig, c.MessageBytes, c.ByteBurst)
 	case c.TokenWebsockets < 1 || !(c.TokenRate > 0) || c.TokenBurst < 1:
-		return fmt.Errorf("%w: token_websockets, token_rate and token_burst: expected numbers over 0", ErrConfig)
+		return fmt.Errorf("%w: token_websockets is %d, token_rate is %g and token_burst is %d: expected numbers over 0",
+			ErrConfig, c.TokenWebsockets, c.TokenRate, c.TokenBurst)
 	case c.AddressWebsockets < 1 || !(c.AddressRate > 0) || c.AddressBurst < 1:
-		return fmt.Errorf("%w: address_websockets, address_rate and address_burst: expected numbers over 0", ErrConfig)
+		return fmt.Errorf("%w: address_websockets is %d, address_rate is %g and address_burst is %d: expected numbers "+
+			"over 0", ErrConfig, c.AddressWebsockets, c.AddressRate, c.AddressBurst)
 	case c.MessageRate <= 0 || c.MessageBurst < 1 || c.ByteRate <= 0 || c.Backlog < 1:
-		return fmt.Errorf("%w: message_rate, message_burst, byte_rate and backlog: expected numbers over 0", ErrConfig)
+		return fmt.Errorf("%w: message_rate is %g, message_burst is %d, byte_rate is %g and backlog is %d: expected "+
+			"numbers over 0", ErrConfig, c.MessageRate, c.MessageBurst, c.ByteRate, c.Backlog)
 	}
 	_, err := newSources(c.TrustedProxies, c.ProxyHeader)
 	return err
