@@ -18,24 +18,27 @@ import (
 )
 
 const (
-	// leastAttempts is how many checks a pair is given at least that does not answer: two seconds' worth.
+	// leastAttempts is the least number of connectivity checks of a pair that does not answer: at CheckInterval (50
+	// ms), 40 checks take two seconds.
 	leastAttempts = 40
-	// betterWait is how long a pair with a remote address that was not told, or that a STUN server saw, waits for a
-	// better one to answer. Browsers hide all of theirs behind names that only their own network resolves (mDNS), so
-	// that every pair with them is such a one, and Pion would wait for a second.
+	// betterWait is the time for which ICE does not nominate a pair with a peer reflexive or server reflexive
+	// candidate, because a better pair may still answer. Browsers hide all their addresses behind names that only their
+	// own network resolves (mDNS). Every pair with a browser is therefore peer reflexive, and Pion would wait for a
+	// second.
 	betterWait = 50 * time.Millisecond
 )
 
-// checkAttempts is after how many checks without an answer a pair counts as failed. Nobody checks such a pair again
-// before ICE restarts, so they last for as long as ICE looks for a way at all: where a network lets nothing through
-// for a while, what comes back is found at the next check.
+// checkAttempts returns the number of checks without an answer after which a pair has failed. ICE does not check a
+// failed pair again before it restarts. The checks therefore continue for as long as ICE tries to connect
+// (DisconnectedTimeout + FailedTimeout). If a network drops everything for a while, the first check after the outage
+// finds the pair again.
 func (c Config) checkAttempts() uint16 {
 	attempts := (c.DisconnectedTimeout + c.FailedTimeout) / icemux.CheckInterval
 	return uint16(min(max(attempts, leastAttempts), math.MaxUint16))
 }
 
-// iceAgent is the ICE agent of one peer, with the candidates of both sides. What follows the candidates belongs to the
-// goroutine that negotiates.
+// iceAgent is the ICE agent of one peer, with the candidates of both sides. The fields from gathering on belong to the
+// negotiating goroutine.
 type iceAgent struct {
 	*ice.Agent
 	peer *Peer
@@ -44,13 +47,13 @@ type iceAgent struct {
 	// gathered is set while ICE has all its local candidates.
 	gathered atomic.Bool
 
-	// gathering says that ICE was told to gather.
+	// gathering is set once ICE was asked to gather.
 	gathering bool
-	// remote is the remote peer's transport, begun says that ICE was begun with it.
+	// remote is the remote peer's transport. begun is set once ICE was started with it.
 	remote description.Transport
 	begun  bool
-	// early are remote candidates that came before the description. named are all of the ICE generation, in
-	// descriptions and by themselves; there are description.MaxCandidates at most.
+	// early are the remote candidates that arrived before the description. named are all remote candidates of the ICE
+	// generation, from descriptions and trickled, at most description.MaxCandidates.
 	early []string
 	named map[string]struct{}
 }
@@ -79,8 +82,8 @@ func (e *Endpoint) newAgent(peer *Peer) (*iceAgent, error) {
 	}
 	var networks []ice.NetworkType
 	if e.mux != nil {
-		// Who takes connections makes none: a remote candidate must not send this host to addresses of the remote
-		// peer's choosing.
+		// An endpoint that accepts connections makes none. Otherwise a remote candidate could direct this host to
+		// addresses that the remote peer chose.
 		options = append(options, ice.WithUDPMux(e.mux), ice.WithDisableActiveTCP())
 		networks = append(networks, ice.NetworkTypeUDP4, ice.NetworkTypeUDP6)
 	}
@@ -95,7 +98,7 @@ func (e *Endpoint) newAgent(peer *Peer) (*iceAgent, error) {
 		External: e.config.PublicIPs, AsCandidateType: ice.CandidateTypeHost, Mode: ice.AddressRewriteReplace,
 	}
 	if len(e.reflexive) > 0 {
-		// Where the NAT keeps port numbers, clients reach the media port there as well.
+		// If the NAT keeps port numbers, clients reach the media port at these addresses, too.
 		rule.External, rule.Mode = e.reflexive, ice.AddressRewriteAppend
 	}
 	if len(rule.External) > 0 {
@@ -113,7 +116,8 @@ func (e *Endpoint) newAgent(peer *Peer) (*iceAgent, error) {
 	return a, nil
 }
 
-// onLoopback reports whether the endpoint can be reached on loopback alone, or dials, perhaps a server on this host.
+// onLoopback reports whether ICE includes loopback candidates: the endpoint listens on loopback addresses only, or it
+// dials, possibly to a server on this host.
 func (e *Endpoint) onLoopback() bool {
 	if e.mux == nil {
 		return true
@@ -126,7 +130,7 @@ func (e *Endpoint) onLoopback() bool {
 	return true
 }
 
-// watch has the agent tell what happens.
+// watch registers the callbacks of the agent.
 func (a *iceAgent) watch() error {
 	if err := a.OnCandidate(a.candidateFound); err != nil {
 		return err
@@ -137,7 +141,8 @@ func (a *iceAgent) watch() error {
 	return a.OnSelectedCandidatePairChange(a.pairSelected)
 }
 
-// candidateFound is called by a goroutine of the agent, as are the next two.
+// candidateFound handles a local candidate. A goroutine of the agent calls candidateFound, stateChanged and
+// pairSelected.
 func (a *iceAgent) candidateFound(c ice.Candidate) {
 	a.peer.try(placeICE, func() { a.found(c) })
 }
@@ -163,7 +168,7 @@ func (a *iceAgent) Answered(from netip.AddrPort, id icemux.TransactionID, now ti
 // Routed implements icemux.Peer.
 func (a *iceAgent) Routed() bool { return a.peer.path.route.Load() != nil }
 
-// found takes a local candidate, and nil when there are no more.
+// found adds a local candidate. nil reports that there are no more.
 func (a *iceAgent) found(c ice.Candidate) {
 	if c == nil {
 		a.gathered.Store(true)
@@ -174,7 +179,7 @@ func (a *iceAgent) found(c ice.Candidate) {
 	a.peer.events.add(Event{Candidate: &Candidate{Candidate: text, MID: firstMID}})
 }
 
-// localTransport describes this side.
+// localTransport returns the transport of this side for a description.
 func (a *iceAgent) localTransport() (description.Transport, error) {
 	ufrag, password, err := a.GetLocalUserCredentials()
 	if err != nil {
@@ -185,7 +190,7 @@ func (a *iceAgent) localTransport() (description.Transport, error) {
 	}, nil
 }
 
-// gather has ICE look for its candidates, once until ICE restarts.
+// gather starts the gathering of candidates, once per ICE generation.
 func (a *iceAgent) gather() error {
 	if a.gathering {
 		return nil
@@ -204,7 +209,7 @@ func (a *iceAgent) gather() error {
 	return nil
 }
 
-// restart restarts ICE: new credentials, new candidates.
+// restart restarts ICE with new credentials and new candidates.
 func (a *iceAgent) restart() error {
 	a.awaitGathering()
 	if err := a.Restart("", ""); err != nil {
@@ -217,7 +222,8 @@ func (a *iceAgent) restart() error {
 	return nil
 }
 
-// setRemote takes the remote peer's transport: it begins ICE, or goes on with what has changed.
+// setRemote sets the remote peer's transport. The first call starts ICE. Later calls apply changed credentials and
+// candidates.
 func (a *iceAgent) setRemote(remote description.Transport, controlling bool) error {
 	switch {
 	case !a.begun:
@@ -234,7 +240,7 @@ func (a *iceAgent) setRemote(remote description.Transport, controlling bool) err
 		clear(a.named)
 	}
 	a.remote = remote
-	// A candidate that cannot be used is one way less to reach the remote peer.
+	// Errors are ignored: ICE then has one candidate less.
 	for _, candidate := range remote.Candidates {
 		_ = a.name(candidate)
 	}
@@ -245,14 +251,15 @@ func (a *iceAgent) setRemote(remote description.Transport, controlling bool) err
 	return nil
 }
 
-// Host candidates are gathered in milliseconds; gatherPatience bounds the wait where they are not.
+// gatherPatience bounds the wait for host candidates, which are gathered in milliseconds. The wait polls every
+// gatherInterval.
 const (
 	gatherPatience = time.Second
 	gatherInterval = time.Millisecond
 )
 
-// awaitGathering waits until ICE has gathered its candidates. Before that ICE must not restart: what gathers reads
-// the credentials that a restart writes, without a lock (pion/ice v4.4).
+// awaitGathering waits until ICE has gathered its candidates, at most for gatherPatience. ICE must not restart before:
+// the gathering goroutine reads the credentials without a lock, and a restart writes them (pion/ice v4.4).
 func (a *iceAgent) awaitGathering() {
 	deadline := time.Now().Add(gatherPatience)
 	for a.gathering && !a.gathered.Load() && time.Now().Before(deadline) {
@@ -260,7 +267,7 @@ func (a *iceAgent) awaitGathering() {
 	}
 }
 
-// name counts a remote candidate and hands it to ICE. One that was named before changes nothing.
+// name counts a remote candidate and adds it to ICE. A candidate that was counted before changes nothing.
 func (a *iceAgent) name(candidate string) error {
 	if _, known := a.named[candidate]; known {
 		return nil
@@ -276,7 +283,7 @@ func (a *iceAgent) name(candidate string) error {
 	return a.addRemote(candidate)
 }
 
-// addRemote hands a candidate to ICE. An empty one says that there are no more.
+// addRemote adds a candidate to ICE. An empty candidate is the end of candidates and is ignored.
 func (a *iceAgent) addRemote(text string) error {
 	text = strings.TrimPrefix(text, "candidate:")
 	if text == "" {
@@ -295,7 +302,8 @@ func (a *iceAgent) addRemote(text string) error {
 	return nil
 }
 
-// candidateList is the local candidates so far. ICE adds to it, negotiation reads it.
+// candidateList holds the local candidates found so far. A goroutine of ICE adds candidates, the negotiating goroutine
+// reads them.
 type candidateList struct {
 	mu    sync.Mutex
 	texts []string

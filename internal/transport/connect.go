@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/transport/secure"
 )
 
-// start begins ICE with the remote peer and the handshake that follows.
+// start starts ICE with the remote peer, and the handshake that follows.
 func (p *Peer) start(remote description.Transport, controlling bool) error {
 	if err := p.agent.SetRemoteICELite(remote.Lite); err != nil {
 		return err
@@ -45,7 +45,8 @@ func (p *Peer) start(remote description.Transport, controlling bool) error {
 	return nil
 }
 
-// readICE is the goroutine that reads what comes through ICE: DTLS, and media that does not come past it.
+// readICE is the goroutine that reads from ICE: DTLS records, and media that arrives before ICE has selected a pair or
+// over TCP.
 func (p *Peer) readICE(conn net.Conn, records *secure.Records) {
 	buffer := make([]byte, receiveBytes)
 	for {
@@ -66,7 +67,8 @@ func (p *Peer) readICE(conn net.Conn, records *secure.Records) {
 	}
 }
 
-// secureConnection is the goroutine that shakes hands, and then waits for the remote peer to end the connection.
+// secureConnection is the goroutine that performs the handshake and then waits until the remote peer ends the
+// connection.
 func (p *Peer) secureConnection(records *secure.Records, client bool, fingerprint string) {
 	if p.agent.AwaitConnect(p.context) != nil {
 		return
@@ -93,11 +95,11 @@ func (p *Peer) secureConnection(records *secure.Records, client bool, fingerprin
 	p.events.secured()
 	if p.channels.Agreed() {
 		_ = p.channels.Serve(conn, client, p.sink)
-		// Whoever agreed on data channels has no use for the connection without them. It is told so, and may make
-		// another.
+		// A peer that agreed on data channels does not work without them. The connection is closed, so that the remote
+		// peer learns of the failure and can make another connection.
 		_ = conn.Close()
 	}
-	// Nobody sends other application data; reading notices the end.
+	// No other application data is expected. Reading detects the end of the connection.
 	buffer := make([]byte, receiveBytes)
 	for err == nil {
 		_, err = conn.Read(buffer)
@@ -107,7 +109,7 @@ func (p *Peer) secureConnection(records *secure.Records, client bool, fingerprin
 	}
 }
 
-// takeKeys makes the SRTP contexts: from here on media is sealed and opened.
+// takeKeys derives the SRTP contexts. From now on media is encrypted and decrypted.
 func (p *Peer) takeKeys(conn *dtls.Conn, client bool) error {
 	sealer, opener, err := secure.DeriveContexts(conn, client, p.endpoint.config.ReplayWindow)
 	if err != nil {
@@ -118,14 +120,14 @@ func (p *Peer) takeKeys(conn *dtls.Conn, client bool) error {
 	return nil
 }
 
-// dtlsOptions are the options of the handshake with a remote peer whose certificate has a fingerprint.
+// dtlsOptions returns the options of the handshake with a remote peer whose certificate has the expected fingerprint.
 func (p *Peer) dtlsOptions(expected string) []dtls.Option {
 	return []dtls.Option{
 		dtls.WithCertificates(p.endpoint.certificate),
-		// GCM first: it costs a sixth of AES-CM with HMAC-SHA1.
+		// GCM first: GCM takes a sixth of the time of AES-CM with HMAC-SHA1.
 		dtls.WithSRTPProtectionProfiles(
 			dtls.SRTP_AEAD_AES_128_GCM, dtls.SRTP_AEAD_AES_256_GCM, dtls.SRTP_AES128_CM_HMAC_SHA1_80),
-		// Certificates are signed by their peers; descriptions say which one is right.
+		// Certificates are self-signed. The fingerprint in the description identifies the right one.
 		dtls.WithInsecureSkipVerify(true),
 		dtls.WithVerifyPeerCertificate(func(certificates [][]byte, _ [][]*x509.Certificate) error {
 			return p.checked(func() error { return secure.CheckCertificate(certificates, expected) })
@@ -136,7 +138,7 @@ func (p *Peer) dtlsOptions(expected string) []dtls.Option {
 	}
 }
 
-// checked makes a check for a goroutine of the DTLS library. A panic is an error, too.
+// checked runs a check on a goroutine of the DTLS library. A panic in the check becomes an error.
 func (p *Peer) checked(check func() error) (err error) {
 	if !p.try(placeHandshake, func() { err = check() }) {
 		return errPanicked

@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	// consentLife is how long a remote peer's last answer to a check permits sending media. RFC 7675 allows 30 s; a
-	// receiver whose network has gone is sent no more after this time and one consentInterval.
+	// consentLife is the time for which an answered check permits sending media. RFC 7675 permits 30 s. If the network
+	// of a receiver has gone, sending stops after consentLife and one consentInterval.
 	consentLife = 5 * time.Second
-	// consentInterval is how often consent is looked at, and repeatAfter how long a check may stay without an answer
-	// before it is repeated (the first RTO of RFC 8489 section 6.2.1). Consent ends after consentLife / repeatAfter =
-	// 10 checks in a row, or their answers, were lost: with 30 % loss in each direction once in a thousand times that 5
-	// s.
+	// consentInterval is the time between two evaluations of consent. repeatAfter is the time after which a check
+	// without an answer is repeated (the first RTO of RFC 8489 section 6.2.1). Consent expires if consentLife /
+	// repeatAfter = 10 checks in a row, or their answers, are lost. With a loss of 30 % in each direction this happens
+	// once in a thousand times 5 s.
 	consentInterval = icemux.StepInterval
 	repeatAfter     = 500 * time.Millisecond
 )
 
-// consent is a remote peer's consent to be sent media at an address (RFC 7675): answers to the checks that its ICE
-// agent is sent there. It is stepped with the time, and safe for concurrent use.
+// consent is the remote peer's consent to receive media at an address (RFC 7675), shown by answers to the checks that
+// the ICE agent sends to that address. Time is an argument of the methods. consent is safe for concurrent use.
 type consent struct {
 	mu      sync.Mutex
 	address netip.AddrPort
-	// answeredAt is when a check was last answered, sentAt when a check was last sent or repeated.
+	// answeredAt is the time of the last answer. sentAt is the time at which a check was last sent or repeated.
 	answeredAt, sentAt time.Time
-	// check is the last check that was sent, until it is answered, and id its transaction; repeated says that it was
+	// check is the last check sent that has no answer yet, and id its transaction. repeated is set if the check was
 	// sent more than once.
 	check    []byte
 	id       icemux.TransactionID
 	repeated bool
 }
 
-// begin notes that the remote peer has answered a check at the address that media goes to from now on.
+// begin sets the address that media is sent to from now on. The remote peer has just answered a check at this address.
 func (c *consent) begin(address netip.AddrPort, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +44,7 @@ func (c *consent) begin(address netip.AddrPort, now time.Time) {
 	c.answeredAt = now
 }
 
-// checked notes a check that is sent to an address.
+// checked records a check that is sent to an address.
 func (c *consent) checked(to netip.AddrPort, id icemux.TransactionID, check []byte, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,8 +53,9 @@ func (c *consent) checked(to netip.AddrPort, id icemux.TransactionID, check []by
 	}
 }
 
-// answered notes that a check was answered from an address. It reports whether the remote peer consents there, and
-// returns the round-trip time, 0 if it cannot be told: which of several transmissions an answer answers is unknown.
+// answered records an answer from an address. there reports whether media is sent to this address. took is the
+// round-trip time. took is 0 if it is unknown: an answer to a repeated check does not show which transmission it
+// answers.
 func (c *consent) answered(
 	from netip.AddrPort, id icemux.TransactionID, now time.Time,
 ) (took time.Duration, there bool) {
@@ -74,8 +75,8 @@ func (c *consent) answered(
 	return took, true
 }
 
-// step reports whether the remote peer consents, and returns the check that is to be repeated, empty if there is none.
-// The check is appended to buffer.
+// step reports whether consent is fresh, and returns the check to repeat, empty if there is none. The check is appended
+// to buffer.
 func (c *consent) step(now time.Time, buffer []byte) (fresh bool, repeat []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,34 +28,34 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// Endpoint is the media port of one process: peers made by it share its sockets. Its methods are safe for concurrent
-// use.
+// Endpoint is the media port of one process. The peers that an Endpoint makes share its sockets. The methods are safe
+// for concurrent use.
 type Endpoint struct {
 	config      Config
 	logs        logging.LoggerFactory
 	certificate tls.Certificate
-	// fingerprint is the certificate's, as descriptions carry it.
+	// fingerprint is the certificate's fingerprint in the form of descriptions.
 	fingerprint string
-	// port and mux are nil if media goes over TCP that this endpoint dials.
+	// port and mux are nil if the endpoint opens no port and dials over TCP.
 	port       *udp.Port
 	mux        *icemux.Mux
 	neighbours neighbours
 	// tcp is nil if ICE-TCP is not accepted.
 	tcp *icetcp.Mux
-	// chunks bounds the SCTP chunks of all remote peers of an address.
+	// chunks limits the rate of SCTP chunks of all remote peers at one address.
 	chunks *ratelimit.SharedSources
 	// reflexive are this host's addresses as STUN servers see them.
 	reflexive []string
 	routes    routes
-	// interfaces are listed for all ICE agents together.
+	// interfaces is the list of network interfaces that all ICE agents share.
 	interfaces interfaceList
-	// stamping counts those who want stamps; switching it on and off is guarded by stamped.
+	// stamping counts the callers of TakeStamps that want timestamps. stamped guards enabling and disabling.
 	stamping atomic.Int32
 	stamped  sync.Mutex
 	readers  sync.WaitGroup
-	// closed ends the goroutines that do not read.
+	// closed is closed by Close, and ends the goroutine of the mux and of consent.
 	closed chan struct{}
-	// failed takes the error of a socket that cannot be read any more; closing ends it.
+	// failed receives the error of a socket that cannot be read any more. failing closes the channel once.
 	failed           chan error
 	closing, failing sync.Once
 }
@@ -83,11 +83,11 @@ func Listen(config Config) (*Endpoint, error) {
 	return endpoint, nil
 }
 
-// portAttempts is how many ports that the system chose for UDP are tried before one is free for TCP as well. Where half
-// of all were taken, one in a thousand starts would fail.
+// portAttempts is the number of ports, chosen by the system for UDP, that are tried until one is free for TCP, too. If
+// half of all ports were taken, one start in a thousand would fail.
 const portAttempts = 10
 
-// listenBoth opens the UDP port and, if wanted, the TCP port of the same number.
+// listenBoth opens the UDP port and, if configured, the TCP port of the same number.
 func listenBoth(config Config) (*udp.Port, net.Listener, error) {
 	address := netip.AddrPortFrom(netip.MustParseAddr(config.Address), uint16(config.Port))
 	sockets := config.Sockets
@@ -116,8 +116,8 @@ func listenBoth(config Config) (*udp.Port, net.Listener, error) {
 	}
 }
 
-// Attach makes an endpoint on a packet connection of the caller's, such as one of an emulated network. Closing the
-// endpoint closes it.
+// Attach makes an endpoint on the caller's packet connection, for example of an emulated network. Close closes the
+// connection.
 func Attach(config Config, conn net.PacketConn) (*Endpoint, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -129,8 +129,8 @@ func Attach(config Config, conn net.PacketConn) (*Endpoint, error) {
 	return newEndpoint(config, port)
 }
 
-// Dial makes an endpoint that opens no port: its peers dial the ICE-TCP port that the remote peer names (RFC 6544), for
-// networks that let no UDP out.
+// Dial makes an endpoint that opens no port. Its peers dial the ICE-TCP port of the remote peer (RFC 6544), for
+// networks that block UDP.
 func Dial(config Config) (*Endpoint, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -138,9 +138,9 @@ func Dial(config Config) (*Endpoint, error) {
 	return newEndpoint(config, nil)
 }
 
-// newEndpoint makes an endpoint on a port, or one that dials where there is none.
+// newEndpoint makes an endpoint on a port. If port is nil, the endpoint dials.
 func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
-	// Pion writes to standard error by itself; what matters of its messages reaches us as errors and states.
+	// Pion would log to standard error. Errors and states report the same failures.
 	logs := logging.NewDefaultLoggerFactory()
 	logs.DefaultLogLevel = logging.LogLevelDisabled
 	e := &Endpoint{
@@ -171,8 +171,8 @@ func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
 	return e, nil
 }
 
-// try is a goroutine of the endpoint, which ends when f returns. The endpoint of a client serves that client alone: if
-// f panics there, the endpoint has failed. The peers of a server share the goroutine, and a panic ends the process.
+// try runs a goroutine of the endpoint, which ends when f returns. A client's endpoint serves that client alone: if f
+// panics, the endpoint has failed. The peers of a server share the goroutine, so a panic ends the process.
 func (e *Endpoint) try(f func()) {
 	if !e.config.Initiates {
 		f()
@@ -181,7 +181,7 @@ func (e *Endpoint) try(f func()) {
 	}
 }
 
-// certify makes the certificate that all peers of the endpoint present.
+// certify makes the certificate of all peers of the endpoint.
 func (e *Endpoint) certify() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -202,7 +202,7 @@ func (e *Endpoint) certify() error {
 	return nil
 }
 
-// Port is the number of the media port, 0 where there is none.
+// Port returns the number of the media port, 0 if there is none.
 func (e *Endpoint) Port() uint16 {
 	if e.port == nil {
 		return 0
@@ -210,7 +210,7 @@ func (e *Endpoint) Port() uint16 {
 	return e.port.Address().Port()
 }
 
-// Stats are the counts of the endpoint's sockets, all zero where it has none.
+// Stats returns the counts of the endpoint's sockets, all zero if there are no sockets.
 func (e *Endpoint) Stats() udp.Stats {
 	if e.port == nil {
 		return udp.Stats{}
@@ -218,7 +218,7 @@ func (e *Endpoint) Stats() udp.Stats {
 	return e.port.Stats()
 }
 
-// TCPStats are the counts of the endpoint's ICE-TCP connections, all zero where it accepts none.
+// TCPStats returns the counts of the endpoint's ICE-TCP connections, all zero if the endpoint does not accept ICE-TCP.
 func (e *Endpoint) TCPStats() icetcp.Stats {
 	if e.tcp == nil {
 		return icetcp.Stats{}
@@ -226,7 +226,7 @@ func (e *Endpoint) TCPStats() icetcp.Stats {
 	return e.tcp.Stats()
 }
 
-// tcpConfig is the configuration of ICE-TCP.
+// tcpConfig returns the configuration of ICE-TCP.
 func (e *Endpoint) tcpConfig() icetcp.Config {
 	return icetcp.Config{
 		Connections: e.config.TCPConnections, AddressConnections: e.config.TCPAddressConnections,
@@ -236,14 +236,15 @@ func (e *Endpoint) tcpConfig() icetcp.Config {
 	}
 }
 
-// Limits are the counts of what was not taken or sent since a limit was reached, all zero if there is no media port.
+// Limits counts the datagrams that limits rejected, on receiving or on sending. All counts are zero if there is no
+// media port.
 type Limits struct {
-	// ChecksRefused are connectivity checks from more addresses than a remote peer may have.
+	// ChecksRefused counts connectivity checks from more addresses than a remote peer may have.
 	ChecksRefused uint64
-	// ControlLimited are STUN messages and DTLS records beyond what one client or one address may send.
+	// ControlLimited counts STUN messages and DTLS records above the rate limit of a client or an address.
 	ControlLimited uint64
-	// Unconsented are packets that were not sent since the remote peer had answered no check for too long, or, over
-	// ICE-TCP, sent nothing.
+	// Unconsented counts packets that were not sent because the consent of the remote peer had expired or, over
+	// ICE-TCP, because the remote peer was silent.
 	Unconsented uint64
 }
 
@@ -262,11 +263,11 @@ func (e *Endpoint) Limits() Limits {
 	return limits
 }
 
-// Failed gives the error of a socket that cannot be read any more, or accepts nothing any more, though nobody has
-// closed it: what comes on it is lost from then on. Close closes the channel.
+// Failed returns a channel with the error of a socket that can no longer receive, or of a listener that can no longer
+// accept. From then on traffic on that socket is lost. Close closes the channel and reports no error of its own.
 func (e *Endpoint) Failed() <-chan error { return e.failed }
 
-// ReceiveBuffer is the size in bytes that the kernel gave each socket's receive buffer, 0 where it is unknown.
+// ReceiveBuffer returns the size in bytes of each socket's receive buffer in the kernel, 0 if the size is unknown.
 func (e *Endpoint) ReceiveBuffer() int {
 	if e.port == nil {
 		return 0
@@ -274,7 +275,7 @@ func (e *Endpoint) ReceiveBuffer() int {
 	return e.port.ReceiveBuffer()
 }
 
-// SendBuffer is the size in bytes that the kernel gave each socket's send buffer, 0 where it is unknown.
+// SendBuffer returns the size in bytes of each socket's send buffer in the kernel, 0 if the size is unknown.
 func (e *Endpoint) SendBuffer() int {
 	if e.port == nil {
 		return 0
@@ -282,10 +283,10 @@ func (e *Endpoint) SendBuffer() int {
 	return e.port.SendBuffer()
 }
 
-// STUNServers are the configured ones, for clients to use as well.
+// STUNServers returns the configured STUN servers. Clients use the same ones.
 func (e *Endpoint) STUNServers() []string { return e.config.STUNServers }
 
-// Close closes the sockets. Peers are closed by their owners, before.
+// Close closes the sockets. The owners of peers close the peers before.
 func (e *Endpoint) Close() error {
 	var errs []error
 	if e.port != nil {

@@ -6,10 +6,10 @@ import (
 	"github.com/pion/ice/v4"
 )
 
-// State is what becomes of a peer connection.
+// State is the state of a peer connection.
 type State int
 
-// The states of a peer connection. StateNone stands in events that are not about the state.
+// The states of a peer connection. StateNone is the state in an event about a candidate.
 const (
 	StateNone State = iota
 	StateConnected
@@ -18,29 +18,29 @@ const (
 	StateClosed
 )
 
-// Candidate is a local or remote ICE candidate in the form that signalling carries.
+// Candidate is a local or remote ICE candidate in the form of signalling messages.
 type Candidate struct {
 	Candidate string
 	MID       string
 	LineIndex int
 }
 
-// Event is one thing that happened to a peer connection: a new state, or a local candidate to send to the remote peer.
+// Event is a change of a peer connection: a new state, or a local candidate for the remote peer.
 type Event struct {
 	State State
-	// Final is set if the connection has failed for good: a goroutine of the peer panicked.
+	// Final is set if the connection has failed for good, because a goroutine of the peer panicked.
 	Final     bool
 	Candidate *Candidate
 }
 
-// eventList keeps what happened until the peer's owner takes it. It is short: a peer has a few candidates and states.
+// eventList holds events until the peer's owner reads them. The list is short: a peer has a few candidates and states.
 type eventList struct {
 	mu     sync.Mutex
 	events []Event
 	notify chan struct{}
 
-	// ice is the agent's state and secure says that the handshake is done; state is the last one that was told. broken
-	// says that the connection has failed for good.
+	// ice is the agent's state. secure is set after the handshake. state is the last state reported. broken is set if
+	// the connection has failed for good.
 	ice    ice.ConnectionState
 	secure bool
 	state  State
@@ -57,7 +57,7 @@ func (l *eventList) add(e Event) {
 	l.append(e)
 }
 
-// append adds an event. The caller holds the mutex, here and below.
+// append adds an event. The caller of append, settle and report holds the mutex.
 func (l *eventList) append(e Event) {
 	l.events = append(l.events, e)
 	select {
@@ -74,7 +74,7 @@ func (l *eventList) take() []Event {
 	return events
 }
 
-// iceState takes a new state of ICE.
+// iceState sets the state of ICE.
 func (l *eventList) iceState(state ice.ConnectionState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,7 @@ func (l *eventList) iceState(state ice.ConnectionState) {
 	l.settle()
 }
 
-// secured notes that the handshake is done.
+// secured records the end of the handshake.
 func (l *eventList) secured() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,14 +90,14 @@ func (l *eventList) secured() {
 	l.settle()
 }
 
-// enter tells a state that does not come from ICE.
+// enter reports a state that does not come from ICE.
 func (l *eventList) enter(state State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tell(state)
 }
 
-// fail tells that the connection has failed for good: ICE may begin again, but the connection does not come back.
+// fail reports that the connection has failed for good. ICE may restart, but the connection does not recover.
 func (l *eventList) fail() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +108,7 @@ func (l *eventList) fail() {
 	l.append(Event{State: StateFailed, Final: true})
 }
 
-// settle derives the connection's state (W3C WebRTC, RTCPeerConnectionState) from those of ICE and DTLS.
+// settle derives the connection's state (W3C WebRTC, RTCPeerConnectionState) from the states of ICE and DTLS.
 func (l *eventList) settle() {
 	switch l.ice {
 	case ice.ConnectionStateChecking:
@@ -129,7 +129,8 @@ func (l *eventList) settle() {
 	}
 }
 
-// tell adds a state that is news. Nothing follows the end, and nothing but the end a failure for good.
+// report adds an event if the state is new. No event follows StateClosed. After a final failure only StateClosed is
+// reported.
 func (l *eventList) tell(state State) {
 	if state == l.state || l.state == StateClosed || l.broken && state != StateClosed {
 		return

@@ -11,32 +11,32 @@ import (
 	"github.com/volsfu/volsfu/internal/transport/icemux"
 )
 
-// incoming opens what the remote peer sends. Packets may come by the socket and by ICE at the same time, so a mutex
-// guards it.
+// incoming decrypts the packets of the remote peer. Packets may arrive from the socket and from ICE at the same time,
+// so a mutex guards incoming.
 type incoming struct {
 	sink Sink
-	// overflow ends a connection whose remote peer uses more streams than anybody needs.
+	// overflow ends a connection whose remote peer uses too many streams.
 	overflow func()
 
 	mu     sync.Mutex
 	opener *srtp.Opener
-	// info is that of the packet at hand. The sink is given a pointer to it.
+	// info describes the packet being processed. The sink receives a pointer to info.
 	info PacketInfo
-	// early are datagrams that have come before the keys; closed says that nothing is taken any more.
+	// early are the datagrams that arrived before the keys. closed is set once datagrams are dropped.
 	early  [][]byte
 	closed bool
 }
 
-// maxEarly bounds what waits for the keys. Who ends the handshake sends at once, while the other side still reads its
-// last message: 256 packets are 20 ms at 120 Mbit/s. Without them a receiver would begin in the midst of a frame. With
-// receiveBytes, beyond which none is kept, a peer that never ends the handshake holds 512 KiB; a datagram may have 64
-// KiB.
+// maxEarly bounds the datagrams that wait for the keys. The side that finishes the handshake sends at once, while the
+// other side still reads the last message: 256 packets are 20 ms at 120 Mbit/s. Without these packets a receiver would
+// begin in the middle of a frame. Datagrams above receiveBytes are not kept, though a datagram may have 64 KiB. A peer
+// that never finishes the handshake therefore holds at most 512 KiB.
 const maxEarly = 256
 
-// receiveBytes is above the largest datagram that comes through ICE.
+// receiveBytes is above the largest datagram that passes through ICE.
 const receiveBytes = icemux.MaxDatagram
 
-// receiveOne takes one datagram of media.
+// receiveOne processes one datagram of media.
 func (i *incoming) receiveOne(datagram []byte, now time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -44,9 +44,9 @@ func (i *incoming) receiveOne(datagram []byte, now time.Time) {
 	i.receive(datagram)
 }
 
-// receive opens one datagram of media and hands it to the sink with info, which the caller has set. A datagram that
-// cannot be opened is dropped: it may be forged, repeated, or earlier than the keys. The caller holds the mutex, here
-// and below.
+// receive decrypts one datagram of media and hands the packet to the sink with info, which the caller has set. A
+// datagram that cannot be decrypted is dropped. Such a datagram may be forged or repeated. Before the keys are there,
+// datagrams are kept. The caller of receive and receiveRTCP holds the mutex.
 func (i *incoming) receive(datagram []byte) {
 	if i.opener == nil {
 		if !i.closed && len(i.early) < maxEarly && len(datagram) <= receiveBytes {
@@ -67,15 +67,15 @@ func (i *incoming) receive(datagram []byte) {
 		}
 		return
 	}
-	// Open has found a whole header.
+	// Open has checked that the header is complete.
 	i.sink.RTP(binary.BigEndian.Uint32(packet[8:]), packet, &i.info)
 }
 
-// rtcpHeader is the size in bytes of the header that all RTCP packets have (RFC 3550 section 6.4.1): version, type,
-// length in words less one.
+// rtcpHeader is the size in bytes of the header of all RTCP packets (RFC 3550 section 6.4.1): version, type, and length
+// in words minus one.
 const rtcpHeader = 4
 
-// receiveRTCP cuts a compound into its packets. What is left of one that is cut off is dropped.
+// receiveRTCP splits a compound into its packets. A truncated packet is dropped.
 func (i *incoming) receiveRTCP(compound []byte, now time.Time) {
 	for len(compound) >= rtcpHeader {
 		size := rtcpHeader + 4*int(binary.BigEndian.Uint16(compound[2:]))
@@ -87,14 +87,14 @@ func (i *incoming) receiveRTCP(compound []byte, now time.Time) {
 	}
 }
 
-// open takes the keys: from here on packets are opened, those first that have come before.
+// open sets the keys. Packets are decrypted from now on, beginning with the early ones.
 func (i *incoming) open(opener *srtp.Opener) {
 	if i.receiveEarly(opener) > 0 {
 		i.sink.Flush()
 	}
 }
 
-// receiveEarly takes the keys, and opens what has come before. It returns how many datagrams that are.
+// receiveEarly sets the keys and decrypts the early datagrams. It returns the number of these datagrams.
 func (i *incoming) receiveEarly(opener *srtp.Opener) int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -107,7 +107,7 @@ func (i *incoming) receiveEarly(opener *srtp.Opener) int {
 	return len(early)
 }
 
-// close makes everything that still comes be dropped.
+// close drops everything that arrives from now on.
 func (i *incoming) close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -8,19 +8,19 @@ import (
 	"github.com/pion/transport/v5/stdnet"
 )
 
-// interfacesAge is how long a list of the host's network interfaces serves. An address that is added to the host reaches
-// the candidates of peers made a second later.
+// interfacesAge is the time for which a list of the host's network interfaces is used. Peers made up to a second after
+// an address is added to the host may lack the address.
 const interfacesAge = time.Second
 
-// interfaceList is the list of the host's network interfaces that the ICE agents of an endpoint share. An agent without a
-// shared list reads its own with some system calls and keeps 8 kB of it. Any goroutine may call current.
+// interfaceList is the list of the host's network interfaces that the ICE agents of an endpoint share. Without a shared
+// list, each agent makes some system calls and keeps 8 kB. Any goroutine may call current.
 type interfaceList struct {
 	mu   sync.Mutex
 	list *stdnet.Net
 	read time.Time
 }
 
-// current returns the list, which it reads again if the list is older than interfacesAge. The list never changes.
+// current returns the list. A list older than interfacesAge is replaced. A returned list does not change.
 func (i *interfaceList) current(now time.Time) (*stdnet.Net, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

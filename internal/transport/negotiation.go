@@ -10,31 +10,31 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrDescription is wrapped with what is wrong in a session description.
+// ErrDescription is wrapped with the error in a session description.
 var ErrDescription = description.ErrDescription
 
-// Streams are the SSRCs that a remote peer sends on one media line.
+// Streams are the SSRCs that a remote peer uses on one media line.
 type Streams = description.Streams
 
-// firstMID names the first line of every description that we make.
+// firstMID is the mid of the first line of every description that this package makes.
 const firstMID = "0"
 
-// negotiation is what a peer has agreed on so far. It belongs to the goroutine that negotiates.
+// negotiation is the negotiated state of a peer. It belongs to the negotiating goroutine.
 type negotiation struct {
-	// session and version are those of our descriptions (RFC 3264 section 8).
+	// session and version are the numbers in this side's descriptions (RFC 3264 section 8).
 	session, version uint64
-	// lines are those that an offering peer has added, in the order of their mids.
+	// lines are the lines that an offering peer has added, in the order of their mids.
 	lines []*Line
-	// offer is the last one that was made, or that came.
+	// offer is the last offer made or received.
 	offer *description.Description
-	// outlets are those of an answering peer, by mid.
+	// outlets are the outlets of an answering peer, by mid.
 	outlets map[string]*Outlet
-	// byStream says that answers take reports by RFC 8888 where they are offered.
+	// byStream is set if answers accept RFC 8888 reports when the offer has them.
 	byStream bool
 }
 
 func newNegotiation() negotiation {
-	// 62 bits, so that it is a positive number for whoever reads it as a signed one (RFC 8829 section 5.2.1).
+	// 62 bits, so that a reader of signed numbers sees a positive one (RFC 8829 section 5.2.1).
 	return negotiation{session: rand.Uint64() >> 2, outlets: make(map[string]*Outlet)}
 }
 
@@ -42,28 +42,28 @@ func newNegotiation() negotiation {
 type Line struct {
 	mid  string
 	kind volumetric.Kind
-	// Outlet sends on the line; it is nil where the line receives.
+	// Outlet sends on the line. Outlet is nil if the line receives.
 	Outlet *Outlet
 }
 
-// MID is the line's name in descriptions.
+// MID returns the line's mid.
 func (l *Line) MID() string { return l.mid }
 
-// AddReceiving adds a line on which the remote peer sends. It takes part in the next offer.
+// AddReceiving adds a line on which the remote peer sends. The line is part of the next offer.
 func (p *Peer) AddReceiving(kind volumetric.Kind) (*Line, error) { return p.addLine(kind, nil), nil }
 
-// AddSending adds a line on which this peer sends. It takes part in the next offer.
+// AddSending adds a line on which this peer sends. The line is part of the next offer.
 func (p *Peer) AddSending(kind volumetric.Kind, id string) (*Line, error) {
 	return p.addLine(kind, p.newOutlet(kind, id)), nil
 }
 
-// AddData adds a line with data channels, which the remote peer opens. The line takes part in the first offer.
-// Messages go to the peer's sink.
+// AddData adds a line with data channels, which the remote peer opens. The line is part of the first offer. Messages go
+// to the peer's sink.
 func (p *Peer) AddData() { p.addLine(description.KindData, nil) }
 
-// AddChannel adds a data channel under a label, which opens once the remote peer is connected and has taken the line
-// with data channels. It needs no offer beyond the one with that line. Packets of other lines are reported by stream
-// from then on (ReportsByStream): a peer that sends on channels makes reports of what is acknowledged.
+// AddChannel adds a data channel with a label. The channel opens once the remote peer is connected and has accepted the
+// line with data channels. No further offer is needed. From now on this peer makes RFC 8888 reports of what is
+// acknowledged on its channels, so packets of other lines are reported in the same form (ReportsByStream).
 func (p *Peer) AddChannel(label string) *datachannels.Channel { return p.channels.Add(label) }
 
 func (p *Peer) addLine(kind volumetric.Kind, outlet *Outlet) *Line {
@@ -72,7 +72,7 @@ func (p *Peer) addLine(kind volumetric.Kind, outlet *Outlet) *Line {
 	return line
 }
 
-// newOutlet makes an outlet that waits for its binding.
+// newOutlet makes an outlet that is not bound yet.
 func (p *Peer) newOutlet(kind volumetric.Kind, id string) *Outlet {
 	o := &Outlet{peer: p, id: id, streams: Streams{SSRC: newSSRC()}}
 	if kind == volumetric.KindVideo {
@@ -81,7 +81,7 @@ func (p *Peer) newOutlet(kind volumetric.Kind, id string) *Outlet {
 	return o
 }
 
-// newSSRC chooses one at random (RFC 3550 section 8.1). 0 stands for none.
+// newSSRC chooses an SSRC at random (RFC 3550 section 8.1). 0 stands for no SSRC and is never chosen.
 func newSSRC() uint32 { return 1 + rand.Uint32N(1<<32-1) }
 
 // Offer makes an offer of all lines and sets it. With restart, ICE restarts on the same connection.
@@ -114,8 +114,9 @@ func (p *Peer) Offer(restart bool) (string, error) {
 	return offer.Marshal(), p.agent.gather()
 }
 
-// Answered takes the remote peer's answer and tells which streams it sends on which line. After an error around
-// ErrDescription the offer still waits for a better answer; after one around ErrSpent the connection cannot go on.
+// Answered applies the remote peer's answer and returns the streams that the remote peer sends, by mid. After an error
+// that wraps ErrDescription, the offer still waits for an answer. After an error that wraps ErrSpent, the connection
+// cannot continue.
 func (p *Peer) Answered(text string) (map[string]Streams, error) {
 	answer, err := description.Parse(text)
 	if err != nil {
@@ -145,8 +146,8 @@ func (p *Peer) Answered(text string) (map[string]Streams, error) {
 	return streamsOf(answer), nil
 }
 
-// transportSequence finds the header extension that numbers all packets of the connection, 0 where it is not agreed on.
-// One identifier means the same on all lines of a bundle (RFC 8843 section 9.1).
+// transportSequence returns the identifier of the header extension with the transport-wide sequence number, 0 if it is
+// not negotiated. An identifier has the same meaning on all lines of a bundle (RFC 8843 section 9.1).
 func transportSequence(d *description.Description) uint8 {
 	for _, line := range d.Lines {
 		for _, extension := range line.Extensions {
@@ -158,7 +159,7 @@ func transportSequence(d *description.Description) uint8 {
 	return 0
 }
 
-// taken are the codecs that the describing side receives on a line, none where it receives nothing.
+// taken returns the codecs that the describing side receives on a line, none if it receives nothing.
 func taken(line description.Line) []description.Codec {
 	if line.Rejected || !line.Direction.Receives() {
 		return nil
@@ -166,7 +167,7 @@ func taken(line description.Line) []description.Codec {
 	return line.Codecs
 }
 
-// streamsOf lists what the describing side sends, by mid.
+// streamsOf returns the streams that the describing side sends, by mid.
 func streamsOf(d *description.Description) map[string]Streams {
 	streams := make(map[string]Streams)
 	for _, line := range d.Lines {
@@ -177,8 +178,8 @@ func streamsOf(d *description.Description) map[string]Streams {
 	return streams
 }
 
-// Offered takes the remote peer's offer and tells which streams it sends on which line. Sending may be called before
-// Answer.
+// Offered sets the remote peer's offer and returns the streams that the remote peer sends, by mid. Sending may be
+// called before Answer.
 func (p *Peer) Offered(text string) (map[string]Streams, error) {
 	offer, err := description.Parse(text)
 	if err != nil {
@@ -188,7 +189,8 @@ func (p *Peer) Offered(text string) (map[string]Streams, error) {
 	return streamsOf(offer), nil
 }
 
-// Sending gives the outlet of a line that the remote peer offered to receive on, and makes it where there is none yet.
+// Sending returns the outlet of a line that the remote peer offered to receive on. The first call makes the outlet. The
+// error wraps ErrNoLine.
 func (p *Peer) Sending(mid string) (*Outlet, error) {
 	if outlet, ok := p.outlets[mid]; ok {
 		return outlet, nil
@@ -202,7 +204,7 @@ func (p *Peer) Sending(mid string) (*Outlet, error) {
 	return outlet, nil
 }
 
-// offered finds a line of the last offer, nil where there is none.
+// offered returns a line of the last offer, nil if there is none.
 func (p *Peer) offered(mid string) *description.Line {
 	if p.offer == nil {
 		return nil
@@ -215,13 +217,13 @@ func (p *Peer) offered(mid string) *description.Line {
 	return nil
 }
 
-// AddCandidate takes a remote candidate. One that comes before the description waits for it. Descriptions and this
-// method may name description.MaxCandidates candidates in all until ICE restarts; the error of another one wraps
-// ErrCandidate.
+// AddCandidate adds a remote candidate. A candidate that arrives before the description waits for the description.
+// Descriptions and AddCandidate may add description.MaxCandidates candidates in all until ICE restarts. The error for a
+// further candidate wraps ErrCandidate.
 func (p *Peer) AddCandidate(c Candidate) error { return p.agent.name(c.Candidate) }
 
-// PreferReportsByStream makes answers take reports of arrivals by RFC 8888 where they are offered, in place of
-// transport-wide feedback. It is to be called before the first answer.
+// PreferReportsByStream makes answers accept RFC 8888 reports, if the offer has them, in place of transport-wide
+// feedback. It must be called before the first answer.
 func (p *Peer) PreferReportsByStream() { p.byStream = true }
 
 // Answer makes an answer to the last offer and sets it.
@@ -253,7 +255,7 @@ func (p *Peer) Answer() (string, error) {
 	p.version++
 	answer.SessionID, answer.Version, answer.Transport = p.session, p.version, local
 	remote := p.offer.Transport
-	// The handshake goes by what the answer says of the roles.
+	// The DTLS roles are those of the answer.
 	remote.Role = description.RolePassive
 	if local.Role == description.RolePassive {
 		remote.Role = description.RoleActive

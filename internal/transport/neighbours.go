@@ -8,13 +8,13 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// neighbours gives each host that is on link (see hostnet.IsNeighbour) a socket that sends to this host alone. The
-// kernel keeps packets to a neighbour that does not answer for up to 3 s and 212,992 bytes
-// (net.ipv4.neigh.default.unres_qlen_bytes), and counts them against the send buffer of their socket. With the kernel's
-// default of as much for a send buffer, two receivers that vanish would take all of a socket's. Peers behind a gateway
-// share the sockets that receive: with the gateway all of them are gone.
+// neighbours has one sending socket for each host that is on link (see hostnet.IsNeighbour). The kernel keeps packets
+// to a neighbour that does not answer for up to 3 s and 212,992 bytes (net.ipv4.neigh.default.unres_qlen_bytes), and
+// counts them against the send buffer of their socket. The kernel's default send buffer is of the same size, so two
+// receivers that vanish would fill the buffer of a shared socket. Peers behind a gateway share the receiving sockets:
+// if the gateway vanishes, none of these peers can be reached.
 //
-// What it costs: runs for several neighbours leave by one system call each, where others share one (udp.Post).
+// The price: runs for several neighbours take one system call each, while runs from one socket share a call (udp.Post).
 type neighbours struct {
 	port   *udp.Port
 	config udp.SenderConfig
@@ -23,13 +23,14 @@ type neighbours struct {
 	hosts map[netip.Addr]*neighbour
 }
 
-// neighbour is a host's socket. users counts the peers that send to the host.
+// neighbour is the socket of one host. users counts the peers that send to the host.
 type neighbour struct {
 	socket *udp.Socket
 	users  int
 }
 
-// take gives a peer the socket of its host. It is nil if the host is no neighbour, or there is no such socket.
+// take returns the socket for a host and counts one user. It returns nil if the host is no neighbour or the socket
+// cannot be opened.
 func (n *neighbours) take(host netip.Addr) *udp.Socket {
 	if n.port == nil || !hostnet.IsNeighbour(host) {
 		return nil
@@ -52,7 +53,7 @@ func (n *neighbours) take(host netip.Addr) *udp.Socket {
 	return known.socket
 }
 
-// release gives up what take has given. The last peer of a host takes the socket with it.
+// release ends one use of a socket that take returned. The last user closes the socket.
 func (n *neighbours) release(host netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

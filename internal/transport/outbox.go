@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// outboxRun is how many datagrams one segmented send takes (UDP_MAX_SEGMENTS).
+	// outboxRun is the number of datagrams that one segmented send takes (UDP_MAX_SEGMENTS).
 	outboxRun = 64
-	// rtcpBytes holds the compounds that are sent: 50 report blocks of 24 bytes and what goes around them.
+	// rtcpBytes is the size of the largest compound sent: 50 report blocks of 24 bytes, and the headers around them.
 	rtcpBytes = 1500
 )
 
-// outbox seals packets of one peer and collects them until they are sent. Its mutex is the peer's own.
+// outbox encrypts the packets of one peer and queues them until they are sent. Each peer has its own mutex.
 type outbox struct {
 	path *path
 
 	mu     sync.Mutex
 	sealer *srtp.Sealer
-	// buffer is nil while nothing waits; used is how much of it is filled.
+	// buffer is nil while nothing is queued. used is the number of bytes in use.
 	buffer *udp.Buffer
 	used   int
-	// messages are the runs in the buffer. The last one takes more packets while they have its segment's length, and
-	// ends with a shorter one.
+	// messages are the runs in the buffer. Packets are appended to the last run while they have its segment length. A
+	// shorter packet ends the run.
 	messages []udp.Message
 	// short is set when the last run has ended.
 	short bool
-	// stamp asks for the time at which the next packet leaves.
+	// stamp requests the departure time of the next packet.
 	stamp bool
 
 	rtcp       sync.Mutex
@@ -40,7 +40,7 @@ type outbox struct {
 	sealed     [rtcpBytes]byte
 }
 
-// queue seals a packet into the outbox. What finds it full sends what is in it first.
+// queue encrypts a packet into the outbox. If the outbox is full, the queued packets are sent first.
 func (o *outbox) queue(header *rtp.Header, payload []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,7 +50,7 @@ func (o *outbox) queue(header *rtp.Header, payload []byte) error {
 	if o.buffer == nil {
 		o.buffer = udp.NewBuffer()
 	}
-	// The sealer says when a packet does not fit; a packet that does not fit the empty buffer fits nowhere.
+	// Seal reports whether the packet fits. A packet that does not fit into the empty buffer is an error.
 	sealed, err := o.sealer.Seal(o.buffer[o.used:o.used], header, payload)
 	if errors.Is(err, srtp.ErrNoRoom) && o.used > 0 {
 		o.flush(nil)
@@ -65,7 +65,7 @@ func (o *outbox) queue(header *rtp.Header, payload []byte) error {
 	return nil
 }
 
-// release gives an empty buffer back.
+// release returns an empty buffer to its pool.
 func (o *outbox) release() {
 	if o.buffer != nil && o.used == 0 {
 		o.buffer.Release()
@@ -73,7 +73,7 @@ func (o *outbox) release() {
 	}
 }
 
-// append takes the packet of that length that stands behind what is used into the last run, or begins another.
+// append adds the packet of the given length, which follows the used bytes, to the last run or to a new run.
 func (o *outbox) append(length int) {
 	begin := o.used
 	o.used += length
@@ -91,8 +91,8 @@ func (o *outbox) append(length int) {
 	o.short = false
 }
 
-// post leaves what waits to the batch, which sends it with the packets of other peers. Without a batch, and if media
-// goes through ICE, post sends at once.
+// post hands the queued packets to the batch, which sends them with the packets of other peers. Without a batch, or if
+// media passes through ICE, post sends at once.
 func (o *outbox) post(batch *Batch) {
 	var post *udp.Post
 	if batch != nil {
@@ -103,14 +103,14 @@ func (o *outbox) post(batch *Batch) {
 	o.flush(post)
 }
 
-// stampNext asks for the time at which the packet leaves that is queued next.
+// stampNext requests the departure time of the packet that is queued next.
 func (o *outbox) stampNext() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stamp = true
 }
 
-// flush sends what waits, or leaves it to the post. The caller holds the mutex.
+// flush sends the queued packets, or hands them to the post. The caller holds the mutex.
 func (o *outbox) flush(post *udp.Post) {
 	if o.buffer == nil {
 		return
@@ -128,7 +128,7 @@ func (o *outbox) flush(post *udp.Post) {
 			post.Add(route.socket, o.messages, o.buffer)
 			o.buffer = nil
 		} else {
-			// What cannot be sent is lost, as it might be on the network; the port counts it.
+			// Packets that cannot be sent are lost, as on the network. The port counts them.
 			_ = route.socket.Send(o.messages)
 		}
 	} else {
@@ -141,7 +141,7 @@ func (o *outbox) flush(post *udp.Post) {
 	o.release()
 }
 
-// datagrams counts what waits.
+// datagrams returns the number of queued datagrams.
 func (o *outbox) datagrams() (count int) {
 	for _, message := range o.messages {
 		count += message.Count()
@@ -149,8 +149,8 @@ func (o *outbox) datagrams() (count int) {
 	return count
 }
 
-// addStamped leaves the messages that a departure stamp is asked for to the post. They leave from a socket that is
-// read: the kernel tells departures to the socket that has sent, and bounds how many it owes (udp.Message).
+// addStamped hands the messages with a requested departure time to the post. They leave from a socket that is read: the
+// kernel reports departures to the sending socket, and bounds the number of pending reports (udp.Message).
 func (o *outbox) addStamped(post *udp.Post, from *udp.Socket) {
 	rest := o.messages[:0]
 	for _, message := range o.messages {
@@ -164,7 +164,7 @@ func (o *outbox) addStamped(post *udp.Post, from *udp.Socket) {
 	o.messages = rest
 }
 
-// discard forgets what waits and takes nothing more.
+// discard drops the queued packets. The outbox accepts no more packets.
 func (o *outbox) discard() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -175,7 +175,7 @@ func (o *outbox) discard() {
 	o.rtcpSealer = nil
 }
 
-// open takes the keys: from here on packets are sealed.
+// open sets the keys. From now on packets are encrypted.
 func (o *outbox) open(sealer *srtp.Sealer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,27 +12,28 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrUnbound says that an outlet's line is not negotiated yet, or its peer connection is not there, or not any more.
+// ErrUnbound means that the line of an outlet is not negotiated, or that its peer connection is not there yet or has
+// ended.
 var ErrUnbound = errors.New("outlet is not bound")
 
-// Outlet is one outgoing RTP stream of a peer connection: the line stays, whatever is sent on it. Its owner writes
-// headers whole; nothing below stores, copies or changes them. Writing on one outlet is for one goroutine at a time.
+// Outlet is one outgoing RTP stream of a peer connection. The line remains while the sent tracks change. The owner
+// writes complete headers, which Outlet does not store, copy or change. One goroutine at a time writes on an outlet.
 type Outlet struct {
 	peer *Peer
 	id   string
-	// streams are the SSRCs that the line is described with.
+	// streams are the SSRCs of the line in descriptions.
 	streams description.Streams
 	binding atomic.Pointer[binding]
 }
 
-// binding is what negotiation gives an outlet.
+// binding is the negotiated state of an outlet.
 type binding struct {
 	codecs []description.Codec
-	// retransmits says that the remote peer takes retransmissions on a stream of their own.
+	// retransmits is set if the remote peer accepts retransmissions on a separate stream.
 	retransmits bool
 }
 
-// bound is what negotiation has given the outlet, nil where nothing may be sent.
+// bound returns the outlet's binding, nil if nothing may be sent.
 func (o *Outlet) bound() *binding {
 	b := o.binding.Load()
 	if b == nil || o.peer.closed.Load() {
@@ -41,8 +42,8 @@ func (o *Outlet) bound() *binding {
 	return b
 }
 
-// Queue takes one packet to be sent with the others of its peer at the next Peer.Flush, or before, where they fill what
-// is sent at once. The header's SSRC must be SSRC or RetransmissionSSRC.
+// Queue queues one packet. Queued packets are sent at the next Peer.Flush or Peer.Post, or when the buffer is full. The
+// header's SSRC must be SSRC or RetransmissionSSRC.
 func (o *Outlet) Queue(header *rtp.Header, payload []byte) error {
 	if o.bound() == nil {
 		return fmt.Errorf("%s: %w", o.id, ErrUnbound)
@@ -50,7 +51,7 @@ func (o *Outlet) Queue(header *rtp.Header, payload []byte) error {
 	return o.peer.outbox.queue(header, payload)
 }
 
-// WriteRTP sends one packet at once, behind what is queued.
+// WriteRTP sends one packet at once, after the queued ones.
 func (o *Outlet) WriteRTP(header *rtp.Header, payload []byte) error {
 	if err := o.Queue(header, payload); err != nil {
 		return err
@@ -59,7 +60,7 @@ func (o *Outlet) WriteRTP(header *rtp.Header, payload []byte) error {
 	return nil
 }
 
-// SSRC is the stream's SSRC, 0 before the line is negotiated.
+// SSRC returns the stream's SSRC, 0 before the line is negotiated.
 func (o *Outlet) SSRC() uint32 {
 	if o.bound() == nil {
 		return 0
@@ -67,7 +68,7 @@ func (o *Outlet) SSRC() uint32 {
 	return o.streams.SSRC
 }
 
-// RetransmissionSSRC is the SSRC of the stream's RTX stream (RFC 4588), 0 where the remote peer takes none.
+// RetransmissionSSRC returns the SSRC of the stream's RTX stream (RFC 4588), 0 if the remote peer accepts none.
 func (o *Outlet) RetransmissionSSRC() uint32 {
 	if b := o.bound(); b == nil || !b.retransmits {
 		return 0
@@ -75,9 +76,9 @@ func (o *Outlet) RetransmissionSSRC() uint32 {
 	return o.streams.Retransmission
 }
 
-// PayloadType gives the negotiated payload types of a media type and of its retransmissions (0 where there are none).
-// Types that lines do not offer by name travel as volumetric.MIMEOpaque. It is not ok for a codec that the remote peer
-// does not take.
+// PayloadType returns the negotiated payload types of a media type and of its retransmissions (0 if there are none).
+// Media types that are not offered by name use volumetric.MIMEOpaque. ok is false if the remote peer does not accept
+// the codec.
 func (o *Outlet) PayloadType(mimeType string) (media, retransmission uint8, ok bool) {
 	b := o.bound()
 	if b == nil {
@@ -92,7 +93,7 @@ func (o *Outlet) PayloadType(mimeType string) (media, retransmission uint8, ok b
 	return 0, 0, false
 }
 
-// bind takes what the remote peer has agreed to, nothing where it takes no packets.
+// bind sets the codecs that the remote peer accepts. Without codecs the outlet is unbound.
 func (o *Outlet) bind(codecs []description.Codec) {
 	if len(codecs) == 0 {
 		o.binding.Store(nil)

@@ -13,37 +13,36 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// path is how packets reach the remote peer: past ICE, to the address of the selected candidate pair, or through ICE.
-// It is safe for concurrent use. Readers of the route take no lock.
+// path is the way of packets to the remote peer: directly to the address of the selected candidate pair, or through
+// ICE. It is safe for concurrent use. Readers of the route take no lock.
 type path struct {
-	// peer is who has the address in the endpoint's routes.
+	// peer is the entry for the address in the endpoint's routes.
 	peer     *Peer
 	endpoint *Endpoint
-	// conn is what ICE connects, once ICE was begun.
+	// conn is the connection of ICE, once ICE was started.
 	conn atomic.Pointer[ice.Conn]
 	// agent is the ICE agent on the media port, nil before it gathers.
 	agent   atomic.Pointer[icemux.Agent]
 	consent consent
 	rtt     roundTrip
-	// route is the way past ICE, nil while there is none. Who replaces it by another address holds routing.
+	// route is the direct route, nil if media passes through ICE. A change of the address requires routing to be held.
 	route   atomic.Pointer[peerRoute]
 	routing sync.Mutex
-	// ended is set once there is no route any more. routing guards it.
+	// ended is set by end. After that no route is set. routing guards it.
 	ended bool
 }
 
-// peerRoute is where a peer's packets go: to an address, from a socket.
+// peerRoute is the address that a peer's packets are sent to, and the sending socket.
 type peerRoute struct {
 	socket  *udp.Socket
 	address netip.AddrPort
 	// apart is set if the socket sends to the peer's host alone.
 	apart bool
-	// silent is set while the remote peer does not consent to being sent anything (RFC 7675).
+	// silent is set while the remote peer does not consent to receive (RFC 7675).
 	silent bool
 }
 
-// selected takes the pair that ICE sends on from now on. If it is one of UDP addresses, media does not pass through
-// ICE.
+// selected sets the pair that ICE has selected. If both addresses are UDP addresses, media bypasses ICE.
 func (p *path) selected(local, remote ice.Candidate) {
 	p.routing.Lock()
 	defer p.routing.Unlock()
@@ -57,7 +56,7 @@ func (p *path) selected(local, remote ice.Candidate) {
 	p.reroute(to)
 }
 
-// end makes media go through ICE, for as long as that is there.
+// end removes the route. Media then passes through ICE until ICE is closed.
 func (p *path) end() {
 	p.routing.Lock()
 	defer p.routing.Unlock()
@@ -65,8 +64,9 @@ func (p *path) end() {
 	p.reroute(netip.AddrPort{})
 }
 
-// reroute makes media go to another address, and through ICE if that is not valid. The caller holds the mutex. On an
-// endpoint with other peers a panic ends the process: the readers of all of them go by the routes.
+// reroute sets the address that media is sent to. If the address is invalid, media passes through ICE. The caller holds
+// the mutex. If other peers use the endpoint, a panic ends the process, because the readers of all peers use the
+// routes.
 func (p *path) reroute(to netip.AddrPort) {
 	if !p.endpoint.config.Initiates {
 		defer panics.Shared()
@@ -96,8 +96,8 @@ func (p *path) reroute(to netip.AddrPort) {
 	}
 }
 
-// receivedBy moves the route to the socket that receives from the route's address, unless the socket sends to the host
-// alone.
+// receivedBy sets the socket of the route to the socket that receives from the route's address, unless the route's
+// socket sends to the host alone.
 func (p *path) receivedBy(socket *udp.Socket, from netip.AddrPort) {
 	route := p.route.Load()
 	if route != nil && !route.apart && route.socket != socket && route.address == from {
@@ -107,15 +107,15 @@ func (p *path) receivedBy(socket *udp.Socket, from netip.AddrPort) {
 	}
 }
 
-// blocked reports whether packets would be lost on this host: the send buffer had no room for a while, or the remote
-// peer does not consent.
+// blocked reports whether packets would be lost on this host: the send buffer was full for a while, or the remote peer
+// does not consent.
 func (p *path) blocked(now time.Time) bool {
 	route := p.route.Load()
 	return route != nil && (route.silent || route.socket.Full(now))
 }
 
 // tend repeats a check that was not answered, and stops media while the remote peer does not consent. It returns the
-// buffer, which it has used.
+// buffer for reuse.
 func (p *path) tend(now time.Time, buffer []byte) []byte {
 	fresh, check := p.consent.step(now, buffer)
 	route := p.route.Load()
@@ -132,7 +132,7 @@ func (p *path) tend(now time.Time, buffer []byte) []byte {
 	return buffer
 }
 
-// answered notes that the remote peer has answered a check from an address.
+// answered records that the remote peer has answered a check from an address.
 func (p *path) answered(from netip.AddrPort, id icemux.TransactionID, now time.Time) {
 	took, there := p.consent.answered(from, id, now)
 	if !there {
@@ -144,14 +144,14 @@ func (p *path) answered(from netip.AddrPort, id icemux.TransactionID, now time.T
 	}
 }
 
-// setSilent stops media on a route, or lets it go on, unless the peer has another route by now.
+// setSilent stops or resumes media on a route, unless the peer has another route by now.
 func (p *path) setSilent(route *peerRoute, silent bool) {
 	changed := *route
 	changed.silent = silent
 	p.route.CompareAndSwap(route, &changed)
 }
 
-// sendThrough sends a run's datagrams through ICE, one by one. Before ICE was begun, they are lost.
+// sendThrough sends the datagrams of a run through ICE, one by one. Before ICE is started, datagrams are lost.
 func (p *path) sendThrough(message udp.Message) {
 	conn := p.conn.Load()
 	if conn == nil {

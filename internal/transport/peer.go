@@ -21,14 +21,15 @@ var (
 	ErrSpent     = errors.New("negotiation failed half-way")
 )
 
-// errPanicked is what a library is told of a call that panicked.
+// errPanicked is the error that a library receives from a call that panicked.
 var errPanicked = errors.New("panic in a goroutine of the peer")
 
-// rttInterval is how long a round-trip time from ICE's checks is taken as it is; they come every two seconds.
+// rttInterval is the time for which a round-trip time of the ICE agent is reused. The agent's checks are two seconds
+// apart.
 const rttInterval = 500 * time.Millisecond
 
-// Peer is one peer connection. Negotiation is for one goroutine at a time; WriteRTCP, Flush, RTT, Events and Close are
-// for any.
+// Peer is one peer connection. One goroutine at a time negotiates. WriteRTCP, Flush, RTT, Events and Close are safe for
+// any goroutine.
 type Peer struct {
 	endpoint *Endpoint
 	sink     Sink
@@ -39,11 +40,11 @@ type Peer struct {
 	incoming incoming
 	outbox   outbox
 	path     path
-	// records is what DTLS reads, once ICE was begun.
+	// records holds the DTLS records to read, once ICE was started.
 	records atomic.Pointer[secure.Records]
 
-	// context ends with the peer; running are its goroutines, none of which begins once closed is set. Who begins one
-	// holds starting.
+	// context ends with the peer. running are the peer's goroutines. None starts after closed is set. Starting one
+	// requires starting to be held.
 	context  context.Context
 	cancel   context.CancelFunc
 	starting sync.Mutex
@@ -51,22 +52,22 @@ type Peer struct {
 	closed   atomic.Bool
 	// overflowed is set once the remote peer has used too many streams.
 	overflowed atomic.Bool
-	// ended is closed when Close is done.
+	// ended is closed when Close has finished.
 	ended chan struct{}
 	// secure is the DTLS connection after the handshake.
 	secure atomic.Pointer[dtls.Conn]
 
 	channels *datachannels.Channels
-	// transportSequence is the identifier of the header extension of that name.
+	// transportSequence is the identifier of the header extension with the transport-wide sequence number.
 	transportSequence atomic.Uint32
-	// reportsByStream is set while who answers reports arrivals by RFC 8888.
+	// reportsByStream is set if the answering side reports arrivals in the form of RFC 8888.
 	reportsByStream atomic.Bool
 
-	// rttAt is when the ICE agent was last asked for the round-trip time, in nanoseconds since 1970.
+	// rttAt is the time of the last query of the ICE agent's round-trip time, in nanoseconds since 1970.
 	rttAt atomic.Int64
 }
 
-// NewPeer makes a peer connection whose media goes to the sink.
+// NewPeer makes a peer connection that delivers media to the sink.
 func (e *Endpoint) NewPeer(sink Sink) (*Peer, error) {
 	p := &Peer{
 		endpoint: e, sink: sink, events: newEventList(), negotiation: newNegotiation(), ended: make(chan struct{}),
@@ -84,17 +85,17 @@ func (e *Endpoint) NewPeer(sink Sink) (*Peer, error) {
 	return p, nil
 }
 
-// Notify is signalled when events wait to be taken.
+// Notify returns a channel that is signalled when Events has events.
 func (p *Peer) Notify() <-chan struct{} { return p.events.notify }
 
-// Events takes what has happened since the last call, in order.
+// Events returns the events since the last call, in order.
 func (p *Peer) Events() []Event { return p.events.take() }
 
-// Fail says that the connection has failed for good. Its owner learns it from an event, and closes the connection.
+// Fail marks the connection as failed for good. The owner receives an event and closes the connection.
 func (p *Peer) Fail() { p.events.fail() }
 
-// try calls f, and reports whether f returned. If f panics, the connection has failed. It is for goroutines that serve
-// the peer alone, and for what a library's goroutine calls.
+// try calls f and reports whether f returned. If f panics, the connection has failed. try is for goroutines that serve
+// this peer alone, and for callbacks of libraries.
 func (p *Peer) try(where string, f func()) (returned bool) {
 	returned = p.endpoint.config.Guard.Try(where, f)
 	if !returned {
@@ -103,7 +104,7 @@ func (p *Peer) try(where string, f func()) (returned bool) {
 	return returned
 }
 
-// run runs f in a goroutine of the peer, and reports whether it does: none begins once the peer is closed.
+// run starts f in a goroutine of the peer. It reports whether f was started: after Close no goroutine starts.
 func (p *Peer) run(where string, f func()) bool {
 	p.starting.Lock()
 	defer p.starting.Unlock()
@@ -114,45 +115,46 @@ func (p *Peer) run(where string, f func()) bool {
 	return true
 }
 
-// channelHost is the peer as its data channels see it. It implements datachannels.Host.
+// channelHost implements datachannels.Host for the peer.
 type channelHost struct{ peer *Peer }
 
 func (h channelHost) Try(f func()) (returned bool) { return h.peer.try(placeChannel, f) }
 
 func (h channelHost) Run(f func()) bool { return h.peer.run(placeChannel, f) }
 
-// overflow ends a connection whose remote peer uses more streams than anybody needs: each costs memory for as long as
-// the connection lives. Closing waits for the caller, so another goroutine does it.
+// overflow ends a connection whose remote peer uses too many streams. Each stream takes memory until the connection
+// ends. Close waits for the calling goroutine, so another goroutine calls Close.
 func (p *Peer) overflow() {
 	if !p.overflowed.Swap(true) {
 		go p.try(placeMedia, func() { _ = p.Close() })
 	}
 }
 
-// Flush sends what the peer's outlets have queued.
+// Flush sends the packets that the peer's outlets have queued.
 func (p *Peer) Flush() { p.outbox.post(nil) }
 
-// Post leaves what the peer's outlets have queued to the batch, which sends it with the packets of other peers.
-// Without a batch, and if media goes through ICE, Post sends at once.
+// Post hands the packets that the peer's outlets have queued to the batch, which sends them with the packets of other
+// peers. Without a batch, or if media passes through ICE, Post sends at once.
 func (p *Peer) Post(batch *Batch) { p.outbox.post(batch) }
 
-// Blocked reports whether packets to the peer would be lost on this host: the send buffer had no room for a while, or
-// the remote peer does not consent to being sent anything (RFC 7675). It takes no lock.
+// Blocked reports whether packets to the peer would be lost on this host: the send buffer was full for a while, or the
+// remote peer does not consent to receive (RFC 7675). Blocked takes no lock.
 func (p *Peer) Blocked(now time.Time) bool { return p.path.blocked(now) }
 
-// WriteRTCP sends packets as one compound packet, at once. Before the connection is there, nothing is sent.
+// WriteRTCP sends packets as one compound packet, at once. Before the handshake is done, nothing is sent.
 func (p *Peer) WriteRTCP(packets []rtcp.Packet) error { return p.outbox.writeRTCP(packets) }
 
-// TransportSequenceID is the identifier of the header extension that numbers all packets of the connection in both
-// directions (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 where the peers have not agreed on it.
+// TransportSequenceID returns the identifier of the header extension that numbers all packets of the connection in both
+// directions (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 if it is not negotiated.
 func (p *Peer) TransportSequenceID() uint8 { return uint8(p.transportSequence.Load()) }
 
-// ReportsByStream tells that the peers have agreed on reports by RFC 8888 of what the offering one sends, in place of
-// transport-wide feedback, or that this one makes such reports of what it sends on data channels. It takes no lock.
+// ReportsByStream reports whether arrivals of the offering peer's packets are reported in the form of RFC 8888 in place
+// of transport-wide feedback: either the peers have negotiated this, or this peer makes such reports of its data
+// channels. It takes no lock.
 func (p *Peer) ReportsByStream() bool { return p.reportsByStream.Load() || p.channels.Sends() }
 
-// RTT is the round-trip time by the quickest of ICE's latest connectivity checks, 0 while it is unknown. A Sink may ask
-// for it. Checks that pass the media port are measured there, others by the ICE agent.
+// RTT returns the shortest round-trip time of ICE's latest connectivity checks, 0 if it is unknown. A Sink may call
+// RTT. Checks through the media port are measured there, other checks by the ICE agent.
 func (p *Peer) RTT() time.Duration {
 	if p.secure.Load() == nil || p.closed.Load() || p.path.route.Load() != nil {
 		return p.path.rtt.value()
@@ -167,7 +169,7 @@ func (p *Peer) RTT() time.Duration {
 	return p.path.rtt.value()
 }
 
-// Close ends the connection and frees what it holds. It returns when nothing calls the sink any more.
+// Close ends the connection and frees its resources. When Close returns, the sink is not called any more.
 func (p *Peer) Close() error {
 	p.starting.Lock()
 	before := p.closed.Swap(true)
@@ -179,7 +181,7 @@ func (p *Peer) Close() error {
 	defer close(p.ended)
 	p.cancel()
 	if conn := p.secure.Load(); conn != nil {
-		// The remote peer learns it from the alert, if that arrives.
+		// The DTLS alert informs the remote peer, if the alert arrives.
 		_ = conn.Close()
 	}
 	p.path.end()

@@ -15,11 +15,10 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// read is the goroutine of one socket. What is protected media of a peer whose address is known goes to that peer,
-// everything else to ICE.
+// read is the goroutine of one socket. Datagrams from the address of a peer go to that peer, all others to ICE.
 func (e *Endpoint) read(socket *udp.Socket) {
 	inbox := udp.NewInbox()
-	// touched are the peers that the batch at hand had packets for.
+	// touched are the peers with packets in the present batch.
 	var touched []*Peer
 	for {
 		if err := socket.Receive(inbox); err != nil {
@@ -47,7 +46,7 @@ func (e *Endpoint) read(socket *udp.Socket) {
 	}
 }
 
-// tend is the goroutine that checks named addresses, shuns floods, and looks after the consent of the endpoint's peers.
+// tend is the goroutine that checks named addresses, rejects floods, and checks the consent of the endpoint's peers.
 func (e *Endpoint) tend() {
 	ticker := time.NewTicker(consentInterval)
 	defer ticker.Stop()
@@ -65,7 +64,7 @@ func (e *Endpoint) tend() {
 	}
 }
 
-// receiveRun takes datagrams that came from the peer's address. Those that are not media go to ICE.
+// receiveRun processes datagrams from the peer's address. Datagrams that are not media go to receiveControl.
 func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time) {
 	p.path.receivedBy(socket, message.Peer)
 	p.incoming.mu.Lock()
@@ -83,7 +82,8 @@ func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time
 	}
 }
 
-// receiveControl takes a datagram that is no media from the address that media goes to. DTLS records need no ICE.
+// receiveControl processes a datagram that is not media, from the address that media is sent to. DTLS records bypass
+// ICE.
 func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Time) {
 	if records := p.records.Load(); records != nil && secure.IsRecord(datagram) {
 		mux := p.endpoint.mux
@@ -97,7 +97,7 @@ func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Tim
 	p.endpoint.mux.DeliverOne(datagram, from, now)
 }
 
-// flush tells the sinks of peers that their packets of one batch are complete.
+// flush calls the sinks of the peers at the end of a batch.
 func flush(touched []*Peer) {
 	if len(touched) > 1 {
 		for _, peer := range touched {
@@ -109,7 +109,7 @@ func flush(touched []*Peer) {
 	}
 }
 
-// ended tells the first error that ends the reading of a socket but its closing.
+// ended reports the first error that ends the reading of a socket. The error of a closed socket is not reported.
 func (e *Endpoint) ended(err error) {
 	if errors.Is(err, net.ErrClosed) {
 		return
@@ -120,24 +120,24 @@ func (e *Endpoint) ended(err error) {
 	}
 }
 
-// isMedia tells protected RTP and RTCP from STUN and DTLS by the first byte (RFC 7983).
+// isMedia reports whether a datagram is protected RTP or RTCP, and not STUN or DTLS, by the first byte (RFC 7983).
 func isMedia(datagram []byte) bool {
 	return len(datagram) > 0 && datagram[0] >= 128 && datagram[0] <= 191
 }
 
-// isRTCP tells RTCP from RTP by the packet type (RFC 5761 section 4).
+// isRTCP reports whether a packet is RTCP, and not RTP, by the packet type (RFC 5761 section 4).
 func isRTCP(datagram []byte) bool {
 	return len(datagram) > 1 && datagram[1] >= 192 && datagram[1] <= 223
 }
 
-// routes says which peer an address belongs to. It is read for every run of datagrams that comes in, by several
-// goroutines, and changes when ICE selects a candidate pair: readers take no lock, and a change copies one of the
-// parts, by ports.
+// routes maps addresses to peers. Several goroutines read the map for every run of datagrams, without a lock. The map
+// changes when ICE selects a candidate pair. A change copies one of the parts, which are chosen by port.
 type routes struct {
 	parts [routeParts]routePart
 }
 
-// routeParts makes a change among 64,000 peers, as many as there are ports at one address, a copy of 1,000 entries.
+// routeParts bounds the cost of a change: among 64,000 peers, as many as one address has ports, a change copies 1,000
+// entries.
 const routeParts = 64
 
 type routePart struct {
@@ -147,7 +147,7 @@ type routePart struct {
 
 func (r *routes) part(address netip.AddrPort) *routePart { return &r.parts[address.Port()%routeParts] }
 
-// peer finds the peer at an address, nil if ICE has found none.
+// peer returns the peer at an address, nil if there is none.
 func (r *routes) peer(address netip.AddrPort) *Peer {
 	if peers := r.part(address).peers.Load(); peers != nil {
 		return (*peers)[address]
@@ -155,7 +155,7 @@ func (r *routes) peer(address netip.AddrPort) *Peer {
 	return nil
 }
 
-// all are the addresses with their peers.
+// all iterates over the addresses with their peers.
 func (r *routes) all(yield func(netip.AddrPort, *Peer) bool) {
 	for i := range r.parts {
 		peers := r.parts[i].peers.Load()
@@ -184,7 +184,7 @@ func (r *routes) Silent(address netip.AddrPort) bool {
 	return route != nil && route.silent
 }
 
-// route finds the route of the peer at an address, nil if the peer's media goes elsewhere by now.
+// route returns the route of the peer at an address, nil if the peer has another route by now.
 func (r *routes) route(address netip.AddrPort) *peerRoute {
 	if peer := r.peer(address); peer != nil {
 		if route := peer.path.route.Load(); route != nil && route.address == address {
@@ -204,7 +204,7 @@ func (r *routes) Ports(source netip.Prefix) (ports []uint16) {
 	return ports
 }
 
-// move gives a peer another address, and none if that is not valid.
+// move changes the address of a peer. An invalid address is none.
 func (r *routes) move(p *Peer, from, to netip.AddrPort) {
 	if from.IsValid() {
 		r.part(from).change(func(peers map[netip.AddrPort]*Peer) {
@@ -218,7 +218,7 @@ func (r *routes) move(p *Peer, from, to netip.AddrPort) {
 	}
 }
 
-// change replaces the part by a copy that is changed.
+// change replaces the part by a changed copy.
 func (r *routePart) change(f func(map[netip.AddrPort]*Peer)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

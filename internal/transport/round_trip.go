@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// checksKept is how many of the latest connectivity checks tell the round-trip time: with one every two seconds those
-// of eight seconds.
+// checksKept is the number of latest connectivity checks from which the round-trip time is taken. With a check every
+// two seconds, four checks are eight seconds.
 const checksKept = 4
 
-// roundTrip takes the quickest of the latest connectivity checks for the round-trip time. A single check that a busy
-// host or a queue held up says little about the path, but as the round-trip time until the next one it would make every
-// repair within two seconds come too late. Where the path becomes longer, NACK generators notice by their recoveries
-// before the last quick check is forgotten. It is safe for concurrent use.
+// roundTrip takes the shortest of the latest connectivity checks as the round-trip time. A check that a busy host or a
+// queue delayed does not show the round-trip time of the path, and would delay every repair for the next two seconds.
+// If the path becomes longer, NACK generators learn that from their recoveries before the last short check is dropped.
+// It is safe for concurrent use.
 type roundTrip struct {
 	mu     sync.Mutex
 	checks [checksKept]time.Duration
 	count  int
-	// answered is how many checks the ICE agent had counted at the last call of addAnswered.
+	// answered is the number of answered checks that the ICE agent had counted at the last call of addAnswered.
 	answered uint64
 }
 
-// add takes the time of another check.
+// add adds the duration of a check.
 func (r *roundTrip) add(took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.take(took)
 }
 
-// addAnswered takes the time of the latest check, of so many that were answered. One that is known already changes
-// nothing.
+// addAnswered adds the duration of the ICE agent's latest check. answered is the number of checks answered so far. If
+// the number has not changed, the check was added before.
 func (r *roundTrip) addAnswered(answered uint64, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,7 +40,7 @@ func (r *roundTrip) addAnswered(answered uint64, took time.Duration) {
 	}
 }
 
-// begin forgets all checks, and takes the time of one on another path, 0 if it is unknown.
+// begin drops all checks and adds a check of another path. A duration of 0 is unknown.
 func (r *roundTrip) begin(took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,7 +48,7 @@ func (r *roundTrip) begin(took time.Duration) {
 	r.take(took)
 }
 
-// take is add. The caller holds the mutex.
+// take is add for callers that hold the mutex.
 func (r *roundTrip) take(took time.Duration) {
 	if took <= 0 {
 		return
@@ -62,7 +62,7 @@ func (r *roundTrip) take(took time.Duration) {
 	r.count++
 }
 
-// value is the round-trip time, 0 before the first check.
+// value returns the round-trip time, 0 before the first check.
 func (r *roundTrip) value() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

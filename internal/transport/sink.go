@@ -2,37 +2,36 @@ package transport
 
 import "time"
 
-// PacketInfo is what is known of an incoming packet besides its bytes.
+// PacketInfo describes an incoming packet besides its bytes.
 type PacketInfo struct {
 	// At is when this process read the packet from its socket. At has a monotonic clock reading.
 	At time.Time
 	// Kernel and Hardware are when the kernel and the network card received the packet, by the system's clock. If the
-	// kernel coalesced packets into one run, the times are those of the first one. Unknown times are zero: those of
-	// packets that came through ICE, and all of them while the endpoint takes no stamps (Endpoint.TakeStamps).
+	// kernel coalesced packets into one run, the times are those of the first packet. Unknown times are zero: those of
+	// packets that passed through ICE, and all times while timestamps are off (Endpoint.TakeStamps).
 	Kernel, Hardware time.Time
 }
 
-// Sink takes what arrives on a peer connection, decrypted. One goroutine at a time calls RTP and RTCP. Others may call
-// the other methods at the same time. All methods must return soon, because the next packet waits. The byte slices and
-// infos that a method is given are valid until the method returns. A Sink embeds NoOpSink for the methods that it has
-// no use for.
+// Sink receives the decrypted packets of a peer connection. One goroutine at a time calls RTP and RTCP. Others may call
+// the other methods at the same time. All methods must return soon, because the next packet waits. Byte slices and
+// infos are valid until the method returns. A Sink embeds NoOpSink for the methods that it does not need.
 type Sink interface {
-	// RTP takes a whole RTP packet of the stream.
+	// RTP receives a complete RTP packet of the stream.
 	RTP(ssrc uint32, packet []byte, info *PacketInfo)
-	// RTCP takes one RTCP packet, not a compound. Its header is valid. What follows the header may be anything.
+	// RTCP receives one RTCP packet, not a compound. The header is valid. The body is not checked.
 	RTCP(packet []byte, now time.Time)
-	// Signal is called only if packets arrived together with those of other peers. It is called after the last packet
-	// of the batch, and before the Flush of the first of these peers, by the goroutine that calls RTP.
+	// Signal is called only if a batch has packets of several peers. It is called after the last packet of the batch,
+	// and before the Flush of the first of these peers, by the goroutine that calls RTP.
 	Signal()
 	// Flush ends a batch: no other packet is known to follow at once.
 	Flush()
-	// Sent reports when a packet left for which Peer.StampNext asked. The time of the kernel and that of the network
-	// card may come in two calls. Unknown times are zero.
+	// Sent reports the departure of a packet for which Peer.StampNext was called. The times of the kernel and of the
+	// network card may come in two calls. Unknown times are zero.
 	Sent(ssrc uint32, sequence uint16, kernel, hardware time.Time)
-	// Data takes a message of the data channel that the remote peer opened under the label. Each channel has one
+	// Data receives a message of the data channel that the remote peer opened with the label. Each channel has one
 	// goroutine that calls Data. While Data runs, the remote peer cannot send more than the receive window holds.
 	Data(label string, message []byte, now time.Time)
-	// Acknowledged is called when the remote peer may have acknowledged more of what was sent on data channels. One
+	// Acknowledged is called when the remote peer may have acknowledged more of the bytes sent on data channels. One
 	// goroutine calls Acknowledged. SCTP reads nothing meanwhile.
 	Acknowledged(now time.Time)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// TakeStamps makes the system stamp packets that arrive (PacketInfo) and those that leave (Sink.Sent) until no caller
-// wants stamps: each call with true must be followed by one with false. It reports whether the system gives stamps on
-// all sockets.
+// TakeStamps turns on the system's timestamps of packets that arrive (PacketInfo) and leave (Sink.Sent). Each call with
+// true must be followed by a call with false; the last one turns timestamps off. TakeStamps reports whether all sockets
+// support timestamps.
 func (e *Endpoint) TakeStamps(wanted bool) bool {
 	if e.port == nil {
 		return false
@@ -31,7 +31,7 @@ func (e *Endpoint) TakeStamps(wanted bool) bool {
 	return taken
 }
 
-// StampNext asks for the time at which the packet leaves that is queued next. Without TakeStamps nothing comes of it.
+// StampNext requests the departure time of the packet that is queued next. Without TakeStamps it has no effect.
 func (p *Peer) StampNext() {
 	if p.endpoint.stamping.Load() == 0 {
 		return
@@ -39,7 +39,7 @@ func (p *Peer) StampNext() {
 	p.outbox.stampNext()
 }
 
-// departed tells a peer when a packet of its left.
+// departed reports the departure of a packet to its peer.
 func (e *Endpoint) departed(d *udp.Departure) {
 	peer := e.routes.peer(d.Peer)
 	if peer == nil || !isMedia(d.Head[:]) || isRTCP(d.Head[:]) {
@@ -50,17 +50,17 @@ func (e *Endpoint) departed(d *udp.Departure) {
 }
 
 const (
-	// atomicAhead is how far atomic time (TAI), by which the precision time protocol sets network cards, is ahead of
-	// UTC since 2017.
+	// atomicAhead is the difference between atomic time (TAI) and UTC since 2017. The precision time protocol sets
+	// network cards to TAI.
 	atomicAhead = 37 * time.Second
-	// sameClock is how far apart two stamps of a packet can be if both clocks are right. A card whose clock nobody sets
-	// counts from when it was switched on.
+	// sameClock is the largest difference between two timestamps of a packet if both clocks are right. A card whose
+	// clock is not set counts from power-on.
 	sameClock = time.Second
 )
 
-// stampTimes are those of a stamp by the system's clock. A network card's counts only where its clock is set: to UTC,
-// or to atomic time. Kernels tell both of what arrives in one stamp, and in two of what leaves: where there is nothing
-// to compare a card's with, the present stands in.
+// stampTimes converts a timestamp to times of the system's clock. The time of a network card is used only if the card's
+// clock is set, to UTC or to TAI. For an arriving packet the kernel reports both times in one timestamp, for a
+// departing packet in two. Without a kernel time, the card's time is compared with the present time.
 func stampTimes(s udp.Stamp) (kernel, hardware time.Time) {
 	near := time.Now()
 	if s.Kernel != 0 {
