@@ -94,7 +94,7 @@ func (l *eventList) secured() {
 func (l *eventList) enter(state State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tell(state)
+	l.report(state)
 }
 
 // fail reports that the connection has failed for good. ICE may restart, but the connection does not recover.
@@ -118,20 +118,20 @@ func (l *eventList) settle() {
 		}
 	case ice.ConnectionStateConnected, ice.ConnectionStateCompleted:
 		if l.secure {
-			l.tell(StateConnected)
+			l.report(StateConnected)
 		}
 	case ice.ConnectionStateDisconnected:
-		l.tell(StateDisconnected)
+		l.report(StateDisconnected)
 	case ice.ConnectionStateFailed:
-		l.tell(StateFailed)
+		l.report(StateFailed)
 	case ice.ConnectionStateClosed:
-		l.tell(StateClosed)
+		l.report(StateClosed)
 	}
 }
 
 // report adds an event if the state is new. No event follows StateClosed. After a final failure only StateClosed is
 // reported.
-func (l *eventList) tell(state State) {
+func (l *eventList) report(state State) {
 	if state == l.state || l.state == StateClosed || l.broken && state != StateClosed {
 		return
 	}
