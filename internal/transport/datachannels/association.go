@@ -19,25 +19,24 @@ const (
 	// maxChannels bounds the data channels that a remote peer may open: one for each of its publications, and some to
 	// spare.
 	maxChannels = 32
-	// ReceiveWindow is what a remote peer may send ahead of its being read: two frames of half a megabyte, and 80 ms at
-	// 100 Mbit/s.
+	// ReceiveWindow is the number of bytes that a remote peer may send before they are read: two frames of half a
+	// megabyte, or 80 ms at 100 Mbit/s.
 	ReceiveWindow = 1 << 20
-	// longestRepeat is after how long SCTP repeats what is not acknowledged at the latest, in milliseconds. It doubles
-	// that time with each repetition, up to a minute by RFC 9260 (section 16): after an outage of 20 s nothing would be
-	// sent for 11 s more. Browsers' is 0.8 s; Pion's is a second at least.
+	// longestRepeat is the maximum retransmission timeout of SCTP, in milliseconds. The timeout doubles with each
+	// repetition, up to a minute (RFC 9260 section 16): after an outage of 20 s nothing would be sent for 11 s more.
+	// Browsers use 0.8 s. Pion's minimum is one second.
 	longestRepeat = 1000
-	// maxStreams bounds the SCTP streams that a remote peer has used and not reset: SCTP keeps the state of each, and
-	// looks at all of them for each chunk.
+	// maxStreams bounds the SCTP streams that a remote peer has used and not reset. SCTP keeps the state of each stream
+	// and examines all of them for each chunk.
 	maxStreams = 2 * maxChannels
-	// maxLabel bounds the label of a data channel, in bytes: a publication's name has 64 at most.
+	// maxLabel bounds the label of a data channel, in bytes. The name of a publication has at most 64 bytes.
 	maxLabel = 256
 )
 
 // errTooManyStreams ends an association whose remote peer uses more than maxStreams streams.
 var errTooManyStreams = errors.New("too many SCTP streams")
 
-// Serve takes what comes on data channels until the connection ends. client is set on the side that began the
-// handshake.
+// Serve reads data channels until the connection ends. client is set on the side that began the handshake.
 func (d *Channels) Serve(conn net.Conn, client bool, sink Sink) error {
 	association, err := sctp.ClientWithOptions(
 		sctp.WithNetConn(newDataConn(conn, sink, d.host.Try, d.chunks)), sctp.WithLoggerFactory(d.logs),
@@ -69,7 +68,7 @@ func (d *Channels) Serve(conn net.Conn, client bool, sink Sink) error {
 		channels.Go(func() {
 			defer open.Add(-1)
 			d.host.Try(func() {
-				// After a reset by the remote peer SCTP forgets the stream.
+				// After a reset by the remote peer, SCTP drops the stream's state.
 				if errors.Is(readChannel(stream, sink, d.config()), io.EOF) {
 					used.Add(-1)
 				}
@@ -78,19 +77,19 @@ func (d *Channels) Serve(conn net.Conn, client bool, sink Sink) error {
 	}
 }
 
-// config is what all data channels have in common.
+// config returns the configuration of all data channels.
 func (d *Channels) config() *datachannel.Config {
 	return &datachannel.Config{LoggerFactory: d.logs}
 }
 
-// shortMessage is the length in bytes of the messages that each channel has a buffer of its own for: an idle channel
-// holds no more, and a remote peer may open and end channels as quickly as it likes.
+// shortMessage is the size in bytes of the buffer that each channel has for short messages. An idle channel holds no
+// more memory, however often a remote peer opens and closes channels.
 const shortMessage = 2 << 10
 
-// dataMessages are what longer messages are read into.
+// dataMessages are the buffers for longer messages.
 var dataMessages = sync.Pool{New: func() any { return new([description.MaxDataMessage]byte) }}
 
-// readChannel is the goroutine of one data channel. Its error is io.EOF if the remote peer has reset the stream.
+// readChannel is the goroutine of one data channel. The error is io.EOF if the remote peer has reset the stream.
 func readChannel(stream *sctp.Stream, sink Sink, config *datachannel.Config) error {
 	defer func() { _ = stream.Close() }()
 	channel, err := datachannel.Server(stream, config)
@@ -112,7 +111,7 @@ func readChannel(stream *sctp.Stream, sink Sink, config *datachannel.Config) err
 	for {
 		err := next(short)
 		if errors.Is(err, io.ErrShortBuffer) {
-			// The message is still there.
+			// The message is still queued and is read again.
 			long := dataMessages.Get().(*[description.MaxDataMessage]byte)
 			err = next(long[:])
 			dataMessages.Put(long)

@@ -1,8 +1,8 @@
-// Package datachannels carries messages over the SCTP association of a peer connection: on channels that this side
-// opens, and on channels that the remote peer opens.
+// Package datachannels carries messages over the SCTP association of a peer connection, on channels opened by either
+// side.
 //
-// SCTP's goroutines read the connection. Each channel has a goroutine that reads it. The methods of Channels and
-// Channel are safe for any goroutine.
+// SCTP's goroutines read the connection. Each channel has a goroutine that reads the channel. The methods of Channels
+// and Channel are safe for any goroutine.
 package datachannels
 
 import (
@@ -20,36 +20,38 @@ import (
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
-// ErrChannel says that nothing can be sent on a data channel: it is not open yet, or its connection has ended.
+// ErrChannel means that a data channel cannot send: it is not open yet, or its connection has ended. A channel of the
+// remote peer with a label that is too long ends with this error, too.
 var ErrChannel = errors.New("data channel is not open")
 
-// leastWindow is what SCTP has under way at least, whatever it has lost: what is sent follows an estimate of our own,
-// and SCTP's window, which begins at 4 kB and halves with each loss, would have frames wait beyond that. It is what a
-// browser's socket takes at once: of 1 MB so much is lost there that SCTP comes to a tenth of the rate.
+// leastWindow is the minimum of SCTP's congestion window, in bytes. The sender follows the project's own estimate.
+// SCTP's window begins at 4 kB and halves with each loss, and would delay frames further. 128 KiB are the size of the
+// bursts that a browser's socket accepts. With 1 MB the socket loses so many packets that SCTP reaches a tenth of the
+// rate.
 const leastWindow = 128 << 10
 
-// Channel is a data channel that this peer sends on, reliable and unordered. Its methods are safe for any goroutine.
+// Channel is a data channel that this peer sends on, reliable and unordered. The methods are safe for any goroutine.
 type Channel struct {
 	label  string
 	config *datachannel.Config
 	open   atomic.Pointer[openChannel]
 }
 
-// openChannel is what a channel is once there is an association.
+// openChannel is the state of a channel once there is an association.
 type openChannel struct {
 	stream  *sctp.Stream
 	channel *datachannel.DataChannel
 }
 
-// Host is the peer connection.
+// Host is the peer connection of the channels.
 type Host interface {
-	// Try calls f, and reports whether f returned. If f panics, the connection has failed.
+	// Try calls f and reports whether f returned. If f panics, the connection has failed.
 	Try(f func()) (returned bool)
-	// Run runs f in a goroutine, and reports whether it does: none begins once the connection is closed.
+	// Run starts f in a goroutine. It reports whether f was started: on a closed connection no goroutine starts.
 	Run(f func()) bool
 }
 
-// Sink takes what arrives, as transport.Sink does.
+// Sink receives messages and acknowledgements, as transport.Sink does.
 type Sink interface {
 	Data(label string, message []byte, now time.Time)
 	Acknowledged(now time.Time)
@@ -59,9 +61,9 @@ type Sink interface {
 type Channels struct {
 	host Host
 	logs logging.LoggerFactory
-	// chunks bounds the SCTP chunks of all remote peers of an address.
+	// chunks limits the rate of SCTP chunks of all remote peers at one address.
 	chunks *ratelimit.SharedSources
-	// agreed is set once the peers have agreed on data channels.
+	// agreed is set once data channels are negotiated.
 	agreed atomic.Bool
 	// sends is set once the peer sends on channels.
 	sends atomic.Bool
@@ -69,25 +71,26 @@ type Channels struct {
 	mu          sync.Mutex
 	association *sctp.Association
 	all         []*Channel
-	// next is the identifier of the next one, even where this side began the handshake (RFC 8832 section 6).
+	// next is the identifier of the next channel. Identifiers are even on the side that began the handshake (RFC 8832
+	// section 6).
 	next uint16
 }
 
-// New returns the channels of a connection. chunks bounds the SCTP chunks of all remote peers of an address.
+// New returns the channels of a connection. chunks limits the rate of SCTP chunks of all remote peers at one address.
 func New(host Host, logs logging.LoggerFactory, chunks *ratelimit.SharedSources) *Channels {
 	return &Channels{host: host, logs: logs, chunks: chunks}
 }
 
-// SetAgreed notes that the peers have agreed on data channels.
+// SetAgreed records that data channels are negotiated.
 func (d *Channels) SetAgreed() { d.agreed.Store(true) }
 
-// Agreed reports whether the peers have agreed on data channels.
+// Agreed reports whether data channels are negotiated.
 func (d *Channels) Agreed() bool { return d.agreed.Load() }
 
 // Sends reports whether this side sends on channels.
 func (d *Channels) Sends() bool { return d.sends.Load() }
 
-// Add adds a channel under a label, which opens once there is an association.
+// Add adds a channel with a label. The channel opens once there is an association.
 func (d *Channels) Add(label string) *Channel {
 	c := &Channel{label: label, config: d.config()}
 	c.config.ChannelType, c.config.Label = datachannel.ChannelTypeReliableUnordered, label
@@ -114,8 +117,7 @@ func (d *Channels) open(association *sctp.Association, client bool) {
 	}
 }
 
-// openOne opens one channel. A channel that cannot be opened sends nothing, as on a connection that has ended. The
-// caller holds the mutex.
+// openOne opens one channel. If the channel cannot be opened, Send returns ErrChannel. The caller holds the mutex.
 func (d *Channels) openOne(c *Channel) {
 	id := d.next
 	d.next += 2
@@ -132,8 +134,8 @@ func (d *Channels) openOne(c *Channel) {
 	}
 }
 
-// drain is the goroutine that reads a channel until its connection ends. What comes is the remote peer's word that the
-// channel is open, from which on messages need no order (RFC 8832 section 6), and nothing else that anybody reads.
+// drain is the goroutine that reads a sending channel until its connection ends. The remote peer acknowledges the
+// opening, after which messages need no order (RFC 8832 section 6). Other messages are discarded.
 func drain(channel *datachannel.DataChannel) {
 	var nothing [64]byte
 	for {
@@ -143,7 +145,7 @@ func drain(channel *datachannel.DataChannel) {
 	}
 }
 
-// Send queues a message, which it does not keep. It does not wait for the remote peer.
+// Send queues a copy of a message. It does not wait for the remote peer. The error wraps ErrChannel.
 func (c *Channel) Send(message []byte) error {
 	o := c.open.Load()
 	if o == nil {
@@ -155,7 +157,7 @@ func (c *Channel) Send(message []byte) error {
 	return nil
 }
 
-// Unacknowledged is how many bytes of messages the remote peer has not acknowledged.
+// Unacknowledged returns the number of message bytes that the remote peer has not acknowledged.
 func (c *Channel) Unacknowledged() int {
 	if o := c.open.Load(); o != nil {
 		return int(o.stream.BufferedAmount())

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
-// Sizes and values of SCTP (RFC 9260 sections 3.1 to 3.3.4, RFC 3758 section 3.2).
+// Sizes and chunk types of SCTP (RFC 9260 sections 3.1 to 3.3.4, RFC 3758 section 3.2).
 const (
 	sctpHeader      = 12
 	chunkHeader     = 4
@@ -21,47 +21,47 @@ const (
 )
 
 const (
-	// maxFragments is how many fragments of incomplete messages SCTP keeps for each stream, before it ends the
+	// maxFragments is the number of fragments of incomplete messages that SCTP keeps for each stream. One more ends the
 	// association. The receive window of 1 MiB holds 912 fragments of 1,150 bytes, and browsers begin each message in
-	// what is left of the packet before. SCTP sorts and searches all of them for each chunk, which takes some 10 µs at
-	// this bound.
+	// the free part of the previous packet. SCTP sorts and searches all fragments for each chunk, which takes some 10
+	// µs at this bound.
 	maxFragments = 1024
-	// chunkRate and chunkBurst bound the chunks of the transfer that are taken (DATA, SACK, FORWARD-TSN), in chunks per
-	// second: 16,000 packets of 1,200 bytes (recordRate), every second of which has the end of one message and the
-	// beginning of the next. With 10 µs each, one remote peer can take a quarter of a core.
+	// chunkRate and chunkBurst limit the transfer chunks (DATA, SACK, FORWARD-TSN), in chunks per second: 16,000
+	// packets of 1,200 bytes (recordRate), of which every second packet has the end of one message and the beginning of
+	// the next. At 10 µs per chunk, one remote peer can use a quarter of a core.
 	chunkRate, chunkBurst = 24_000, 6144
-	// sourceChunkRate and sourceChunkBurst bound them for all remote peers of one address together, so that many
-	// sessions cannot take a core each.
+	// sourceChunkRate and sourceChunkBurst limit the transfer chunks of all remote peers at one address, so that many
+	// sessions cannot use a core each.
 	sourceChunkRate, sourceChunkBurst = 28_000, 8192
-	// controlRate and controlBurst bound all other chunks. SCTP answers most of them by a packet each, which it queues
-	// without a bound: a packet of 1,200 bytes has room for 148 HEARTBEATs. A correct sender sends a few when it
+	// controlRate and controlBurst limit all other chunks. SCTP answers most of them with one packet each, which it
+	// queues without a bound: a packet of 1,200 bytes has room for 148 HEARTBEATs. A correct sender sends a few when it
 	// begins, one HEARTBEAT in 30 s, and a RECONFIG for each channel that it closes.
 	controlRate, controlBurst = 100, 256
-	// maxLostControl is how many of the other chunks may be lost since they exceed the bound, before SCTP ends the
-	// association: to decrypt packets of them costs 18 µs each, and no correct sender sends on.
+	// maxLostControl is the number of control chunks above the limit after which the association ends. Decrypting
+	// packets of such chunks takes 18 µs each, and a correct sender does not continue.
 	maxLostControl = 4 * controlBurst
 )
 
-// SourceRate bounds the chunks of the transfer of all remote peers of one address together.
+// SourceRate limits the transfer chunks of all remote peers at one address.
 var SourceRate = ratelimit.Rate{PerSecond: sourceChunkRate, Burst: sourceChunkBurst}
 
-// errPanicked is what SCTP is told of a call that panicked.
+// errPanicked is the error that SCTP receives from a call that panicked.
 var errPanicked = errors.New("panic in a goroutine of the peer")
 
 var errSCTP = errors.New("SCTP packet that no correct sender makes")
 
-// dataConn is the DTLS connection as SCTP sees it. SCTP reads the next packet once it has taken the one before, so what
-// that one has acknowledged is known by then. It belongs to SCTP's reading goroutine.
+// dataConn is the DTLS connection that SCTP reads. SCTP processes a packet before it reads the next one, so the
+// acknowledgements in a packet are known at the next read. dataConn belongs to SCTP's reading goroutine.
 type dataConn struct {
 	net.Conn
 	sink Sink
-	// try calls a function, reports whether it returned, and ends the peer if it panicked.
+	// try calls a function and reports whether it returned. If the function panics, the peer ends.
 	try             func(func()) bool
 	begun           bool
 	chunks, control ratelimit.Bucket
-	// lostControl counts the chunks that exceeded control.
+	// lostControl counts the control chunks above the limit.
 	lostControl int
-	// shared bounds the chunks of all remote peers of an address.
+	// shared limits the rate of chunks of all remote peers at one address.
 	shared *ratelimit.SharedSources
 }
 
@@ -72,8 +72,8 @@ func newDataConn(conn net.Conn, sink Sink, try func(func()) bool, shared *rateli
 	}
 }
 
-// Read implements net.Conn. Packets with more chunks than are taken are lost, as on the network. A packet that no
-// correct sender makes ends the association. More than maxLostControl lost chunks, and a panic, do so, too.
+// Read implements net.Conn. Packets above a limit are lost, as on the network. A packet that no correct sender makes,
+// more than maxLostControl lost chunks, or a panic ends the association.
 func (c *dataConn) Read(b []byte) (n int, err error) {
 	if !c.try(func() { n, err = c.read(b) }) {
 		return 0, errPanicked
@@ -109,7 +109,7 @@ func (c *dataConn) read(b []byte) (int, error) {
 	}
 }
 
-// addressOf is the address in a UDP or TCP address, invalid in any other.
+// addressOf returns the address of a UDP or TCP address, and an invalid address for other types.
 func addressOf(address net.Addr) netip.Addr {
 	switch address := address.(type) {
 	case *net.UDPAddr:
@@ -120,11 +120,10 @@ func addressOf(address net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// chunkCount is the number of a packet's chunks: those of the transfer, and all others.
+// chunkCount is the number of a packet's transfer chunks and of its other chunks.
 type chunkCount struct{ transfer, control int }
 
-// countChunks counts the chunks of a packet. Chunks after one whose length is wrong are not counted: SCTP drops such a
-// packet.
+// countChunks counts the chunks of a packet. Counting ends at a chunk with a wrong length: SCTP drops such a packet.
 func countChunks(packet []byte) (count chunkCount, err error) {
 	if len(packet) < sctpHeader {
 		return count, nil

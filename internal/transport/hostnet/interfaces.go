@@ -1,5 +1,4 @@
-// Package hostnet knows this host's place in its networks: the addresses of its interfaces, and which hosts are on a
-// link with it.
+// Package hostnet describes this host's networks: the addresses of its interfaces, and which hosts are on link.
 package hostnet
 
 import (
@@ -10,11 +9,12 @@ import (
 // hostAddress is an address of one of this host's network interfaces.
 type hostAddress struct {
 	address netip.Addr
-	// network is the network that the interface is on.
+	// network is the network of the interface.
 	network netip.Prefix
 }
 
-// hostAddresses are the addresses of the network interfaces that are up. Interfaces that cannot be read have none.
+// hostAddresses returns the addresses of the network interfaces that are up. Interfaces that cannot be read are left
+// out.
 func hostAddresses() []hostAddress {
 	var found []hostAddress
 	interfaces, err := net.Interfaces()
@@ -47,15 +47,15 @@ func hostAddresses() []hostAddress {
 	return found
 }
 
-// ListenAddresses are the addresses that a port can be reached at. Those of loopback are among them only if there are
-// no others: programs on this host reach its other addresses as well, and other hosts have no use for them.
+// ListenAddresses returns the addresses at which a port can be reached. Loopback addresses are included only if there
+// are no others: programs on this host reach its other addresses, too, and other hosts cannot use loopback.
 func ListenAddresses(port netip.AddrPort) []net.Addr {
 	if !port.Addr().IsUnspecified() {
 		return []net.Addr{net.UDPAddrFromAddrPort(port)}
 	}
 	var addresses, loopback []net.Addr
 	for _, host := range hostAddresses() {
-		// A port on an address of IPv6 that is unspecified is one of IPv4, too.
+		// A port on the unspecified IPv6 address receives IPv4, too.
 		if !host.address.Is4() && !port.Addr().Is6() {
 			continue
 		}
@@ -64,7 +64,7 @@ func ListenAddresses(port netip.AddrPort) []net.Addr {
 		case host.address.IsLoopback():
 			loopback = append(loopback, address)
 		case host.address.IsLinkLocalUnicast():
-			// Its zone means nothing to other hosts. Clients of the link have other addresses, too.
+			// The zone has no meaning on other hosts. Clients on the link have other addresses, too.
 		default:
 			addresses = append(addresses, address)
 		}
@@ -75,9 +75,9 @@ func ListenAddresses(port netip.AddrPort) []net.Addr {
 	return addresses
 }
 
-// IsNeighbour reports whether packets to an address wait in the kernel until that address is resolved (ARP; RFC 4861),
-// where those to other hosts wait for a gateway. The route says so. If the kernel cannot be asked for the route, the
-// networks of this host's interfaces do.
+// IsNeighbour reports whether the kernel queues packets to an address until it has resolved that address (ARP; RFC
+// 4861), and not the address of a gateway. The answer comes from the route to the address or, if the kernel cannot be
+// asked for the route, from the networks of this host's interfaces.
 func IsNeighbour(address netip.Addr) bool {
 	neighbour, err := onLink(address)
 	if err != nil {
@@ -86,7 +86,7 @@ func IsNeighbour(address netip.Addr) bool {
 	return neighbour
 }
 
-// inOwnNetwork reports whether an address is in a network that this host is on, and not the host's own.
+// inOwnNetwork reports whether an address is in a network of this host and is not an address of this host.
 func inOwnNetwork(address netip.Addr) bool {
 	address = address.WithZone("")
 	if address.IsLoopback() {

@@ -15,16 +15,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errRoute says that the kernel's answer about a route is not understood.
+// errRoute means that the kernel's answer about a route has an unexpected form.
 var errRoute = errors.New("unexpected answer about a route")
 
-// routePatience bounds how long the kernel may take to answer. The kernel answers within the call that asks.
+// routePatience bounds the wait for the kernel's answer. The kernel answers within the sending call.
 const routePatience = time.Second
 
-// onLink reports whether the kernel sends packets for an address to the address itself, by a broadcast interface. Their
-// route has no gateway, as the route of a network or of a single host (/32, /128) that an interface is on, and the
-// kernel has to resolve the address. Interfaces from point to point (VPNs, PPP) resolve none. An address without a
-// route is not on link. The error says that the kernel cannot be asked.
+// onLink reports whether the kernel sends packets for an address directly to that address on a broadcast interface. The
+// route then has no gateway, as the route of an interface's network or of a single host (/32, /128), and the kernel has
+// to resolve the address. Point-to-point interfaces (VPNs, PPP) do not resolve addresses. An address without a route is
+// not on link. An error means that the kernel cannot be asked.
 func onLink(address netip.Addr) (bool, error) {
 	// rtnetlink(7): the answer to RTM_GETROUTE for one address is the route that the kernel would take.
 	route, err := routeTo(address)
@@ -44,9 +44,9 @@ func onLink(address netip.Addr) (bool, error) {
 	return by.Flags&net.FlagBroadcast != 0 && by.Flags&net.FlagPointToPoint == 0, nil
 }
 
-// kernelRoute is what the kernel says of a route.
+// kernelRoute is the kernel's answer about a route.
 type kernelRoute struct {
-	// kind is one of RTN_UNICAST, RTN_LOCAL and others, device the interface's index.
+	// kind is a route type such as RTN_UNICAST or RTN_LOCAL. device is the interface's index.
 	kind    uint8
 	device  int
 	gateway bool
@@ -74,7 +74,7 @@ func routeTo(address netip.Addr) (kernelRoute, error) {
 	return parseRoute(answer[:n])
 }
 
-// routeRequest is RTM_GETROUTE for one address.
+// routeRequest returns an RTM_GETROUTE message for one address.
 func routeRequest(address netip.Addr) []byte {
 	address = address.Unmap()
 	family := uint8(unix.AF_INET)
@@ -95,13 +95,13 @@ func routeRequest(address netip.Addr) []byte {
 	return request
 }
 
-// appendAttribute appends an attribute. All values have a multiple of four bytes, so that none is padded.
+// appendAttribute appends an attribute. All values have a multiple of four bytes and need no padding.
 func appendAttribute(request []byte, kind uint16, value []byte) []byte {
 	request = binary.NativeEndian.AppendUint16(request, uint16(unix.SizeofRtAttr+len(value)))
 	return append(binary.NativeEndian.AppendUint16(request, kind), value...)
 }
 
-// interfaceIndex is the index of an interface that a zone names, by number or by name, and 0 if there is none.
+// interfaceIndex returns the index of the interface that a zone identifies by number or name, 0 if there is none.
 func interfaceIndex(zone string) uint32 {
 	if index, err := strconv.ParseUint(zone, 10, 32); err == nil {
 		return uint32(index)
@@ -113,7 +113,7 @@ func interfaceIndex(zone string) uint32 {
 	return uint32(found.Index)
 }
 
-// parseRoute reads the kernel's answer. An error that the kernel answers with is a syscall.Errno.
+// parseRoute parses the kernel's answer. An error from the kernel is returned as syscall.Errno.
 func parseRoute(answer []byte) (kernelRoute, error) {
 	messages, err := syscall.ParseNetlinkMessage(answer)
 	if err != nil || len(messages) == 0 {
@@ -121,7 +121,7 @@ func parseRoute(answer []byte) (kernelRoute, error) {
 	}
 	m := messages[0]
 	if m.Header.Type == unix.NLMSG_ERROR && len(m.Data) >= 4 {
-		// The error is the errno, negative (netlink(7)).
+		// The error is the negative errno (netlink(7)).
 		return kernelRoute{}, syscall.Errno(-int32(binary.NativeEndian.Uint32(m.Data)))
 	}
 	attributes, err := syscall.ParseNetlinkRouteAttr(&m)

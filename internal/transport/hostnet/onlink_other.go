@@ -7,5 +7,5 @@ import (
 	"net/netip"
 )
 
-// onLink cannot ask this system's kernel for routes.
+// onLink returns errors.ErrUnsupported: this system's kernel cannot be asked for routes.
 func onLink(netip.Addr) (bool, error) { return false, errors.ErrUnsupported }

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// ownInterval is how often the host's interfaces are looked at: addresses come and go (DHCP, IPv6 privacy addresses,
+// ownInterval is the time between two reads of the host's interfaces. Addresses change (DHCP, IPv6 privacy addresses,
 // VPNs).
 const ownInterval = 10 * time.Second
 
-// OwnAddresses are the addresses that a participant must not have the server send to since they are the server's: those
-// of its interfaces, the broadcast addresses of their networks, and those at which it is reached by a NAT. It is safe
-// for concurrent use.
+// OwnAddresses is the set of addresses that the server must not be made to send to because they are its own: the
+// addresses of its interfaces, the broadcast addresses of their networks, and the public addresses behind which a NAT
+// forwards to the server. It is safe for concurrent use.
 type OwnAddresses struct {
 	mu sync.Mutex
-	// reached are the addresses at which the server is reached.
+	// reached are the public addresses.
 	reached []netip.Addr
-	// known has all of them. It is replaced, not changed.
+	// known is the whole set. It is replaced, not changed.
 	known atomic.Pointer[map[netip.Addr]struct{}]
-	// looked is when the interfaces were looked at.
+	// looked is the time of the last read of the interfaces.
 	looked time.Time
 }
 
-// NewOwnAddresses looks at the interfaces. Texts that are no addresses are left out.
+// NewOwnAddresses reads the interfaces and adds the given public addresses. Texts that are not addresses are ignored.
 func NewOwnAddresses(reached []string) *OwnAddresses {
 	o := &OwnAddresses{}
 	o.Add(reached)
 	return o
 }
 
-// Add adds addresses at which the server is reached.
+// Add adds public addresses of the server. Texts that are not addresses are ignored.
 func (o *OwnAddresses) Add(reached []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -43,7 +43,7 @@ func (o *OwnAddresses) Add(reached []string) {
 	o.look(time.Now())
 }
 
-// Step looks at the interfaces if ownInterval has passed.
+// Step reads the interfaces if ownInterval has passed.
 func (o *OwnAddresses) Step(now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -52,7 +52,7 @@ func (o *OwnAddresses) Step(now time.Time) {
 	}
 }
 
-// look looks at the interfaces. The caller holds the mutex.
+// look reads the interfaces. The caller holds the mutex.
 func (o *OwnAddresses) look(now time.Time) {
 	o.looked = now
 	known := make(map[netip.Addr]struct{})
@@ -68,14 +68,15 @@ func (o *OwnAddresses) look(now time.Time) {
 	o.known.Store(&known)
 }
 
-// Has reports whether an address is one of them.
+// Has reports whether the set has an address.
 func (o *OwnAddresses) Has(address netip.Addr) bool {
 	_, known := (*o.known.Load())[address.WithZone("")]
 	return known
 }
 
-// broadcastOf is the broadcast address of a network of IPv4 (RFC 919), in which all bits of the host are set. It is
-// invalid for networks that have none: those of IPv6, and of less than four addresses (RFC 3021).
+// broadcastOf returns the broadcast address of an IPv4 network (RFC 919), in which all host bits are set. The result is
+// invalid for networks without a broadcast address: IPv6 networks, and networks of fewer than four addresses (RFC
+// 3021).
 func broadcastOf(network netip.Prefix) netip.Addr {
 	const leastBits = 31
 	if !network.IsValid() || !network.Addr().Is4() || network.Bits() >= leastBits {

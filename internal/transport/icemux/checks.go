@@ -9,37 +9,37 @@ import (
 )
 
 const (
-	// maxRemotes is how many remote addresses one ICE generation takes, as many as a description may have candidates:
-	// those that were named, and those that checks have come from. ICE pairs each with its own addresses and has it
-	// checked.
+	// maxRemotes is the number of remote addresses of one ICE generation, as many as a description may have candidates:
+	// the named addresses, and the addresses that checks have come from. ICE pairs each with its own addresses and
+	// checks the pairs.
 	maxRemotes = description.MaxCandidates
-	// namedAttempts is how many checks go to an address that was named and has not been heard from. RFC 8445 leaves the
-	// number to RFC 8489, whose Rc is 7. The attempts are spaced by CheckInterval three times, and then by twice as
-	// much each time, and wait for the next StepInterval: the tenth leaves some 7 s after the first.
+	// namedAttempts is the number of checks to a named address from which nothing was received. RFC 8445 refers to RFC
+	// 8489, whose Rc is 7. The first three intervals are CheckInterval, and each further interval is twice the previous
+	// one. A check waits for the next StepInterval. The tenth check leaves some 7 s after the first.
 	namedAttempts = 10
-	// heardSpacing is the least time between two further checks to an address that checks come from, but that answers
-	// none. Each takes a check from there that has come since the last one (RFC 8445 section 7.3.1.4): whoever forges
-	// the address of a third party sends as much.
+	// heardSpacing is the least time between two further checks to an address that sends checks but does not answer
+	// any. Each such check requires a check received from that address since the last one (RFC 8445 section 7.3.1.4). A
+	// sender that forges the address of a third party therefore has to send as many checks as the third party receives.
 	heardSpacing = time.Second
-	// maxUnproven is how many addresses may have sent checks and answered none at once. The agent has each checked from
-	// each of its own addresses every CheckInterval, at some 15 µs: 16 come to 0.5 % of a core. A host has a few
-	// addresses of each family, and answers from each within a round trip.
+	// maxUnproven is the number of addresses that may have sent checks without having answered one. The agent checks
+	// each of them from each of its own addresses every CheckInterval, at some 15 µs per check: 16 addresses take 0.5 %
+	// of a core. A host has a few addresses of each family and answers from each within a round trip.
 	maxUnproven = 16
-	// unprovenLife is how long an address has a place that has sent checks which the agent did not accept.
+	// unprovenLife is the time for which an address occupies an entry after checks that the agent did not accept.
 	unprovenLife = time.Second
-	// maxUnanswered bounds the checks of one ICE generation to addresses that have answered none, in all. A host with
-	// 20 candidates is checked five times at each, and a third party that candidates name receives 100 datagrams.
+	// maxUnanswered bounds all checks of one ICE generation to addresses that have not answered a check. A host with 20
+	// candidates is checked five times at each. A third party that candidates name receives at most 100 datagrams.
 	maxUnanswered = 100
-	// maxReplies bounds the responses of one ICE generation to addresses that have answered no check, in all. A host
-	// that is there answers the check that its own first one makes due.
+	// maxReplies bounds all responses of one ICE generation to addresses that have not answered a check. A host that is
+	// reachable answers the check that its own first check triggers.
 	maxReplies = 200
-	// maxPending is how many checks wait for their answers. ICE checks an address that answers every two seconds, and
-	// while it connects maxRemotes addresses every CheckInterval; an answer to an older check counts no more.
+	// maxPending is the number of checks that wait for answers. ICE checks an address that answers every two seconds
+	// and, while connecting, maxRemotes addresses every CheckInterval. An answer to an older check is ignored.
 	maxPending = 4 * maxRemotes
 )
 
-// Checks that leave for addresses which have not been heard from are paced for each agent (RFC 8445 section 14.2). The
-// candidates of a usual host are checked at once: an address of IPv4, some of IPv6, and a few of containers.
+// Checks to addresses from which nothing was received are paced for each agent (RFC 8445 section 14.2). The burst
+// covers the candidates of a usual host: one IPv4 address, some IPv6 addresses, and a few of containers.
 const (
 	checkRate  = 50 // per second
 	checkBurst = 16
@@ -48,25 +48,26 @@ const (
 // TransactionID identifies a STUN transaction (RFC 8489 section 5).
 type TransactionID [12]byte
 
-// checks decides which connectivity checks of one ICE agent leave and which are taken, until the agent restarts. An
-// agent's own rules (RFC 8445) have it check whatever addresses the remote peer names. It is pure and not safe for
-// concurrent use.
+// checks decides which connectivity checks of one ICE agent may leave and which received checks are accepted, until the
+// agent restarts. RFC 8445 alone would make the agent check all addresses that the remote peer names. checks is pure
+// and not safe for concurrent use.
 type checks struct {
-	// unbounded is set for agents whose remote peer is trusted to name its own addresses: those of clients, which
-	// connect to the server of their user's choice and have to be the first to send.
+	// unbounded is set for clients. A client trusts the server that its user chose to name its own addresses, and is
+	// the first to send.
 	unbounded bool
-	// permits reports whether checks may go to an address that has not been heard from; affords reports whether one
-	// more check may, and counts it.
+	// permits reports whether checks may go to an address from which nothing was received. affords reports whether the
+	// rate limit of an address permits one more check, and counts the check.
 	permits func(netip.AddrPort) bool
 	affords func(netip.Addr, time.Time) bool
 
 	remotes map[netip.AddrPort]*remoteChecks
 	pace    ratelimit.Bucket
-	// unanswered counts the checks to addresses that have answered none.
+	// unanswered counts the checks to addresses that have not answered a check.
 	unanswered int
-	// replies counts the responses to addresses that have answered none.
+	// replies counts the responses to addresses that have not answered a check.
 	replies int
-	// pending are the checks that wait for an answer; order is a ring of their identifiers, next its oldest.
+	// pending are the checks that wait for an answer. order is a ring of their identifiers, and next the index of the
+	// oldest.
 	pending map[TransactionID]pendingCheck
 	order   [maxPending]TransactionID
 	next    int
@@ -78,17 +79,17 @@ type pendingCheck struct {
 	at time.Time
 }
 
-// remoteChecks is the state of one remote address.
+// remoteChecks is the state of one remote address. attempts counts the checks sent.
 type remoteChecks struct {
 	attempts int
-	// last is when the last attempt left, and due when the next may.
+	// last is the time of the last attempt. due is the earliest time of the next.
 	last, due time.Time
-	// came is set once a check has come from the address, authentic or not, until that is forgotten; heard once the
-	// remote peer has sent a check from there, answered once it has answered one.
+	// came is set once a check has come from the address, authentic or not, and cleared when the entry expires. heard
+	// is set once an authentic check has come from the address, answered once the address has answered a check.
 	came, heard, answered bool
-	// took is how long the address has taken to answer a check.
+	// took is the time between the last answered check and its answer.
 	took time.Duration
-	// seenAt is when a check last came from the address, authentic or not.
+	// seenAt is the time at which a check last came from the address, authentic or not.
 	seenAt time.Time
 }
 
@@ -100,7 +101,7 @@ func newChecks(unbounded bool, permits func(netip.AddrPort) bool, affords func(n
 	}
 }
 
-// remote finds the state of an address, and makes it if there is room. It is nil if there is none.
+// remote returns the state of an address. It adds the address if there is room, and returns nil otherwise.
 func (c *checks) remote(address netip.AddrPort) *remoteChecks {
 	r := c.remotes[address]
 	if r == nil && (c.unbounded || len(c.remotes) < maxRemotes) {
@@ -110,8 +111,8 @@ func (c *checks) remote(address netip.AddrPort) *remoteChecks {
 	return r
 }
 
-// sends reports whether a check may leave for an address, and notes its identifier if so. The identifier of the check
-// whose answer counts no more is returned, zero if there is none.
+// sends reports whether a check may leave for an address, and if so records its identifier. forgotten is the identifier
+// of the check that no longer waits for an answer, zero if there is none.
 func (c *checks) sends(to netip.AddrPort, id TransactionID, now time.Time) (forgotten TransactionID, allowed bool) {
 	r := c.remote(to)
 	if r == nil || !c.unbounded && !r.answered && !c.allows(r, to, now) {
@@ -124,7 +125,7 @@ func (c *checks) sends(to netip.AddrPort, id TransactionID, now time.Time) (forg
 	return forgotten, true
 }
 
-// allows reports whether a check may leave for an address that has answered none, and counts it if so.
+// allows reports whether a check may leave for an address that has not answered a check, and if so counts the check.
 func (c *checks) allows(r *remoteChecks, to netip.AddrPort, now time.Time) bool {
 	if c.unanswered >= maxUnanswered || !r.heard && !c.permits(to) {
 		return false
@@ -140,7 +141,7 @@ func (c *checks) allows(r *remoteChecks, to netip.AddrPort, now time.Time) bool 
 		}
 		c.pace.Take(now)
 	}
-	// The shift is bounded, so that the spacing of many attempts does not overflow.
+	// The shift is bounded, so that the interval of many attempts does not overflow.
 	doublings := min(max(0, r.attempts-2), namedAttempts)
 	r.last, r.due = now, now.Add(CheckInterval<<doublings)
 	r.attempts++
@@ -148,7 +149,7 @@ func (c *checks) allows(r *remoteChecks, to netip.AddrPort, now time.Time) bool 
 	return true
 }
 
-// hears reports whether a check from an address is taken, which is not known to be authentic.
+// hears reports whether a check from an address is accepted. The check is not authenticated yet.
 func (c *checks) hears(from netip.AddrPort, now time.Time) bool {
 	r := c.remotes[from]
 	if r == nil || !r.came && !r.answered {
@@ -163,8 +164,8 @@ func (c *checks) hears(from netip.AddrPort, now time.Time) bool {
 	return true
 }
 
-// hasRoom reports whether checks may come from one more address. Addresses that have sent none for unprovenLife that
-// the agent accepted are forgotten.
+// hasRoom reports whether checks may come from one more address. Addresses without an accepted check for unprovenLife
+// are removed.
 func (c *checks) hasRoom(now time.Time) bool {
 	unproven := 0
 	for address, r := range c.remotes {
@@ -181,17 +182,17 @@ func (c *checks) hasRoom(now time.Time) bool {
 	return unproven < maxUnproven
 }
 
-// heard notes that a check from an address was authentic. The remote peer is there, unless it knows somebody who forges
-// that address, so another check to the address is due.
+// heard records an authentic check from an address. Unless an accomplice of the remote peer forges the address, the
+// remote peer is there. Another check to the address is therefore due.
 func (c *checks) heard(from netip.AddrPort) {
 	if r := c.remote(from); r != nil && !r.heard {
 		r.heard, r.attempts, r.due = true, 0, time.Time{}
 	}
 }
 
-// repliesTo reports whether a response to a check may leave for an address, and counts it if the address has answered
-// none. A remote peer may know somebody who sends checks under the address of a third party, or of a host that is not
-// there.
+// repliesTo reports whether a response to a check may leave for an address. If the address has not answered a check,
+// the response is counted. An accomplice of the remote peer may send checks with the address of a third party, or of a
+// host that does not exist.
 func (c *checks) repliesTo(to netip.AddrPort) bool {
 	if r := c.remotes[to]; c.unbounded || r != nil && r.answered {
 		return true
@@ -200,13 +201,13 @@ func (c *checks) repliesTo(to netip.AddrPort) bool {
 	return c.replies <= maxReplies
 }
 
-// reached reports whether the remote peer has been heard from at an address.
+// reached reports whether authentic checks or answers have come from an address.
 func (c *checks) reached(address netip.AddrPort) bool {
 	r := c.remotes[address]
 	return r != nil && (r.heard || r.answered)
 }
 
-// answers reports whether a response answers a check, which shows that the remote peer receives at that address.
+// answers reports whether a response answers a check. The answer shows that the remote peer receives at that address.
 func (c *checks) answers(from netip.AddrPort, id TransactionID, now time.Time) bool {
 	check, waits := c.pending[id]
 	if !waits || check.to != from {

@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// portFlood is how many datagrams of one address and port may be refused in one StepInterval before the kernel is
-	// told to drop them: 500 per second, which cost the reader of a socket some 0.2 % of a core.
+	// portFlood is the number of refused datagrams of one address and port in one StepInterval after which the kernel
+	// drops them: 500 per second, which cost the reader of a socket some 0.2 % of a core.
 	portFlood = 125
-	// sourceFlood is the same for all ports of a source. 40,000 per second cost some 16 % of a core. Others may share
-	// the source by a NAT and cannot join while it is shunned, so it is far more than some of their datagrams that are
-	// refused.
+	// sourceFlood is the limit for all ports of a source. 40,000 datagrams per second cost some 16 % of a core. Other
+	// hosts may share the source behind a NAT and cannot join while the kernel drops its datagrams. The limit is
+	// therefore far above portFlood.
 	sourceFlood = 10_000
-	// leastShun and mostShun are for how long the kernel drops them. The time doubles with each flood that follows:
-	// while an address floods without end, its datagrams reach the reader for a quarter of a second in 16 s.
+	// leastShun and mostShun bound the time for which the kernel drops datagrams. The time doubles with each flood that
+	// follows. The datagrams of an endless flood reach the reader for a quarter of a second in 16 s.
 	leastShun = time.Second
 	mostShun  = 16 * time.Second
-	// maxFlooders is how many ports, and how many sources, are counted in one interval. A flood from ever other sources
-	// is refused by the reader, one by one.
+	// maxFlooders is the number of ports, and of sources, that are counted in one interval. Floods from further sources
+	// are refused by the reader, datagram by datagram.
 	maxFlooders = 256
 )
 
-// shunnable are the kinds of datagrams that the kernel drops of a flooder that is shunned: STUN requests, which begin
-// with 0, and DTLS records, which begin with 20 to 63 (RFC 7983). Others are not counted: a publisher whose session has
-// ended sends media until it learns of that, and its next join must not suffer. One that sends over data channels may
-// be shunned so, and joins from another port.
+// shunnable are the kinds of datagrams that the kernel drops of a shunned flooder: STUN requests, whose first byte is
+// 0, and DTLS records, whose first byte is 20 to 63 (RFC 7983). Other kinds are not counted: a publisher whose session
+// has ended sends media until it learns of the end, and must be able to join again. A publisher that sends over data
+// channels may be shunned after the end of its session, and joins from another port.
 var shunnable = []udp.Kind{{First: 0, Last: 0}, {First: 20, Last: 63}}
 
 func isShunnable(datagram []byte) bool {
@@ -47,26 +47,27 @@ type flooder struct {
 	port   uint16
 }
 
-// floods finds the addresses that send far more STUN requests and DTLS records than they may. The kernel drops those of
-// such an address for a while, before they wake a reader: to receive them one by one would take most of a core. Media
-// and STUN responses are not concerned. It is stepped with the time, and safe for concurrent use.
+// floods finds the addresses that send far more STUN requests and DTLS records than the limits. The kernel then drops
+// these datagrams for a while. Otherwise receiving them one by one would take most of a core. Media and STUN responses
+// are not dropped. Time is an argument of step. floods is safe for concurrent use.
 type floods struct {
 	mu sync.Mutex
 	// ports and sources count the datagrams of the present interval.
 	ports   map[netip.AddrPort]int
 	sources map[netip.Prefix]int
-	// shunned has the flooders that are shunned, and were of late; active counts the former at the last step.
+	// shunned has the flooders that are shunned at present or were shunned recently. active is the number of flooders
+	// shunned at the last step.
 	shunned map[flooder]shun
 	active  int
 }
 
-// shun is how long a flooder is shunned, and until when. It is remembered for as long again.
+// shun is the end and the duration of a shun. The entry is kept for the same duration after the end.
 type shun struct {
 	until time.Time
 	lasts time.Duration
 }
 
-// note notes a datagram that was refused. It is not empty.
+// note counts a datagram that was refused. The datagram is not empty.
 func (f *floods) note(datagram []byte, from netip.AddrPort) {
 	if !isShunnable(datagram) {
 		return
@@ -77,20 +78,21 @@ func (f *floods) note(datagram []byte, from netip.AddrPort) {
 		f.ports, f.sources = make(map[netip.AddrPort]int), make(map[netip.Prefix]int)
 	}
 	count(f.ports, from)
-	// The programs of this host are its owner's, and do not suffer for each other.
+	// Programs on this host belong to one owner and are not limited together.
 	if source, limited := ratelimit.Source(from.Addr()); limited {
 		count(f.sources, source)
 	}
 }
 
-// count counts one more for a key, unless it is one too many.
+// count increments the count of a key, unless there are maxFlooders other keys.
 func count[K comparable](counts map[K]int, key K) {
 	if n, known := counts[key]; known || len(counts) < maxFlooders {
 		counts[key] = n + 1
 	}
 }
 
-// step ends an interval. It returns what the kernel is to drop from now on, and whether that has changed.
+// step ends an interval. It returns the flooders whose datagrams the kernel drops from now on, and whether they have
+// changed.
 func (f *floods) step(now time.Time) (shunned []flooder, changed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,8 +131,8 @@ func (f *floods) step(now time.Time) (shunned []flooder, changed bool) {
 	return shunned, true
 }
 
-// shun has a flooder shunned from now on. It reports false if there is no room, or if the flooder is shunned already,
-// and the kernel does not drop its datagrams. The caller holds the mutex.
+// shun shuns a flooder from now on. It returns false if there is no room, or if the flooder is shunned already and the
+// kernel does not drop its datagrams. The caller holds the mutex.
 func (f *floods) shun(one flooder, now time.Time) bool {
 	if f.active >= udp.MaxRejected || now.Before(f.shunned[one].until) {
 		return false
@@ -144,8 +146,9 @@ func (f *floods) shun(one flooder, now time.Time) bool {
 	return true
 }
 
-// reject has the kernel drop the datagrams of flooders. The peers that media goes to are excepted where all ports of
-// their source are shunned: if they flood, their ports are. If the kernel cannot, the readers refuse the datagrams.
+// reject makes the kernel drop the datagrams of flooders. If all ports of a source are shunned, ports of connected
+// peers are excepted. Floods from such a port are counted for the port. If the kernel cannot drop datagrams, the
+// readers refuse them.
 func (m *Mux) reject(shunned []flooder) {
 	rejections := udp.Rejections{Kinds: shunnable}
 	for _, f := range shunned {

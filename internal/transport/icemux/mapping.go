@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// stunTimeout bounds how long a STUN server may take to answer; the server's start waits for it.
+	// stunTimeout bounds the wait for a STUN server. The start of the server waits for the answer.
 	stunTimeout = 2 * time.Second
-	// stunRepeat is after how long a request to a STUN server is repeated (RFC 8489 section 6.2.1).
+	// stunRepeat is the time after which a request to a STUN server is repeated (RFC 8489 section 6.2.1).
 	stunRepeat = 500 * time.Millisecond
 )
 
 var errNoMapping = errors.New("STUN server did not answer")
 
-// LearnAddresses asks STUN servers at which addresses they see the media port, and counts these addresses as this
-// host's own. Servers that do not answer are ignored.
+// LearnAddresses asks STUN servers for the address of the media port, and returns the addresses. They count as this
+// host's own from now on. Servers that do not answer are ignored.
 func (m *Mux) LearnAddresses(servers []string) []string {
 	var known []string
 	for _, server := range servers {
@@ -40,7 +40,7 @@ func (m *Mux) LearnAddresses(servers []string) []string {
 	return known
 }
 
-// mappedAddress asks a STUN server for the media port's address.
+// mappedAddress asks one STUN server for the address of the media port.
 func (m *Mux) mappedAddress(server netip.AddrPort) (netip.AddrPort, error) {
 	request, err := stun.Build(stun.TransactionID, stun.BindingRequest)
 	if err != nil {
@@ -74,7 +74,7 @@ func (m *Mux) mappedAddress(server netip.AddrPort) (netip.AddrPort, error) {
 	}
 }
 
-// mapped gives a STUN server's response to the one that waits for it. The caller holds the mutex.
+// mapped delivers a STUN server's response to the waiting request. The caller holds the mutex.
 func (m *Mux) mapped(waiting chan<- netip.AddrPort, response stunMessage) {
 	message := stun.Message{Raw: append([]byte(nil), response...)}
 	var seen stun.XORMappedAddress

@@ -1,8 +1,8 @@
-// Package icemux is the media port as ICE agents see it: it gives each agent the datagrams that are for it, and bounds
-// what remote peers and addresses may send, and what agents may send to addresses that have answered nothing.
+// Package icemux shares the media port among ICE agents: it delivers datagrams to agents, and limits the datagrams that
+// remote peers and addresses may send, and the datagrams that agents may send to addresses that have not answered.
 //
-// The goroutines that read the media port deliver datagrams, goroutines of ICE read them and send, and the endpoint
-// steps the Mux. One mutex guards the agents. It is not taken for media of known peers.
+// The goroutines that read the media port deliver datagrams. Goroutines of ICE read them and send. The endpoint steps
+// the Mux. One mutex guards the agents. Media of known peers does not take the mutex.
 package icemux
 
 import (
@@ -20,97 +20,99 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// What one participant and one address may send of what is not media of a known peer, in datagrams per second.
+// Rate limits of datagrams that are not media of a known peer, per participant and per address, in datagrams per
+// second.
 var (
-	// AgentRate bounds STUN messages: ICE checks a pair every 2 s once it is selected. While it connects, a browser
-	// sends one check every 50 ms and repeats DTLS flights, and Pion's agent sends one to each of our addresses every
+	// AgentRate limits STUN messages. ICE checks a selected pair every 2 s. While connecting, a browser sends one check
+	// every 50 ms and repeats DTLS flights, and Pion's agent sends one check to each of our addresses every
 	// CheckInterval.
 	AgentRate = ratelimit.Rate{PerSecond: 100, Burst: 256}
-	// dataRate bounds other datagrams: DTLS flights, and media of a peer whose address has changed until ICE selects
-	// the new one.
+	// dataRate limits other datagrams: DTLS flights, and media of a peer whose address has changed, until ICE selects
+	// the new address.
 	dataRate = ratelimit.Rate{PerSecond: 2000, Burst: 512}
-	// SourceRate bounds those of one address: 64 clients behind one NAT that all join within a second. It counts only
-	// datagrams that are for an agent and within the agent's own bounds.
+	// SourceRate limits the datagrams of one address: 64 clients behind one NAT that all join within a second. It
+	// counts only datagrams that are for an agent and within the agent's limits.
 	SourceRate = ratelimit.Rate{PerSecond: 2000, Burst: 4000}
-	// targetRate bounds the checks of all agents to one address that was only named, so that many participants together
-	// cannot aim more at a third party than one may. 64 clients behind one NAT that join within a second are each sent
-	// some three there until their own checks come.
+	// targetRate limits the checks of all agents to one address from which nothing was received, so that many
+	// participants together cannot direct more checks at a third party than one participant. 64 clients behind one NAT
+	// that join within a second receive some three checks each there until their own checks arrive.
 	targetRate = ratelimit.Rate{PerSecond: 50, Burst: 400}
 )
 
 const (
-	// CheckInterval is how often pairs are checked that have not answered (RFC 8445 section 14.2 has Ta of 50 ms).
-	// Pion's 200 ms would be a third of a join.
+	// CheckInterval is the interval of checks of pairs that have not answered (Ta in RFC 8445 section 14.2 is 50 ms).
+	// Pion's 200 ms would be a third of the time that a join takes.
 	CheckInterval = 50 * time.Millisecond
 	// StepInterval is the time between two calls of Step.
 	StepInterval = 250 * time.Millisecond
-	// MaxDatagram is above the largest datagram that ICE is given, in bytes: media fits an Ethernet frame, DTLS records
+	// MaxDatagram is above the largest datagram for ICE, in bytes. Media fits into an Ethernet frame, and DTLS records
 	// are cut to 1,200 bytes.
 	MaxDatagram = 2048
 )
 
-// Routes says where media goes.
+// Routes reports the addresses that media is sent to.
 type Routes interface {
-	// Socket returns the socket that media to an address leaves from, nil if none goes there.
+	// Socket returns the socket that sends media to an address, nil if no media is sent there.
 	Socket(address netip.AddrPort) *udp.Socket
-	// Silent reports whether media goes to an address, but not at present.
+	// Silent reports whether an address has a route on which media is stopped at present.
 	Silent(address netip.AddrPort) bool
-	// Ports returns the ports of a source that media goes to.
+	// Ports returns the ports of a source that media is sent to.
 	Ports(source netip.Prefix) []uint16
 }
 
-// Peer is the owner of an ICE agent. The Mux calls it under its mutex.
+// Peer is the owner of an ICE agent. The Mux calls it with the Mux's mutex held.
 type Peer interface {
-	// AddRemoteCandidate gives the ICE agent a candidate. It does not wait for the agent.
+	// AddRemoteCandidate adds a candidate to the ICE agent. It does not wait for the agent.
 	AddRemoteCandidate(ice.Candidate) error
-	// Checked is told of a check that leaves. The bytes are valid until it returns.
+	// Checked is called for a check that leaves. The bytes are valid until Checked returns.
 	Checked(to netip.AddrPort, id TransactionID, check []byte, now time.Time)
-	// Answered is told that the remote peer has answered a check from an address.
+	// Answered is called when the remote peer has answered a check from an address.
 	Answered(from netip.AddrPort, id TransactionID, now time.Time)
-	// Routed reports whether media has a way past ICE.
+	// Routed reports whether media has a direct route.
 	Routed() bool
 }
 
-// Config tunes a Mux.
+// Config is the configuration of a Mux.
 type Config struct {
-	// PublicIPs are the addresses at which this host is reached, beside those of its interfaces.
+	// PublicIPs are the addresses at which this host is reached, besides those of its interfaces.
 	PublicIPs []string
-	// PrivateCandidates permits checks to private addresses that nothing has come from.
+	// PrivateCandidates permits checks to private addresses from which nothing was received.
 	PrivateCandidates bool
-	// Unbounded is set for clients: they connect to the server of their user's choice, and are the first to send.
+	// Unbounded is set for clients. Clients connect to the server that their user chose, and are the first to send.
 	Unbounded bool
-	// Records bounds the datagrams with DTLS records that come from one address, for all its peers together.
+	// Records limits the datagrams with DTLS records of all peers at one address.
 	Records ratelimit.Rate
 }
 
-// inboxDatagrams is how many datagrams wait for an agent in each address family. With MaxDatagram each, an agent that
-// does not read holds 256 KiB.
+// inboxDatagrams is the number of datagrams that wait for an agent in each address family. At MaxDatagram each, an
+// agent that does not read holds 256 KiB.
 const inboxDatagrams = 128
 
-// Mux is the media port as ICE agents see it. It gives each agent the datagrams that are for it, within bounds, and
-// sends what agents send. It implements ice.UDPMux; Pion's own mux queues without bounds, and gives an address to
-// whichever agent has sent to it last.
+// Mux shares the media port among ICE agents. It delivers datagrams to agents, within limits, and sends the agents'
+// datagrams. It implements ice.UDPMux. Pion's own mux queues without bounds, and assigns an address to the last agent
+// that has sent to it.
 //
-// A request is for the agent that its USERNAME names, a response for the agent that has sent the check, and anything
-// else for the agent that owns the address: the one whose check was answered from there, or else the first one that has
-// authenticated a request from there.
+// A request is for the agent in its USERNAME. A response is for the agent that has sent the check. Other datagrams are
+// for the agent that owns the address: the agent whose check was answered from there or, without an answer, the first
+// agent that has authenticated a request from there.
 //
-// Goroutines of ICE's call the mux and its connections. A panic there ends the process: the agents of all peers share
-// the mux's state.
+// ICE's goroutines call the mux and its connections. A panic there ends the process, because the agents of all peers
+// share the mux's state.
 type Mux struct {
 	port *udp.Port
-	// checks and answers are the sockets that send to addresses which may not be there: checks to those that were only
-	// named, answers to those that have answered no check. They are the port's first socket if it has no others.
+	// checks and answers are the sockets for addresses that may not exist. checks sends the Mux's checks to named
+	// addresses. answers sends the datagrams of agents to addresses that have not answered a check. Both are the port's
+	// first socket if no other can be opened.
 	checks, answers *udp.Socket
 	addresses       []net.Addr
 	unbounded       bool
 	own             *hostnet.OwnAddresses
 	permits         func(netip.AddrPort) bool
-	// routes has the addresses that media goes to.
+	// routes has the addresses that media is sent to.
 	routes Routes
 
-	// refused counts checks from too many addresses, limited datagrams beyond the bounds, and unconsented datagrams
-	// that were not sent since the remote peer does not consent.
+	// refused counts checks from too many addresses, limited counts datagrams above the rate limits, and unconsented
+	// counts datagrams that were not sent because the remote peer does not consent.
 	refused, limited, unconsented atomic.Uint64
 	floods                        floods
 
@@ -118,21 +120,22 @@ type Mux struct {
 	closed bool
 	// agents are by local ICE user name fragment.
 	agents map[string]*Agent
-	// owners are by remote address; transactions has the agents whose checks wait for an answer.
+	// owners are by remote address. transactions are the agents whose checks wait for an answer.
 	owners       map[netip.AddrPort]owner
 	transactions map[TransactionID]*Agent
-	// mapping waits for responses of STUN servers.
+	// mapping are the requests that wait for responses of STUN servers.
 	mapping map[TransactionID]chan<- netip.AddrPort
 
-	// sources bounds what comes from each address, targets the checks to addresses that were only named.
+	// sources limits the datagrams from each address, targets the checks to each address from which nothing was
+	// received.
 	sources, targets ratelimit.Sources
 
-	// records bounds the datagrams with records that come from each address, of known peers.
+	// records limits the datagrams with DTLS records of known peers, for each address.
 	records *ratelimit.SharedSources
 }
 
-// controlBuffer is the send buffer of the sockets that send to addresses which may not be there: 64 KiB are some 170 of
-// the kernel's smallest packets (768 bytes with their bookkeeping).
+// controlBuffer is the send buffer of the sockets for addresses that may not exist: 64 KiB are some 170 of the kernel's
+// smallest packets (768 bytes with the kernel's bookkeeping).
 const controlBuffer = 64 << 10
 
 // New makes the mux of a port.
@@ -151,7 +154,7 @@ func New(port *udp.Port, routes Routes, config Config) *Mux {
 		return m
 	}
 	for _, socket := range []**udp.Socket{&m.checks, &m.answers} {
-		// Without a socket of its own, what it is for shares the first one.
+		// If the socket cannot be opened, the first socket is used.
 		sender, err := port.OpenSender(udp.SenderConfig{Buffer: controlBuffer, Patience: time.Nanosecond})
 		if err == nil {
 			*socket = sender
@@ -160,8 +163,8 @@ func New(port *udp.Port, routes Routes, config Config) *Mux {
 	return m
 }
 
-// permitsChecks decides which addresses may be sent checks that have not been heard from. A participant must not have
-// the server send to itself, to hosts that only the server reaches, or to groups.
+// permitsChecks returns the rule for addresses from which nothing was received. A participant must not make the server
+// send to the server itself, to hosts that only the server reaches, or to groups.
 func (c Config) permitsChecks(own *hostnet.OwnAddresses) func(netip.AddrPort) bool {
 	broadcast := netip.AddrFrom4([4]byte{255, 255, 255, 255})
 	return func(to netip.AddrPort) bool {
@@ -171,32 +174,31 @@ func (c Config) permitsChecks(own *hostnet.OwnAddresses) func(netip.AddrPort) bo
 	}
 }
 
-// owner is the agent that datagrams of an address go to. proven is set if the address has answered a check of the
-// agent.
+// owner is the agent that receives the datagrams of an address. proven is set if the address has answered a check of
+// the agent.
 type owner struct {
 	agent  *Agent
 	proven bool
 }
 
-// Agent is one ICE agent from the time it gathers candidates until it restarts or ends.
+// Agent is one ICE agent from the time at which it gathers candidates until it restarts or ends.
 type Agent struct {
 	mux   *Mux
 	ufrag string
-	// What follows is guarded by the mux's mutex.
+	// The Mux's mutex guards the fields below.
 
-	// peer is told of checks and answers. It is nil until the peer has registered.
+	// peer is called for checks and answers. It is nil until Register.
 	peer Peer
-	// stun and data bound the remote peer's STUN messages and its other datagrams.
+	// stun and data limit the remote peer's STUN messages and its other datagrams.
 	stun, data ratelimit.Bucket
 	checks     *checks
 	named      named
-	// inboxes are those of the address families. Each is shared by the connections of the agent's candidates of that
-	// family.
+	// inboxes are by address family. The connections of the agent's candidates of a family share one inbox.
 	inboxes [families]*agentInbox
 	owned   map[netip.AddrPort]struct{}
 }
 
-// The address families, by which an agent's candidates differ.
+// The address families of an agent's candidates.
 const (
 	ipv4 = iota
 	ipv6
@@ -214,21 +216,21 @@ func familyOf(address netip.Addr) int {
 type agentInbox struct {
 	queue  chan inboxDatagram
 	closed chan struct{}
-	// conns counts the connections that are open.
+	// conns counts the open connections.
 	conns int
 }
 
-// inboxDatagram is a copy of a datagram and its source.
+// inboxDatagram is a copy of a datagram, with its source.
 type inboxDatagram struct {
 	data *[MaxDatagram]byte
 	size int
 	from netip.AddrPort
 }
 
-// inboxMemory is what datagrams are copied to.
+// inboxMemory has the buffers for the copies.
 var inboxMemory = sync.Pool{New: func() any { return new([MaxDatagram]byte) }}
 
-// candidateConn is one candidate's connection. It implements net.PacketConn and ice.AddrPortReaderWriter.
+// candidateConn is the connection of one candidate. It implements net.PacketConn and ice.AddrPortReaderWriter.
 type candidateConn struct {
 	agent  *Agent
 	inbox  *agentInbox
@@ -237,7 +239,7 @@ type candidateConn struct {
 	once   sync.Once
 }
 
-// Register announces the agent of a peer before the agent gathers.
+// Register sets the peer of an agent before the agent gathers.
 func (m *Mux) Register(ufrag string, peer Peer) *Agent {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -253,7 +255,8 @@ func (m *Mux) Knows(ufrag string) bool {
 	return m.agents[ufrag] != nil
 }
 
-// Step checks named addresses, looks at this host's own addresses, and shuns floods. It is called every StepInterval.
+// Step sends checks to named addresses, refreshes this host's own addresses, and rejects floods. It is called every
+// StepInterval.
 func (m *Mux) Step(now time.Time) {
 	if !m.unbounded {
 		m.own.Step(now)
@@ -264,29 +267,29 @@ func (m *Mux) Step(now time.Time) {
 	}
 }
 
-// Counts are the counts of what was not taken or sent since a limit was reached.
+// Counts counts datagrams that limits rejected, on receiving or on sending.
 type Counts struct {
-	// Refused are checks from too many addresses, Limited datagrams beyond the bounds, and Unconsented datagrams that
-	// were not sent since the remote peer does not consent.
+	// Refused counts checks from too many addresses, Limited counts datagrams above the rate limits, and Unconsented
+	// counts datagrams that were not sent because the remote peer does not consent.
 	Refused, Limited, Unconsented uint64
 }
 
-// Counts returns the counts since the beginning.
+// Counts returns the counts since New.
 func (m *Mux) Counts() Counts {
 	return Counts{Refused: m.refused.Load(), Limited: m.limited.Load(), Unconsented: m.unconsented.Load()}
 }
 
-// AddUnconsented counts datagrams that were not sent since the remote peer does not consent.
+// AddUnconsented counts datagrams that were not sent because the remote peer does not consent.
 func (m *Mux) AddUnconsented(datagrams int) { m.unconsented.Add(uint64(datagrams)) }
 
-// Refuse counts a datagram from a known peer that exceeds what the peer may send.
+// Refuse counts a datagram from a known peer above the peer's rate limit.
 func (m *Mux) Refuse(datagram []byte, from netip.AddrPort) {
 	m.limited.Add(1)
 	m.floods.note(datagram, from)
 }
 
-// AdmitsRecords reports whether one more datagram with DTLS records may come from an address, and counts it if not: the
-// peer is within its own bound, and others have used up that of the address.
+// AdmitsRecords reports whether one more datagram with DTLS records is accepted from an address. If not, the datagram
+// is counted: the peer is within its own limit, and other peers have used up the limit of the address.
 func (m *Mux) AdmitsRecords(from netip.Addr, now time.Time) bool {
 	if !m.records.TakeAll(from, 1, now) {
 		m.limited.Add(1)
@@ -295,7 +298,7 @@ func (m *Mux) AdmitsRecords(from netip.Addr, now time.Time) bool {
 	return true
 }
 
-// RoundTrip is the time that an address has last taken to answer a check, 0 if it is unknown.
+// RoundTrip returns the last round-trip time of a check to an address, 0 if it is unknown.
 func (a *Agent) RoundTrip(address netip.AddrPort) time.Duration {
 	a.mux.mu.Lock()
 	defer a.mux.mu.Unlock()
@@ -305,7 +308,7 @@ func (a *Agent) RoundTrip(address netip.AddrPort) time.Duration {
 	return 0
 }
 
-// agent finds an agent, and makes it if there is none. The caller holds the mutex.
+// agent returns the agent of a user name fragment, and makes the agent if there is none. The caller holds the mutex.
 func (m *Mux) agent(ufrag string) *Agent {
 	a := m.agents[ufrag]
 	if a == nil {
@@ -349,7 +352,7 @@ func (m *Mux) RemoveConnByUfrag(ufrag string) {
 	}
 }
 
-// remove ends an agent's connections and forgets it. The caller holds the mutex, here and below.
+// remove closes an agent's connections and removes the agent. The caller of remove and own holds the mutex.
 func (a *Agent) remove() {
 	if a.mux.agents[a.ufrag] == a {
 		delete(a.mux.agents, a.ufrag)
@@ -370,8 +373,8 @@ func (a *Agent) remove() {
 	}
 }
 
-// own makes an address the agent's. A proven claim takes the address from whoever has it, another one only if it is
-// free.
+// own makes an address the agent's. A proven claim replaces the owner. Any other claim succeeds only if the address has
+// no owner.
 func (a *Agent) own(address netip.AddrPort, proven bool) {
 	before, owned := a.mux.owners[address]
 	if owned && !proven || a.mux.agents[a.ufrag] != a {
@@ -398,15 +401,15 @@ func (m *Mux) Close() error {
 	return nil
 }
 
-// Deliver gives the datagrams of a message that is no media of a known peer to the agents that they are for.
+// Deliver delivers the datagrams of a message that is not media of a known peer.
 func (m *Mux) Deliver(message udp.Message, now time.Time) {
 	for datagram := range message.Datagrams() {
 		m.DeliverOne(datagram, message.Peer, now)
 	}
 }
 
-// DeliverOne gives one datagram to the agent that it is for. It drops a datagram that exceeds what its source or its
-// agent may send, that is for no agent, or that an agent has no room for.
+// DeliverOne delivers one datagram to its agent. A datagram is dropped if it exceeds the rate limit of its source or
+// its agent, if it is for no agent, or if the agent's inbox is full.
 func (m *Mux) DeliverOne(datagram []byte, from netip.AddrPort, now time.Time) {
 	if len(datagram) == 0 || len(datagram) > MaxDatagram {
 		return
@@ -431,7 +434,7 @@ func (m *Mux) DeliverOne(datagram []byte, from netip.AddrPort, now time.Time) {
 	a.put(datagram, from)
 }
 
-// addressee finds the agent that a datagram is for, nil if there is none.
+// addressee returns the agent that a datagram is for, nil if there is none.
 func (m *Mux) addressee(message stunMessage, isSTUN bool, from netip.AddrPort, now time.Time) *Agent {
 	if !isSTUN {
 		return m.owners[from].agent
@@ -503,8 +506,7 @@ func (c *candidateConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	return n, net.UDPAddrFromAddrPort(from), nil
 }
 
-// WriteToAddrPort implements ice.AddrPortReaderWriter. A check that may not leave is lost, as on the network, and so is
-// what the network has no room for.
+// WriteToAddrPort implements ice.AddrPortReaderWriter. A check that may not leave is lost, as on the network.
 func (c *candidateConn) WriteToAddrPort(b []byte, to netip.AddrPort) (int, error) {
 	select {
 	case <-c.closed:
@@ -524,7 +526,7 @@ func (c *candidateConn) WriteToAddrPort(b []byte, to netip.AddrPort) (int, error
 	return len(b), nil
 }
 
-// sends chooses the socket that a datagram leaves from, nil if it may not leave.
+// sends returns the socket that sends a datagram, nil if the datagram may not leave.
 func (a *Agent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp.Socket {
 	m := a.mux
 	message, isSTUN := parseSTUN(datagram)
@@ -562,7 +564,7 @@ func (a *Agent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp.So
 	return m.answers
 }
 
-// socketTo returns the socket that datagrams to an address leave from.
+// socketTo returns the socket for datagrams to an address.
 func (m *Mux) socketTo(to netip.AddrPort) *udp.Socket {
 	if socket := m.routes.Socket(to); socket != nil {
 		return socket
@@ -570,7 +572,7 @@ func (m *Mux) socketTo(to netip.AddrPort) *udp.Socket {
 	return m.port.Sockets()[0]
 }
 
-// begin reports whether a check may leave for an address, and waits for its answer if so. The caller holds the mutex.
+// begin reports whether a check may leave for an address, and if so waits for its answer. The caller holds the mutex.
 func (a *Agent) begin(to netip.AddrPort, id TransactionID, now time.Time) bool {
 	forgotten, allowed := a.checks.sends(to, id, now)
 	if allowed {
@@ -592,7 +594,7 @@ func (c *candidateConn) WriteTo(b []byte, to net.Addr) (int, error) {
 // LocalAddr implements net.PacketConn.
 func (c *candidateConn) LocalAddr() net.Addr { return c.local }
 
-// Close implements net.PacketConn. The last connection of an agent's family takes the inbox with it.
+// Close implements net.PacketConn. The last connection of a family closes the inbox.
 func (c *candidateConn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
@@ -613,7 +615,8 @@ func (c *candidateConn) Close() error {
 	return nil
 }
 
-// SetDeadline implements net.PacketConn, as do the others. Writing never waits long, and reading waits until the end.
+// SetDeadline implements net.PacketConn, as do the two methods below. Deadlines are ignored: writing does not wait
+// long, and reading ends when the connection is closed.
 func (c *candidateConn) SetDeadline(time.Time) error      { return nil }
 func (c *candidateConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *candidateConn) SetWriteDeadline(time.Time) error { return nil }

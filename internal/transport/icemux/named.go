@@ -10,18 +10,20 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// named are the addresses that a remote peer has named in candidates and that nothing authentic has come from. The ICE
-// agent learns of such a candidate only once something has: it would check each of up to 64 addresses from each of its
-// own every CheckInterval, at some 15 µs for each check. The remote peer checks our addresses by itself. The mux
-// meanwhile sends the few checks that checks permits, which open a firewall in front of this host.
+// named are the addresses in the remote peer's candidates from which nothing authentic was received. The ICE agent
+// receives such a candidate only after something authentic: otherwise the agent would check each of up to 64 addresses
+// from each of its own addresses every CheckInterval, at some 15 µs per check. The remote peer checks this host's
+// addresses in any case. Meanwhile the mux sends the few checks that checks permits, which open a firewall in front of
+// this host.
 type named struct {
 	candidates map[netip.AddrPort]ice.Candidate
-	// ufrag and password are the remote peer's, for the checks.
+	// ufrag and password are the remote peer's credentials, for the checks.
 	ufrag, password string
 }
 
-// Name notes a candidate of the remote peer, and sends a first check there. It reports false if the candidate is for
-// the ICE agent: if it is none of UDP, or something has come from its address.
+// Name records a candidate of the remote peer and sends a first check there. It returns false if the candidate is for
+// the ICE agent: the candidate is not a UDP address, something authentic was received from the address, or the Mux is
+// unbounded.
 func (a *Agent) Name(candidate ice.Candidate, ufrag, password string, now time.Time) bool {
 	address := AddressOf(candidate)
 	if a.mux.unbounded || !candidate.NetworkType().IsUDP() || !address.IsValid() {
@@ -42,26 +44,25 @@ func (a *Agent) Name(candidate ice.Candidate, ufrag, password string, now time.T
 	return true
 }
 
-// reach gives the ICE agent the candidate of an address that something authentic has come from. The caller holds the
-// mutex, here and below.
+// reach gives the ICE agent the candidate of an address from which something authentic was received. The caller of
+// reach and check holds the mutex.
 func (a *Agent) reach(address netip.AddrPort) {
 	candidate := a.named.candidates[address]
 	if candidate == nil || a.peer == nil {
 		return
 	}
 	delete(a.named.candidates, address)
-	// It does not wait for the agent. A candidate that the agent does not take is one way less to reach the remote
-	// peer.
+	// The call does not wait for the agent. If the agent rejects the candidate, ICE has one candidate less.
 	_ = a.peer.AddRemoteCandidate(candidate)
 }
 
-// checkNamed sends the checks that are due to addresses that were named.
+// checkNamed sends the checks that are due to named addresses.
 func (m *Mux) checkNamed(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, a := range m.agents {
 		if a.peer != nil && a.peer.Routed() {
-			// Media has its way, and others are not looked for.
+			// Media has a direct route, and no other pair is needed.
 			continue
 		}
 		for address := range a.named.candidates {
@@ -70,7 +71,7 @@ func (m *Mux) checkNamed(now time.Time) {
 	}
 }
 
-// check sends a check to an address that was named, if one is due.
+// check sends a check to a named address, if one is due.
 func (a *Agent) check(to netip.AddrPort, now time.Time) {
 	m := a.mux
 	if other := m.owners[to]; other.proven && other.agent != a {
@@ -90,11 +91,11 @@ func (a *Agent) check(to netip.AddrPort, now time.Time) {
 	_ = m.checks.Send([]udp.Message{{Peer: to, Data: check.Raw, Segment: len(check.Raw)}})
 }
 
-// namedPriority is that of a peer reflexive candidate of a host (RFC 8445 section 5.1.2.1): type preference 110, local
+// namedPriority is the priority of a peer reflexive candidate (RFC 8445 section 5.1.2.1): type preference 110, local
 // preference 65,535, component 1.
 const namedPriority = 110<<24 | 65535<<8 | 255
 
-// AddressOf returns the address at which a candidate receives, invalid if the candidate has a name instead.
+// AddressOf returns the address of a candidate. The result is invalid if the candidate has a host name.
 func AddressOf(c ice.Candidate) netip.AddrPort {
 	address, err := netip.ParseAddr(c.Address())
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// The parts of STUN (RFC 8489 sections 5 and 14) that say which ICE agent a message is for.
+// The parts of STUN (RFC 8489 sections 5 and 14) that identify the ICE agent of a message.
 const (
 	stunHeader      = 20
 	stunCookie      = 0x2112a442
@@ -17,24 +17,24 @@ const (
 	kindError   = 0x0111
 )
 
-// stunMessage is a STUN message whose header is right. What follows the header may be anything.
+// stunMessage is a STUN message with a valid header. The body is not checked.
 type stunMessage []byte
 
-// parseSTUN checks a datagram's header. It reports false for datagrams that are no STUN messages.
+// parseSTUN checks a datagram's header. It returns false if the datagram is not a STUN message.
 func parseSTUN(datagram []byte) (stunMessage, bool) {
 	ok := len(datagram) >= stunHeader && datagram[0] < 64 && binary.BigEndian.Uint32(datagram[4:]) == stunCookie &&
 		int(binary.BigEndian.Uint16(datagram[2:])) == len(datagram)-stunHeader && len(datagram)%4 == 0
 	return stunMessage(datagram), ok
 }
 
-// kind is the method and class.
+// kind returns the method and class.
 func (m stunMessage) kind() uint16 { return binary.BigEndian.Uint16(m) }
 
-// transaction identifies the transaction.
+// transaction returns the transaction identifier.
 func (m stunMessage) transaction() TransactionID { return TransactionID(m[8:stunHeader]) }
 
-// addressee is the ICE user name fragment of the agent that a request is for, the first part of its USERNAME (RFC 8445
-// section 7.2.2). It points into the message, and is empty if there is none.
+// addressee returns the ICE user name fragment of the agent that a request is for: the first part of USERNAME (RFC 8445
+// section 7.2.2). The result is a slice of the message, empty if there is no USERNAME.
 func (m stunMessage) addressee() []byte {
 	for rest := m[stunHeader:]; len(rest) >= attributeHeader; {
 		size := int(binary.BigEndian.Uint16(rest[2:]))

@@ -10,39 +10,39 @@ import (
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
-// batchBytes is how many bytes the system is handed at once: what has been handed over goes out whatever its age.
+// batchBytes is the size of one write. Bytes that the system has accepted are sent regardless of their age.
 const batchBytes = 16 << 10
 
-// connection is an ICE-TCP connection that counts. Reading is one goroutine's. Writing never waits: a goroutine of the
-// connection's own hands on what the system takes.
+// connection is an accepted ICE-TCP connection. One goroutine reads. Write never waits: a goroutine of the connection
+// writes the queued packets.
 type connection struct {
 	net.Conn
 	listener *listener
 	remote   netip.Addr
-	// source is the address that the connection counts for if it is limited.
+	// source is the address that the connection counts for, if limited is set.
 	source  netip.Prefix
 	limited bool
-	// place is where it stands among the strangers, nil once it has proven to be for a peer that there is; name is the
-	// peer that it says to be for, and peer the one that it counts for; stun bounds its STUN messages before that. gone
-	// says that it does not count any more. The listener's mutex guards them.
+	// place is the connection's element in the list of strangers, nil once the connection belongs to a known peer. name
+	// is the peer in the greeting. peer is the known peer that the connection counts for. stun limits the STUN messages
+	// before that. gone is set once the connection is no longer counted. The listener's mutex guards these fields.
 	place *list.Element
 	name  string
 	peer  *peer
 	stun  ratelimit.Bucket
 	gone  bool
-	// heard is when something came last, in nanoseconds since 1970.
+	// heard is the time at which bytes were last received, in nanoseconds since 1970.
 	heard atomic.Int64
-	// greeting and frames are the reader's own. greeting is nil once it is whole.
+	// greeting and frames belong to the reader. greeting is nil once it is complete.
 	greeting *greeting
 	frames   frames
 
 	mu    sync.Mutex
 	queue queue
-	// writing is set while the goroutine that writes runs, ended once the connection is closed.
+	// writing is set while the writing goroutine runs, ended once the connection is closed.
 	writing, ended bool
 }
 
-// Read implements net.Conn, as does Write. Goroutines of Pion's call them: a panic is the end of the connection.
+// Read implements net.Conn. Pion's goroutines call Read and Write. A panic ends the connection.
 func (c *connection) Read(b []byte) (n int, err error) {
 	if !c.try(func() { n, err = c.read(b) }) {
 		return 0, errPanicked
@@ -58,7 +58,7 @@ func (c *connection) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// try calls f, and reports whether f returned. If f panics, the connection ends; reading notices.
+// try calls f and reports whether f returned. If f panics, the connection is closed, and reading returns an error.
 func (c *connection) try(f func()) (returned bool) {
 	returned = c.listener.config.Guard.Try(PanicPlace, f)
 	if !returned {
@@ -67,8 +67,8 @@ func (c *connection) try(f func()) (returned bool) {
 	return returned
 }
 
-// read reads, and looks at the first packet. A connection ends if it is for a peer that has too many, or brings too
-// many STUN messages: ICE answers each, however fast they come.
+// read reads bytes and examines the first packet. The connection ends if its peer has too many connections, or if STUN
+// messages exceed the rate limit: ICE answers every message.
 func (c *connection) read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
@@ -93,9 +93,9 @@ func (c *connection) read(b []byte) (int, error) {
 	return n, err
 }
 
-// enqueue queues one packet, unless it is no STUN message and the remote peer has been silent for Config.Consent. A
-// peer that is there answers the checks that ICE makes of a silent one. Nobody else can send on the connection, so
-// whatever the peer sends is its consent.
+// enqueue queues one packet. A packet that is not STUN is dropped if the remote peer has been silent for
+// Config.Consent. ICE sends checks to a silent peer, and a reachable peer answers them. Only the remote peer can send
+// on the connection, so all its packets show consent.
 func (c *connection) enqueue(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,10 +118,10 @@ func (c *connection) enqueue(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// batches are what goroutines that write hand to the system.
+// batches are the buffers of the writing goroutines.
 var batches = sync.Pool{New: func() any { return new([batchBytes]byte) }}
 
-// write is the goroutine that hands on what waits, until nothing does.
+// write is the goroutine that writes queued packets until none are left.
 func (c *connection) write() {
 	room := batches.Get().(*[batchBytes]byte)
 	defer batches.Put(room)
@@ -130,7 +130,7 @@ func (c *connection) write() {
 		if len(batch) == 0 {
 			return
 		}
-		// If it fails, the connection is at its end, and so will reading notice; what was to go is lost, as on the
+		// If the write fails, the connection has ended, and reading returns an error, too. The batch is lost, as on the
 		// network.
 		if _, err := c.Conn.Write(batch); err != nil {
 			_ = c.Close()
@@ -138,7 +138,7 @@ func (c *connection) write() {
 	}
 }
 
-// next takes what is to be written next. If there is nothing, the goroutine that writes ends.
+// next returns the next batch. If there is none, the writing goroutine ends.
 func (c *connection) next(room []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

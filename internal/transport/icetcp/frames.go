@@ -5,19 +5,19 @@ import "encoding/binary"
 // maxSTUNByte is the largest first byte of a STUN message (RFC 7983 section 7).
 const maxSTUNByte = 3
 
-// frames follows the packets of a stream (RFC 4571 section 2). It is pure.
+// frames parses the packet boundaries of a stream (RFC 4571 section 2). It is pure.
 type frames struct {
-	// header is the present packet's, of which so many bytes have come.
+	// header is the header of the present packet. have is the number of its bytes received.
 	header [frameHeader]byte
 	have   int
-	// rest is the number of the packet's bytes that have not come, once its header has; begun is set after its first
-	// byte.
+	// rest is the number of payload bytes not received yet, once the header is complete. begun is set after the first
+	// payload byte.
 	rest  int
 	begun bool
 }
 
-// add takes the next bytes of the stream, and returns how many STUN messages begin in them. Empty packets, which mean
-// nothing, count as such messages.
+// add parses the next bytes of the stream and returns the number of STUN messages that begin in them. Empty packets
+// have no meaning and count as STUN messages.
 func (f *frames) add(data []byte) (messages int) {
 	for len(data) > 0 {
 		if f.have < frameHeader {

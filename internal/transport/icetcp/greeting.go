@@ -9,25 +9,26 @@ import (
 	"github.com/pion/stun/v4"
 )
 
-// errGreeting says that a connection does not begin as ICE-TCP does.
+// errGreeting means that a connection does not begin with an ICE binding request.
 var errGreeting = errors.New("not a binding request of ICE")
 
 const (
-	// frameHeader is the size in bytes of what goes before each packet on a stream: its length (RFC 4571 section 2).
+	// frameHeader is the size in bytes of the header of each packet on a stream: the packet's length (RFC 4571 section
+	// 2).
 	frameHeader = 2
-	// maxGreeting is the size in bytes of the largest first packet: a binding request has some 100, and names of up to
-	// 512 (RFC 8445 section 7.2.2).
+	// maxGreeting is the size in bytes of the largest first packet. A binding request has some 100 bytes; user names
+	// have up to 512 (RFC 8445 section 7.2.2).
 	maxGreeting = 512
 )
 
-// greeting is the first packet of a connection, as far as it has come.
+// greeting is the part of the first packet of a connection that has been received.
 type greeting struct {
 	bytes [frameHeader + maxGreeting]byte
 	used  int
 }
 
-// add takes what has come. The name is that of the peer whom the remote one looks for, once the packet is whole. An
-// error, which is around errGreeting, says that it is none of ICE.
+// add adds received bytes. Once the packet is complete, whole is set, and name is the user name fragment of the
+// addressed peer. The error wraps errGreeting if the packet is not an ICE binding request.
 func (g *greeting) add(data []byte) (name string, whole bool, err error) {
 	g.used += copy(g.bytes[g.used:], data)
 	if g.used < frameHeader {
@@ -44,8 +45,8 @@ func (g *greeting) add(data []byte) (name string, whole bool, err error) {
 	return name, err == nil, err
 }
 
-// greeted reads the name from a binding request (RFC 8445 section 7.2.2): that of the peer who is asked goes before the
-// colon.
+// greeted returns the addressed peer's user name fragment from a binding request: the part of USERNAME before the colon
+// (RFC 8445 section 7.2.2).
 func greeted(packet []byte) (string, error) {
 	message := stun.Message{Raw: packet}
 	if err := message.Decode(); err != nil {

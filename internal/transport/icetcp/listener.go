@@ -17,36 +17,35 @@ import (
 )
 
 const (
-	// firstMessageTime is how long a connection may take to bring its first STUN message, which says what peer it is
-	// for, and how long one lasts whose message names none: with round trips of half a second, the message and two more
-	// tries (1 and 2 s later) are there. Whoever knows a peer's name has got it from a peer that is there.
+	// firstMessageTime is the time within which a connection must bring its first STUN message, which names the peer,
+	// and the lifetime of a connection whose first message names no known peer. With round trips of half a second, the
+	// message and two repetitions (1 and 2 s later) arrive in this time. A client that knows a peer's name has received
+	// it from that peer, so the peer exists.
 	firstMessageTime = 5 * time.Second
-	// maxPeerConnections is how many connections one peer may have: one from each address of its host to each of ours,
-	// and those again after an ICE restart.
+	// maxPeerConnections is the number of connections of one peer: one from each address of its host to each address of
+	// this host, and the same again after an ICE restart.
 	maxPeerConnections = 32
-	// maxTurnover is how many connections one peer may have until its ICE restarts, those that have ended included:
-	// each is a remote address to ICE, which forgets none.
+	// maxTurnover is the number of connections of one peer until its ICE restarts, ended ones included. Each connection
+	// is a remote address for ICE, which keeps all of them.
 	maxTurnover = description.MaxCandidates
-	// connectRate and connectBurst bound the connections of one address: browsers open some even if UDP works, so 250
-	// clients behind one NAT that all join within a second open four each. A connection takes some 100 µs until it is
-	// known whom it is for, which is 2 % of a core at this rate.
+	// connectRate and connectBurst limit the connections of one address. Browsers open some connections even if UDP
+	// works: 250 clients behind one NAT that all join within a second open four each. A connection takes some 100 µs
+	// until its peer is known, which is 2 % of a core at this rate.
 	connectRate, connectBurst = 200, 1000
-	// leastPause and mostPause are how long accepting pauses where the system has no descriptor or no memory for
-	// another connection.
+	// leastPause and mostPause bound the pause of accepting while the system lacks descriptors or memory.
 	leastPause = 5 * time.Millisecond
 	mostPause  = time.Second
 )
 
-// limits are how many connections there may be, in all, from one address and for one peer, and how long packets may
-// wait in one.
+// limits are the limits of connections in all, from one address and for one peer, and of the time that a packet waits.
 type limits struct {
 	total, address, peer int
 	age                  time.Duration
 }
 
-// listener accepts the connections of ICE-TCP. Pion's loop ends for good with the first error that it is given, so
-// this one waits where the system lacks something for a while, and gives none but of what cannot come right again.
-// Anybody may connect, so strangers, who have not named a peer that there is, make room for others, the oldest first.
+// listener accepts ICE-TCP connections. The first error of Accept ends Pion's accept loop for good. Accept therefore
+// waits while the system lacks a resource, and returns only permanent errors. Every host may connect. A stranger, which
+// is a connection that has not named a known peer, is closed to make room for a new connection, the oldest first.
 type listener struct {
 	net.Listener
 	config Config
@@ -58,34 +57,33 @@ type listener struct {
 	mu    sync.Mutex
 	ended bool
 	open  int
-	// sources count the connections of each address; peers are those that there are, by the names that ICE has for
-	// them.
+	// sources counts the connections of each address. peers are the known peers, by ICE user name fragment.
 	sources map[netip.Prefix]int
 	peers   map[string]*peer
-	// connects bounds the connections of each address, checks the STUN messages of its strangers.
+	// connects limits the connections of each address, checks the STUN messages of its strangers.
 	connects, checks ratelimit.Sources
-	// strangers are the connections that have not named one of the peers, the oldest first.
+	// strangers are the connections that have not named a known peer, the oldest first.
 	strangers list.List
 
 	refused  [refusals]atomic.Uint64
 	unproven atomic.Uint64
 	stale    atomic.Uint64
-	// unconsented counts packets that were not sent since the remote peer was silent.
+	// unconsented counts packets that were not sent because the remote peer was silent.
 	unconsented atomic.Uint64
 }
 
-// peer is one ICE generation of a peer that there is. The listener's mutex guards it.
+// peer is one ICE generation of a known peer. The listener's mutex guards it.
 type peer struct {
-	// open counts the connections, total those that have ended as well.
+	// open counts the open connections, total all connections.
 	open, total int
-	// stun bounds the STUN messages of all connections.
+	// stun limits the STUN messages of all connections.
 	stun ratelimit.Bucket
 }
 
 // admits reports whether the peer may have one more connection.
 func (p *peer) admits(limit int) bool { return p.open < limit && p.total < maxTurnover }
 
-// refusal is which limit a connection exceeds.
+// refusal identifies the limit that a connection exceeds.
 type refusal int
 
 const (
@@ -99,15 +97,17 @@ const (
 
 // Stats are the counts of an endpoint's ICE-TCP connections.
 type Stats struct {
-	// Open are those that there are; Strangers are those of them that have not named a peer that there is.
+	// Open is the number of open connections, Strangers the number of open connections that have not named a known
+	// peer.
 	Open, Strangers int
-	// Full, AddressFull and PeerFull were refused since there were as many as may be, from one address, or for one
-	// peer; TooOften since one address has connected too often of late. TooManyChecks were ended since they brought
-	// STUN messages faster than a peer or an address may.
+	// Full, AddressFull and PeerFull count connections that were refused because the limit in all, of the address, or
+	// of the peer was reached. TooOften counts connections that were refused because their address connected too often.
+	// TooManyChecks counts connections that were closed because the STUN messages of the peer or address exceeded the
+	// rate limit.
 	Full, AddressFull, PeerFull, TooOften, TooManyChecks uint64
-	// Unproven ended before they had named a peer that there is.
+	// Unproven counts connections that ended before they had named a known peer.
 	Unproven uint64
-	// Stale are packets that were left out since they had waited for too long, or too much waited.
+	// Stale counts packets that were dropped because they had waited too long or the queue was full.
 	Stale uint64
 }
 
@@ -120,7 +120,7 @@ func newListener(inner net.Listener, config Config, limits limits) *listener {
 	}
 }
 
-// stats counts.
+// stats returns the counts.
 func (l *listener) stats() Stats {
 	l.mu.Lock()
 	open, strangers := l.open, l.strangers.Len()
@@ -133,7 +133,7 @@ func (l *listener) stats() Stats {
 	}
 }
 
-// Accept implements net.Listener. Its errors are for good. Config.Failed receives them, except those of closing.
+// Accept implements net.Listener. Its errors are permanent. Config.Failed receives the errors, except net.ErrClosed.
 func (l *listener) Accept() (net.Conn, error) {
 	pause := time.Duration(0)
 	for {
@@ -151,7 +151,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			}
 			return nil, err
 		}
-		// What the oldest of the strangers held may be what is lacking.
+		// The oldest stranger may hold the resource that the system lacks.
 		l.sendOff(anybody)
 		pause = min(max(2*pause, leastPause), mostPause)
 		select {
@@ -162,8 +162,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// passes reports whether the cause of an error of accept ends by itself after a while: no descriptor is left to the
-// process or the system, no memory, or who connected is gone.
+// passes reports whether an error of accept is temporary: the process or the system has no descriptor left, the system
+// has no memory left, or the client has closed the connection.
 func passes(err error) bool {
 	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
 		if errors.Is(err, lack) {
@@ -173,7 +173,7 @@ func passes(err error) bool {
 	return false
 }
 
-// admit counts a connection, and closes it where there is no room.
+// admit counts a connection. If there is no room, it closes the connection and returns nil.
 func (l *listener) admit(inner net.Conn) net.Conn {
 	var remote netip.Addr
 	if tcp, ok := inner.RemoteAddr().(*net.TCPAddr); ok {
@@ -213,18 +213,17 @@ func (l *listener) admit(inner net.Conn) net.Conn {
 	return c
 }
 
-// refuse closes a connection that there is no room for.
+// refuse counts and closes a connection that exceeds a limit.
 func (l *listener) refuse(inner net.Conn, why refusal) net.Conn {
 	l.refused[why].Add(1)
 	_ = inner.Close()
 	return nil
 }
 
-// anybody is no stranger in particular.
+// anybody selects all strangers.
 func anybody(*connection) bool { return true }
 
-// sendOff closes the connection that has been a stranger for the longest time, of those that are meant, and tells
-// whether there was one.
+// sendOff closes the oldest of the strangers that meant selects, and reports whether there was one.
 func (l *listener) sendOff(meant func(*connection) bool) bool {
 	l.mu.Lock()
 	oldest := l.strangers.Front()
@@ -235,12 +234,12 @@ func (l *listener) sendOff(meant func(*connection) bool) bool {
 	if oldest == nil {
 		return false
 	}
-	// It may have named a peer by now; then it has bad luck.
+	// The connection may have named a peer in the meantime. It is closed in any case.
 	_ = oldest.Value.(*connection).Close()
 	return true
 }
 
-// Close implements net.Listener. Strangers end with it: Pion's loop waits for their first messages.
+// Close implements net.Listener. Strangers are closed, because Pion's loop waits for their first messages.
 func (l *listener) Close() error {
 	l.mu.Lock()
 	if !l.ended {
@@ -253,7 +252,7 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-// know notes a peer that there is. Those who have named it too early are strangers no more.
+// know adds a known peer. Strangers that have named the peer before now count for it.
 func (l *listener) know(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -271,15 +270,15 @@ func (l *listener) know(name string) {
 	}
 }
 
-// forget notes that there is a peer no more.
+// forget removes a known peer.
 func (l *listener) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.peers, name)
 }
 
-// greeted takes the name of the peer that a connection is for, and reports whether the peer may have one more. One that
-// there is not yet may come within firstMessageTime; Pion ends the connection otherwise.
+// greeted sets the peer that a connection is for, and reports whether the peer may have one more connection. An unknown
+// peer may become known within firstMessageTime. Otherwise Pion closes the connection.
 func (l *listener) greeted(c *connection, name string) bool {
 	defer panics.Shared()
 	l.mu.Lock()
@@ -300,7 +299,7 @@ func (l *listener) greeted(c *connection, name string) bool {
 	return true
 }
 
-// checked reports whether a connection may bring so many STUN messages more.
+// checked reports whether a connection may bring the given number of further STUN messages.
 func (l *listener) checked(c *connection, messages int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -310,7 +309,7 @@ func (l *listener) checked(c *connection, messages int) bool {
 		stun = &c.peer.stun
 	}
 	for range messages {
-		// Strangers of an address must not use up what peers from there may send.
+		// Strangers of an address must not use up the limit of known peers at that address.
 		if !stun.Take(now) || stranger && !l.checks.Take(c.remote, now) {
 			l.refused[refusedChecks].Add(1)
 			return false
@@ -319,7 +318,7 @@ func (l *listener) checked(c *connection, messages int) bool {
 	return true
 }
 
-// prove takes a connection off the list of strangers and counts it for its peer. The caller holds the mutex.
+// prove removes a connection from the list of strangers and counts it for its peer. The caller holds the mutex.
 func (l *listener) prove(c *connection, peer *peer) {
 	l.strangers.Remove(c.place)
 	c.place, c.peer = nil, peer
@@ -327,7 +326,7 @@ func (l *listener) prove(c *connection, peer *peer) {
 	peer.total++
 }
 
-// gone notes that a connection has ended.
+// gone records the end of a connection.
 func (l *listener) gone(c *connection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package icetcp accepts the TCP connections of ICE (RFC 6544): it bounds how many there are, in all, from one address
-// and for one peer, and drops packets that a connection does not take in time.
+// Package icetcp accepts ICE-TCP connections (RFC 6544). It limits their number in all, from one address and for one
+// peer, and drops packets that a connection does not accept in time.
 //
 // Pion's goroutines accept from the listener, read from the connections and write to them. Writing never waits: each
-// connection has a goroutine that writes while packets wait.
+// connection has a goroutine that writes while packets are queued.
 package icetcp
 
 import (
@@ -17,24 +17,24 @@ import (
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
-// PanicPlace is the place that Config.Guard is told of panics while a connection is read or written.
+// PanicPlace is the place that Config.Guard receives for panics while a connection is read or written.
 const PanicPlace = "tcp"
 
-// errPanicked is what Pion is told of a call that panicked.
+// errPanicked is the error that Pion receives from a call that panicked.
 var errPanicked = errors.New("panic in a goroutine of the peer")
 
-// Config tunes a Mux.
+// Config is the configuration of a Mux.
 type Config struct {
-	// Connections and AddressConnections bound the connections at once, in all and from one address.
+	// Connections and AddressConnections limit the open connections, in all and from one address.
 	Connections, AddressConnections int
-	// Latency is how long packets may wait for a connection before they are dropped. 0 is any time.
+	// Latency is the time for which packets may wait for a connection before they are dropped. 0 is no limit.
 	Latency time.Duration
-	// Consent is how long after the remote peer has last sent something it may be sent media (RFC 7675).
+	// Consent is the time after the last bytes from the remote peer for which media may be sent (RFC 7675).
 	Consent time.Duration
-	// PeerChecks bounds the STUN messages of all connections of one peer, AddressChecks those of the strangers of one
-	// address.
+	// PeerChecks limits the STUN messages of all connections of one peer, AddressChecks the STUN messages of the
+	// strangers of one address.
 	PeerChecks, AddressChecks ratelimit.Rate
-	// Guard confines panics to a connection. Without one they end the program.
+	// Guard confines panics to a connection. Without a Guard, a panic ends the program.
 	Guard *panics.Guard
 	// Failed receives an error after which no connection is accepted.
 	Failed func(error)
@@ -47,7 +47,7 @@ type Mux struct {
 	listener *listener
 }
 
-// Serve accepts connections on a listener, until the Mux is closed.
+// Serve accepts connections from a listener until the Mux is closed.
 func Serve(inner net.Listener, config Config) *Mux {
 	l := newListener(inner, config, limits{
 		total: config.Connections, address: config.AddressConnections, peer: maxPeerConnections, age: config.Latency,
@@ -79,5 +79,5 @@ func (m *Mux) RemoveConnByUfrag(ufrag string) {
 // Stats returns the counts of connections.
 func (m *Mux) Stats() Stats { return m.listener.stats() }
 
-// Unconsented returns the number of packets that were not sent since the remote peer was silent.
+// Unconsented returns the number of packets that were not sent because the remote peer was silent.
 func (m *Mux) Unconsented() uint64 { return m.listener.unconsented.Load() }

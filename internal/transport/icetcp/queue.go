@@ -3,40 +3,40 @@ package icetcp
 import "time"
 
 const (
-	// queueBytes bounds what waits for one ICE-TCP connection: at the default age, 134 Mbit/s.
+	// queueBytes bounds the bytes queued for one ICE-TCP connection. At the default age this is 134 Mbit/s.
 	queueBytes = 4 << 20
-	// keptQueueBytes is the memory that an empty queue keeps for what comes next: 17 ms at 120 Mbit/s.
+	// keptQueueBytes is the memory that an empty queue keeps: 17 ms at 120 Mbit/s.
 	keptQueueBytes = 256 << 10
 )
 
-// queue is what waits for a connection that takes no more for now. TCP repeats all that it has been given, however
-// late: so it is given little, and what has waited for longer than anybody is interested in is left out here, whole
-// packets at a time. It is pure; whoever owns it keeps the time.
+// queue holds the packets that wait for a connection. TCP repeats all bytes that it was given, however late. The
+// connection is therefore given few bytes, and the queue drops packets that have waited too long, always whole packets.
+// The queue is pure: its owner supplies the time.
 type queue struct {
-	// age is how long a packet may wait, 0 for any time; limit is how many bytes may.
+	// age is the longest wait of a packet, 0 for no limit. limit is the largest number of queued bytes.
 	age   time.Duration
 	limit int
-	// bytes are the packets one behind the other, from begin on; their memory is twice what may wait at most, or what
-	// append makes of that.
+	// bytes are the packets one after the other, from begin on. Their memory is at most twice limit, or the capacity
+	// that append chooses for that.
 	bytes []byte
 	begin int
-	// packets are their lengths and since when they wait, from first on.
+	// packets are the lengths and the arrival times of the packets, from first on.
 	packets []queuedPacket
 	first   int
-	// dropped counts the packets that were left out.
+	// dropped counts the packets that were dropped.
 	dropped uint64
 }
 
-// queuedPacket is a packet that waits.
+// queuedPacket is the length and the arrival time of a queued packet.
 type queuedPacket struct {
 	length int
 	since  time.Time
 }
 
-// waiting is how many bytes wait.
+// waiting returns the number of queued bytes.
 func (q *queue) waiting() int { return len(q.bytes) - q.begin }
 
-// push takes a copy of a packet, in place of the oldest ones where there is no room.
+// push queues a copy of a packet. If there is no room, push drops the oldest packets. A packet above limit is dropped.
 func (q *queue) push(packet []byte, now time.Time) {
 	if len(packet) > q.limit {
 		q.dropped++
@@ -45,8 +45,8 @@ func (q *queue) push(packet []byte, now time.Time) {
 	for q.first < len(q.packets) && (q.late(now) || q.waiting()+len(packet) > q.limit) {
 		q.drop()
 	}
-	// What has gone is at least as much as what is moved, so that each byte is moved once on average, and there is room
-	// for twice the limit at most.
+	// Bytes are moved only if at least as many bytes before them are free. Each byte is therefore moved once on
+	// average, and the memory is at most twice the limit.
 	if len(q.bytes)+len(packet) > cap(q.bytes) && q.begin >= q.waiting() {
 		q.bytes = q.bytes[:copy(q.bytes, q.bytes[q.begin:])]
 		q.begin = 0
@@ -59,8 +59,8 @@ func (q *queue) push(packet []byte, now time.Time) {
 	q.packets = append(q.packets, queuedPacket{len(packet), now})
 }
 
-// take gives the packets that come next, as many as fit the room but at least one, written over what is in it. There
-// are none where nothing waits that is not too old.
+// take returns the next packets, as many as fit into room but at least one, in room's memory. The result is empty if
+// all queued packets are too old or none is queued.
 func (q *queue) take(room []byte, now time.Time) []byte {
 	room = room[:0]
 	for q.first < len(q.packets) {
@@ -78,18 +78,18 @@ func (q *queue) take(room []byte, now time.Time) []byte {
 	return room
 }
 
-// late reports whether the oldest packet has waited for too long.
+// late reports whether the oldest packet has waited too long.
 func (q *queue) late(now time.Time) bool {
 	return q.age > 0 && now.Sub(q.packets[q.first].since) > q.age
 }
 
-// drop leaves the oldest packet out.
+// drop removes the oldest packet and counts it as dropped.
 func (q *queue) drop() {
 	q.dropped++
 	q.pass()
 }
 
-// pass goes on to the next packet.
+// pass removes the oldest packet.
 func (q *queue) pass() {
 	q.begin += q.packets[q.first].length
 	q.first++

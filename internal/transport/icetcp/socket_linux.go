@@ -8,18 +8,17 @@ import (
 )
 
 const (
-	// unsentBytes is how many bytes the system takes of what it has not sent yet (TCP_NOTSENT_LOWAT): 2.6 ms at 100
-	// Mbit/s, 26 ms at 10. What it has sent is as much as the path holds, whatever this says, so that it costs no
-	// throughput.
+	// unsentBytes bounds the bytes that the system accepts and has not sent yet (TCP_NOTSENT_LOWAT): 2.6 ms at 100
+	// Mbit/s, 26 ms at 10. The bound does not apply to bytes in flight, so it costs no throughput.
 	unsentBytes = 32 << 10
-	// longestRepeat is after how long what is not acknowledged is repeated at the latest, in milliseconds. The system
-	// doubles that time with each repetition, up to two minutes: after an outage of 5 s nothing would come for 2 s
-	// more. A second is the least that it takes (Linux 6.15; those before do as they did).
+	// longestRepeat is the maximum retransmission timeout, in milliseconds. The system doubles the timeout with each
+	// repetition, up to two minutes: after an outage of 5 s nothing would arrive for 2 s more. One second is the least
+	// value that the system accepts (since Linux 6.15; older kernels ignore the option).
 	longestRepeat = 1000
 )
 
-// tune has the system hold little of a connection, and come back soon after an outage. What it does not know of is left
-// as it is.
+// tune limits the unsent bytes of a connection and its retransmission timeout. Options that the system does not support
+// are ignored.
 func tune(conn net.Conn) {
 	system, ok := conn.(syscall.Conn)
 	if !ok {

@@ -1,28 +1,28 @@
-// Package ratelimit bounds how often remote peers and their addresses may do something, by token buckets that are
-// stepped with the time.
+// Package ratelimit has token buckets that limit how often remote peers and their addresses may do something. Time is
+// an argument of the methods.
 package ratelimit
 
 import "time"
 
-// Bucket is a token bucket. Its user guards it. The cost of a refused datagram is one subtraction and one comparison,
-// where rate.Limiter locks a mutex: a flood is refused hundreds of thousands of times per second.
+// Bucket is a token bucket. It is not safe for concurrent use. A refused datagram costs one subtraction and one
+// comparison, while rate.Limiter locks a mutex: a flood is refused hundreds of thousands of times per second.
 type Bucket struct {
-	// interval is the time that one token takes, depth the time that a full bucket takes.
+	// interval is the time in which one token is added, depth the time in which an empty bucket becomes full.
 	interval, depth time.Duration
-	// empty is when the bucket was, or will be, empty.
+	// empty is the time at which the bucket was, or will be, empty.
 	empty time.Time
 }
 
-// Rate is the size of buckets: so many tokens per second, and so many at once.
+// Rate is the rate of a bucket in tokens per second, and its size in tokens.
 type Rate struct{ PerSecond, Burst int }
 
-// Bucket makes a full bucket.
+// Bucket returns a full bucket.
 func (r Rate) Bucket() Bucket { return NewBucket(r.PerSecond, r.Burst) }
 
-// Sources makes sources with full buckets.
+// Sources returns sources with full buckets.
 func (r Rate) Sources() Sources { return NewSources(r.PerSecond, r.Burst) }
 
-// NewBucket makes a full bucket of burst tokens, which refills at so many per second.
+// NewBucket returns a full bucket of burst tokens, to which perSecond tokens are added per second.
 func NewBucket(perSecond, burst int) Bucket {
 	interval := time.Second / time.Duration(perSecond)
 	return Bucket{interval: interval, depth: interval * time.Duration(burst)}
@@ -31,7 +31,7 @@ func NewBucket(perSecond, burst int) Bucket {
 // Has reports whether there is a token.
 func (b *Bucket) Has(now time.Time) bool { return now.Sub(b.empty) >= b.interval }
 
-// Take takes a token, and reports whether there was one.
+// Take removes a token, and reports whether there was one.
 func (b *Bucket) Take(now time.Time) bool {
 	held := now.Sub(b.empty)
 	if held < b.interval {
@@ -41,7 +41,7 @@ func (b *Bucket) Take(now time.Time) bool {
 	return true
 }
 
-// TakeAll takes tokens, and reports whether there were as many. If there were fewer, TakeAll takes those.
+// TakeAll removes tokens, and reports whether there were enough. If there were fewer, TakeAll removes all of them.
 func (b *Bucket) TakeAll(tokens int, now time.Time) bool {
 	held := min(now.Sub(b.empty), b.depth)
 	taken := max(0, min(tokens, int(held/b.interval)))
@@ -51,5 +51,5 @@ func (b *Bucket) TakeAll(tokens int, now time.Time) bool {
 	return taken == tokens
 }
 
-// full reports whether the bucket is full, as if nothing had been taken.
+// full reports whether the bucket is full. A full bucket has the same state as a new one.
 func (b *Bucket) full(now time.Time) bool { return now.Sub(b.empty) >= b.depth }

@@ -2,16 +2,16 @@ package ratelimit
 
 import "net/netip"
 
-// sourceBits are the bits of an IPv6 address that one household or host has: a link has them to itself (RFC 4291
-// section 2.5.4).
+// sourceBits is the length of the IPv6 prefix of one household or host: each link has such a prefix (RFC 4291 section
+// 2.5.4).
 const sourceBits = 64
 
-// Source returns what counts as one address where the clients of an address are limited: an address of IPv4, or a
-// prefix of 64 bits of IPv6. All invalid addresses are one source. This host's own addresses (loopback) are not
-// limited: the programs on a host are its owner's.
+// Source returns the prefix that counts as one address in limits per address: an IPv4 address, or an IPv6 prefix of 64
+// bits. All invalid addresses are one source. limited is false for this host's own addresses (loopback), because the
+// programs on a host belong to one owner.
 func Source(address netip.Addr) (source netip.Prefix, limited bool) {
 	address = address.Unmap().WithZone("")
-	// It fails for invalid addresses, and not for more bits than an address has.
+	// Prefix fails for invalid addresses only, because bits is at most the length of the address.
 	source, _ = address.Prefix(min(address.BitLen(), sourceBits))
 	return source, !address.IsLoopback()
 }

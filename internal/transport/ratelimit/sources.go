@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// maxSources is how many addresses are told apart at once, at some 100 bytes each.
+	// maxSources is the number of addresses with separate buckets, at some 100 bytes each.
 	maxSources = 4096
-	// sourceSweep is how often addresses are forgotten whose bucket is full.
+	// sourceSweep is the interval at which addresses with full buckets are removed.
 	sourceSweep = time.Second
 )
 
-// Sources bounds how often each address may do something. If there are more addresses than are told apart, the others
-// share one bucket. It is pure and not safe for concurrent use.
+// Sources limits how often each address may do something. Addresses beyond maxSources share one bucket. Sources is pure
+// and not safe for concurrent use.
 type Sources struct {
-	// perSecond and burst are those of each bucket.
+	// perSecond and burst are the parameters of each bucket.
 	perSecond, burst int
 
 	buckets map[netip.Prefix]*Bucket
@@ -24,7 +24,7 @@ type Sources struct {
 	swept   time.Time
 }
 
-// NewSources returns sources with buckets of burst tokens, which refill at so many per second.
+// NewSources returns sources with buckets of burst tokens, to which perSecond tokens are added per second.
 func NewSources(perSecond, burst int) Sources {
 	return Sources{
 		perSecond: perSecond, burst: burst,
@@ -32,11 +32,11 @@ func NewSources(perSecond, burst int) Sources {
 	}
 }
 
-// Take takes one token of an address, and reports whether there was one.
+// Take removes one token of an address, and reports whether there was one.
 func (s *Sources) Take(from netip.Addr, now time.Time) bool { return s.TakeAll(from, 1, now) }
 
-// TakeAll takes tokens of an address, and reports whether there were as many. If there were fewer, TakeAll takes those.
-// This host's own addresses are not bounded.
+// TakeAll removes tokens of an address, and reports whether there were enough. If there were fewer, TakeAll removes all
+// of them. This host's own addresses are not limited.
 func (s *Sources) TakeAll(from netip.Addr, tokens int, now time.Time) bool {
 	source, limited := Source(from)
 	if !limited {
@@ -49,7 +49,7 @@ func (s *Sources) TakeAll(from netip.Addr, tokens int, now time.Time) bool {
 	return b.TakeAll(tokens, now)
 }
 
-// add makes a bucket for an address if there is room for one.
+// add makes a bucket for an address. If there are maxSources buckets, add returns the shared bucket.
 func (s *Sources) add(source netip.Prefix, now time.Time) *Bucket {
 	if now.Sub(s.swept) >= sourceSweep {
 		s.swept = now
@@ -73,12 +73,12 @@ type SharedSources struct {
 	sources Sources
 }
 
-// NewSharedSources returns sources with buckets of burst tokens, which refill at so many per second.
+// NewSharedSources returns sources with buckets of burst tokens, to which perSecond tokens are added per second.
 func NewSharedSources(perSecond, burst int) *SharedSources {
 	return &SharedSources{sources: NewSources(perSecond, burst)}
 }
 
-// TakeAll takes tokens of an address, as Sources.TakeAll does.
+// TakeAll removes tokens of an address, as Sources.TakeAll does.
 func (s *SharedSources) TakeAll(from netip.Addr, tokens int, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,14 +21,14 @@ var (
 )
 
 const (
-	// FlightInterval is after how long a lost handshake message is repeated. RFC 6347 proposes a second, which is as
+	// FlightInterval is the time after which a handshake message is repeated. RFC 6347 proposes one second, which is as
 	// long as a join may take.
 	FlightInterval = 100 * time.Millisecond
-	// keyingLabel is for which purpose keys are exported from DTLS (RFC 5764 section 4.2).
+	// keyingLabel is the label of the keys exported from DTLS (RFC 5764 section 4.2).
 	keyingLabel = "EXTRACTOR-dtls_srtp"
 )
 
-// Handshake makes the DTLS connection. With an error, the connection is nil or to be closed.
+// Handshake makes the DTLS connection. If the error is not nil, the connection is nil or the caller has to close it.
 func Handshake(ctx context.Context, records *Records, client bool, options []dtls.Option) (*dtls.Conn, error) {
 	var conn *dtls.Conn
 	var err error
@@ -54,7 +54,7 @@ func Handshake(ctx context.Context, records *Records, client bool, options []dtl
 	return conn, nil
 }
 
-// CheckCertificate compares the remote peer's certificate with the fingerprint of its description (RFC 8122 section 5).
+// CheckCertificate compares the remote peer's certificate with the fingerprint in its description (RFC 8122 section 5).
 func CheckCertificate(certificates [][]byte, expected string) error {
 	if len(certificates) == 0 {
 		return errNoCertificate

@@ -1,6 +1,6 @@
-// Package secure makes the DTLS connection of a peer connection, and from it the contexts of SRTP (RFC 5764).
+// Package secure makes the DTLS connection of a peer connection, and derives the SRTP contexts from it (RFC 5764).
 //
-// Records holds what DTLS has not read yet. Its methods are safe for any goroutine.
+// Records holds the records that DTLS has not read yet. Its methods are safe for any goroutine.
 package secure
 
 import (
@@ -29,29 +29,29 @@ const (
 )
 
 const (
-	// maxHandshake is the longest handshake message that is taken. The longest in use carries a chain of certificates,
-	// of which WebRTC has one, of some 1 kB.
+	// maxHandshake is the longest accepted handshake message. The longest message in use carries a certificate chain.
+	// In WebRTC the chain is one certificate of some 1 kB.
 	maxHandshake = 16 << 10
 	// maxHandshakeNumber bounds message_seq. A handshake with client certificates has seven messages of each side, and
 	// two more if the hello is repeated.
 	maxHandshakeNumber = 32
-	// maxPlaintext is how many bytes of unprotected records one connection takes: 20 handshakes of 4 kB with as many
-	// repetitions of each flight.
+	// maxPlaintext is the number of bytes of unprotected records that one connection accepts: 20 handshakes of 4 kB,
+	// with as many repetitions of each flight.
 	maxPlaintext = 128 << 10
 )
 
-// recordFilter takes those DTLS records out of datagrams that no correct peer sends, before the DTLS library reads
-// them. Unprotected records can be forged by anybody who knows the peer's address: after the handshake they mean
-// nothing. It is pure and not safe for concurrent use.
+// recordFilter removes DTLS records that no correct peer sends, before the DTLS library reads the datagram. Every host
+// that knows the peer's address can forge unprotected records. After the handshake they have no meaning. recordFilter
+// is pure and not safe for concurrent use.
 type recordFilter struct {
 	// finished is set after the handshake.
 	finished bool
-	// plaintext counts the bytes of unprotected records.
+	// plaintext counts the bytes of accepted unprotected records.
 	plaintext int
 }
 
-// filter leaves in the datagram the records that are taken, and returns them. The rest of a datagram is dropped from
-// the first record on whose length is wrong.
+// filter removes the rejected records from the datagram and returns the remaining ones, in the datagram's memory. From
+// the first record with a wrong length on, the rest of the datagram is dropped.
 func (f *recordFilter) filter(datagram []byte) []byte {
 	kept := datagram[:0]
 	for rest := datagram; len(rest) >= recordHeader; {
@@ -60,7 +60,7 @@ func (f *recordFilter) filter(datagram []byte) []byte {
 			break
 		}
 		if record := rest[:size]; f.takes(record) {
-			// In place: the records before take as much room as they did, or less.
+			// In place: the kept records take at most the space of the records read so far.
 			kept = append(kept, record...)
 		}
 		rest = rest[size:]
@@ -68,15 +68,15 @@ func (f *recordFilter) filter(datagram []byte) []byte {
 	return kept
 }
 
-// takes reports whether a record is taken.
+// takes reports whether a record is accepted.
 func (f *recordFilter) takes(record []byte) bool {
 	content, epoch, body := record[0], binary.BigEndian.Uint16(record[3:]), record[recordHeader:]
 	if epoch > 0 {
-		// Only who has the keys can tell what is in it.
+		// Only the holder of the keys can check the content.
 		return content >= contentChangeCipherSpec && content <= contentApplicationData
 	}
-	// A client repeats its last flight if the server's answer is lost. The server recognises that by the Finished
-	// message, which is protected.
+	// A client repeats its last flight if the server's answer is lost. The server recognises the repetition by the
+	// Finished message, which is protected.
 	if f.finished || f.plaintext+len(record) > maxPlaintext {
 		return false
 	}
@@ -92,7 +92,8 @@ func (f *recordFilter) takes(record []byte) bool {
 	return false
 }
 
-// areFragments reports whether the body of a record is fragments of handshake messages, each inside its message.
+// areFragments reports whether the body of a record consists of fragments of handshake messages, each inside its
+// message.
 func areFragments(body []byte) bool {
 	if len(body) == 0 {
 		return false
@@ -120,8 +121,8 @@ func IsRecord(datagram []byte) bool {
 	return len(datagram) > 0 && datagram[0] >= 20 && datagram[0] <= 63
 }
 
-// Records are what DTLS sends and receives: the records among what comes through ICE or past it. It implements
-// net.PacketConn.
+// Records are the DTLS records that a peer connection sends and receives. Records implements net.PacketConn for the
+// DTLS library.
 type Records struct {
 	conn net.Conn
 	in   *packetio.Buffer
@@ -132,19 +133,19 @@ type Records struct {
 }
 
 const (
-	// recordBytes bounds the bytes that DTLS has not read yet: a handshake is some 4 kB, data channels carry as much as
-	// they may send ahead.
+	// recordBytes bounds the bytes that DTLS has not read yet. A handshake has some 4 kB. Data channels may send a
+	// receive window ahead.
 	recordBytes = 2 * datachannels.ReceiveWindow
-	// recordRate and recordBurst bound how many datagrams with records a remote peer may send per second. Data channels
-	// of browsers come to 155 Mbit/s, which is 16,000 packets of 1,200 bytes.
+	// recordRate and recordBurst limit the datagrams with records of a remote peer, per second. Data channels of
+	// browsers reach 155 Mbit/s, which is 16,000 packets of 1,200 bytes.
 	recordRate, recordBurst = 16_000, 4096
 )
 
-// SourceRate bounds the datagrams with DTLS records that come from one address, for all its peers together: four times
-// what one peer may send. To decrypt them all takes some 20 % of a core.
+// SourceRate limits the datagrams with DTLS records of all peers at one address: four times the limit of one peer.
+// Decrypting all of them takes some 20 % of a core.
 var SourceRate = ratelimit.Rate{PerSecond: 4 * recordRate, Burst: 4 * recordBurst}
 
-// NewRecords returns the records of a connection. conn is what ICE connects.
+// NewRecords returns the records of a connection of ICE.
 func NewRecords(conn net.Conn) *Records {
 	in := packetio.NewBuffer()
 	in.SetLimitSize(recordBytes)
@@ -158,8 +159,8 @@ func (c *Records) Admits(now time.Time) bool {
 	return c.rate.Take(now)
 }
 
-// Write gives DTLS a datagram of records. Those that DTLS does not read in time are lost, as on the network. The
-// datagram is overwritten.
+// Write passes a datagram of records to DTLS. Records that DTLS does not read in time are lost, as on the network.
+// Write overwrites the datagram.
 func (c *Records) Write(datagram []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +169,7 @@ func (c *Records) Write(datagram []byte) {
 	}
 }
 
-// Finish says that the handshake is done.
+// Finish records the end of the handshake.
 func (c *Records) Finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,14 +182,14 @@ func (c *Records) ReadFrom(b []byte) (int, net.Addr, error) {
 	return n, c.RemoteAddr(), err
 }
 
-// WriteTo implements net.PacketConn. Records go where ICE sends. If ICE has no pair, as while it restarts, a record is
-// lost, as on the network: to SCTP an error is the end of all data channels.
+// WriteTo implements net.PacketConn. Records are sent through ICE. If ICE has no pair, for example during a restart, a
+// record is lost, as on the network. An error would end all data channels of SCTP.
 func (c *Records) WriteTo(b []byte, _ net.Addr) (int, error) {
 	_, _ = c.conn.Write(b)
 	return len(b), nil
 }
 
-// RemoteAddr is where ICE sends.
+// RemoteAddr returns the remote address of ICE.
 func (c *Records) RemoteAddr() net.Addr {
 	if address := c.conn.RemoteAddr(); address != nil {
 		return address
@@ -204,10 +205,10 @@ func (c *Records) LocalAddr() net.Addr {
 	return &net.UDPAddr{}
 }
 
-// Close implements net.PacketConn. ICE is the peer's to close.
+// Close implements net.PacketConn. The peer closes ICE.
 func (c *Records) Close() error { return c.in.Close() }
 
-// SetDeadline implements net.PacketConn, as do the others. Writing never waits.
+// SetDeadline implements net.PacketConn, as do the two methods below. Writing never waits.
 func (c *Records) SetDeadline(t time.Time) error     { return c.in.SetReadDeadline(t) }
 func (c *Records) SetReadDeadline(t time.Time) error { return c.in.SetReadDeadline(t) }
 func (c *Records) SetWriteDeadline(time.Time) error  { return nil }

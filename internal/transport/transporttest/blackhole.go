@@ -10,7 +10,7 @@ import (
 )
 
 // Blackhole is a net.PacketConn that receives nothing and counts the datagrams sent to each address. It has no timers,
-// so that tests in virtual time can use it. It is safe for concurrent use.
+// so tests in virtual time can use it. It is safe for concurrent use.
 type Blackhole struct {
 	closed chan struct{}
 	once   sync.Once
@@ -23,14 +23,14 @@ func NewBlackhole() *Blackhole {
 	return &Blackhole{closed: make(chan struct{}), sent: make(map[netip.AddrPort]int)}
 }
 
-// Sent is the number of datagrams sent to each address so far.
+// Sent returns the number of datagrams sent to each address so far.
 func (b *Blackhole) Sent() map[netip.AddrPort]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return maps.Clone(b.sent)
 }
 
-// ReadFrom implements net.PacketConn. It waits for the end.
+// ReadFrom implements net.PacketConn. It waits for Close.
 func (b *Blackhole) ReadFrom([]byte) (int, net.Addr, error) {
 	<-b.closed
 	return 0, nil, net.ErrClosed
