@@ -16,40 +16,50 @@ var ErrConfig = errors.New("invalid media configuration")
 
 // Config is the configuration of an endpoint.
 type Config struct {
-	Address     string   `yaml:"address" flag:"media-address" help:"IP address that media is received on; 0.0.0.0 is every IPv4 address, :: every one of IPv6 and IPv4"`
-	Port        int      `yaml:"port" flag:"media-port" help:"UDP port of all media, and TCP port of ICE-TCP; 0 lets the system choose"`
-	PublicIPs   []string `yaml:"public_ips" flag:"public-ip" help:"IP addresses that clients reach this host at, where they are not its own"`
-	STUNServers []string `yaml:"stun_servers" help:"STUN servers, as stun:host:port, by which the server learns its public address"`
-	TCP         bool     `yaml:"tcp" help:"accept ICE-TCP on the media port's number"`
-	// TCPConnections: each connection takes one descriptor. The default is a sixteenth of the descriptors that the
-	// systemd unit permits. TCP serves the clients that cannot use UDP.
-	TCPConnections int `yaml:"tcp_connections" help:"ICE-TCP connections at once; those that are for no participant make room for others"`
+	Address string `yaml:"address" flag:"media-address" help:"address of media; 0.0.0.0: all of IPv4, :: all"`
+	Port    int    `yaml:"port" flag:"media-port" help:"UDP port of media, TCP port of ICE-TCP; 0: the system chooses"`
+
+	PublicIPs   []string `yaml:"public_ips" flag:"public-ip" help:"public addresses of a host behind a NAT"`
+	STUNServers []string `yaml:"stun_servers" help:"STUN servers (stun:host:port) that report the public address"`
+	TCP         bool     `yaml:"tcp" help:"accept ICE-TCP on the number of the media port"`
+
+	// TCPConnections: each connection takes one descriptor. Unproven connections have not named a known peer. The
+	// oldest of them makes room for a new connection. The default is a sixteenth of the descriptors that the systemd
+	// unit permits. TCP serves the clients that cannot use UDP.
+	TCPConnections int `yaml:"tcp_connections" help:"ICE-TCP connections at once; unproven ones make room"`
 	// TCPAddressConnections: a client has one connection for each pair of a client address and a server address, and
-	// twice as many during an ICE restart. The default has room for 64 clients behind one NAT.
-	TCPAddressConnections int `yaml:"tcp_address_connections" help:"ICE-TCP connections at once from one address (of IPv6, from one prefix of 64 bits), of this host any number"`
+	// twice as many during an ICE restart. The default has room for 64 clients behind one NAT. Connections from this
+	// host are not limited.
+	TCPAddressConnections int `yaml:"tcp_address_connections" help:"ICE-TCP connections per address (IPv6: per /64)"`
 	// TCPLatency: with a long round trip, receivers wait for 250 ms for missing packets of a frame.
-	TCPLatency time.Duration `yaml:"tcp_latency" help:"how long packets may wait for an ICE-TCP connection that takes no more before they are dropped; 0 is any time"`
+	TCPLatency time.Duration `yaml:"tcp_latency" help:"age at which packets queued for ICE-TCP are dropped; 0: never"`
+
 	// Sockets: the kernel distributes remote addresses over the sockets, so that receiving is not bound to one core.
-	Sockets      int  `yaml:"sockets" help:"UDP sockets that share the media port, each with a reader of its own; 0 is one per core"`
-	Segmentation bool `yaml:"segmentation" help:"send runs of packets in one system call (UDP_SEGMENT, sendmmsg), where the system can"`
-	Coalescing   bool `yaml:"coalescing" help:"receive runs of packets in one system call (UDP_GRO, recvmmsg), where the system can"`
+	Sockets int `yaml:"sockets" help:"UDP sockets on the media port, each with a reader; 0 is one per core"`
+
+	Segmentation bool `yaml:"segmentation" help:"send runs of packets in one call (UDP_SEGMENT, sendmmsg)"`
+	Coalescing   bool `yaml:"coalescing" help:"receive runs of packets in one call (UDP_GRO, recvmmsg)"`
+
 	// ReceiveBuffer: a frame of 2 MB sent at once is a burst of 1,750 packets. Each takes about 2,300 bytes in the
 	// kernel, 4 MB in all.
-	ReceiveBuffer int `yaml:"receive_buffer" help:"bytes of each media socket's receive buffer; the kernel caps it at net.core.rmem_max unless it may be forced"`
-	SendBuffer    int `yaml:"send_buffer" help:"bytes of each media socket's send buffer; the kernel caps it at net.core.wmem_max unless it may be forced"`
+	ReceiveBuffer int `yaml:"receive_buffer" help:"bytes of a receive buffer; at most net.core.rmem_max unless forced"`
+	SendBuffer    int `yaml:"send_buffer" help:"bytes of a send buffer; at most net.core.wmem_max unless forced"`
 	// ReplayWindow is SRTP's replay window in packets (RFC 3711 section 3.3.2). Late retransmissions must be inside the
 	// window.
-	ReplayWindow        int           `yaml:"-"`
-	DisconnectedTimeout time.Duration `yaml:"disconnected_timeout" help:"silence after which a connection counts as disconnected"`
-	FailedTimeout       time.Duration `yaml:"failed_timeout" help:"time after disconnection after which a connection counts as failed"`
-	KeepAlive           time.Duration `yaml:"keep_alive" help:"interval of connectivity checks while nothing else is sent"`
+	ReplayWindow int `yaml:"-"`
+
+	DisconnectedTimeout time.Duration `yaml:"disconnected_timeout" help:"silence until a connection is disconnected"`
+	FailedTimeout       time.Duration `yaml:"failed_timeout" help:"time from disconnected to failed"`
+	KeepAlive           time.Duration `yaml:"keep_alive" help:"interval of connectivity checks on an idle connection"`
+
 	// PrivateCandidates: if the server's firewall drops unexpected packets, checks from the server connect clients on
 	// its own networks sooner.
-	PrivateCandidates bool `yaml:"private_candidates" help:"check private addresses that clients name before anything has come from there"`
+	PrivateCandidates bool `yaml:"private_candidates" help:"send checks to private addresses in clients' candidates"`
 
 	// Initiates is set for clients. A client is the first to send, to the server that its user chose. A full send
 	// buffer delays only the client's own uplink, so sending waits for room without limit.
 	Initiates bool `yaml:"-"`
+
 	// Guard confines panics. A panic in a goroutine that serves one peer ends that peer. A panic in a goroutine of a
 	// client's endpoint ends that endpoint. Without a Guard, a panic ends the program.
 	Guard *panics.Guard `yaml:"-"`
@@ -147,17 +157,20 @@ func (c Config) Validate() error {
 	case c.Port < 0 || c.Port > 65535:
 		return fmt.Errorf("%w: port %d: expected 0 to 65535", ErrConfig, c.Port)
 	case c.TCPConnections < 1 || c.TCPAddressConnections < 1:
-		return fmt.Errorf("%w: tcp_connections %d, tcp_address_connections %d: expected 1 or more", ErrConfig, c.TCPConnections, c.TCPAddressConnections)
+		return fmt.Errorf("%w: tcp_connections %d, tcp_address_connections %d: expected 1 or more",
+			ErrConfig, c.TCPConnections, c.TCPAddressConnections)
 	case c.TCPLatency < 0:
 		return fmt.Errorf("%w: tcp_latency %v: expected 0 or more", ErrConfig, c.TCPLatency)
 	case c.Sockets < 0 || c.Sockets > maxSockets:
 		return fmt.Errorf("%w: sockets %d: expected 0 to %d", ErrConfig, c.Sockets, maxSockets)
 	case c.ReceiveBuffer < 0 || c.SendBuffer < 0:
-		return fmt.Errorf("%w: receive_buffer %d, send_buffer %d: expected bytes of 0 or more", ErrConfig, c.ReceiveBuffer, c.SendBuffer)
+		return fmt.Errorf("%w: receive_buffer %d, send_buffer %d: expected bytes of 0 or more",
+			ErrConfig, c.ReceiveBuffer, c.SendBuffer)
 	case c.ReplayWindow < 64 || c.ReplayWindow > 32768:
 		return fmt.Errorf("%w: replay_window %d: expected 64 to 32768 packets", ErrConfig, c.ReplayWindow)
 	case c.DisconnectedTimeout <= 0 || c.FailedTimeout <= 0 || c.KeepAlive <= 0:
-		return fmt.Errorf("%w: disconnected_timeout, failed_timeout and keep_alive: expected durations over 0", ErrConfig)
+		return fmt.Errorf("%w: disconnected_timeout, failed_timeout and keep_alive: expected durations over 0",
+			ErrConfig)
 	}
 	return nil
 }

@@ -165,7 +165,9 @@ func (l *listener) Accept() (net.Conn, error) {
 // passes reports whether an error of accept is temporary: the process or the system has no descriptor left, the system
 // has no memory left, or the client has closed the connection.
 func passes(err error) bool {
-	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
+	for _, lack := range []error{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED,
+	} {
 		if errors.Is(err, lack) {
 			return true
 		}
