@@ -20,18 +20,18 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Errors of the SDK. They are wrapped with what was acted on. Refusals of the server are *signal.Error.
+// Errors of the SDK. They are wrapped with the object of the operation. Refusals of the server are *signal.Error.
 var (
 	ErrConfig       = errors.New("invalid client configuration")
 	ErrClosed       = errors.New("session is closed")
 	ErrLost         = errors.New("session is lost")
 	ErrNotPublished = errors.New("no such publication, tile or quality of this client")
 	ErrNotConnected = errors.New("not connected")
-	// ErrInterrupted says that the websocket broke before a request was answered. The server may have done what was
-	// asked.
+	// ErrInterrupted means that the websocket broke before the reply to a request. The server may have carried the
+	// request out.
 	ErrInterrupted = errors.New("interrupted before the reply")
-	// ErrPanicked says that a goroutine of the session panicked, which is a defect of this package. It is wrapped with
-	// the value; the session's log has the stack.
+	// ErrPanicked means that a goroutine of the session panicked, which is a defect of this package. It is wrapped with
+	// the value. The session's log has the stack.
 	ErrPanicked = errors.New("panic in a goroutine of the session")
 )
 
@@ -146,7 +146,8 @@ func (c Config) withDefaults() (Config, error) {
 			ErrConfig, c.StartUplink, c.MaxUplink, c.MinUplink, c.MaxBitrate, c.QueueBudget)
 	}
 	if c.StartBitrate < 0 || c.MaxBitrate > 0 && c.StartBitrate > c.MaxBitrate {
-		return c, fmt.Errorf("%w: start bitrate %d: expected 0 or more, and at most the bitrate of %d, if that is not 0",
+		return c, fmt.Errorf(
+			"%w: start bitrate %d: expected 0 or more, and at most the bitrate of %d, if that is not 0",
 			ErrConfig, c.StartBitrate, c.MaxBitrate)
 	}
 	if err := c.congestion().Validate(); err != nil {

@@ -9,9 +9,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// clockInterval returns the time until the client asks for the server's clock again, after so many questions: first
-// short, so that one of the quickest round trips is known soon, then short enough to follow the drift of 50 µs/s that
-// bad quartz has, and shorter while times of frames are measured, so that the drift adds little to the uncertainty.
+// clockInterval returns the time until the client asks for the server's clock again. asked is the number of previous
+// questions. The first ten intervals are short, so that one short round trip is known soon. Later intervals are short
+// enough to follow a bad quartz, which drifts by 50 µs/s. While frame times are measured, intervals are shorter, so
+// that the drift adds little to the uncertainty.
 func clockInterval(asked int, measuring bool) time.Duration {
 	switch {
 	case asked < 10:
@@ -22,14 +23,14 @@ func clockInterval(asked int, measuring bool) time.Duration {
 	return 2 * time.Second
 }
 
-// control is the session's goroutine: signalling and negotiation.
+// control is the goroutine of signalling and negotiation.
 type control struct {
 	session *Session
-	// ended is why the server has ended the peer connection, nil while the connection is in use.
+	// ended is the reason for which the server has ended the peer connection, nil while the connection is in use.
 	ended *signal.Error
 }
 
-// run serves the session until it ends, and then frees everything.
+// run serves the session until it ends, and then frees its resources.
 func (c *control) run() {
 	s := c.session
 	defer s.running.Done()
@@ -52,7 +53,7 @@ func (c *control) run() {
 				continue
 			}
 			if s.leaving.Load() {
-				// The server has closed the websocket, as Close asked for.
+				// The server has closed the websocket, as Close requested.
 				s.cancel(ErrClosed)
 				return
 			}
@@ -79,7 +80,8 @@ func (c *control) run() {
 	}
 }
 
-// free ends what the session holds. The channels that the program reads are closed last, when nothing writes to them.
+// free frees the session's resources. The channels that the program reads are closed last, when no goroutine writes to
+// them.
 func (c *control) free() {
 	s := c.session
 	defer close(s.events)
@@ -156,7 +158,7 @@ func (c *control) closing(m *signal.Closing) {
 	switch {
 	case m.GraceMS != 0, m.Code == signal.CodeSlowReader:
 	case m.Code == signal.CodeConnection:
-		// The session may go on with a new peer connection. Whether it does shows when it is resumed.
+		// The session may continue with a new peer connection. The reply to the resumption decides.
 		s.media.disconnect()
 		c.ended = ended
 	default:

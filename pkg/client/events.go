@@ -124,7 +124,7 @@ type Packet struct {
 	Arrival time.Time
 }
 
-// eventQueue brings the program events. A program that does not read events loses new ones.
+// eventQueue is the queue of events for the program. If the queue is full, new events are lost.
 type eventQueue chan Event
 
 func (q eventQueue) tell(e Event) {

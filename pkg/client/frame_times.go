@@ -13,18 +13,18 @@ import (
 // timesInterval is the time between two messages to the server with the times of frames.
 const timesInterval = 500 * time.Millisecond
 
-// Stages are when the stages of a frame before it was handed over were reached, by this host's clock; zero where that
-// is not known.
+// Stages are the times at which a frame reached the stages before WriteFrame, by this host's clock. Unknown times are
+// zero.
 type Stages struct {
 	Acquired, TilingBegan, Tiled, EncodingBegan, Encoded time.Time
 }
 
-// FrameTimes brings what is known of each frame that this client receives or publishes, where that was asked for
-// (Config.FrameTimes or SetFrameTimes): of received ones some two seconds after they came, of published ones once they
-// have left. It is closed when the session ends.
+// FrameTimes returns the channel of the times of each frame that this client receives or publishes, if they were
+// requested (Config.FrameTimes or SetFrameTimes). Records of received frames arrive some two seconds after the frames,
+// records of published frames after the frames have left. The channel is closed when the session ends.
 func (s *Session) FrameTimes() <-chan frametimes.Record { return s.media.tracing.Records() }
 
-// SetFrameTimes says whether times of frames are wanted.
+// SetFrameTimes turns the measuring of frame times on or off.
 func (s *Session) SetFrameTimes(ctx context.Context, wanted bool) error {
 	if s.config.Receive {
 		if _, err := s.request(ctx, &signal.Trace{FrameTimes: wanted}); err != nil {
@@ -35,14 +35,14 @@ func (s *Session) SetFrameTimes(ctx context.Context, wanted bool) error {
 	return nil
 }
 
-// Clock is how this host's time is turned into the server's at present.
+// Clock returns the present conversion of this host's time to the server's.
 func (s *Session) Clock() frametimes.Clock {
 	s.media.mu.Lock()
 	defer s.media.mu.Unlock()
 	return s.media.clock.State(time.Now())
 }
 
-// FrameDecoded notes when decoding of a received frame began and was done, by the system's clock.
+// FrameDecoded records the beginning and the end of the decoding of a received frame, by the system's clock.
 func (s *Session) FrameDecoded(f *Frame, began, done time.Time) {
 	shift := s.config.ClockShift
 	s.media.tracing.Note(f.Track, f.Number, func(r *frametimes.Record) {
@@ -51,7 +51,7 @@ func (s *Session) FrameDecoded(f *Frame, began, done time.Time) {
 	})
 }
 
-// FrameShown notes when drawing of a received frame began and was done, by the system's clock.
+// FrameShown records the beginning and the end of the rendering of a received frame, by the system's clock.
 func (s *Session) FrameShown(track volumetric.TrackRef, number int64, began, done time.Time) {
 	shift := s.config.ClockShift
 	s.media.tracing.Note(track, number, func(r *frametimes.Record) {
@@ -60,7 +60,7 @@ func (s *Session) FrameShown(track volumetric.TrackRef, number int64, began, don
 	})
 }
 
-// reportTimes sends the server the times of sent frames, and the program those of all frames.
+// reportTimes sends the times of sent frames to the server, and the records of all frames to the program.
 func (m *media) reportTimes() {
 	s := m.session
 	m.tracing.TakeStamps(s.endpoint)

@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// media is the session's RTP: the uplink, the downlink, and this host's clock. One lock guards them. What is done under
-// the lock is short and never waits. media implements transport.Sink.
+// media is the session's RTP: the uplink, the downlink, and this host's clock. One lock guards them. Operations under
+// the lock are short and never wait. media implements transport.Sink.
 type media struct {
 	transport.NoOpSink
 	session *Session
@@ -26,8 +26,8 @@ type media struct {
 
 	mu        sync.Mutex
 	connected bool
-	// ended is set before the channels that the program reads are closed: whoever writes to them under the lock looks
-	// at it first.
+	// ended is set before the channels that the program reads are closed. Writers to these channels hold the lock and
+	// check ended first.
 	ended bool
 	clock hostclock.Clock
 	// downlink receives what the server sends.
@@ -51,7 +51,7 @@ func newMedia(s *Session) *media {
 	return m
 }
 
-// reset forgets what belonged to a peer connection that is replaced.
+// reset clears the state of a peer connection that is replaced.
 func (m *media) reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,14 +69,14 @@ func (m *media) end() {
 	close(m.packets)
 }
 
-// connect notes that media flows.
+// connect records that media flows.
 func (m *media) connect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.connected = true
 }
 
-// disconnect notes that it does not.
+// disconnect records that media does not flow.
 func (m *media) disconnect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,24 +89,24 @@ func (m *media) isConnected() bool {
 	return m.connected
 }
 
-// serverTime turns this host's time into the server's.
+// serverTime converts a time of this host to the server's clock.
 func (m *media) serverTime(t time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.toServer(t)
 }
 
-// toServer is serverTime under the lock.
+// toServer is serverTime for callers that hold the lock.
 func (m *media) toServer(t time.Time) time.Time { return m.clock.ToServer(t) }
 
-// clockQuestion gives the time by this host's clock, and reports whether the server's is to be asked for.
+// clockQuestion returns the time by this host's clock, and reports whether to ask for the server's time.
 func (m *media) clockQuestion(now time.Time) (local time.Time, asks bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.clock.Local(now), m.clock.Asks(m.tracing.TracesSent())
 }
 
-// clockReply takes an answer about the server's clock.
+// clockReply processes a reply about the server's clock.
 func (m *media) clockReply(r *signal.TimeReply, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,15 +115,15 @@ func (m *media) clockReply(r *signal.TimeReply, now time.Time) {
 	}
 }
 
-// travelled takes a packet of the server's, which was sent by its clock and arrived by this host's: media is often
-// quicker than signalling.
+// travelled records the transit of a packet of the server: sent by the server's clock, arrived by this host's. The
+// transit of media is often shorter than that of signalling.
 func (m *media) travelled(sent, arrived time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.clock.Travelled(sent, arrived)
 }
 
-// agree sets how packets are numbered and reported from now on. extension identifies the header extension with the
+// agree sets the negotiated form of numbering and reports. extension identifies the header extension with the
 // transport-wide number, 0 for none: a client that reports by stream has none until it publishes.
 func (m *media) agree(extension uint8, byStream bool) {
 	m.mu.Lock()

@@ -13,7 +13,7 @@ func (s *Session) confine() {
 	}
 }
 
-// panicked ends the session after a panic in a goroutine that serves it, and returns the error that it ends with.
+// panicked ends the session after a panic in one of its goroutines, and returns the error of the session.
 func (s *Session) panicked(value any, stack []byte) error {
 	err := fmt.Errorf("%w: %v", ErrPanicked, value)
 	s.cancel(err)
@@ -21,13 +21,13 @@ func (s *Session) panicked(value any, stack []byte) error {
 	return err
 }
 
-// logPanic logs a panic. The log is the program's, and may be what panics.
+// logPanic logs a panic. The logger belongs to the program and may itself panic.
 func logPanic(log *slog.Logger, value any, stack []byte) {
 	defer func() { _ = recover() }()
 	log.Error("panic: the session ends; please report this", "panic", fmt.Sprint(value), "stack", string(stack))
 }
 
-// try calls f. A panic ends the session, and does not keep the caller from what it does next.
+// try calls f. If f panics, the session ends, and try returns.
 func (s *Session) try(f func()) {
 	defer s.confine()
 	f()

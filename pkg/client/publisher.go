@@ -15,28 +15,28 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Publisher sends the frames of one publication. Its methods are safe for concurrent use; frames of one tile at one
-// quality must come in the order of their numbers.
+// Publisher sends the frames of one publication. The methods are safe for concurrent use. Frames of one tile at one
+// quality must be written in the order of their numbers.
 type Publisher struct {
 	session *Session
-	// description is the publication. sent is its state in the uplink, which belongs to media's lock.
+	// description is the publication. sent is its state in the uplink, guarded by media's lock.
 	description volumetric.Publication
 	sent        *uplink.Publication
 }
 
 // OutgoingFrame is one encoded tile at one quality.
 type OutgoingFrame struct {
-	// Number counts capture instants: the same for all tiles and qualities of one, and one more for the next that is
-	// published.
+	// Number counts capture instants. All tiles and qualities of one instant have the same number. The next published
+	// instant has the next number.
 	Number uint32
-	// Capture is when it was captured, by this host's clock.
+	// Capture is the capture time, by this host's clock.
 	Capture time.Time
-	// Codec names what Data is encoded with. In a publication that is marked VR2Gather it is not looked at.
+	// Codec names the encoding of Data. Publications marked VR2Gather ignore Codec.
 	Codec volumetric.FourCC
-	// Data is the encoded tile, empty where the tile has no points. In a publication that is marked VR2Gather it begins
-	// with VR2Gather's header, and is sent as it is. It is copied.
+	// Data is the encoded tile, empty if the tile has no points. In a publication marked VR2Gather, Data begins with
+	// VR2Gather's header and is sent unchanged. Data is copied.
 	Data []byte
-	// Stages are when the stages before were reached, for frame times.
+	// Stages are the times of earlier stages, for frame times.
 	Stages Stages
 }
 
@@ -51,11 +51,10 @@ func newPublisher(s *Session, publication volumetric.Publication) *Publisher {
 // Publication returns the description that was published.
 func (p *Publisher) Publication() volumetric.Publication { return p.description }
 
-// WriteFrame sends one frame as payload v1, spread over part of the frame interval. ErrNotConnected says that it was
-// not sent, since the track is not negotiated yet or the connection is down. taken reports whether the frame will
-// leave, unless it waits for the uplink for too long (UplinkCounts.Dropped). If it is false and there is no error, the
-// track has no receiver, or the uplink does not carry it: the frame is counted (UplinkCounts.Paused, GivenUp) and not
-// sent.
+// WriteFrame sends one frame as payload v1, spread over part of the frame interval. The error wraps ErrNotConnected if
+// the track is not negotiated yet or the connection is down. taken reports whether the frame is queued. A queued frame
+// is dropped if it waits too long for the uplink (UplinkCounts.Dropped). If taken is false without an error, the track
+// has no receiver or the uplink cannot carry it: the frame is counted (UplinkCounts.Paused, GivenUp) and not sent.
 func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingFrame) (taken bool, err error) {
 	if !p.sent.Has(tile, quality) {
 		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.description.Name, tile, quality)
@@ -99,12 +98,12 @@ func (p *Publisher) times(tile int, quality volumetric.Quality, f *OutgoingFrame
 	}
 }
 
-// WritePackets sends the RTP payloads of one frame of a codec that does not use payload v1, such as Opus or H264. The
-// last has the marker where the publication is video. The payloads must not change afterwards. taken is as for
-// WriteFrame.
+// WritePackets sends the RTP payloads of one frame of a codec that does not use payload v1, such as Opus or H264. If
+// the publication is video, the last packet has the marker. The payloads must not change afterwards. taken has the same
+// meaning as for WriteFrame.
 //
-// The qualities of a tile leave one after the other, not interleaved as with WriteFrame: without a descriptor the end
-// of a frame is not known before its last packet, so the server could not switch between frames that overlap.
+// The qualities of a tile leave one after the other, not interleaved as with WriteFrame. Without a descriptor, the end
+// of a frame is known only with its last packet, so the server could not switch between overlapping frames.
 func (p *Publisher) WritePackets(
 	tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte,
 ) (taken bool, err error) {
@@ -122,7 +121,7 @@ func (p *Publisher) WritePackets(
 	return err == nil, err
 }
 
-// takes measures a frame of a track, and reports whether it is to be sent. The error is ErrNotConnected.
+// takes measures a frame of a track, and reports whether to send the frame. The error is ErrNotConnected.
 func (p *Publisher) takes(track int, capture time.Time, size int) (bool, error) {
 	m := p.session.media
 	m.mu.Lock()
@@ -132,15 +131,15 @@ func (p *Publisher) takes(track int, capture time.Time, size int) (bool, error) 
 	}
 	m.uplink.Measure(p.sent, track, capture, size)
 	if m.uplink.Undecided() {
-		// Otherwise the first frame would leave, and the second would be given up.
+		// Otherwise the first frame would be sent, and the second would not.
 		m.weigh(time.Now())
 	}
 	return m.uplink.Takes(p.sent, track), nil
 }
 
-// Wanted reports whether the program is to encode and write a tile at a quality: the track has a receiver, as far as
-// the server has said, and the uplink carries it. Frames of other tracks are not sent. The program calls Wanted for
-// each frame. The events Wanted and Uplink report that the answers have changed.
+// Wanted reports whether the program should encode and write a tile at a quality: the server has reported a receiver of
+// the track, and the uplink can carry the track. Frames of other tracks are not sent. The program calls Wanted for each
+// frame. The events Wanted and Uplink report changes.
 func (p *Publisher) Wanted(tile int, quality volumetric.Quality) bool {
 	if !p.sent.Has(tile, quality) {
 		return false
@@ -163,7 +162,7 @@ func (p *Publisher) GaveUp(tile int, quality volumetric.Quality) bool {
 	return p.sent.GaveUp(p.sent.Track(tile, quality))
 }
 
-// want sets the qualities of each tile, and the parity, that the server wants.
+// want sets the qualities of each tile, and the share of parity, that the server wants.
 func (p *Publisher) want(w signal.WantedPublication) Wanted {
 	p.sent.SetParity(w.Parity)
 	m := p.session.media
@@ -184,8 +183,8 @@ func (s *Session) Publish(ctx context.Context, publication volumetric.Publicatio
 		message := fmt.Sprintf("publication %q exists already", publication.Name)
 		return nil, &signal.Error{Code: signal.CodeExists, Message: message}
 	}
-	// The request is repeated until there is a reply: a publication that the server has taken without this client's
-	// knowledge could neither be used nor published again.
+	// The request is repeated until there is a reply. If the server accepted the publication without this client's
+	// knowledge, the client could neither use the publication nor publish it again.
 	err := s.insist(ctx, signal.CodeExists, func() signal.Message { return &signal.Publish{Publication: publication} })
 	if err != nil {
 		s.publishers.remove(publication.Name)
@@ -194,8 +193,8 @@ func (s *Session) Publish(ctx context.Context, publication volumetric.Publicatio
 	return p, nil
 }
 
-// insist repeats a request until there is a reply, if need be by the next websocket. If a request was interrupted, done
-// is the code by which the server says that it had carried the request out.
+// insist repeats a request until there is a reply, if necessary on the next websocket. done is the code of the server
+// for a request that it carried out before an interruption.
 func (s *Session) insist(ctx context.Context, done signal.Code, message func() signal.Message) error {
 	for interrupted := false; ; {
 		resumed := s.requests.Resumed()
@@ -229,8 +228,8 @@ func (s *Session) Unpublish(ctx context.Context, name string) error {
 	return s.insist(ctx, signal.CodeNotFound, func() signal.Message { return &signal.Unpublish{Publication: name} })
 }
 
-// publishers are those of a session, by the names of their publications. Its methods are safe for concurrent use. The
-// zero value is empty.
+// publishers are the publishers of a session, by publication name. The methods are safe for concurrent use. The zero
+// value is empty.
 type publishers struct {
 	mu     sync.Mutex
 	byName map[string]*Publisher

@@ -25,7 +25,7 @@ func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	m.deliver(m.downlink.RTP(ssrc, packet, info.At, stamp))
 }
 
-// deliver hands over the result of a packet. A program that does not read loses it.
+// deliver delivers the result of a packet to the program. If the program does not read, the result is lost.
 func (m *media) deliver(a downlink.Arrival) {
 	switch {
 	case a.Frame != nil:
@@ -92,7 +92,7 @@ func (m *media) RTCP(packet []byte, now time.Time) {
 	}
 }
 
-// wantKeyFrame tells the program which of its tracks needs a key frame.
+// wantKeyFrame reports to the program that a track needs a key frame.
 func (m *media) wantKeyFrame(ssrc uint32) {
 	if track, ok := m.uplink.TrackOf(ssrc); ok {
 		m.session.events.tell(KeyFrameWanted(track))
@@ -106,7 +106,7 @@ const (
 	reportInterval = time.Second
 )
 
-// watch is the goroutine that asks for what is missing, gives up what is late, and reports.
+// watch is the goroutine that requests missing packets, expires late frames, and sends reports.
 func (m *media) watch() {
 	defer m.session.running.Done()
 	defer m.session.confine()
@@ -123,7 +123,7 @@ func (m *media) watch() {
 	}
 }
 
-// watcher is the state of the watching goroutine. Its slices are kept for the next step.
+// watcher is the state of the watching goroutine. The slices are reused by the next step.
 type watcher struct {
 	media    *media
 	reported time.Time
@@ -207,7 +207,7 @@ func (m *media) sending(message *signal.Sending, now time.Time) []Event {
 	return events
 }
 
-// delivery counts frames that the server said it dropped.
+// delivery counts frames that the server reported as dropped.
 func (m *media) delivery(message *signal.Delivery) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

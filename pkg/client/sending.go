@@ -11,33 +11,35 @@ import (
 )
 
 const (
-	// tick is the longest that a packet waits for others, so that packets leave in longer runs while frames leave.
+	// tick is the longest time that a packet waits for others, so that packets leave in longer runs while frames are
+	// sent.
 	tick = time.Millisecond
-	// minTick is the shortest time between two steps. At 240 Mbit/s 16 packets of 1,200 bytes, the longest run of a
-	// pacer's tick, leave in 0.6 ms.
+	// minTick is the shortest time between two steps. At 240 Mbit/s the longest run of a pacer's tick, 16 packets of
+	// 1,200 bytes, takes 0.6 ms.
 	minTick = tick / 4
 	// idleTick is the time between two steps if nothing is due.
 	idleTick = time.Second
-	// stampInterval is the least time between two packets for which the kernel is asked when it sends them.
+	// stampInterval is the least time between two packets whose departure times are requested from the kernel.
 	stampInterval = 5 * time.Millisecond
 )
 
-// flusher sends what outlets have queued, as transport.Peer does.
+// flusher sends the packets that outlets have queued. transport.Peer implements it.
 type flusher interface{ Flush() }
 
-// stamper has the kernel tell when it sends a packet, as transport.Peer does.
+// stamper requests the departure time of a packet from the kernel. transport.Peer implements it.
 type stamper interface{ StampNext() }
 
-// sending is the state of the sending goroutine. Its slices are kept for the next step.
+// sending is the state of the sending goroutine. The slices are reused by the next step.
 type sending struct {
 	media *media
 	due   []uplink.Outgoing
-	// left are the traced frames that leave whole with these, and asked is when the kernel was last asked for a stamp.
+	// left are the traced frames whose last packets are among due. asked is the time of the last request for a
+	// departure time.
 	left  []*frametrace.Sent
 	asked time.Time
 }
 
-// send is the sending goroutine: it writes the packets that leave.
+// send is the sending goroutine, which writes the packets that are due.
 func (m *media) send() {
 	defer m.session.running.Done()
 	defer m.session.confine()
@@ -52,7 +54,7 @@ func (m *media) send() {
 	}
 }
 
-// rest sleeps until it is time for another step. It is false when the session ends.
+// rest sleeps until the next step. It returns false when the session ends.
 func (m *media) rest(timer *alarm.Timer, wait time.Duration, idle bool) bool {
 	if idle {
 		timer.Reset(wait)
@@ -64,7 +66,7 @@ func (m *media) rest(timer *alarm.Timer, wait time.Duration, idle bool) bool {
 		}
 		return true
 	}
-	// While packets wait, packets that are queued meanwhile leave within a tick, in longer runs.
+	// While packets are queued, new packets leave within a tick, in longer runs.
 	end := time.Now().Add(wait)
 	for come := m.wake; ; come = nil {
 		timer.Reset(time.Until(end))
@@ -80,7 +82,7 @@ func (m *media) rest(timer *alarm.Timer, wait time.Duration, idle bool) bool {
 	}
 }
 
-// step writes the packets that leave now. It returns the time until the next step, and reports whether nothing waits.
+// step writes the packets that are due. It returns the time until the next step, and reports whether nothing is queued.
 func (s *sending) step(now time.Time, peer flusher) (wait time.Duration, idle bool) {
 	m := s.media
 	wait, idle = s.choose(now)
@@ -102,7 +104,7 @@ func (s *sending) step(now time.Time, peer flusher) (wait time.Duration, idle bo
 	return wait, idle
 }
 
-// choose takes the packets that leave now, and returns the same as step.
+// choose collects the packets that are due, and returns the same values as step.
 func (s *sending) choose(now time.Time) (wait time.Duration, idle bool) {
 	m := s.media
 	m.mu.Lock()
@@ -112,7 +114,7 @@ func (s *sending) choose(now time.Time) (wait time.Duration, idle bool) {
 		// The session is being freed: its events and its peer are closed.
 		return idleTick, true
 	}
-	// Without a connection nothing is stepped, however long a step has been due.
+	// Without a connection there are no steps, even if a step has been due for long.
 	estimates := m.connected && m.uplink.Estimates()
 	if estimates {
 		m.control(now)
@@ -130,8 +132,8 @@ func (s *sending) choose(now time.Time) (wait time.Duration, idle bool) {
 	return wait, !waits
 }
 
-// stamp takes the stamps of a packet that is about to be handed to the socket. Every stampInterval stamp asks the
-// kernel for the time at which the kernel sends the packet.
+// stamp records the departure of a packet that is about to be handed to the socket. At most once per stampInterval,
+// stamp also requests the kernel's departure time.
 func (s *sending) stamp(o *uplink.Outgoing, peer flusher) {
 	now := time.Now()
 	o.Times.Leaves(o.Mark, now)
@@ -144,13 +146,13 @@ func (s *sending) stamp(o *uplink.Outgoing, peer flusher) {
 	}
 }
 
-// control steps the estimate, and decides which tracks are sent.
+// control steps the estimate and decides which tracks are sent.
 func (m *media) control(now time.Time) {
 	m.uplink.Step(now)
 	m.weigh(now)
 }
 
-// weigh decides which tracks are sent, and tells the program and the server.
+// weigh decides which tracks are sent, and reports changes to the program and the server.
 func (m *media) weigh(now time.Time) {
 	changed, message := m.uplink.Weigh(now)
 	if changed {
@@ -161,21 +163,21 @@ func (m *media) weigh(now time.Time) {
 	}
 }
 
-// countDropped counts the frames that were dropped. The publisher of real video has to send a key frame then.
+// countDropped counts dropped frames. A publisher of real video then has to send a key frame.
 func (m *media) countDropped() {
 	for _, track := range m.uplink.CountDropped() {
 		m.session.events.tell(KeyFrameWanted(track))
 	}
 }
 
-// tellAgain makes the state of the uplink be sent again, to a server that may not have got it.
+// tellAgain sends the state of the uplink again, to a server that may not have received it.
 func (m *media) tellAgain() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.uplink.TellAgain()
 }
 
-// attach gives a line to a track of a publisher, or to none.
+// attach assigns a line to a track of a publisher, or to no track.
 func (m *media) attach(mid string, o uplink.Outlet, p *Publisher, tile int, quality volumetric.Quality) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Sizes of the channels that a program reads. A program that does not read loses what comes then, and counts say so.
+// Sizes of the channels that a program reads. If a channel is full, new items are lost. Lost frames and packets are
+// counted (FrameCounts.Overflowed), lost events are not.
 const (
 	eventBacklog  = 1024
 	frameBacklog  = 1024
@@ -28,27 +29,27 @@ type Session struct {
 	media    *media
 	events   eventQueue
 	updates  *signalling.Updates
-	// requests wait for replies, roster is the room, publishers are this client's own.
+	// requests are the requests without a reply, roster is the room, publishers are this client's own.
 	requests   *signalling.Requests
 	roster     roster
 	publishers publishers
 
-	// ctx ends when the session does; running counts its goroutines.
+	// ctx ends with the session. running counts the session's goroutines.
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
-	// leaving says that the websocket's end is wanted.
+	// leaving is set once Close was called.
 	leaving atomic.Bool
 
 	mu     sync.Mutex
 	conn   *signalling.Conn
 	joined *signal.Joined
 	peer   *transport.Peer
-	// limits are the last ones that the server has taken.
+	// limits are the last limits that the server has accepted.
 	limits signal.BitrateLimits
 }
 
-// Join enters a room and returns once the server has taken the client in. Media flows after the event Connected.
+// Join enters a room. It returns once the server has accepted the client. Media flows after the event Connected.
 func Join(ctx context.Context, config Config) (*Session, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -70,7 +71,7 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 	if err := s.enter(ctx); err != nil {
 		s.cancel(err)
 		_ = s.endpoint.Close()
-		// It is the panic of the websocket's goroutine, if that has ended the websocket.
+		// If a panic of the websocket's goroutine has ended the websocket, the error is that panic.
 		return nil, s.Err()
 	}
 	s.running.Add(3)
@@ -148,8 +149,8 @@ func (s *Session) Packets() <-chan Packet { return s.media.packets }
 // Done returns a channel that is closed when the session has ended. Err returns why.
 func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
-// Err returns why the session ended: ErrClosed after Close, otherwise what went wrong, which may be ErrPanicked. It is
-// nil before the end.
+// Err returns why the session ended: ErrClosed after Close, otherwise the cause of the failure, which may be
+// ErrPanicked. It is nil before the end.
 func (s *Session) Err() error { return context.Cause(s.ctx) }
 
 // currentPeer returns the present peer connection.
@@ -159,7 +160,7 @@ func (s *Session) currentPeer() *transport.Peer {
 	return s.peer
 }
 
-// ServerTime converts a time of this host to the server's clock, by which Frame.Capture is given.
+// ServerTime converts a time of this host to the server's clock, the clock of Frame.Capture.
 func (s *Session) ServerTime(t time.Time) time.Time { return s.media.serverTime(t) }
 
 // request sends a message and waits for its reply.
@@ -198,7 +199,7 @@ func (s *Session) SetQuality(ctx context.Context, choices ...signal.Choice) erro
 // leaveTimeout bounds how long closing waits for the server's reply.
 const leaveTimeout = 2 * time.Second
 
-// Close leaves the room and frees what the session holds. It returns when all of the session's goroutines have ended.
+// Close leaves the room and frees the session's resources. It returns when all goroutines of the session have ended.
 func (s *Session) Close() error {
 	s.leaving.Store(true)
 	if s.ctx.Err() == nil {

@@ -7,47 +7,48 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// FrameCounts counts the frames of one tile while the tile was on. Each expected frame is counted under exactly
-// one of the others once its time is over, except those that are still on their way.
+// FrameCounts counts the frames of one tile while the tile was on. Each expected frame is counted in exactly one of the
+// other counts after its deadline. Frames before their deadline are in none.
 type FrameCounts struct {
-	// Expected are the frame numbers from the first frame seen to the last, without those of times when the tile was
-	// off: it falls by these once the deadline of the first frame after them is over.
+	// Expected counts the frame numbers from the first frame received to the last, except the frames of times when the
+	// tile was off. These frames are subtracted once the deadline of the first frame after them has passed.
 	Expected int64 `json:"frames_expected"`
-	// Complete frames were handed over.
+	// Complete counts frames that were delivered.
 	Complete int64 `json:"frames_complete"`
-	// Undecodable frames came in part, and were not complete by the deadline.
+	// Undecodable counts frames of which packets arrived and which were not complete by the deadline.
 	Undecodable int64 `json:"frames_undecodable"`
-	// Missing frames did not come at all.
+	// Missing counts frames of which no packet arrived.
 	Missing int64 `json:"frames_missing"`
-	// Overflowed frames were complete, but the program did not read them in time.
+	// Overflowed counts complete frames, and packets of tracks without payload v1, that the program did not read in
+	// time.
 	Overflowed int64 `json:"frames_overflowed"`
-	// DroppedByServer frames were dropped whole by the server.
+	// DroppedByServer counts whole frames that the server dropped.
 	DroppedByServer int64 `json:"frames_dropped_by_server"`
 }
 
 // TileStats are the counts of one received tile since the beginning of the session.
 type TileStats struct {
-	// Track names the tile. Its quality is volumetric.QualityOff, but in volumetric.ModeDescriptions it names the
-	// description.
+	// Track names the tile. In volumetric.ModeDescriptions its quality names the description. In other modes the
+	// quality is volumetric.QualityOff.
 	Track volumetric.TrackRef
 	FrameCounts
-	// Packets and Bytes are RTP packets received, retransmissions included, and the bytes of their payloads.
+	// Packets counts received RTP packets, retransmissions included, and Bytes the bytes of their payloads.
 	Packets, Bytes uint64
-	// Lost packets did not come when they were due; Recovered ones of them came later, by retransmission or since the
-	// publisher had owed them. Spared ones of them never came, and were not needed: their frame was complete without
-	// them, by parity.
+	// Lost counts packets that did not arrive when they were due. Recovered counts the lost packets that arrived later,
+	// by retransmission or because the publisher sent them late. Spared counts the lost packets that never arrived and
+	// were not needed, because parity completed their frame.
 	Lost, Recovered, Spared uint64
-	// Replaced are the source packets that parity made up for, of frames that were completed: they were lost, or came
-	// too late to matter.
+	// Replaced counts the source packets that parity replaced in completed frames: packets that were lost or arrived
+	// too late.
 	Replaced uint64
-	// Gaps are sequence numbers that the media stream left out for the time being, Repeats packets that came on it
-	// again. Retransmissions have a stream of their own and count as neither.
+	// Gaps counts sequence numbers that the media stream skipped at first, Repeats packets that arrived again on the
+	// media stream. Retransmissions have a separate stream and are in neither count.
 	Gaps, Repeats uint64
-	// Requests are packets asked for by NACK, repeats included.
+	// Requests counts packets requested by NACK, repeated requests included.
 	Requests uint64
 }
 
-// Stats returns the counts of every tile that was received, sorted by name, of the last 4096 tiles.
+// Stats returns the counts of the last 4096 received tiles, sorted by name.
 func (s *Session) Stats() []TileStats {
 	m := s.media
 	m.mu.Lock()
@@ -71,12 +72,12 @@ func (s *Session) Stats() []TileStats {
 	return list
 }
 
-// UplinkStats describes the use of the uplink. Counts are of frames of one tile at one quality, since the
-// beginning of the session.
+// UplinkStats describes the use of the uplink. The counts are of frames of one tile at one quality, since the beginning
+// of the session.
 type UplinkStats struct {
 	// Estimate is the estimated rate of the uplink, 0 until the server has reported.
 	Estimate volumetric.Bitrate
-	// RTT is the round-trip time of packets, Loss the share of those that were lost over the last seconds.
+	// RTT is the round-trip time of packets, Loss the share of lost packets over the last seconds.
 	RTT  time.Duration
 	Loss float64
 	// GaveUp are the tracks that are not sent for lack of bandwidth.
@@ -84,13 +85,13 @@ type UplinkStats struct {
 	UplinkCounts
 }
 
-// UplinkCounts counts frames that were written and not sent, and bytes that were sent beside frames.
+// UplinkCounts counts frames that were written and not sent, and bytes that were sent in addition to frames.
 type UplinkCounts struct {
-	// Paused frames are of tracks without receivers, GivenUp frames of tracks that the uplink cannot carry.
+	// Paused counts frames of tracks without receivers, GivenUp frames of tracks that the uplink cannot carry.
 	Paused, GivenUp int64
-	// Dropped frames waited for the uplink for too long.
+	// Dropped counts frames that waited too long for the uplink.
 	Dropped int64
-	// ProbeBytes are the bytes of repeated packets that were sent to probe the uplink.
+	// ProbeBytes counts the bytes of repeated packets that were sent to probe the uplink.
 	ProbeBytes int64
 }
 

@@ -9,39 +9,40 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Viewpoint is where the program looks from and what it sees, in the room's coordinates: right-handed, in metres, x
-// right, y up.
+// Viewpoint is the position and the field of view of the program's camera, in the room's coordinates: right-handed, in
+// metres, x right, y up.
 type Viewpoint struct {
-	// At is when the eye was there, by this host's clock; the zero time is now.
+	// At is the time of the viewpoint, by this host's clock. The zero time is the present time.
 	At       time.Time
 	Position [3]float64
-	// Orientation is a unit quaternion x, y, z, w. The zero one counts as 0, 0, 0, 1, which looks along -z with +y up.
+	// Orientation is a unit quaternion x, y, z, w. The zero value counts as 0, 0, 0, 1, which looks along -z with +y
+	// up.
 	Orientation [4]float64
-	// FOV is the vertical angle of what is seen, in radians, and Aspect its width over its height. 0 counts as 60
-	// degrees, and as 1.
+	// FOV is the vertical field of view in radians, Aspect its width divided by its height. 0 counts as 60 degrees, and
+	// as 1.
 	FOV, Aspect float64
 }
 
-// Pose is where an object stands in the room: a point of the publication's boxes is scaled, turned and moved, in this
-// order.
+// Pose is the position of an object in the room. A point in the coordinates of the publication is scaled, rotated and
+// translated, in this order.
 type Pose struct {
 	Position [3]float64
-	// Orientation is a unit quaternion x, y, z, w; the zero one counts as 0, 0, 0, 1.
+	// Orientation is a unit quaternion x, y, z, w. The zero value counts as 0, 0, 0, 1.
 	Orientation [4]float64
-	// Scale is how much larger than published the object stands there; 0 counts as 1.
+	// Scale is the size of the object in the room relative to its published size. 0 counts as 1.
 	Scale float64
-	// Boxes are the tiles' boxes as they are now, in the publication's own coordinates, one for each; none leaves the
-	// last ones.
+	// Boxes are the present bounding boxes of the tiles in the publication's coordinates, one per tile. Without boxes
+	// the last ones remain valid.
 	Boxes []volumetric.BoundingBox
-	// Priority is what the object is worth beside others of the same size in sight; 0 counts as 1.
+	// Priority is the weight of the object beside visible objects of the same size. 0 counts as 1.
 	Priority float64
 }
 
 const defaultFOV = math.Pi / 3
 
-// SetViewpoint tells the server where the program looks from, so that what it sees is sent best. It may be called for
-// every frame that is drawn: the newest viewpoint is sent at most 60 times per second. The last one holds. Nothing is
-// heard of one that the server refuses.
+// SetViewpoint sends the program's viewpoint to the server, which sends visible objects in the best quality. The
+// program may call SetViewpoint for every rendered frame: the newest viewpoint is sent at most 60 times per second. The
+// last viewpoint remains valid. If the server refuses a viewpoint, the program receives no error.
 func (s *Session) SetViewpoint(v Viewpoint) {
 	if v.At.IsZero() {
 		v.At = time.Now()
@@ -61,8 +62,8 @@ func (s *Session) SetViewpoint(v Viewpoint) {
 	})
 }
 
-// SetPose tells the others where the object stands. Like viewpoints, the newest pose is sent at most 60 times per
-// second.
+// SetPose sends the pose of the object to the other participants. Like viewpoints, the newest pose is sent at most 60
+// times per second.
 func (p *Publisher) SetPose(pose Pose) {
 	p.session.updates.SetPose(&signal.Pose{
 		Publication: p.description.Name,
@@ -74,8 +75,9 @@ func (p *Publisher) SetPose(pose Pose) {
 	})
 }
 
-// SetLimits bounds what this client is sent, in bit/s: at most so much, and what its link is known to carry, below
-// which the server's estimate does not fall. 0 is no limit. It returns when the server has taken them.
+// SetLimits bounds the rate that the server sends to this client, in bit/s. most is the highest rate. least is a rate
+// that the link is known to carry, and the minimum of the server's estimate. 0 is no limit. SetLimits returns when the
+// server has accepted the limits.
 func (s *Session) SetLimits(ctx context.Context, most, least volumetric.Bitrate) error {
 	limits := s.config.limits(most, least)
 	if _, err := s.request(ctx, &signal.SetLimits{BitrateLimits: limits}); err != nil {
@@ -94,7 +96,7 @@ func rotation(q [4]float64) signal.Rotation {
 	return q
 }
 
-// posed turns a pose that the server passed on into an event.
+// posed converts a pose from the server to an event.
 func posed(m *signal.Pose) PoseChanged {
 	scale, priority := m.Scale, m.Priority
 	if scale == 0 {

@@ -14,17 +14,17 @@ import (
 
 // Outlet is one outgoing RTP stream of the peer connection, as transport.Outlet is.
 type Outlet interface {
-	// Queue takes a packet that leaves when the peer is flushed.
+	// Queue queues a packet, which leaves when the peer is flushed.
 	Queue(header *rtp.Header, payload []byte) error
-	// SSRC and RetransmissionSSRC are 0 while there are none.
+	// SSRC and RetransmissionSSRC return 0 if there is no such stream.
 	SSRC() uint32
 	RetransmissionSSRC() uint32
 	// PayloadType returns the negotiated payload types of a media type.
 	PayloadType(mimeType string) (media, retransmission uint8, ok bool)
 }
 
-// line is one RTP stream that the client sends. The track on it may change. Its numbers go on, since they belong to the
-// SSRC.
+// line is one RTP stream that the client sends. The track on the line may change. The sequence numbers continue, since
+// they belong to the SSRC.
 type line struct {
 	outlet      Outlet
 	publication *Publication
@@ -43,12 +43,12 @@ type Outgoing struct {
 	line    *line
 	Header  rtp.Header
 	Payload []byte
-	// Times are those of the frame if a stamp is taken of this packet, and Mark is the stamp. Times is nil otherwise.
+	// Times are the times of the frame if this packet is stamped, and Mark is the stamp. Times is nil otherwise.
 	Times *frametrace.Sent
 	Mark  frametrace.Mark
 }
 
-// keep puts the packet into its line's history, as it leaves. A request for a packet that has not left yet finds
+// keep adds the packet to its line's history as the packet leaves. A request for a packet that has not left yet finds
 // nothing.
 func (o *Outgoing) keep(now time.Time) {
 	o.line.history.Put(feedback.Sent{
@@ -61,7 +61,7 @@ func (o *Outgoing) keep(now time.Time) {
 	})
 }
 
-// size is the size of the packet on the wire, in bytes.
+// size returns the size of the packet on the wire, in bytes.
 func (o *Outgoing) size() int { return o.Header.MarshalSize() + len(o.Payload) + wireOverhead }
 
 // Write queues the packet at its outlet. If the connection is closing, the packet is lost, as on the network.
@@ -78,7 +78,7 @@ func newLine(o Outlet) *line {
 	}
 }
 
-// carry gives the line to a track of a publication.
+// carry assigns the line to a track of a publication.
 func (l *line) carry(p *Publication, track int) {
 	if l.publication == p && l.track == track {
 		return
@@ -91,7 +91,7 @@ func (l *line) carry(p *Publication, track int) {
 	}
 }
 
-// release takes the line from its track.
+// release ends the assignment of the line to its track.
 func (l *line) release() {
 	if l.publication != nil && l.publication.lines[l.track] == l {
 		l.publication.lines[l.track] = nil
@@ -99,7 +99,7 @@ func (l *line) release() {
 	l.publication = nil
 }
 
-// begin prepares the line for a frame, and reports whether the line still takes the frame's codec.
+// begin prepares the line for a frame, and reports whether the server accepts the frame's codec on the line.
 func (l *line) begin(f *heldFrame) bool {
 	codec := f.publication.description.Codec
 	media, retransmission, ok := l.outlet.PayloadType(codec.MIMEType)
@@ -115,7 +115,7 @@ func (l *line) begin(f *heldFrame) bool {
 	return true
 }
 
-// packet makes the packet with an index of a frame that has begun.
+// packet makes the packet with the given index of a frame that has begun.
 func (l *line) packet(f *heldFrame, index int) Outgoing {
 	last := index == len(f.payloads)-1
 	o := Outgoing{line: l, Payload: f.payloads[index], Header: rtp.Header{
@@ -140,7 +140,7 @@ func (l *line) repeats() bool { return l.retransmission.SSRC != 0 && l.retransmi
 // again makes the retransmission of a packet.
 func (l *line) again(sent *feedback.Sent) (o Outgoing, ok bool) {
 	header := rtp.Header{Version: 2, Marker: sent.Marker, SequenceNumber: sent.Sequence, Timestamp: sent.Timestamp}
-	// The original number takes two bytes (RFC 4588 section 4).
+	// The original sequence number has two bytes (RFC 4588 section 4).
 	body, err := l.retransmission.Pack(make([]byte, len(sent.Payload)+2), &header, sent.Payload)
 	return Outgoing{line: l, Header: header, Payload: body}, err == nil
 }

@@ -6,20 +6,21 @@ const (
 	// planShare is the part of the estimate that tracks may take. The rest is for retransmissions and for frames above
 	// their mean.
 	planShare = 0.95
-	// planMargin is the margin with which a track that was given up has to fit: a track that returns and goes by turns
-	// costs more than its quality is worth.
+	// planMargin is the margin with which a track that was given up has to fit. A track that alternates costs more than
+	// its quality is worth.
 	planMargin = 1.1
-	// planPatience ignores short dips of the estimate, as on a busy host: giving up and returning would cost more
-	// frames than the pacer drops meanwhile. If the tracks take more than planExcess times the budget,
-	// planShortPatience applies, three reports at 25 ms: the pacer would drop more.
+	// planPatience is the time for which excess is tolerated, so that short dips of the estimate, as on a busy host,
+	// have no effect: giving up tracks and returning to them would cost more frames than the pacer drops meanwhile. If
+	// the tracks exceed planExcess times the budget, planShortPatience applies, three reports at 25 ms: the pacer would
+	// drop more frames.
 	planPatience      = 200 * time.Millisecond
 	planShortPatience = 75 * time.Millisecond
 	planExcess        = 1.25
 )
 
-// planTrack is one track as the plan of the uplink sees it.
+// planTrack is the input and the decision of the plan for one track.
 type planTrack struct {
-	// publication tells publications apart, from 0.
+	// publication is the index of the publication, from 0.
 	publication int
 	// rate is the rate on the wire, in bit/s, 0 while unknown.
 	rate float64
@@ -29,22 +30,22 @@ type planTrack struct {
 	wanted, gaveUp bool
 }
 
-// plan decides which tracks are sent if the uplink cannot carry all that are wanted: of each publication the highest
-// qualities are given up first. It is pure and stepped with now.
+// plan decides which tracks are sent if the uplink cannot carry all wanted tracks. The highest qualities of each
+// publication are given up first. plan is pure. Time is an argument of step.
 type plan struct {
-	// exceeded is since when the tracks that are sent take more than the budget, the zero time while they do not.
+	// exceeded is the time since which the sent tracks have exceeded the budget, zero while they do not.
 	exceeded time.Time
-	// fitted is the number of tracks that were sent after the last step. If more are wanted since, the excess is no dip
-	// of the estimate.
+	// fitted is the number of tracks that were sent after the last step. If more tracks are wanted since, the excess is
+	// not a dip of the estimate.
 	fitted int
 	// closed are the publications of which nothing more fits, in one step.
 	closed []bool
 }
 
-// step decides about all tracks, which are sorted by priority: lower qualities first, of all publications. budget is
-// the rate that they may take in bit/s, 0 for no limit. It reports whether a decision has changed. A track that was
-// given up returns once it fits beside all that is sent, with a margin. So does a track that is no longer wanted since
-// it was given up, because it would be wanted again at once.
+// step decides for all tracks, which are sorted by priority: lower qualities first, of all publications. budget is the
+// highest rate of all tracks in bit/s, 0 for no limit. step reports whether a decision has changed. A track that was
+// given up returns once it fits beside all sent tracks, with a margin. An unwanted track returns in the same way,
+// because the server would want it again at once.
 func (p *plan) step(now time.Time, budget float64, tracks []planTrack) (changed bool) {
 	if budget == 0 {
 		p.exceeded = time.Time{}
@@ -67,7 +68,7 @@ func (p *plan) step(now time.Time, budget float64, tracks []planTrack) (changed 
 	return changed
 }
 
-// giveUp gives up tracks that do not fit, or takes back tracks that fit.
+// giveUp gives up tracks that do not fit or, if there are none, restores tracks that fit.
 func (p *plan) giveUp(budget float64, tracks []planTrack) (changed bool) {
 	total := p.open(tracks)
 	for i := range tracks {
@@ -101,7 +102,7 @@ func (p *plan) giveUp(budget float64, tracks []planTrack) (changed bool) {
 	return changed
 }
 
-// waits reports whether the tracks take more than the budget, and have not done so for long.
+// waits reports whether the tracks exceed the budget, but not for long enough to act.
 func (p *plan) waits(now time.Time, budget float64, tracks []planTrack) bool {
 	sum, sent := 0.0, 0
 	for i := range tracks {
@@ -124,7 +125,8 @@ func (p *plan) waits(now time.Time, budget float64, tracks []planTrack) bool {
 	return sent <= p.fitted && now.Sub(p.exceeded) < patience
 }
 
-// open begins a step with every publication open. It returns the rate of the tracks that are sent in any case.
+// open marks every publication as open at the beginning of a step. It returns the rate of the tracks that are always
+// sent.
 func (p *plan) open(tracks []planTrack) (total float64) {
 	p.closed = p.closed[:0]
 	for i := range tracks {

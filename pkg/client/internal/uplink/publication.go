@@ -26,9 +26,9 @@ const (
 	unknownInterval = time.Second / 30
 )
 
-// maxSpread bounds the time that a frame takes to leave, however slow its publication is: receivers give a frame up 150
-// ms after its first packet, and need two thirds of that for repairs. Down to 8 frames per second 0.4 of the interval
-// is less.
+// maxSpread bounds the time in which a frame leaves, however low the frame rate is: receivers expire a frame 150 ms
+// after its first packet, and need two thirds of that for repairs. Down to 8 frames per second 0.4 of the interval is
+// less.
 const maxSpread = 50 * time.Millisecond
 
 // packetTime is the time for each packet of a long frame, if the frame interval allows: 1,200 bytes in 40 µs are 240
@@ -37,7 +37,7 @@ const maxSpread = 50 * time.Millisecond
 const packetTime = 40 * time.Microsecond
 
 // packetGap bounds the time between two packets of a frame: after 10 ms of silence (feedback.NACKConfig.TailWait) a
-// receiver takes the rest of a frame for lost and asks for it. Two packets over 0.4 of a frame interval would be 13 ms
+// receiver considers the rest of a frame lost and requests it. Two packets over 0.4 of a frame interval would be 13 ms
 // apart at 30 frames per second.
 const packetGap = 5 * time.Millisecond
 
@@ -56,7 +56,7 @@ type Publication struct {
 	description volumetric.Publication
 	// timestampBase is added to the RTP timestamps of all tracks: one random offset per publication.
 	timestampBase uint32
-	// spread is the time that a frame takes to leave. A frame of very many packets takes up to longest.
+	// spread is the time in which a frame leaves. longest is the limit for a frame of very many packets.
 	spread, longest time.Duration
 	// lines carry the tracks, nil while not negotiated.
 	lines []*line
@@ -157,12 +157,12 @@ func (p *Publication) Accepted(track int) bool {
 // GaveUp reports whether the track is not sent because the uplink cannot carry it.
 func (p *Publication) GaveUp(track int) bool { return p.tracks[track].gaveUp }
 
-// Spread returns how long a frame of so many packets takes to leave.
+// Spread returns the time in which a frame of the given number of packets leaves.
 func (p *Publication) Spread(packets int) time.Duration {
 	return min(max(p.spread, time.Duration(packets)*packetTime), p.longest, time.Duration(packets-1)*packetGap)
 }
 
-// SpreadInTurn returns how long a frame takes to leave if the qualities of its tile leave one after the other.
+// SpreadInTurn returns the time in which a frame leaves if the qualities of its tile leave one after the other.
 func (p *Publication) SpreadInTurn() time.Duration {
 	if p.description.Kind == volumetric.KindAudio {
 		return 0
@@ -180,8 +180,8 @@ func (p *Publication) Timestamp(capture time.Time) uint32 {
 	return p.timestampBase + uint32(ticks)
 }
 
-// SetParity sets how many parity packets the frames get that are written from now on, as a share of their source
-// packets, of signal.MaxParity at most. What is not a number is none.
+// SetParity sets the number of parity packets of the frames that are written from now on, as a share of their source
+// packets, at most signal.MaxParity. NaN counts as 0.
 func (p *Publication) SetParity(share float64) {
 	if !(share > 0) {
 		share = 0
@@ -189,17 +189,17 @@ func (p *Publication) SetParity(share float64) {
 	p.parity.Store(math.Float64bits(min(share, signal.MaxParity)))
 }
 
-// Parity returns the number of parity packets of a frame of so many source packets. It is the number that a server
-// forwards for the same share, so no receiver gets less than it needs.
+// Parity returns the number of parity packets of a frame of the given number of source packets. A server forwards the
+// same number for the same share, so no receiver has fewer parity packets than it needs.
 func (p *Publication) Parity(source int) int {
-	// A share like 0.07 is a little more in binary. The result for 100 packets is 7 all the same.
+	// A share like 0.07 is slightly larger in binary. The result for 100 packets must still be 7.
 	const rounding = 1e-9
 	share := math.Float64frombits(p.parity.Load())
 	return min(int(math.Ceil(share*float64(source)-rounding)), payload.MaxParity(source))
 }
 
-// FrameSize returns the size on the wire, in bytes, of a frame of payload v1 of that length, with its prefix and with
-// so many packets of parity.
+// FrameSize returns the size on the wire, in bytes, of a frame of payload v1. length includes the prefix. parity is the
+// number of parity packets.
 func FrameSize(length, parity int) int {
 	return length + payload.SourceFragments(length)*(payload.DescriptorSize+congestion.PacketOverhead) +
 		parity*(payload.MaxPacketSize+congestion.PacketOverhead)
@@ -214,8 +214,8 @@ func PacketsSize(payloads [][]byte) int {
 	return size
 }
 
-// rate returns the rate of the track on the wire in bit/s, as it was measured last, or as it was announced. It is 0 if
-// neither is known.
+// rate returns the measured rate of the track on the wire in bit/s or, before the first frame, the announced rate. It
+// is 0 if neither is known.
 func (p *Publication) rate(track int) float64 {
 	if size := p.tracks[track].size; size > 0 {
 		return 8 * size / p.interval.Seconds()
@@ -225,7 +225,7 @@ func (p *Publication) rate(track int) float64 {
 	return nominal * (packet + congestion.PacketOverhead) / packet
 }
 
-// measure measures a frame, whether or not it is sent: its size on the wire in bytes, and when it was captured.
+// measure measures a frame, whether or not it is sent: its size on the wire in bytes, and its capture time.
 func (p *Publication) measure(track int, capture time.Time, size int) {
 	t := &p.tracks[track]
 	if t.size == 0 {
@@ -239,7 +239,7 @@ func (p *Publication) measure(track int, capture time.Time, size int) {
 		return
 	}
 	if !p.latest.IsZero() && passed < longestInterval {
-		// A missing frame is no slower rate.
+		// A missing frame must not look like a lower frame rate.
 		p.interval += time.Duration(float64(min(passed, 2*p.interval)-p.interval) * intervalShare)
 	}
 	p.latest = capture
