@@ -1,3 +1,3 @@
-// Package claim holds a measured figure against the target that a claim sets. Tests that measure log their lines, and
-// checks of the lab read them.
+// Package claim compares a measured figure with the target of a claim. Tests log lines with their measurements, and
+// checks of the lab read these lines.
 package claim

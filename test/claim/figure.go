@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// figureMark stands before a figure in what a test logs.
+// figureMark precedes a figure in a test's log.
 const figureMark = "figure: "
 
-// Figure writes a line of a report as tests log it, for a check to read: a mark, and the line as JSON.
+// Figure formats a line for a test's log: figureMark and the line as JSON. Checks of the lab read the log.
 func Figure(l Line) string {
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -19,8 +19,8 @@ func Figure(l Line) string {
 	return figureMark + string(text)
 }
 
-// ReadFigure reads a line that a test has logged, with the name of the file that the testing package puts before it. It
-// is not ok for whatever else tests say.
+// ReadFigure parses a line of a test's log, with the file name that the testing package prepends. ok is false if the
+// log line is not a figure.
 func ReadFigure(logged string) (l Line, ok bool) {
 	_, text, found := strings.Cut(logged, figureMark)
 	if !found {

@@ -7,65 +7,66 @@ import (
 	"strconv"
 )
 
-// Line is one result: a figure and, where the claim sets one, its target.
+// Line is one result: a figure and, if the claim sets one, its target.
 type Line struct {
 	Name   string  `json:"name"`
 	Figure float64 `json:"figure"`
 	Unit   string  `json:"unit,omitempty"`
-	// Target is the bound as it is printed, for instance "≥ 27", or stated; empty where the figure is for information.
+	// Target is the bound as it is printed, for example "≥ 27", or "stated". It is empty if the figure is for
+	// information.
 	Target string `json:"target,omitempty"`
-	// Met says that the figure reaches its target, or has none. A line that is skipped is neither met nor missed.
+	// Met is set if the figure reaches its target or has none. A skipped line is neither met nor missed.
 	Met bool `json:"met"`
-	// Skipped says why nothing was measured; there is no figure then.
+	// Skipped is the reason for which nothing was measured. There is no figure then.
 	Skipped string `json:"skipped,omitempty"`
-	// Failed says how measuring failed; there is no figure then, and the target is missed.
+	// Failed is the error of the measurement. There is no figure then, and the target is missed.
 	Failed string `json:"failed,omitempty"`
 }
 
-// Information is a figure without target.
+// Information returns a line with a figure without a target.
 func Information(name string, figure float64, unit string) Line {
 	return Line{Name: name, Figure: finite(figure), Unit: unit, Met: true}
 }
 
-// AtLeast is a figure that has to reach a bound.
+// AtLeast returns a line whose figure must reach a bound.
 func AtLeast(name string, figure float64, unit string, bound float64) Line {
 	return Line{Name: name, Figure: finite(figure), Unit: unit, Target: "≥ " + formatNumber(bound),
 		Met: figure >= bound}
 }
 
-// AtMost is a figure that must not exceed a bound.
+// AtMost returns a line whose figure must not exceed a bound.
 func AtMost(name string, figure float64, unit string, bound float64) Line {
 	return Line{Name: name, Figure: finite(figure), Unit: unit, Target: "≤ " + formatNumber(bound),
 		Met: figure <= bound}
 }
 
-// Exactly is a count that has to be as expected.
+// Exactly returns a line whose count must equal the expected count.
 func Exactly(name string, count int64, unit string, expected int64) Line {
 	return Line{Name: name, Figure: float64(count), Unit: unit, Target: "= " + strconv.FormatInt(expected, 10),
 		Met: count == expected}
 }
 
-// Stated is a figure that a claim asks for without bounding it.
+// Stated returns a line with a figure that a claim requires without a bound.
 func Stated(name string, figure float64, unit string) Line {
 	return Line{Name: name, Figure: finite(figure), Unit: unit, Target: stated, Met: true}
 }
 
-// stated stands in place of a bound.
+// stated is the target of a line without a bound.
 const stated = "stated"
 
-// Skip is a line about what could not be measured here.
+// Skip returns a line without a figure, because the measurement is not possible here.
 func Skip(name, why string) Line { return Line{Name: name, Skipped: why} }
 
-// Fail is a line about a run that failed.
+// Fail returns a line about a failed measurement.
 func Fail(name, why string) Line { return Line{Name: name, Failed: why} }
 
-// Missed says that the figure does not reach its target, or that measuring failed.
+// Missed reports whether the figure misses its target or the measurement failed.
 func (l Line) Missed() bool { return !l.Met && l.Skipped == "" }
 
 // Measured reports whether the line has a figure.
 func (l Line) Measured() bool { return l.Skipped == "" && l.Failed == "" }
 
-// MarshalJSON leaves out figure and verdict if nothing was measured.
+// MarshalJSON omits the figure and the verdict if nothing was measured.
 func (l Line) MarshalJSON() ([]byte, error) {
 	if !l.Measured() {
 		return json.Marshal(struct {
@@ -78,7 +79,7 @@ func (l Line) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(l))
 }
 
-// finite keeps what JSON cannot carry out of reports. Comparisons with targets are made before.
+// finite replaces NaN and infinities, which JSON cannot represent, by 0. Figures are compared with targets before.
 func finite(figure float64) float64 {
 	if math.IsNaN(figure) || math.IsInf(figure, 0) {
 		return 0
@@ -86,7 +87,7 @@ func finite(figure float64) float64 {
 	return figure
 }
 
-// formatNumber prints with as many digits as a reader can use: integers whole, other numbers with about five digits.
+// formatNumber formats a number with a useful precision: integers in full, other numbers with about five digits.
 func formatNumber(v float64) string {
 	switch {
 	case v == math.Trunc(v) && math.Abs(v) < 1e15:
@@ -100,7 +101,7 @@ func formatNumber(v float64) string {
 	}
 }
 
-// String prints the line without alignment, for progress.
+// String returns the line without alignment, for progress messages.
 func (l Line) String() string {
 	if !l.Measured() {
 		return fmt.Sprintf("%s: %s", l.Name, l.Unmeasured())
@@ -112,7 +113,7 @@ func (l Line) String() string {
 	return text
 }
 
-// Value is the figure with its unit.
+// Value returns the figure with its unit.
 func (l Line) Value() string {
 	if l.Unit == "" {
 		return formatNumber(l.Figure)
@@ -120,7 +121,7 @@ func (l Line) Value() string {
 	return formatNumber(l.Figure) + " " + l.Unit
 }
 
-// Unmeasured says why there is no figure.
+// Unmeasured returns the reason for which there is no figure.
 func (l Line) Unmeasured() string {
 	if l.Failed != "" {
 		return "FAILED: " + l.Failed
@@ -128,7 +129,7 @@ func (l Line) Unmeasured() string {
 	return "skipped: " + l.Skipped
 }
 
-// Verdict is "met" or "MISSED", empty if the line has no bound to reach.
+// Verdict returns "met" or "MISSED", or an empty string if the line has no bound.
 func (l Line) Verdict() string {
 	switch {
 	case l.Target == "" || l.Target == stated:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// bucketsOf turns counts of durations up to bounds into counts of single buckets.
+// bucketsOf converts cumulative counts to the counts of single buckets.
 func bucketsOf(cumulative map[time.Duration]float64) []Bucket {
 	var buckets []Bucket
 	before := 0.0
@@ -17,8 +17,8 @@ func bucketsOf(cumulative map[time.Duration]float64) []Bucket {
 	return buckets
 }
 
-// Quantile estimates the duration that the given share (0 to 1) of a histogram does not exceed, as if durations were
-// spread evenly over their bucket. It is 0 where there are none. What lies in the unbounded bucket counts as its lower
+// Quantile estimates the duration that the given share (0 to 1) of a histogram does not exceed, if durations are
+// distributed evenly within each bucket. It is 0 for an empty histogram. The unbounded bucket counts as its lower
 // bound.
 func Quantile(buckets []Bucket, share float64) time.Duration {
 	total := 0.0

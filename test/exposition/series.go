@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// ErrNoMetric says that a server does not have a metric.
+// ErrNoMetric means that a server does not have a metric.
 var ErrNoMetric = errors.New("no such metric")
 
-// Series are the metrics of a program at one time, by their names with labels as the text format has them:
+// Series holds the values of a program's metrics at one time. The keys are names with labels in the text format:
 // name{label="value",…}.
 type Series map[string]float64
 
-// Scrape reads all metrics from an address of Prometheus's text format.
+// Scrape reads all metrics from a URL in Prometheus's text format.
 func Scrape(ctx context.Context, url string) (Series, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
-	// A connection that is kept would show in counts of goroutines and descriptors.
+	// A connection that stays open would be counted in the numbers of goroutines and descriptors.
 	request.Close = true
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -39,7 +39,7 @@ func Scrape(ctx context.Context, url string) (Series, error) {
 	return Parse(response.Body)
 }
 
-// Parse reads metrics in Prometheus's text format. Times of samples are passed over.
+// Parse reads metrics in Prometheus's text format. Timestamps of samples are ignored.
 func Parse(r io.Reader) (Series, error) {
 	series := make(Series)
 	lines := bufio.NewScanner(r)
@@ -48,7 +48,7 @@ func Parse(r io.Reader) (Series, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		// Label values may contain spaces, but what follows the last brace may not contain a brace.
+		// Label values may contain spaces. The text after the last brace contains none.
 		end := strings.LastIndexByte(line, '}') + 1
 		name, rest, found := strings.Cut(line[end:], " ")
 		value, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
@@ -64,7 +64,7 @@ func Parse(r io.Reader) (Series, error) {
 	return series, nil
 }
 
-// Value is one series; the error wraps ErrNoMetric where there is none.
+// Value returns the value of one series. The error wraps ErrNoMetric if there is none.
 func (s Series) Value(series string) (float64, error) {
 	if v, ok := s[series]; ok {
 		return v, nil
@@ -72,7 +72,7 @@ func (s Series) Value(series string) (float64, error) {
 	return 0, fmt.Errorf("%w: %s", ErrNoMetric, series)
 }
 
-// Sum adds up all series of a metric that have all given labels, each written as label="value".
+// Sum returns the sum of all series of a metric that have all given labels, each written as label="value".
 func (s Series) Sum(metric string, labels ...string) float64 {
 	var sum float64
 	for series, v := range s {
@@ -84,7 +84,7 @@ func (s Series) Sum(metric string, labels ...string) float64 {
 	return sum
 }
 
-// hasLabels looks for labels in what stands between braces.
+// hasLabels reports whether the text between braces contains all labels.
 func hasLabels(set string, labels []string) bool {
 	for _, label := range labels {
 		if !strings.Contains(","+strings.TrimSuffix(set, "}")+",", ","+label+",") {
@@ -101,7 +101,7 @@ func (s Series) Add(before, after Series) {
 	}
 }
 
-// Bucket is one bucket of a histogram: how many durations do not exceed the bound, beyond those of the bucket before.
+// Bucket is one bucket of a histogram: the number of durations above the previous bound and at most Bound.
 type Bucket struct {
 	Bound time.Duration
 	Count float64
@@ -110,8 +110,8 @@ type Bucket struct {
 // Unbounded is the bound of the last bucket.
 const Unbounded = time.Duration(math.MaxInt64)
 
-// Histogram reads a histogram of seconds, its buckets in ascending order; nil where there is none. Labels are not told
-// apart.
+// Histogram returns a histogram of seconds with buckets in ascending order, nil if there is none. Series with different
+// labels are added.
 func (s Series) Histogram(metric string) []Bucket {
 	cumulative := make(map[time.Duration]float64)
 	for series, v := range s {

@@ -1,8 +1,8 @@
-// Package intruder is a participant that attacks: it joins as others do, and then says and sends what an attack
-// needs, in signalling, STUN, DTLS and SCTP.
+// Package intruder implements an attacking participant. It joins like other participants and then sends what an attack
+// needs in signalling, STUN, DTLS and SCTP.
 //
-// An Intruder has a goroutine that reads its websocket, and each of its Paths one that reads a socket. They end
-// with Close and End.
+// An Intruder has a goroutine that reads its websocket, and each of its Paths one that reads a socket. Close and End
+// stop these goroutines.
 package intruder
 
 import (
@@ -27,11 +27,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Intruder is a participant that says in signalling what an attack needs.
+// Intruder is the signalling client of an attacking participant.
 type Intruder struct {
 	config Config
 	ws     *websocket.Conn
-	// ufrag and password are its ICE credentials, certificate is for DTLS.
+	// ufrag and password are the intruder's ICE credentials. certificate is its DTLS certificate.
 	ufrag, password string
 	certificate     tls.Certificate
 	fingerprint     string
@@ -43,41 +43,42 @@ type Intruder struct {
 
 	writing sync.Mutex
 	mu      sync.Mutex
-	// remote are the server's ICE credentials by its latest offer.
+	// remoteUfrag and remotePassword are the server's ICE credentials in its latest offer.
 	remoteUfrag, remotePassword string
 	media                       netip.AddrPort
-	// joined is set once the server has let the intruder in. refusal is the latest error that the server sent.
+	// joined is set once the server has accepted the join. refusal is the latest error that the server sent.
 	joined  bool
 	refusal *signal.Error
 }
 
-// offersKept is how many offers wait for an answer: newer ones replace older ones, so that one is enough.
+// offersKept is the number of offers that wait for an answer. A newer offer replaces an older one.
 const offersKept = 1
 
-// numbers counts what is to have a name of its own.
+// numbers counts the calls of Number.
 var numbers atomic.Int64
 
-// Number is one that no other call has got.
+// Number returns a number that no other call returns, for unique names.
 func Number() int64 { return numbers.Add(1) }
 
-// ErrRefused says that the server has refused a join, or has ended the websocket.
+// ErrRefused means that the server has refused a join or has ended the websocket.
 var ErrRefused = errors.New("the server takes no more from this websocket")
 
-// Config says where an intruder joins.
+// Config is the server that an intruder joins, and the way there.
 type Config struct {
-	// URL is the server's address, as ws://host:port, Token the access token, if the server asks for one.
+	// URL is the server's address, as ws://host:port. Token is the access token, empty for a server without tokens.
 	URL, Token string
-	// Media is where the server takes UDP. If it is not valid, the server's first candidate says it.
+	// Media is the UDP address of the server. If it is not valid, the server's first UDP candidate is used.
 	Media netip.AddrPort
-	// Dial and Listen open the websocket's connection and UDP sockets; nil ones are on this host, UDP on 127.0.0.1.
+	// Dial opens the websocket's connection, Listen a UDP socket. By default both are on this host, with UDP on
+	// 127.0.0.1.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Listen func() (*net.UDPConn, error)
 }
 
-// patience bounds what a server does in a fraction of a second unless it is hard pressed.
+// patience bounds the wait for the server. A server that is not overloaded needs a fraction of a second.
 const patience = 30 * time.Second
 
-// OpenWebsocket opens a websocket to the server. Nothing is said yet.
+// OpenWebsocket opens a websocket to the server. No message is sent.
 func (c *Config) OpenWebsocket(ctx context.Context) (*websocket.Conn, error) {
 	dialer := websocket.Dialer{HandshakeTimeout: patience, NetDialContext: c.Dial}
 	header := http.Header{}
@@ -94,8 +95,8 @@ func (c *Config) OpenWebsocket(ctx context.Context) (*websocket.Conn, error) {
 	return ws, nil
 }
 
-// Join joins a room: it sends a join and waits for the reply. A join without a room gets one of the intruder's own, and
-// one without a name a name of its own. The error wraps ErrRefused if the server has refused the join.
+// Join joins a room: it sends a join and waits for the reply. Without a room or an identity, the join has unique ones.
+// The error wraps ErrRefused if the server has refused the join.
 func Join(ctx context.Context, config Config, join signal.Join) (*Intruder, error) {
 	if config.Listen == nil {
 		config.Listen = func() (*net.UDPConn, error) {
@@ -155,7 +156,7 @@ func (i *Intruder) admitted(ctx context.Context) error {
 	return nil
 }
 
-// refused is ErrRefused with the latest error that the server sent.
+// refused returns ErrRefused, wrapped with the latest error that the server sent.
 func (i *Intruder) refused() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -197,7 +198,7 @@ func (i *Intruder) read() {
 	}
 }
 
-// take keeps an offer, in place of an older one that nothing has answered.
+// take keeps an offer and replaces an older offer without an answer.
 func (i *Intruder) take(offer *signal.Offer) {
 	i.mu.Lock()
 	i.remoteUfrag, i.remotePassword = attribute(offer.SDP, "ice-ufrag"), attribute(offer.SDP, "ice-pwd")
@@ -209,7 +210,7 @@ func (i *Intruder) take(offer *signal.Offer) {
 	i.offers <- offer
 }
 
-// learn takes the server's address from a candidate of UDP, if it is not known.
+// learn sets the server's address from a UDP candidate, if the address is not known.
 func (i *Intruder) learn(candidate string) {
 	fields := strings.Fields(candidate)
 	if len(fields) < 6 || !strings.EqualFold(fields[2], "udp") {
@@ -223,21 +224,21 @@ func (i *Intruder) learn(candidate string) {
 	}
 }
 
-// Media is where the server takes UDP, not valid as long as that is unknown.
+// Media returns the UDP address of the server. The address is not valid while it is unknown.
 func (i *Intruder) Media() netip.AddrPort {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.media
 }
 
-// attribute is the value of the first attribute of a name in a description.
+// attribute returns the value of the first attribute with a name in a description.
 func attribute(sdp, name string) string {
 	_, rest, _ := strings.Cut(sdp, "\r\na="+name+":")
 	value, _, _ := strings.Cut(rest, "\r\n")
 	return value
 }
 
-// Offer waits for the server's next offer. The error wraps ErrRefused if there will be none.
+// Offer waits for the server's next offer. The error wraps ErrRefused if the websocket has ended.
 func (i *Intruder) Offer(ctx context.Context) (*signal.Offer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -251,22 +252,22 @@ func (i *Intruder) Offer(ctx context.Context) (*signal.Offer, error) {
 	}
 }
 
-// Answer answers an offer with candidates, which need not be the intruder's own.
+// Answer answers an offer with candidates. The addresses need not be the intruder's own.
 func (i *Intruder) Answer(offer *signal.Offer, candidates ...netip.AddrPort) error {
 	own := transport{i.ufrag, i.password, i.fingerprint}
 	return i.Send(&signal.Answer{Offer: offer.Offer, SDP: own.answer(offer.SDP, candidates)})
 }
 
-// transport is what a description says of ICE and DTLS.
+// transport has the ICE and DTLS parameters of a description.
 type transport struct{ ufrag, password, fingerprint string }
 
-// Answer makes an answer to an offer for an intruder who is not there.
+// Answer makes an answer to an offer for an intruder that does not exist.
 func Answer(offer string, candidates []netip.AddrPort) string {
 	absent := transport{"mallory", strings.Repeat("p", 22), "sha-256 " + strings.Repeat("00:", sha256.Size-1) + "00"}
 	return absent.answer(offer, candidates)
 }
 
-// answer makes an answer to the lines of an offer. The intruder is DTLS's client. It sends on lines that the server
+// answer makes an answer to the lines of an offer. The intruder is the DTLS client. It sends on lines that the server
 // wants to receive on, and receives on the others.
 func (t *transport) answer(offer string, candidates []netip.AddrPort) string {
 	session, lines, _ := strings.Cut(offer, "\r\nm=")
@@ -291,10 +292,10 @@ func (t *transport) answer(offer string, candidates []netip.AddrPort) string {
 	return answer.String()
 }
 
-// kept are the beginnings of the attributes of a line that are the same in offer and answer.
+// kept are the prefixes of the line attributes that are the same in offer and answer.
 var kept = []string{"a=mid:", "a=rtpmap:", "a=fmtp:", "a=rtcp-", "a=sctp-port:", "a=inactive"}
 
-// mirrored is what an answer says to an attribute of an offer's line, by the number of the line.
+// mirrored returns the answer's attribute for an attribute of an offer's line. line is the index of the line.
 func mirrored(text string, line int) string {
 	switch text {
 	case "a=recvonly":
@@ -321,13 +322,13 @@ func (i *Intruder) Send(m signal.Message) error {
 	return i.ws.WriteMessage(websocket.TextMessage, data)
 }
 
-// leavePatience is how long the server may take to close the websocket of an intruder that leaves.
+// leavePatience bounds the wait for the server to close the websocket after a leave.
 const leavePatience = time.Second
 
-// Ended is closed when the websocket has ended.
+// Ended returns a channel that is closed when the websocket has ended.
 func (i *Intruder) Ended() <-chan struct{} { return i.ended }
 
-// Close ends the websocket. It leaves before, so that the server does not keep the participant for its return.
+// Close sends a leave and ends the websocket. After a leave the server does not keep the participant for a resume.
 func (i *Intruder) Close() {
 	i.closing.Do(func() {
 		_ = i.ws.SetWriteDeadline(time.Now().Add(leavePatience))
@@ -341,7 +342,7 @@ func (i *Intruder) Close() {
 	})
 }
 
-// Drop ends the websocket without a leave: the server keeps the place for the participant's return.
+// Drop ends the websocket without a leave. The server keeps the participant for a resume.
 func (i *Intruder) Drop() {
 	i.closing.Do(func() {
 		_ = i.ws.Close()

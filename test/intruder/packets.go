@@ -5,21 +5,21 @@ import (
 	"hash/crc32"
 )
 
-// castagnoli is SCTP's checksum (RFC 9260 appendix A).
+// castagnoli is the polynomial of SCTP's checksum (RFC 9260 appendix A).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const (
-	// sctpPort is that of data channels (RFC 8832).
+	// sctpPort is the SCTP port of data channels.
 	sctpPort = 5000
 	// Flags of DATA (RFC 9260 section 3.3.1).
 	flagEnd, flagBegin, flagUnordered = 1, 2, 4
-	// openMessage is DCEP's payload protocol identifier (RFC 8832 section 8.1), binaryMessage that of data (RFC
-	// 8831 section 8).
+	// openMessage is the payload protocol identifier of DCEP (RFC 8832 section 8.1), binaryMessage that of binary data
+	// (RFC 8831 section 8).
 	openMessage   = 50
 	binaryMessage = 53
 )
 
-// sctpPacket is a packet with chunks.
+// sctpPacket returns a packet with the given chunks.
 func sctpPacket(tag uint32, chunks []byte) []byte {
 	p := make([]byte, 12, 12+len(chunks))
 	binary.BigEndian.PutUint16(p, sctpPort)
@@ -45,7 +45,7 @@ func appendData(chunks []byte, flags byte, tsn uint32, stream uint16, protocol u
 	return chunks
 }
 
-// ChannelOpen is a DATA_CHANNEL_OPEN message (RFC 8832 section 5.1) with a label.
+// ChannelOpen returns a DATA_CHANNEL_OPEN message (RFC 8832 section 5.1) with a label.
 func ChannelOpen(label string) []byte {
 	m := make([]byte, 12, 12+len(label))
 	m[0] = 3
@@ -53,9 +53,9 @@ func ChannelOpen(label string) []byte {
 	return append(m, label...)
 }
 
-// Packets are SCTP packets of one kind.
+// Packets describes SCTP packets of one kind.
 type Packets struct {
-	// Chunks is how many chunks each has, Numbered how many of them are DATA and take a TSN.
+	// Chunks is the number of chunks per packet. Numbered is the number of DATA chunks, which have TSNs.
 	Chunks, Numbered uint32
 	append           func(chunks []byte, tsn uint32) []byte
 }
@@ -65,18 +65,18 @@ var (
 	EmptyFragments = Packets{71, 71, func(chunks []byte, tsn uint32) []byte {
 		return appendData(chunks, flagUnordered, tsn, 1, openMessage, nil)
 	}}
-	// OpenedChannels open a channel each, 36 of 32 bytes in a packet of 1,164 bytes, on one stream after the other.
+	// OpenedChannels open one channel each on successive streams, 36 chunks of 32 bytes in a packet of 1,164 bytes.
 	OpenedChannels = Packets{36, 36, func(chunks []byte, tsn uint32) []byte {
 		return appendData(chunks, flagUnordered|flagBegin|flagEnd, tsn, uint16(2*tsn), openMessage, ChannelOpen("body"))
 	}}
-	// Heartbeats ask for an answer each (RFC 9260 section 8.3), 144 of 8 bytes in a packet of 1,164 bytes.
+	// Heartbeats request one answer each (RFC 9260 section 8.3), 144 chunks of 8 bytes in a packet of 1,164 bytes.
 	Heartbeats = Packets{144, 0, func(chunks []byte, _ uint32) []byte {
-		// A HEARTBEAT with a Heartbeat Info parameter without content.
+		// A HEARTBEAT whose Heartbeat Info parameter is empty.
 		return append(chunks, 4, 0, 0, 8, 0, 1, 0, 4)
 	}}
 )
 
-// Packet makes a packet with a verification tag, whose chunks are numbered from a TSN.
+// Packet returns a packet with a verification tag. The TSNs of its DATA chunks begin at tsn.
 func (k *Packets) Packet(tag, tsn uint32) []byte {
 	var chunks []byte
 	for n := range k.Chunks {
@@ -85,13 +85,14 @@ func (k *Packets) Packet(tag, tsn uint32) []byte {
 	return sctpPacket(tag, chunks)
 }
 
-// Garbage is a packet with one chunk of any type, flags and content.
+// Garbage returns a packet with one chunk of arbitrary type, flags and content.
 func Garbage(tag uint32, kind, flags byte, body []byte) []byte {
 	chunk := binary.BigEndian.AppendUint16([]byte{kind, flags}, uint16(4+len(body)))
 	return sctpPacket(tag, append(chunk, body...))
 }
 
-// Channel is a packet that opens a channel on a stream with any message and sends any message on the channel.
+// Channel returns a packet that opens a channel on a stream with an arbitrary message, and sends an arbitrary message
+// on the channel.
 func Channel(tag, tsn uint32, stream uint16, open, message []byte) []byte {
 	const whole = flagUnordered | flagBegin | flagEnd
 	chunks := appendData(nil, whole, tsn, stream, openMessage, open)

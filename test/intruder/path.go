@@ -21,18 +21,18 @@ import (
 	"github.com/pion/transport/v5/deadline"
 )
 
-// Path is an intruder's UDP socket that ICE has connected with the server. It goes on answering checks. It implements
+// Path is an intruder's UDP socket that ICE has connected to the server. It continues to answer checks. It implements
 // net.PacketConn for DTLS.
 type Path struct {
 	*net.UDPConn
 	intruder *Intruder
-	// Server is where the server takes UDP.
+	// Server is the UDP address of the server.
 	Server  netip.AddrPort
 	records chan []byte
 	closed  chan struct{}
 	once    sync.Once
 	running sync.WaitGroup
-	// nominated is closed once the server has chosen this path.
+	// nominated is closed once the server has nominated this path.
 	nominated chan struct{}
 	chosen    sync.Once
 	mu        sync.Mutex
@@ -40,20 +40,20 @@ type Path struct {
 	sent [][]byte
 	// replies counts the server's replies to checks.
 	replies atomic.Int64
-	// deadline is that of reading. Setting it wakes whoever reads.
+	// deadline is the read deadline. Setting it wakes a waiting reader.
 	deadline *deadline.Deadline
 }
 
-// recordsKnown is how many records of DTLS a path remembers: a handshake has some ten.
+// recordsKnown is the number of sent DTLS records that a path keeps. A handshake has some ten.
 const recordsKnown = 16
 
-// recordsKept is how many DTLS records wait to be read.
+// recordsKept is the number of received DTLS records that wait for a reader.
 const recordsKept = 1024
 
-// checkInterval is how often the intruder asks for a check until the server has chosen.
+// checkInterval is the interval of the intruder's checks until the server has nominated the path.
 const checkInterval = 20 * time.Millisecond
 
-// Reach answers the server's offer with a socket of the intruder's own and waits until ICE has connected it.
+// Reach answers the server's offer with a socket of the intruder and waits until ICE has connected the socket.
 func (i *Intruder) Reach(ctx context.Context) (*Path, error) {
 	offer, err := i.Offer(ctx)
 	if err != nil {
@@ -100,14 +100,14 @@ func (i *Intruder) Reach(ctx context.Context) (*Path, error) {
 	}
 }
 
-// Attributes of RFC 8445 section 16.1: the priority of a peer-reflexive candidate, and the role with its
-// tie-breaker, which is of no use as long as the roles differ.
+// Attributes of RFC 8445 section 16.1: the priority of a peer reflexive candidate, and the role with its tie-breaker,
+// which is used only if both sides have the same role.
 var (
 	checkPriority = stun.RawAttribute{Type: stun.AttrPriority, Value: []byte{110, 0, 30, 255}}
 	controlled    = stun.RawAttribute{Type: stun.AttrICEControlled, Value: []byte("intruder")}
 )
 
-// Request is a valid binding request from the intruder to the server.
+// Request returns a valid binding request from the intruder to the server.
 func (i *Intruder) Request() []byte {
 	i.mu.Lock()
 	ufrag, password := i.remoteUfrag, i.remotePassword
@@ -117,7 +117,7 @@ func (i *Intruder) Request() []byte {
 	return m.Raw
 }
 
-// Framed is a packet as ICE-TCP carries the packet on a stream (RFC 4571 section 2).
+// Framed returns a packet with the header of ICE-TCP (RFC 4571 section 2).
 func Framed(packet []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(packet))), packet...)
 }
@@ -131,7 +131,7 @@ func (p *Path) read() {
 			return
 		}
 		if err != nil {
-			// The kernel reports here that something sent before was refused.
+			// The kernel reports here that an earlier datagram was refused.
 			continue
 		}
 		data := append([]byte(nil), buffer[:n]...)
@@ -147,10 +147,10 @@ func (p *Path) read() {
 	}
 }
 
-// Replies is how many checks the server has answered so far.
+// Replies returns the number of checks that the server has answered.
 func (p *Path) Replies() int64 { return p.replies.Load() }
 
-// check answers a check of the server's, and counts replies.
+// check answers a check of the server, and counts replies.
 func (p *Path) check(data []byte, from netip.AddrPort) {
 	m := &stun.Message{Raw: data}
 	if m.Decode() != nil {
@@ -186,7 +186,7 @@ func (p *Path) ReadFrom(b []byte) (int, net.Addr, error) {
 	}
 }
 
-// Sent are the first records that DTLS has sent.
+// Sent returns the first records that DTLS has sent.
 func (p *Path) Sent() [][]byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,7 +203,7 @@ func (p *Path) WriteTo(b []byte, _ net.Addr) (int, error) {
 	return p.WriteToUDPAddrPort(b, p.Server)
 }
 
-// SetReadDeadline implements net.PacketConn for DTLS. It concerns ReadFrom alone, not the goroutine that reads the
+// SetReadDeadline implements net.PacketConn for DTLS. It applies to ReadFrom, not to the goroutine that reads the
 // socket.
 func (p *Path) SetReadDeadline(t time.Time) error {
 	p.deadline.Set(t)
@@ -213,7 +213,7 @@ func (p *Path) SetReadDeadline(t time.Time) error {
 // SetDeadline implements net.PacketConn.
 func (p *Path) SetDeadline(t time.Time) error { return p.SetReadDeadline(t) }
 
-// Close implements net.PacketConn. DTLS closes what it reads; the socket is the path's to close.
+// Close implements net.PacketConn. It ends DTLS's reading. End closes the socket.
 func (p *Path) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return nil
@@ -226,7 +226,7 @@ func (p *Path) End() {
 	p.running.Wait()
 }
 
-// silence is what Pion logs: it complains of what the attack does.
+// silence discards Pion's log messages. Pion would log errors about the attack.
 var silence = &logging.DefaultLoggerFactory{Writer: io.Discard, DefaultLogLevel: logging.LogLevelDisabled}
 
 // Handshake makes the DTLS connection.
@@ -249,11 +249,11 @@ func (p *Path) Handshake(ctx context.Context) (*dtls.Conn, error) {
 // associationPatience bounds SCTP's handshake.
 const associationPatience = 10 * time.Second
 
-// Association is an SCTP association over DTLS whose packets the intruder makes itself.
+// Association is an SCTP association over DTLS. The intruder makes its packets.
 type Association struct {
 	*dtls.Conn
 	association *sctp.Association
-	// tag is the server's verification tag, next the first TSN of the intruder's.
+	// tag is the server's verification tag, next the intruder's initial TSN.
 	tag, next atomic.Uint32
 	// acknowledged is the server's cumulative TSN.
 	acknowledged atomic.Uint32
@@ -262,7 +262,7 @@ type Association struct {
 	once  sync.Once
 }
 
-// Associate makes an SCTP association. Nothing is sent on it but what the intruder makes.
+// Associate makes an SCTP association. After the handshake only the intruder's packets are sent on it.
 func Associate(ctx context.Context, conn *dtls.Conn) (*Association, error) {
 	ctx, cancel := context.WithTimeout(ctx, associationPatience)
 	defer cancel()
@@ -285,7 +285,7 @@ const (
 	sctpHeader = 12
 )
 
-// Write implements net.Conn for the association: it learns the tag and the first TSN from what passes.
+// Write implements net.Conn for the association. It records the verification tag and the initial TSN of the packets.
 func (a *Association) Write(b []byte) (int, error) {
 	if len(b) >= sctpHeader+20 && b[sctpHeader] == chunkInit {
 		first := binary.BigEndian.Uint32(b[sctpHeader+16:])
@@ -297,8 +297,8 @@ func (a *Association) Write(b []byte) (int, error) {
 	return a.Conn.Write(b)
 }
 
-// Read implements net.Conn for the association. It keeps acknowledgements to itself: the association knows nothing
-// of what the intruder has sent, and would end.
+// Read implements net.Conn for the association. It hides SACK chunks from the association, which would abort because
+// they acknowledge packets that the intruder sent.
 func (a *Association) Read(b []byte) (int, error) {
 	for {
 		n, err := a.Conn.Read(b)
@@ -313,16 +313,16 @@ func (a *Association) Read(b []byte) (int, error) {
 	}
 }
 
-// Tag is the server's verification tag.
+// Tag returns the server's verification tag.
 func (a *Association) Tag() uint32 { return a.tag.Load() }
 
-// Next is the first TSN that nothing was sent with, as the association knows.
+// Next returns the first unused TSN, as the association knows it.
 func (a *Association) Next() uint32 { return a.next.Load() }
 
-// Acknowledged is the server's cumulative TSN.
+// Acknowledged returns the server's cumulative TSN.
 func (a *Association) Acknowledged() uint32 { return a.acknowledged.Load() }
 
-// Ended is closed when the server has ended the association or the connection.
+// Ended returns a channel that is closed when the server has ended the association or the connection.
 func (a *Association) Ended() <-chan struct{} { return a.ended }
 
 // Send sends a packet that the intruder has made.
@@ -331,5 +331,5 @@ func (a *Association) Send(packet []byte) error {
 	return err
 }
 
-// Abort ends the association. Closing would wait for what the server does not acknowledge.
+// Abort ends the association. Closing would wait for acknowledgements that the server does not send.
 func (a *Association) Abort() { a.association.Abort("the attack is over") }

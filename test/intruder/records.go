@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// DTLS 1.2 as RFC 6347 has it: types of records and the lengths of headers.
+// DTLS 1.2 (RFC 6347): content types of records and lengths of headers.
 const (
 	CipherSpec      = 20
 	Alert           = 21
@@ -13,11 +13,11 @@ const (
 	ApplicationData = 23
 	recordHeader    = 13
 	handshakeHeader = 12
-	// CertificateMessage is the type of a message that may be long.
+	// CertificateMessage is the type of a handshake message that may be long.
 	CertificateMessage = 11
 )
 
-// Record is a DTLS record of epoch 0, which nothing protects.
+// Record returns an unprotected DTLS record (epoch 0).
 func Record(kind byte, number uint64, body []byte) []byte {
 	r := make([]byte, recordHeader, recordHeader+len(body))
 	r[0], r[1], r[2] = kind, 0xfe, 0xfd
@@ -26,7 +26,8 @@ func Record(kind byte, number uint64, body []byte) []byte {
 	return append(r, body...)
 }
 
-// Fragment is a fragment of a handshake message: length is that of the message, offset and body the fragment's.
+// Fragment returns a fragment of a handshake message. length is the length of the message. offset and body are the
+// fragment's.
 func Fragment(kind byte, sequence uint16, length, offset uint32, body []byte) []byte {
 	f := append(make([]byte, 0, handshakeHeader+len(body)), kind)
 	f = appendThree(f, length)
@@ -39,32 +40,33 @@ func Fragment(kind byte, sequence uint16, length, offset uint32, body []byte) []
 // appendThree appends a number of three bytes.
 func appendThree(b []byte, v uint32) []byte { return append(b, byte(v>>16), byte(v>>8), byte(v)) }
 
-// EmptyBeyondStart is a fragment without content at offset 5 of a message of length 0: 25 bytes.
+// EmptyBeyondStart returns an empty fragment at offset 5 of a message of length 0: 25 bytes.
 func EmptyBeyondStart(sequence uint16) []byte {
 	return Record(Handshake, 1+uint64(sequence), Fragment(16, sequence, 0, 5, nil))
 }
 
-// CloseNotify is the alert that ends a connection, with the highest record number of a spoofer who knows no other.
+// CloseNotify returns the alert that ends a connection. The record number is the highest that a spoofer would choose,
+// since the spoofer does not know the present number.
 func CloseNotify() []byte { return Record(Alert, 0xffffffff, []byte{1, 0}) }
 
-// Mutator makes records out of real ones.
+// Mutator makes records by mutating real ones.
 type Mutator struct {
 	random *rand.Rand
-	// corpus are the real records.
+	// corpus are the real records, and the synthetic ones of NewMutator.
 	corpus [][]byte
-	// number is that of the next record. Records with numbers far behind others are dropped as replays, unread.
+	// number is the number of the next record. Records with numbers far behind others are dropped unread, as replays.
 	number uint64
 }
 
-// NewMutator makes a mutator that begins with records that no handshake sends. What is random follows from the seed.
+// NewMutator returns a mutator whose corpus is Synthetic. The seed determines all random choices.
 func NewMutator(seed uint64) *Mutator {
 	return &Mutator{random: rand.New(rand.NewPCG(seed, seed)), corpus: Synthetic()}
 }
 
-// Learn adds a real record, which is copied.
+// Learn adds a copy of a real record.
 func (m *Mutator) Learn(record []byte) { m.corpus = append(m.corpus, append([]byte(nil), record...)) }
 
-// longest is what a mutated record has room for: a datagram of Ethernet.
+// longest bounds a mutated record: the payload of an Ethernet frame.
 const longest = 1400
 
 // Next writes a mutated record into a buffer of 1,400 bytes or more and returns its length.
@@ -132,7 +134,7 @@ func (m *Mutator) mutateHandshake(r []byte) {
 	}
 }
 
-// Synthetic are records that no handshake sends.
+// Synthetic returns records that no handshake sends.
 func Synthetic() [][]byte {
 	return [][]byte{
 		EmptyBeyondStart(0), CloseNotify(), Record(CipherSpec, 9, []byte{1}), Record(Alert, 10, []byte{2, 40}),

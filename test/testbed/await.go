@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// pollInterval is how often conditions are looked at.
+// pollInterval is the time between two evaluations of a condition.
 const pollInterval = 5 * time.Millisecond
 
-// Await waits until a condition holds. It looks once more when the context has ended: on a busy machine that may be
-// long after the last look. The error names what was waited for.
+// Await waits until a condition holds. When the context has ended, the condition is evaluated once more: on a busy
+// machine the last evaluation may be long ago. The error contains the name of the condition.
 func Await(ctx context.Context, what string, condition func() bool) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()

@@ -17,10 +17,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Conference is a server on this host with clients in this process. Its methods are safe for concurrent use, but for
-// Close, which comes last.
+// Conference is a server on this host with clients in this process. The methods are safe for concurrent use, except
+// Close, which must be the last call.
 type Conference struct {
-	// Server is nil where it runs as a process of its own.
+	// Server is nil if the server runs in another process.
 	Server *server.Server
 	url    string
 
@@ -28,10 +28,11 @@ type Conference struct {
 	peers map[*Peer]struct{}
 }
 
-// Everything is a bit rate that everything fits, for links that are known not to be narrow.
+// Everything is a bit rate above that of any test, for links that are known to be wide.
 const Everything volumetric.Bitrate = 1_000_000_000
 
-// ConferenceConfig is a server's configuration for one process: loopback, ports that the system chooses, no tokens.
+// ConferenceConfig returns the configuration of a server in one process: loopback, ports that the system chooses, no
+// tokens.
 func ConferenceConfig() config.Config {
 	c := config.DefaultConfig()
 	c.Server.Dev = true
@@ -42,7 +43,7 @@ func ConferenceConfig() config.Config {
 	return c
 }
 
-// NewConference starts a server. media replaces the server's UDP socket where it is not nil, for emulated networks.
+// NewConference starts a server. If media is not nil, it replaces the server's UDP socket, for emulated networks.
 func NewConference(c config.Config, media net.PacketConn, log *zap.Logger) (*Conference, error) {
 	s, err := server.Start(server.Options{Config: c, Version: "lab", Log: log, Media: media})
 	if err != nil {
@@ -51,13 +52,13 @@ func NewConference(c config.Config, media net.PacketConn, log *zap.Logger) (*Con
 	return &Conference{Server: s, url: s.URL(), peers: make(map[*Peer]struct{})}, nil
 }
 
-// Attend has clients take part in what a server does that is there already.
+// Attend returns a Conference of a server that runs already.
 func Attend(url string) *Conference { return &Conference{url: url, peers: make(map[*Peer]struct{})} }
 
-// Part is how a peer takes part.
+// Part is the configuration of a peer.
 type Part struct {
 	Room, Identity string
-	// Token is for servers that ask for one.
+	// Token is the access token, if the server requires one.
 	Token    string
 	Loads    []Load
 	Receive  bool
@@ -65,20 +66,20 @@ type Part struct {
 	// MinUplink and QueueBudget are the client's, for hosts that stall.
 	MinUplink   volumetric.Bitrate
 	QueueBudget time.Duration
-	// FrameBytes bounds received frames; 0 is the default.
+	// FrameBytes bounds a received frame, in bytes. 0 is the client's default.
 	FrameBytes int
 	// Feedback is the client's.
 	Feedback client.Feedback
-	// URL replaces the server's address where it is not empty, for clients that come through something.
+	// URL replaces the server's address if it is not empty, for clients behind a relay.
 	URL string
-	// Media replaces the client's UDP socket where it is not nil.
+	// Media replaces the client's UDP socket if it is not nil.
 	Media net.PacketConn
 	Seed  uint64
-	// Record says that Peer.Arrivals is wanted, which costs memory per frame.
+	// Record enables Peer.Arrivals, which takes memory for each frame.
 	Record bool
 }
 
-// Join brings a peer into a room. Its loads are published from when it is connected.
+// Join adds a peer to a room. The peer publishes its loads once it is connected.
 func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 	var publications []volumetric.Publication
 	for _, load := range part.Loads {
@@ -128,24 +129,24 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 	return p, nil
 }
 
-// present are the peers that have not left.
+// present returns the peers that have not left.
 func (c *Conference) present() []*Peer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Collect(maps.Keys(c.peers))
 }
 
-// forget lets go of a peer that has left.
+// forget removes a peer that has left.
 func (c *Conference) forget(p *Peer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.peers, p)
 }
 
-// closeTimeout bounds how long a server may take to end.
+// closeTimeout bounds the time in which a server ends.
 const closeTimeout = 10 * time.Second
 
-// Close ends all peers, and the server unless it was there already.
+// Close ends all peers, and the server if NewConference started it.
 func (c *Conference) Close() {
 	for _, p := range c.present() {
 		p.Leave()

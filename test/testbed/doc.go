@@ -1,6 +1,7 @@
 // Package testbed runs a server and clients in one process, for tests and for the lab. A Conference is the server with
-// its clients. A Load is what a client publishes: prepared frames that name themselves, so that receivers can verify
-// them. An Emulation is a Conference whose media pass an emulated network.
+// its clients. A Load describes a client's publication of generated frames. Each frame contains its number, tile and
+// quality, so that receivers can verify it. An Emulation is a Conference whose media passes through an emulated
+// network.
 //
-// A Conference belongs to the goroutine that made it; each Peer publishes and receives on goroutines of its own.
+// A Conference belongs to the goroutine that made it. Each Peer publishes and receives on its own goroutines.
 package testbed

@@ -11,15 +11,15 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// The server's address on an emulated network, and the first one of a client's host (RFC 2544 reserves 198.18.0.0/15
-// for measurements).
+// The server's address on an emulated network, and the first address of the clients' hosts (RFC 2544 reserves
+// 198.18.0.0/15 for measurements).
 var (
 	emulatedServer = netip.MustParseAddrPort("198.18.0.1:7882")
 	emulatedClient = netip.MustParseAddr("198.18.1.1")
 )
 
-// Emulation is a Conference whose media pass an emulated network. The server has no access link there. Its methods are
-// safe for concurrent use, but for Close, which comes last.
+// Emulation is a Conference whose media passes through an emulated network. The server has no access link there. The
+// methods are safe for concurrent use, except Close, which must be the last call.
 type Emulation struct {
 	*Conference
 	Network *netem.Network
@@ -28,7 +28,7 @@ type Emulation struct {
 	next netip.Addr // of the next host
 }
 
-// NewEmulation starts a server on a network whose random decisions follow from seed.
+// NewEmulation starts a server on an emulated network. seed determines the random decisions of the network.
 func NewEmulation(c config.Config, seed uint64) (*Emulation, error) {
 	network := netem.NewNetwork(seed)
 	media, err := network.Listen(emulatedServer)
@@ -53,7 +53,7 @@ func (e *Emulation) Host(up, down netem.Config) (netip.Addr, error) {
 	return address, e.Network.SetAccess(address, up, down)
 }
 
-// JoinFrom brings a peer in that is on a host.
+// JoinFrom adds a peer on a host.
 func (e *Emulation) JoinFrom(ctx context.Context, host netip.Addr, part Part) (*Peer, error) {
 	media, err := e.Network.Listen(netip.AddrPortFrom(host, 0))
 	if err != nil {
@@ -63,8 +63,7 @@ func (e *Emulation) JoinFrom(ctx context.Context, host netip.Addr, part Part) (*
 	return e.Join(ctx, part)
 }
 
-// JoinOver brings a peer in over an access link of its own that is the same in both directions, and returns the address
-// of its host.
+// JoinOver adds a peer on a new host whose access link is the same in both directions, and returns the host's address.
 func (e *Emulation) JoinOver(ctx context.Context, access netem.Config, part Part) (*Peer, netip.Addr, error) {
 	host, err := e.Host(access, access)
 	if err != nil {

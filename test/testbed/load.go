@@ -10,23 +10,23 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Load is one publication of prepared frames.
+// Load describes one publication of generated frames.
 type Load struct {
 	Name      string
 	Tiles     int
 	Qualities int
 	// FrameBytes is the mean size of one tile's frame at the highest quality.
 	FrameBytes int
-	// Step is how many times as large each quality is as the one below; 0 makes all of one size.
+	// Step is the ratio of the sizes of one quality and the next lower one. With 0 all qualities have one size.
 	Step float64
-	// Variation is by what share of the mean a frame is larger or smaller at most, at random, 0 to 1.
+	// Variation is the largest random deviation of a frame's size from the mean, as a share of the mean, 0 to 1.
 	Variation float64
 	// Rate is in frames per second.
 	Rate float64
 	Mode volumetric.Mode
 }
 
-// Publication describes the load to the server.
+// Publication returns the description of the load for the server.
 func (l Load) Publication() volumetric.Publication {
 	mode := l.Mode
 	if mode == "" {
@@ -47,7 +47,7 @@ func (l Load) Publication() volumetric.Publication {
 	return p
 }
 
-// size is the mean size of a frame at a quality, in bytes.
+// size returns the mean size of a frame at a quality, in bytes.
 func (l Load) size(quality volumetric.Quality) int {
 	size := float64(l.FrameBytes)
 	if l.Step > 0 {
@@ -56,12 +56,12 @@ func (l Load) size(quality volumetric.Quality) int {
 	return max(int(math.Round(size)), frameHeader)
 }
 
-// frameHeader is what a prepared frame begins with: number, tile, quality and the checksum of the rest, four bytes
-// each.
+// frameHeader is the size in bytes of the header of a frame: number, tile, quality and the checksum of the rest, four
+// bytes each.
 const frameHeader = 16
 
-// frameFactory makes the frames of one load. The filling is random, so that nothing on the way can shorten it, and the
-// same for all.
+// frameFactory makes the frames of one load. The content is random, so that it cannot be compressed, and the same in
+// all frames.
 type frameFactory struct {
 	load    Load
 	seed    uint64
@@ -77,7 +77,8 @@ func newFrameFactory(load Load, seed uint64) *frameFactory {
 	return &frameFactory{load, seed, filling}
 }
 
-// size is that of one frame, in bytes. The qualities of a tile vary alike, as they do where they show the same.
+// size returns the size of one frame, in bytes. The qualities of a tile vary by the same factor, as those of one real
+// object do.
 func (f *frameFactory) size(number uint32, tile int, quality volumetric.Quality) int {
 	mean := f.load.size(quality)
 	if f.load.Variation == 0 {
@@ -97,12 +98,12 @@ func (f *frameFactory) frame(number uint32, tile int, quality volumetric.Quality
 	return frame
 }
 
-// checksum covers everything but itself.
+// checksum returns the checksum of all bytes except the checksum field.
 func checksum(frame []byte) uint32 {
 	return crc32.Update(crc32.ChecksumIEEE(frame[:12]), crc32.IEEETable, frame[frameHeader:])
 }
 
-// verify tells how a received frame differs from what it must be.
+// verify returns an error if a received frame differs from the expected one.
 func verify(data []byte, number int64, tile int, quality volumetric.Quality) error {
 	if len(data) < frameHeader {
 		return fmt.Errorf("%d bytes, expected at least %d", len(data), frameHeader)

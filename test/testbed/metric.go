@@ -6,7 +6,7 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// Metric reads one series from the server's operators' listener, written as in the text format: name{label="value",…},
+// Metric reads one series from the server's admin listener. series has the text format name{label="value",…}, with
 // labels in the order of their names.
 func (c *Conference) Metric(ctx context.Context, series string) (float64, error) {
 	all, err := exposition.Scrape(ctx, "http://"+c.Server.AdminAddress()+"/metrics")

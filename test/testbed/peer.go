@@ -14,12 +14,12 @@ import (
 // Peer is one client of a Conference. Its methods are safe for concurrent use.
 type Peer struct {
 	Session *client.Session
-	// Opened is when it began to open its websocket, Connected is closed when media flows.
+	// Opened is the time at which the peer began to open its websocket. Connected is closed when media flows.
 	Opened    time.Time
 	Connected chan struct{}
 
 	conference *Conference
-	// stop ends what publishing counts; receiving ends with the session.
+	// stop ends the goroutines in publishing. The goroutine in receiving ends with the session.
 	stop       context.CancelFunc
 	publishing sync.WaitGroup
 	receiving  sync.WaitGroup
@@ -31,40 +31,40 @@ type Peer struct {
 	bandwidth   client.Bandwidth
 	events      map[string]int
 	failure     error
-	// record says that arrivals are kept.
+	// record is set if arrivals are kept.
 	record   bool
 	arrivals []Arrival
 	// published counts the capture instants of each load.
 	published map[string]int64
 }
 
-// Arrival is one whole frame that came as it was sent.
+// Arrival is a complete frame whose content was verified.
 type Arrival struct {
 	Track  volumetric.TrackRef
 	Number int64
-	// Capture and Complete are when it was captured and when its last packet came that was needed, by the server's
-	// clock.
+	// Capture is the capture time and Complete the arrival of the last needed packet, by the server's clock.
 	Capture, Complete time.Time
 	Bytes             int
 }
 
-// Latency is from capture to completion.
+// Latency returns the time from capture to completion.
 func (a Arrival) Latency() time.Duration { return a.Complete.Sub(a.Capture) }
 
-// Reception is what one peer received of one tile.
+// Reception counts the frames that one peer received of one tile.
 type Reception struct {
 	Frames  int
 	Corrupt int
-	// First and Last are when the first and the last frame were complete; LongestGap is the longest time between two.
+	// First and Last are the completion times of the first and the last frame. LongestGap is the longest time between
+	// two frames.
 	First, Last time.Time
 	LongestGap  time.Duration
 	Quality     volumetric.Quality
 	Number      int64
-	// changed is when the first frame of the present quality was complete.
+	// changed is the completion time of the first frame of the present quality.
 	changed time.Time
 }
 
-// receive takes frames and events until the session ends.
+// receive reads frames and events until the session ends.
 func (p *Peer) receive() {
 	frames, events, packets := p.Session.Frames(), p.Session.Events(), p.Session.Packets()
 	for frames != nil || events != nil {
@@ -89,7 +89,7 @@ func (p *Peer) receive() {
 	}
 }
 
-// take verifies and books a frame.
+// take verifies and records a frame.
 func (p *Peer) take(f client.Frame) {
 	err := verify(f.Data, f.Number, f.Track.Tile, f.Track.Quality)
 	now := time.Now()
@@ -116,7 +116,7 @@ func (p *Peer) take(f client.Frame) {
 	r.Last, r.Quality, r.Number = now, f.Track.Quality, f.Number
 }
 
-// note books an event.
+// note records an event.
 func (p *Peer) note(e client.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,14 +139,14 @@ func (p *Peer) note(e client.Event) {
 	}
 }
 
-// ConnectedAt is when media began to flow, zero before.
+// ConnectedAt returns the time at which media began to flow, zero before.
 func (p *Peer) ConnectedAt() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.connectedAt
 }
 
-// Tile is what was received of a tile so far.
+// Tile returns the reception of a tile so far.
 func (p *Peer) Tile(ref volumetric.TileRef) Reception {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +156,8 @@ func (p *Peer) Tile(ref volumetric.TileRef) Reception {
 	return Reception{}
 }
 
-// QualitySince is when the first frame came of the quality that a tile is received at, if that is the given one.
+// QualitySince returns the arrival of the first frame at the present quality of a tile. It returns false if that
+// quality is not the given one.
 func (p *Peer) QualitySince(ref volumetric.TileRef, quality volumetric.Quality) (time.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +167,7 @@ func (p *Peer) QualitySince(ref volumetric.TileRef, quality volumetric.Quality) 
 	return time.Time{}, false
 }
 
-// Tiles is what was received of every tile so far.
+// Tiles returns the reception of every tile so far.
 func (p *Peer) Tiles() map[volumetric.TileRef]Reception {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,7 +178,7 @@ func (p *Peer) Tiles() map[volumetric.TileRef]Reception {
 	return tiles
 }
 
-// ResetGaps begins to measure the longest gaps anew.
+// ResetGaps resets the longest gaps to zero.
 func (p *Peer) ResetGaps() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,50 +187,50 @@ func (p *Peer) ResetGaps() {
 	}
 }
 
-// Sendings are the server's messages so far about what this peer is sent.
+// Sendings returns the server's messages so far about the qualities that this peer is sent.
 func (p *Peer) Sendings() []client.Sending {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]client.Sending(nil), p.sendings...)
 }
 
-// Bandwidth is what the server has said last of this peer's link, zero before.
+// Bandwidth returns the server's latest report about this peer's link, zero before the first.
 func (p *Peer) Bandwidth() client.Bandwidth {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.bandwidth
 }
 
-// Arrivals are all whole frames so far. There are none unless Part.Record was set.
+// Arrivals returns all complete frames so far. There are none unless Part.Record was set.
 func (p *Peer) Arrivals() []Arrival {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.arrivals)
 }
 
-// Published is how many frames of each tile and quality of a load were sent so far. They are numbered from 0.
+// Published returns the number of frames of a load that were sent so far, of each tile and quality. They are numbered
+// from 0.
 func (p *Peer) Published(load string) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.published[load]
 }
 
-// Count is how often an event came: "joined", "left" or "resumed".
+// Count returns the number of events of a kind: "joined", "left" or "resumed".
 func (p *Peer) Count(event string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.events[event]
 }
 
-// Failure is what was wrong with frames, nil where all were as they were sent.
+// Failure returns the errors of received frames, nil if all frames were correct.
 func (p *Peer) Failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.failure
 }
 
-// publish writes the frames of a load, all tiles and qualities of one capture instant that somebody takes at once,
-// until the context ends.
+// publish writes the frames of a load until the context ends: at each capture instant all wanted tiles and qualities.
 func (p *Peer) publish(ctx context.Context, load Load, seed uint64) {
 	factory := newFrameFactory(load, seed)
 	publisher := p.Session.Publisher(load.Name)
@@ -239,7 +240,7 @@ func (p *Peer) publish(ctx context.Context, load Load, seed uint64) {
 	defer timer.Stop()
 	number := uint32(0)
 	for next := begin; ; next = next.Add(interval) {
-		// What a stalled machine could not send in time is left out, as a camera would: no burst follows.
+		// Frames that a stalled machine could not send in time are skipped, as by a camera. No burst follows.
 		if late := time.Since(next); late > interval {
 			next = next.Add(late.Truncate(interval))
 		}
@@ -271,13 +272,13 @@ func (p *Peer) publish(ctx context.Context, load Load, seed uint64) {
 	}
 }
 
-// StopPublishing ends the peer's loads. What it has sent is still on its way when it returns.
+// StopPublishing ends the peer's loads. When it returns, sent packets may still be in transit.
 func (p *Peer) StopPublishing() {
 	p.stop()
 	p.publishing.Wait()
 }
 
-// Leave ends the peer and waits for its goroutines. More calls do nothing.
+// Leave ends the peer and waits for its goroutines. Further calls have no effect.
 func (p *Peer) Leave() {
 	p.StopPublishing()
 	_ = p.Session.Close()

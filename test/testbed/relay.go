@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Relay carries TCP connections to a server and holds up what passes, each way by the same time, as a long path does:
-// an emulated network carries media, and the websockets of its clients pass by it. Its methods are safe for concurrent
-// use.
+// Relay forwards TCP connections to a server and delays the bytes by the same time in each direction, as a long path
+// does. An emulated network carries media only, so the websockets of its clients need a Relay. The methods are safe for
+// concurrent use.
 type Relay struct {
 	listener net.Listener
 	target   string
@@ -21,15 +21,15 @@ type Relay struct {
 	conns  []net.Conn
 }
 
-// relayed is what was read at once, and when it is to be written.
+// relayed is a block of bytes and the time at which to write it.
 type relayed struct {
 	data []byte
 	due  time.Time
 }
 
 const (
-	// relayRead is what is read at once, relayHeld how many of these may be on the way: a signalling message is a
-	// packet or two.
+	// relayRead is the size of one read. relayHeld is the number of delayed blocks in each direction: a signalling
+	// message has one or two packets.
 	relayRead = 16 << 10
 	relayHeld = 256
 )
@@ -45,7 +45,7 @@ func NewRelay(target string, delay time.Duration) (*Relay, error) {
 	return r, nil
 }
 
-// Address is where clients connect, as HOST:PORT.
+// Address returns the address for clients, as HOST:PORT.
 func (r *Relay) Address() string { return r.listener.Addr().String() }
 
 // Close ends all connections.
@@ -60,8 +60,7 @@ func (r *Relay) Close() {
 	r.running.Wait()
 }
 
-// accept takes connections until the relay is closed. A client is connected at once; what it says first waits for as
-// long as all that follows.
+// accept accepts connections until the relay is closed. The connection itself is not delayed.
 func (r *Relay) accept() {
 	for {
 		conn, err := r.listener.Accept()
@@ -84,7 +83,7 @@ func (r *Relay) accept() {
 	}
 }
 
-// carry takes what comes from one connection to another, until either ends; then both do.
+// carry forwards bytes from one connection to another until one ends. Then both are closed.
 func (r *Relay) carry(from, to net.Conn) {
 	held := make(chan relayed, relayHeld)
 	r.running.Go(func() {
@@ -101,7 +100,7 @@ func (r *Relay) carry(from, to net.Conn) {
 	r.running.Go(func() {
 		for h := range held {
 			time.Sleep(time.Until(h.due))
-			// After an error the rest is taken and lost, so that the reader does not wait.
+			// After an error the remaining blocks are discarded, so that the reader does not wait.
 			if _, err := to.Write(h.data); err != nil {
 				_ = from.Close()
 			}
