@@ -79,7 +79,8 @@ func TestSTUNServersAreAskedFromTheMediaPort(t *testing.T) {
 			if n < 20 {
 				continue
 			}
-			_, _ = server.WriteToUDPAddrPort(mappedAddress(packet, netip.AddrPortFrom(netip.MustParseAddr(public), from.Port())), from)
+			_, _ = server.WriteToUDPAddrPort(mappedAddress(packet,
+				netip.AddrPortFrom(netip.MustParseAddr(public), from.Port())), from)
 			select {
 			case asked <- from.Port():
 			default:

@@ -137,7 +137,8 @@ func FuzzAnswered(f *testing.F) {
 		replaced("a=sendonly", "a=inactive"),
 		func(answer string) string {
 			parts := sections(answer)
-			sources := slices.DeleteFunc(strings.SplitAfter(parts[1], "\r\n"), func(l string) bool { return !strings.HasPrefix(l, "a=ssrc") })
+			sources := slices.DeleteFunc(strings.SplitAfter(parts[1], "\r\n"),
+				func(l string) bool { return !strings.HasPrefix(l, "a=ssrc") })
 			return strings.Join(parts, strings.Join(sources, ""))
 		},
 	} {

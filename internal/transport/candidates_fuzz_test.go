@@ -26,7 +26,8 @@ func candidateOf(b []byte) string {
 	// Some first bytes make addresses of the kinds that are forbidden or special.
 	six[0] ^= b[8] & 0xf0
 	host := pick(b[3], four.String(), four.String(), four.String(), netip.AddrFrom16(six).String(),
-		netip.AddrFrom16(four.As16()).String(), "fe80::1%eth0", "127.0.0.1", "198.51.100.1", "255.255.255.255", "224.0.0.5",
+		netip.AddrFrom16(four.As16()).String(), "fe80::1%eth0", "127.0.0.1", "198.51.100.1", "255.255.255.255",
+		"224.0.0.5",
 		"0.0.0.0", "::", "::1", "ff02::1", "169.254.1.1", "host.example.org", "4c1f8a3e.local", "", "1.2.3.4.5")
 	number := fmt.Sprint(binary.BigEndian.Uint16(b[9:]))
 	port := pick(b[2], number, number, "0", "65536", "-1", "x", "")

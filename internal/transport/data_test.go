@@ -34,7 +34,8 @@ func TestMessagesOfAllLengths(t *testing.T) {
 	sink := messageRecorder{newRecorder(), make(chan []byte, 1)}
 	_, channel := openData(t, endpoint, sink)
 	for n, length := range []int{
-		1, 100, shortMessage - 1, shortMessage, shortMessage + 1, 10, description.MaxDataMessage - 1, 1, 2 * shortMessage,
+		1, 100, shortMessage - 1, shortMessage, shortMessage + 1, 10, description.MaxDataMessage - 1, 1,
+		2 * shortMessage,
 	} {
 		message := bytes.Repeat([]byte{byte(n + 1)}, length)
 		if err := channel.Send(message); err != nil {

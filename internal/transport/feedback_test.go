@@ -66,7 +66,8 @@ func TestReportsByStreamAreAgreedOn(t *testing.T) {
 			}
 			for _, p := range []*Peer{offers, answers} {
 				if p.ReportsByStream() != test.byStream || p.TransportSequenceID() != 0 != test.number {
-					t.Errorf("by stream: %v, numbers have the identifier %d, after the answer\n%s", p.ReportsByStream(), p.TransportSequenceID(), answer)
+					t.Errorf("by stream: %v, numbers have the identifier %d, after the answer\n%s", p.ReportsByStream(),
+						p.TransportSequenceID(), answer)
 				}
 			}
 		})

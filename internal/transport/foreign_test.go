@@ -23,12 +23,14 @@ func newForeigner(t *testing.T) *foreigner {
 	t.Helper()
 	engine := &webrtc.MediaEngine{}
 	capability := webrtc.RTPCodecCapability{MimeType: volumetric.MIMEVolumetric, ClockRate: 90000}
-	if err := engine.RegisterCodec(webrtc.RTPCodecParameters{RTPCodecCapability: capability, PayloadType: 96}, webrtc.RTPCodecTypeVideo); err != nil {
+	if err := engine.RegisterCodec(webrtc.RTPCodecParameters{RTPCodecCapability: capability, PayloadType: 96},
+		webrtc.RTPCodecTypeVideo); err != nil {
 		t.Fatal(err)
 	}
 	settings := webrtc.SettingEngine{}
 	settings.SetIncludeLoopbackCandidate(true)
-	api := webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithSettingEngine(settings), webrtc.WithInterceptorRegistry(&interceptor.Registry{}))
+	api := webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithSettingEngine(settings),
+		webrtc.WithInterceptorRegistry(&interceptor.Registry{}))
 	pc, err := api.NewPeerConnection(webrtc.Configuration{})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +114,8 @@ func TestMediaWithAForeignPeer(t *testing.T) {
 	for number := uint16(0); foreign.received.Load() < 10 || len(heard.packets(theirs)) < 10; number++ {
 		select {
 		case <-deadline:
-			t.Fatalf("received %d and %d packets, expected 10 and more", foreign.received.Load(), len(heard.packets(theirs)))
+			t.Fatalf("received %d and %d packets, expected 10 and more", foreign.received.Load(),
+				len(heard.packets(theirs)))
 		case <-tick.C:
 		}
 		// The endpoint sends nothing to this host's own addresses before something has come from there.
@@ -120,13 +123,15 @@ func TestMediaWithAForeignPeer(t *testing.T) {
 			if event.Candidate == nil {
 				continue
 			}
-			if err := foreign.pc.AddICECandidate(webrtc.ICECandidateInit{Candidate: event.Candidate.Candidate}); err != nil {
+			candidate := webrtc.ICECandidateInit{Candidate: event.Candidate.Candidate}
+			if err := foreign.pc.AddICECandidate(candidate); err != nil {
 				t.Fatal(err)
 			}
 		}
 		header := rtp.Header{Version: 2, PayloadType: 96, SequenceNumber: number, SSRC: sending.Outlet.SSRC()}
 		_ = sending.Outlet.WriteRTP(&header, []byte("payload"))
-		if err := foreign.sent.WriteRTP(&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: number}, Payload: []byte("payload")}); err != nil {
+		if err := foreign.sent.WriteRTP(&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: number},
+			Payload: []byte("payload")}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -39,7 +39,8 @@ func TestCandidatesAreLimitedUntilICEBeginsAnew(t *testing.T) {
 				t.Fatalf("candidate %d after %s: %v", port, round.name, err)
 			}
 		}
-		if err := p.offers.AddCandidate(Candidate{Candidate: hostCandidate(description.MaxCandidates + 1), MID: "0"}); !errors.Is(err, ErrCandidate) {
+		if err := p.offers.AddCandidate(Candidate{Candidate: hostCandidate(description.MaxCandidates + 1),
+			MID: "0"}); !errors.Is(err, ErrCandidate) {
 			t.Errorf("a candidate too many after %s: got %v, want ErrCandidate", round.name, err)
 		}
 	}
@@ -91,7 +92,8 @@ func TestNoConnectionsToWhereCandidatesPoint(t *testing.T) {
 	}
 	p.negotiate([]*Line{line})
 	port := victim.Addr().(*net.TCPAddr).Port
-	lure := Candidate{Candidate: fmt.Sprintf("candidate:1 1 tcp 1 127.0.0.1 %d typ host tcptype passive", port), MID: line.MID()}
+	lure := Candidate{Candidate: fmt.Sprintf("candidate:1 1 tcp 1 127.0.0.1 %d typ host tcptype passive", port),
+		MID: line.MID()}
 	if err := p.offers.AddCandidate(lure); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ func TestChecksComeFromSoManyAddresses(t *testing.T) {
 	}
 	// The offerer controls: a check of one that is controlled says so.
 	check, err := stun.Build(stun.TransactionID, stun.BindingRequest, stun.NewUsername(ufrag+":"+remote),
-		stun.RawAttribute{Type: stun.AttrICEControlled, Value: make([]byte, 8)}, stun.RawAttribute{Type: stun.AttrPriority, Value: []byte{0, 0, 0, 1}},
+		stun.RawAttribute{Type: stun.AttrICEControlled, Value: make([]byte, 8)},
+		stun.RawAttribute{Type: stun.AttrPriority, Value: []byte{0, 0, 0, 1}},
 		stun.NewShortTermIntegrity(password), stun.Fingerprint)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +68,9 @@ func TestChecksComeFromSoManyAddresses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.until("checks are refused", func() bool { return p.endpoints[0].Limits().ChecksRefused >= 2*maxRemotes-maxUnproven })
+	p.until("checks are refused", func() bool {
+		return p.endpoints[0].Limits().ChecksRefused >= 2*maxRemotes-maxUnproven
+	})
 	p.until("the others are remote candidates", func() bool {
 		added := candidates() - before
 		if added > maxUnproven {

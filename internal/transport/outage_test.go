@@ -84,8 +84,10 @@ func TestFailingIsToldEachTimeThatICEBeganAnew(t *testing.T) {
 	l := newEventList()
 	l.secured()
 	for _, state := range []ice.ConnectionState{
-		ice.ConnectionStateChecking, ice.ConnectionStateConnected, ice.ConnectionStateDisconnected, ice.ConnectionStateFailed,
-		ice.ConnectionStateChecking, ice.ConnectionStateFailed, ice.ConnectionStateChecking, ice.ConnectionStateConnected, ice.ConnectionStateChecking,
+		ice.ConnectionStateChecking, ice.ConnectionStateConnected, ice.ConnectionStateDisconnected,
+		ice.ConnectionStateFailed,
+		ice.ConnectionStateChecking, ice.ConnectionStateFailed, ice.ConnectionStateChecking,
+		ice.ConnectionStateConnected, ice.ConnectionStateChecking,
 		ice.ConnectionStateConnected,
 	} {
 		l.iceState(state)

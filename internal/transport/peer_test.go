@@ -107,7 +107,8 @@ func (p *pair) connectVideo() (*Outlet, rtp.Header) {
 // newPairWith makes a pair whose endpoints have the settings.
 func newPairWith(t testing.TB, set func(*Config)) *pair {
 	t.Helper()
-	p := &pair{t: t, offersTo: newRecorder(), heard: newRecorder(), connected: map[*Peer]bool{}, attachBeforeSend: map[string]*Outlet{}}
+	p := &pair{t: t, offersTo: newRecorder(), heard: newRecorder(), connected: map[*Peer]bool{},
+		attachBeforeSend: map[string]*Outlet{}}
 	config := DefaultConfig()
 	config.Address, config.Port, config.TCP = "127.0.0.1", 0, true
 	for i, sink := range []*recorder{p.offersTo, p.heard} {
@@ -132,7 +133,8 @@ func newPairWith(t testing.TB, set func(*Config)) *pair {
 		}
 	}
 	t.Cleanup(func() {
-		for _, closer := range []func() error{p.offers.Close, p.answers.Close, p.endpoints[0].Close, p.endpoints[1].Close} {
+		for _, closer := range []func() error{p.offers.Close, p.answers.Close, p.endpoints[0].Close,
+			p.endpoints[1].Close} {
 			if err := closer(); err != nil {
 				t.Error(err)
 			}
@@ -238,25 +240,29 @@ func TestMediaBothWaysWithRetransmissionAndRenegotiation(t *testing.T) {
 	p.connect()
 
 	up := p.attachBeforeSend[publish.MID()]
-	if got := p.fromAnswerer[publish.MID()]; got.SSRC != up.SSRC() || got.Retransmission != up.RetransmissionSSRC() || got.Retransmission == 0 {
+	if got := p.fromAnswerer[publish.MID()]; got.SSRC != up.SSRC() || got.Retransmission != up.RetransmissionSSRC() ||
+		got.Retransmission == 0 {
 		t.Fatalf("answer says %+v, outlet has %d and %d", got, up.SSRC(), up.RetransmissionSSRC())
 	}
 	if got := p.fromOfferer[slot.MID()]; got.SSRC != slot.Outlet.SSRC() || got.Retransmission == 0 {
 		t.Fatalf("offer says %+v, outlet has %d", got, slot.Outlet.SSRC())
 	}
-	for number, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEH264, volumetric.MIMEVP8, volumetric.MIMEOpaque} {
+	for number, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEH264, volumetric.MIMEVP8,
+		volumetric.MIMEOpaque} {
 		send(t, up, mime, uint16(number))
 		send(t, slot.Outlet, mime, uint16(number))
 	}
 	send(t, voice.Outlet, volumetric.MIMEOpus, 1)
 	_, retransmission, _ := slot.Outlet.PayloadType(volumetric.MIMEVolumetric)
-	header := rtp.Header{Version: 2, PayloadType: retransmission, SequenceNumber: 900, SSRC: slot.Outlet.RetransmissionSSRC()}
+	header := rtp.Header{Version: 2, PayloadType: retransmission, SequenceNumber: 900,
+		SSRC: slot.Outlet.RetransmissionSSRC()}
 	if err := slot.Outlet.WriteRTP(&header, []byte{0, 1, 2}); err != nil {
 		t.Fatal(err)
 	}
 	p.until("packets on both sides", func() bool {
 		return len(p.offersTo.packets(up.SSRC())) == 4 && len(p.heard.packets(slot.Outlet.SSRC())) == 4 &&
-			len(p.heard.packets(slot.Outlet.RetransmissionSSRC())) == 1 && len(p.heard.packets(voice.Outlet.SSRC())) == 1
+			len(p.heard.packets(slot.Outlet.RetransmissionSSRC())) == 1 &&
+			len(p.heard.packets(voice.Outlet.SSRC())) == 1
 	})
 	nack := &rtcp.TransportLayerNack{MediaSSRC: slot.Outlet.SSRC(), Nacks: []rtcp.NackPair{{PacketID: 1}}}
 	if err := p.answers.WriteRTCP([]rtcp.Packet{nack}); err != nil {

@@ -21,8 +21,10 @@ func TestRoundTrip(t *testing.T) {
 		{"the first", []check{{3, 40 * ms}}, 40 * ms},
 		{"a quicker one", []check{{3, 40 * ms}, {4, 20 * ms}}, 20 * ms},
 		{"one that was held up", []check{{3, 20 * ms}, {4, 700 * ms}}, 20 * ms},
-		{"asked about again and again", []check{{3, 20 * ms}, {4, 90 * ms}, {4, 90 * ms}, {4, 90 * ms}, {4, 90 * ms}, {4, 90 * ms}}, 20 * ms},
-		{"a path that became longer", []check{{3, 20 * ms}, {4, 90 * ms}, {5, 95 * ms}, {6, 91 * ms}, {7, 92 * ms}}, 90 * ms},
+		{"asked about again and again", []check{{3, 20 * ms}, {4, 90 * ms}, {4, 90 * ms}, {4, 90 * ms}, {4, 90 * ms},
+			{4, 90 * ms}}, 20 * ms},
+		{"a path that became longer", []check{{3, 20 * ms}, {4, 90 * ms}, {5, 95 * ms}, {6, 91 * ms}, {7, 92 * ms}},
+			90 * ms},
 		{"some that nobody asked about", []check{{3, 20 * ms}, {9, 90 * ms}, {14, 95 * ms}}, 20 * ms},
 	}
 	for _, test := range tests {

@@ -15,10 +15,12 @@ func TestStampTimes(t *testing.T) {
 		stamp            udp.Stamp
 		kernel, hardware time.Duration // since now; a day is for none
 	}{
-		"nothing":            {udp.Stamp{}, 24 * time.Hour, 24 * time.Hour},
-		"kernel":             {udp.Stamp{Kernel: now.UnixNano()}, 0, 24 * time.Hour},
-		"both":               {udp.Stamp{Kernel: now.UnixNano(), Hardware: now.Add(-5 * time.Microsecond).UnixNano()}, 0, -5 * time.Microsecond},
-		"card by TAI":        {udp.Stamp{Kernel: now.UnixNano(), Hardware: now.Add(atomicAhead - 5*time.Microsecond).UnixNano()}, 0, -5 * time.Microsecond},
+		"nothing": {udp.Stamp{}, 24 * time.Hour, 24 * time.Hour},
+		"kernel":  {udp.Stamp{Kernel: now.UnixNano()}, 0, 24 * time.Hour},
+		"both": {udp.Stamp{Kernel: now.UnixNano(), Hardware: now.Add(-5 * time.Microsecond).UnixNano()},
+			0, -5 * time.Microsecond},
+		"card by TAI": {udp.Stamp{Kernel: now.UnixNano(),
+			Hardware: now.Add(atomicAhead - 5*time.Microsecond).UnixNano()}, 0, -5 * time.Microsecond},
 		"card of no clock":   {udp.Stamp{Kernel: now.UnixNano(), Hardware: 12345}, 0, 24 * time.Hour},
 		"card, and it alone": {udp.Stamp{Hardware: now.UnixNano()}, 24 * time.Hour, 0},
 	} {
@@ -27,7 +29,8 @@ func TestStampTimes(t *testing.T) {
 			got  time.Time
 			want time.Duration
 		}{"kernel": {kernel, test.kernel}, "hardware": {hardware, test.hardware}} {
-			if none := pair.want == 24*time.Hour; pair.got.IsZero() != none || !none && pair.got.Sub(now.Round(0)) != pair.want {
+			if none := pair.want == 24*time.Hour; pair.got.IsZero() != none || !none &&
+				pair.got.Sub(now.Round(0)) != pair.want {
 				t.Errorf("%s: %s is %v, expected %v after %v", name, what, pair.got, pair.want, now)
 			}
 		}

@@ -42,7 +42,8 @@ func TestArrivalsAreReportedByStream(t *testing.T) {
 		t.Fatalf("reported %+v", report)
 	}
 	media, repaired := report.Streams[0], report.Streams[1]
-	if media.SSRC != 100 || media.Begin != 65_000 || len(media.Packets) != 6 || repaired.SSRC != 101 || repaired.Begin != 7 || len(repaired.Packets) != 1 {
+	if media.SSRC != 100 || media.Begin != 65_000 || len(media.Packets) != 6 || repaired.SSRC != 101 ||
+		repaired.Begin != 7 || len(repaired.Packets) != 1 {
 		t.Fatalf("reported %+v", report)
 	}
 	for i, p := range append(media.Packets, repaired.Packets...) {
@@ -70,7 +71,8 @@ func TestPublishingBeginsNumbers(t *testing.T) {
 	m.attach("0", newOutlet(volumetric.MIMEVolumetric, 100, 101), p, 0, 0)
 	send := func(number uint32) *rtp.Header {
 		t.Helper()
-		if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: number, Capture: time.Now(), Data: []byte("tile")}); err != nil {
+		if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: number, Capture: time.Now(),
+			Data: []byte("tile")}); err != nil {
 			t.Fatal(err)
 		}
 		// The start rate lets a packet leave 3 ms after the estimate has begun.
@@ -85,6 +87,7 @@ func TestPublishingBeginsNumbers(t *testing.T) {
 	}
 	m.agree(1, true)
 	if h := send(2); h.GetExtension(1) == nil || !m.uplink.Estimates() {
-		t.Errorf("a packet has %+v and an estimate: %v after an answer with a line that is sent on", h, m.uplink.Estimates())
+		t.Errorf("a packet has %+v and an estimate: %v after an answer with a line that is sent on", h,
+			m.uplink.Estimates())
 	}
 }

@@ -20,7 +20,8 @@ func TestWantedTracks(t *testing.T) {
 		t.Helper()
 		for track := range wires {
 			wanted := p.Wanted(track/2, volumetric.Quality(track%2))
-			taken, err := p.WriteFrame(track/2, volumetric.Quality(track%2), OutgoingFrame{Number: number, Capture: time.Now(), Data: []byte("tile")})
+			taken, err := p.WriteFrame(track/2, volumetric.Quality(track%2),
+				OutgoingFrame{Number: number, Capture: time.Now(), Data: []byte("tile")})
 			if err != nil || taken != wanted {
 				t.Fatalf("frame %d of track %d: taken %t, %v; want %t", number, track, taken, err, wanted)
 			}
@@ -32,7 +33,8 @@ func TestWantedTracks(t *testing.T) {
 		{Publication: "desk", Tiles: [][]volumetric.Quality{{0}}},
 		{Publication: "body", Tiles: [][]volumetric.Quality{{}, {1, 7}, {0}}, Parity: 0.1},
 	}})
-	if e, ok := (<-m.session.events).(Wanted); !ok || e.Publication != "body" || e.Parity != 0.1 || len(m.session.events) != 0 {
+	if e, ok := (<-m.session.events).(Wanted); !ok || e.Publication != "body" || e.Parity != 0.1 ||
+		len(m.session.events) != 0 {
 		t.Errorf("got event %+v, want one of the body's with parity 0.1", e)
 	}
 	write(2)
@@ -46,7 +48,8 @@ func TestWantedTracks(t *testing.T) {
 		// Numbers go on where they were.
 		for i, packet := range sent {
 			if packet.SequenceNumber != sent[0].SequenceNumber+uint16(i) {
-				t.Errorf("track %d has packet %d as %d, want %d", track, packet.SequenceNumber, i, sent[0].SequenceNumber+uint16(i))
+				t.Errorf("track %d has packet %d as %d, want %d", track, packet.SequenceNumber, i,
+					sent[0].SequenceNumber+uint16(i))
 			}
 		}
 	}
@@ -142,8 +145,10 @@ func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 			step()
 		}
 		left := outlet.packets
-		if allocations := testing.AllocsPerRun(2000, step); allocations > most || !waits(m) || left < 1900*perMillisecond {
-			t.Errorf("extension %d: %g allocations for %d packets, want at most %g", extension, allocations, perMillisecond, most)
+		if allocations := testing.AllocsPerRun(2000, step); allocations > most || !waits(m) ||
+			left < 1900*perMillisecond {
+			t.Errorf("extension %d: %g allocations for %d packets, want at most %g", extension, allocations,
+				perMillisecond, most)
 		}
 	}
 }

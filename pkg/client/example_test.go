@@ -186,8 +186,9 @@ func ExampleSession_SetQuality() {
 	body := volumetric.PublicationRef{Participant: "grace", Publication: "body"}
 	back := 1
 	err = session.SetQuality(ctx,
-		signal.Choice{PublicationRef: body, Quality: signal.Only(0)},                                  // everything at the lowest quality,
-		signal.Choice{PublicationRef: body, Tile: &back, Quality: signal.Only(volumetric.QualityOff)}, // but for the back, which is off
+		// All tiles at the lowest quality, except the back, which is off.
+		signal.Choice{PublicationRef: body, Quality: signal.Only(0)},
+		signal.Choice{PublicationRef: body, Tile: &back, Quality: signal.Only(volumetric.QualityOff)},
 	)
 	if err != nil {
 		fmt.Println(err)
@@ -215,7 +216,8 @@ func ExampleSession_Stats() {
 	defer company.leave()
 
 	ctx := context.Background()
-	session, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "laboratory", Identity: "ada", Receive: true})
+	session, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "laboratory", Identity: "ada",
+		Receive: true})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -231,7 +233,8 @@ func ExampleSession_Stats() {
 	}
 	for _, tile := range session.Stats() {
 		bad := tile.Undecodable + tile.Missing + tile.Overflowed + tile.DroppedByServer
-		fmt.Printf("%v came: %v, more than half of it useless: %v\n", tile.Track.TileRef, tile.Complete > 0, bad > tile.Expected/2)
+		fmt.Printf("%v came: %v, more than half of it useless: %v\n", tile.Track.TileRef, tile.Complete > 0,
+			bad > tile.Expected/2)
 	}
 	// Output:
 	// grace/body/0 came: true, more than half of it useless: false
@@ -297,7 +300,8 @@ func ExampleSession_Events() {
 	wire := newWire() // carries the websocket, until it is cut
 	defer wire.remove()
 
-	session, err := client.Join(context.Background(), client.Config{URL: wire.url(), Room: "balcony", Identity: "ada", Receive: true})
+	session, err := client.Join(context.Background(),
+		client.Config{URL: wire.url(), Room: "balcony", Identity: "ada", Receive: true})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -358,7 +362,8 @@ func ExamplePublisher_Wanted() {
 				if !publisher.Wanted(tile, volumetric.Quality(quality)) {
 					continue // the next capture may be
 				}
-				frame := client.OutgoingFrame{Number: number, Capture: capture, Codec: codec.Raw.FourCC(), Data: someTile(quality)}
+				frame := client.OutgoingFrame{Number: number, Capture: capture, Codec: codec.Raw.FourCC(),
+					Data: someTile(quality)}
 				taken, _ := publisher.WriteFrame(tile, volumetric.Quality(quality), frame)
 				written = written || taken
 			}
@@ -380,7 +385,8 @@ func ExampleSession_SetViewpoint() {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	session, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "planetarium", Identity: "ada", Receive: true})
+	session, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "planetarium", Identity: "ada",
+		Receive: true})
 	if err != nil {
 		fmt.Println(err)
 		return

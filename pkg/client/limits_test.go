@@ -68,7 +68,8 @@ func TestTheServerHearsOfTheDownlink(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(taken)
-	for n, want := range []signal.BitrateLimits{{Max: 50e6, Start: 10e6}, {Max: 8e6, Min: 1e6, Start: 8e6}, {Max: 8e6, Min: 1e6, Start: 8e6}} {
+	for n, want := range []signal.BitrateLimits{{Max: 50e6, Start: 10e6}, {Max: 8e6, Min: 1e6, Start: 8e6},
+		{Max: 8e6, Min: 1e6, Start: 8e6}} {
 		select {
 		case got := <-heard:
 			if got != want {

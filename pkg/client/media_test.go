@@ -26,17 +26,20 @@ func TestServersClock(t *testing.T) {
 	// A slow round trip, of which only the way there took time, and a quick one.
 	slow := now.Add(time.Second)
 	m.clockReply(&signal.TimeReply{
-		T0: now.UnixMicro(), T1: now.Add(time.Minute + 300*time.Millisecond).UnixMicro(), T2: now.Add(time.Minute + 300*time.Millisecond).UnixMicro(),
+		T0: now.UnixMicro(), T1: now.Add(time.Minute + 300*time.Millisecond).UnixMicro(),
+		T2: now.Add(time.Minute + 300*time.Millisecond).UnixMicro(),
 	}, now.Add(300*time.Millisecond))
 	if got := m.serverTime(slow).Sub(slow); (got - time.Minute - 150*time.Millisecond).Abs() > time.Millisecond {
 		t.Errorf("the server is ahead by %v, want 1m0.15s", got)
 	}
-	m.clockReply(&signal.TimeReply{T0: now.UnixMicro(), T1: now.Add(time.Minute).UnixMicro(), T2: now.Add(time.Minute).UnixMicro()}, now.Add(time.Millisecond))
+	m.clockReply(&signal.TimeReply{T0: now.UnixMicro(), T1: now.Add(time.Minute).UnixMicro(),
+		T2: now.Add(time.Minute).UnixMicro()}, now.Add(time.Millisecond))
 	if got := m.serverTime(slow).Sub(slow); (got - time.Minute).Abs() > 2*time.Millisecond {
 		t.Errorf("the server is ahead by %v, want 1m0s by the quicker round trip", got)
 	}
 	// Times that contradict each other change nothing.
-	m.clockReply(&signal.TimeReply{T0: now.UnixMicro(), T1: now.Add(time.Hour).UnixMicro(), T2: now.UnixMicro()}, now.Add(time.Microsecond))
+	m.clockReply(&signal.TimeReply{T0: now.UnixMicro(), T1: now.Add(time.Hour).UnixMicro(), T2: now.UnixMicro()},
+		now.Add(time.Microsecond))
 	m.clockReply(&signal.TimeReply{T0: now.Add(time.Hour).UnixMicro()}, now)
 	if got := m.serverTime(slow).Sub(slow); (got - time.Minute).Abs() > 2*time.Millisecond {
 		t.Errorf("after nonsense the server is ahead by %v, want 1m0s", got)

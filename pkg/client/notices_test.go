@@ -85,24 +85,29 @@ func TestViewpointsPosesAndLimitsReachTheServer(t *testing.T) {
 	s := m.session
 	heard := converse(t, m)
 	at := time.Now()
-	s.SetViewpoint(Viewpoint{At: at, Position: [3]float64{1, 1.6, 2}, Orientation: [4]float64{0, 0.6, 0, 0.8}, FOV: math.Pi / 2, Aspect: 1.5})
+	s.SetViewpoint(Viewpoint{At: at, Position: [3]float64{1, 1.6, 2}, Orientation: [4]float64{0, 0.6, 0, 0.8},
+		FOV: math.Pi / 2, Aspect: 1.5})
 	got := (<-heard).(*signal.Viewpoint)
-	if got.At != at.UnixMicro() || got.Position != (signal.Vector{1, 1.6, 2}) || got.Orientation != (signal.Rotation{0, 0.6, 0, 0.8}) || math.Abs(got.FOV-90) > 1e-9 || got.Aspect != 1.5 {
+	if got.At != at.UnixMicro() || got.Position != (signal.Vector{1, 1.6, 2}) ||
+		got.Orientation != (signal.Rotation{0, 0.6, 0, 0.8}) || math.Abs(got.FOV-90) > 1e-9 || got.Aspect != 1.5 {
 		t.Errorf("got %+v", got)
 	}
 	s.SetViewpoint(Viewpoint{})
-	if got = (<-heard).(*signal.Viewpoint); math.Abs(got.FOV-60) > 1e-9 || got.Aspect != 1 || got.Orientation != (signal.Rotation{0, 0, 0, 1}) || got.At < at.UnixMicro() {
+	if got = (<-heard).(*signal.Viewpoint); math.Abs(got.FOV-60) > 1e-9 || got.Aspect != 1 ||
+		got.Orientation != (signal.Rotation{0, 0, 0, 1}) || got.At < at.UnixMicro() {
 		t.Errorf("got %+v, want the defaults", got)
 	}
 	p := newPublisher(s, described("body", volumetric.MIMEVolumetric, 1, 1))
 	p.SetPose(Pose{Position: [3]float64{1, 0, -1}, Priority: 2, Boxes: make([]volumetric.BoundingBox, 1)})
-	if got := (<-heard).(*signal.Pose); got.Publication != "body" || got.Position != (signal.Vector{1, 0, -1}) || got.Orientation != (signal.Rotation{0, 0, 0, 1}) || got.Priority != 2 || len(got.Boxes) != 1 {
+	if got := (<-heard).(*signal.Pose); got.Publication != "body" || got.Position != (signal.Vector{1, 0, -1}) ||
+		got.Orientation != (signal.Rotation{0, 0, 0, 1}) || got.Priority != 2 || len(got.Boxes) != 1 {
 		t.Errorf("got %+v", got)
 	}
 	if err := s.SetLimits(context.Background(), 20e6, 1e6); err != nil {
 		t.Error(err)
 	}
-	if got := (<-heard).(*signal.SetLimits); got.BitrateLimits != (signal.BitrateLimits{Max: 20e6, Min: 1e6}) || s.limits != got.BitrateLimits {
+	if got := (<-heard).(*signal.SetLimits); got.BitrateLimits != (signal.BitrateLimits{Max: 20e6, Min: 1e6}) ||
+		s.limits != got.BitrateLimits {
 		t.Errorf("got %+v, kept %+v", got, s.limits)
 	}
 }
@@ -110,12 +115,14 @@ func TestViewpointsPosesAndLimitsReachTheServer(t *testing.T) {
 func TestWhatTheServerSaysBecomesEvents(t *testing.T) {
 	s := newRig(t, Config{}).session
 	(&control{session: s}).handle(&signal.Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1})
-	(&control{session: s}).handle(&signal.Pose{Participant: "ada", Publication: "body", Position: signal.Vector{1, 2, 3}, Orientation: signal.Rotation{0, 1, 0, 0}})
+	(&control{session: s}).handle(&signal.Pose{Participant: "ada", Publication: "body",
+		Position: signal.Vector{1, 2, 3}, Orientation: signal.Rotation{0, 1, 0, 0}})
 	for _, want := range []Event{
 		Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1},
 		PoseChanged{
 			Publication: volumetric.PublicationRef{Participant: "ada", Publication: "body"},
-			Pose:        Pose{Position: [3]float64{1, 2, 3}, Orientation: [4]float64{0, 1, 0, 0}, Scale: 1, Priority: 1},
+			Pose: Pose{Position: [3]float64{1, 2, 3}, Orientation: [4]float64{0, 1, 0, 0}, Scale: 1,
+				Priority: 1},
 		},
 	} {
 		if got := <-s.events; !reflect.DeepEqual(got, want) {

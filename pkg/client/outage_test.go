@@ -94,8 +94,10 @@ func (s *played) admit(grace time.Duration) *signal.Join {
 		return &signal.Join{}
 	}
 	s.say(&signal.Joined{
-		Header: signal.Header{ID: join.ID}, Version: signal.Version, Room: join.Room, Identity: join.Identity, Session: "session", Resumed: join.Resume != nil,
-		Resume: signal.ResumeGrant{Secret: "secret", GraceMS: int(grace.Milliseconds())}, ICEServers: []signal.ICEServer{}, Participants: []signal.Participant{},
+		Header: signal.Header{ID: join.ID}, Version: signal.Version, Room: join.Room, Identity: join.Identity,
+		Session: "session", Resumed: join.Resume != nil,
+		Resume:     signal.ResumeGrant{Secret: "secret", GraceMS: int(grace.Milliseconds())},
+		ICEServers: []signal.ICEServer{}, Participants: []signal.Participant{},
 	})
 	return join
 }
@@ -251,7 +253,8 @@ func TestAnEndedSessionSaysWhy(t *testing.T) {
 	t.Parallel()
 	url := playing(t, endConnection, func(s *played) {
 		if join := s.next(); join != nil {
-			s.say(&signal.Error{Header: signal.Header{ID: join.Head().ID}, Code: signal.CodeResume, Message: "the session is over"})
+			s.say(&signal.Error{Header: signal.Header{ID: join.Head().ID}, Code: signal.CodeResume,
+				Message: "the session is over"})
 			s.listen()
 		}
 	})
@@ -285,7 +288,8 @@ func TestPublishingOutlivesABrokenWebsocket(t *testing.T) {
 		{"published twice", refused(signal.CodeExists), publishBody, false},
 		{"published once", taken, publishBody, false},
 		{"not published", refused(signal.CodeLimit), publishBody, true},
-		{"ended twice", refused(signal.CodeNotFound), func(ctx context.Context, s *Session) error { return s.Unpublish(ctx, "body") }, false},
+		{"ended twice", refused(signal.CodeNotFound),
+			func(ctx context.Context, s *Session) error { return s.Unpublish(ctx, "body") }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

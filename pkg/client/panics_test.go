@@ -82,7 +82,8 @@ func TestAPanicEndsOneSession(t *testing.T) {
 			url := playing(t, func(s *played) {
 				s.admit(longEnough)
 				for s.next() != nil {
-					s.say(&signal.ParticipantJoined{Participant: signal.Participant{Identity: "eve", Publications: nil}})
+					s.say(&signal.ParticipantJoined{Participant: signal.Participant{Identity: "eve",
+						Publications: nil}})
 				}
 			})
 			socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
@@ -93,7 +94,8 @@ func TestAPanicEndsOneSession(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), longEnough)
 			defer cancel()
 			s, err := Join(ctx, Config{
-				URL: url, Room: "room", Identity: "mallory", PacketConn: conn, Log: slog.New(slog.NewTextHandler(log, nil)),
+				URL: url, Room: "room", Identity: "mallory", PacketConn: conn,
+				Log: slog.New(slog.NewTextHandler(log, nil)),
 			})
 			if err != nil {
 				t.Fatal(err)

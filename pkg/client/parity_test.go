@@ -20,7 +20,8 @@ func TestPublishersMakeParity(t *testing.T) {
 		size  int
 		want  int
 	}{
-		{0, 50_000, 0}, {0.07, 100 * payload.FragmentSize, 7}, {0.07, 50_000, 4}, {0.25, 100, 1}, {0.25, 500_000, 110}, {0.9, 4 * payload.FragmentSize, 1},
+		{0, 50_000, 0}, {0.07, 100 * payload.FragmentSize, 7}, {0.07, 50_000, 4}, {0.25, 100, 1}, {0.25, 500_000, 110},
+		{0.9, 4 * payload.FragmentSize, 1},
 		{-1, 50_000, 0}, {math.NaN(), 50_000, 0},
 	}
 	for _, test := range tests {
@@ -38,7 +39,8 @@ func TestPublishersMakeParity(t *testing.T) {
 		source := payload.SourceFragments(test.size)
 		sent := wires[0].sent
 		if len(sent) != source+test.want || !sent[len(sent)-1].Marker {
-			t.Fatalf("share %v of %d packets: %d packets were sent, expected %d, with a marker on the last", test.share, source, len(sent), source+test.want)
+			t.Fatalf("share %v of %d packets: %d packets were sent, expected %d, with a marker on the last", test.share,
+				source, len(sent), source+test.want)
 		}
 		r := payload.NewReassembler(payload.DefaultConfig())
 		var frame *payload.Frame
@@ -55,7 +57,8 @@ func TestPublishersMakeParity(t *testing.T) {
 			}
 		}
 		if frame == nil || !bytes.Equal(frame.Data, data) || frame.Recovered != min(test.want, source) {
-			t.Errorf("share %v of %d packets: the frame is not complete without its first %d packets", test.share, source, test.want)
+			t.Errorf("share %v of %d packets: the frame is not complete without its first %d packets", test.share,
+				source, test.want)
 		}
 	}
 }
@@ -93,8 +96,9 @@ func TestParityIsCounted(t *testing.T) {
 	}
 	got := statsOf(t, m, "ada", 0)
 	want := TileStats{
-		Track: got.Track, FrameCounts: FrameCounts{Expected: 5, Complete: 4, Undecodable: 1}, Packets: 21, Bytes: got.Bytes,
-		Lost: 4, Spared: 2, Replaced: 1, Gaps: 4, Requests: 2,
+		Track: got.Track, FrameCounts: FrameCounts{Expected: 5, Complete: 4, Undecodable: 1}, Packets: 21,
+		Bytes: got.Bytes,
+		Lost:  4, Spared: 2, Replaced: 1, Gaps: 4, Requests: 2,
 	}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -51,7 +51,8 @@ func TestTracksOfOneInstantShareATimestamp(t *testing.T) {
 	p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 2, 2))
 	capture := time.Now()
 	for track := range wires {
-		if _, err := p.WriteFrame(track/2, volumetric.Quality(track%2), OutgoingFrame{Number: 7, Capture: capture, Data: make([]byte, 2000)}); err != nil {
+		if _, err := p.WriteFrame(track/2, volumetric.Quality(track%2),
+			OutgoingFrame{Number: 7, Capture: capture, Data: make([]byte, 2000)}); err != nil {
 			t.Fatal(err)
 		}
 		// The estimate of the server's clock may change at any time.
@@ -69,8 +70,10 @@ func TestTracksOfOneInstantShareATimestamp(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := i == len(w.sent)-1
-			if packet.Timestamp != want || packet.Marker != last || d.Frame != 7 || int(d.Quality) != track%2 || int(d.Index) != i {
-				t.Errorf("track %d, packet %d: timestamp %d, marker %v, %+v; want timestamp %d", track, i, packet.Timestamp, packet.Marker, d, want)
+			if packet.Timestamp != want || packet.Marker != last || d.Frame != 7 || int(d.Quality) != track%2 ||
+				int(d.Index) != i {
+				t.Errorf("track %d, packet %d: timestamp %d, marker %v, %+v; want timestamp %d", track, i,
+					packet.Timestamp, packet.Marker, d, want)
 			}
 		}
 	}
@@ -81,7 +84,8 @@ func TestCaptureTimesAreOfTheServersClock(t *testing.T) {
 	p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
 	reply(m, time.Hour)
 	capture := time.Now()
-	if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: capture, Codec: volumetric.FourCC{'t', 'e', 's', 't'}, Data: []byte("tile")}); err != nil {
+	if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: capture,
+		Codec: volumetric.FourCC{'t', 'e', 's', 't'}, Data: []byte("tile")}); err != nil {
 		t.Fatal(err)
 	}
 	flush(m, time.Now().Add(time.Second))
@@ -89,14 +93,16 @@ func TestCaptureTimesAreOfTheServersClock(t *testing.T) {
 	var prefix payload.Prefix
 	rest, err := prefix.Unmarshal(wires[0].sent[0].Payload[payload.DescriptorSize:])
 	if err != nil || string(rest) != "tile" || !near(prefix.Capture) {
-		t.Errorf("the frame carries %q of %v (%v), want \"tile\" of about %v", rest, prefix.Capture, err, capture.Add(time.Hour))
+		t.Errorf("the frame carries %q of %v (%v), want \"tile\" of about %v", rest, prefix.Capture, err,
+			capture.Add(time.Hour))
 	}
 	reports := m.uplink.AppendReports(nil, capture.Add(10*time.Second))
 	if len(reports) != 1 {
 		t.Fatalf("%d sender reports after the first frame, want 1", len(reports))
 	}
 	report := reports[0].(*rtcp.SenderReport)
-	if got, want := payload.TimeFromNTP64(report.NTPTime).Add(-10*time.Second), p.sent.Timestamp(capture)+10*90000; !near(got) || report.RTPTime != want {
+	if got, want := payload.TimeFromNTP64(report.NTPTime).Add(-10*time.Second),
+		p.sent.Timestamp(capture)+10*90000; !near(got) || report.RTPTime != want {
 		t.Errorf("the report maps %d to %v, want %d at about %v", report.RTPTime, got, want, capture.Add(time.Hour))
 	}
 }
@@ -106,12 +112,14 @@ func TestWriteErrors(t *testing.T) {
 	p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 2, 2))
 	frame := OutgoingFrame{Number: 1, Capture: time.Now(), Data: []byte("tile")}
 	for _, track := range []volumetric.TrackRef{
-		{TileRef: volumetric.TileRef{Tile: 2}, Quality: 0}, {TileRef: volumetric.TileRef{Tile: -1}, Quality: 0}, {Quality: 2}, {Quality: -1},
+		{TileRef: volumetric.TileRef{Tile: 2}, Quality: 0}, {TileRef: volumetric.TileRef{Tile: -1}, Quality: 0},
+		{Quality: 2}, {Quality: -1},
 	} {
 		if _, err := p.WriteFrame(track.Tile, track.Quality, frame); !errors.Is(err, ErrNotPublished) {
 			t.Errorf("frame of %v: got %v, want an error around %v", track, err, ErrNotPublished)
 		}
-		if _, err := p.WritePackets(track.Tile, track.Quality, frame.Capture, [][]byte{{1}}); !errors.Is(err, ErrNotPublished) {
+		if _, err := p.WritePackets(track.Tile, track.Quality, frame.Capture, [][]byte{{1}}); !errors.Is(err,
+			ErrNotPublished) {
 			t.Errorf("packets of %v: got %v, want an error around %v", track, err, ErrNotPublished)
 		}
 	}

@@ -156,11 +156,14 @@ func marshal(t testing.TB, ssrc uint32, number uint16, timestamp uint32, body []
 }
 
 // assign gives a slot a tile of somebody's publication, or nothing where the publication is nil.
-func assign(t testing.TB, m *media, mid string, generation uint32, participant string, tile int, p *volumetric.Publication) {
+func assign(
+	t testing.TB, m *media, mid string, generation uint32, participant string, tile int, p *volumetric.Publication,
+) {
 	t.Helper()
 	a := signal.Assignment{MID: mid, Generation: generation}
 	if p != nil {
-		a.Track = &volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: p.Name}, Tile: tile}
+		a.Track = &volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant,
+			Publication: p.Name}, Tile: tile}
 	}
 	if !m.assign(a, p) {
 		t.Fatalf("slot %q is not known", mid)

@@ -22,7 +22,8 @@ const (
 	fuzzLine = 100
 )
 
-var fuzzSSRCs = []uint32{fuzzVolumetric, fuzzVolumetric + 1, fuzzOpaque, fuzzOpaque + 1, fuzzVoice, fuzzVoice + 1, fuzzIdle, fuzzIdle + 1, fuzzLine, 77}
+var fuzzSSRCs = []uint32{fuzzVolumetric, fuzzVolumetric + 1, fuzzOpaque, fuzzOpaque + 1, fuzzVoice, fuzzVoice + 1,
+	fuzzIdle, fuzzIdle + 1, fuzzLine, 77}
 
 // newFuzzRig makes a rig that receives volumetric video, another codec and audio, has an idle slot, and sends a film.
 func newFuzzRig(t testing.TB, peer *transport.Peer) *media {
@@ -100,13 +101,15 @@ func FuzzSinkRTP(f *testing.F) {
 			whole = scripted(whole, 0, 5, packet)
 			if i == 0 {
 				torn = scripted(torn, 0, 40, packet)
-				torn = scripted(torn, 1, 1, marshal(f, fuzzVolumetric+1, 9, 3000*frame, append([]byte{0, byte(number + 1)}, body...)))
+				torn = scripted(torn, 1, 1, marshal(f, fuzzVolumetric+1, 9, 3000*frame,
+					append([]byte{0, byte(number + 1)}, body...)))
 			}
 		}
 	}
 	f.Add(whole)
 	f.Add(torn)
-	f.Add(scripted(scripted(nil, 2, 0, marshal(f, fuzzOpaque, 1, 1, []byte{1})), 4, 20, marshal(f, fuzzVoice, 1, 960, []byte("opus"))))
+	f.Add(scripted(scripted(nil, 2, 0, marshal(f, fuzzOpaque, 1, 1, []byte{1})), 4, 20,
+		marshal(f, fuzzVoice, 1, 960, []byte("opus"))))
 	// More padding than there is, a header extension that ends beyond the packet, CSRCs that are not there.
 	f.Add(scripted(nil, 0, 0, []byte{0xa0, 96, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0xff}))
 	f.Add(scripted(nil, 0, 0, []byte{0x90, 96, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0xbe, 0xde, 0xff, 0xff}))

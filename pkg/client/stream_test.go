@@ -40,16 +40,23 @@ func TestFramesAsTheyWerePublished(t *testing.T) {
 	if len(frames) != 2 {
 		t.Fatalf("%d frames, want 2", len(frames))
 	}
-	want := volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "grace", Publication: "body"}, Tile: 1}, Quality: 1}
+	want := volumetric.TrackRef{
+		TileRef: volumetric.TileRef{
+			PublicationRef: volumetric.PublicationRef{Participant: "grace", Publication: "body"}, Tile: 1,
+		},
+		Quality: 1,
+	}
 	f := frames[0]
 	data := make([]byte, 3000)
 	for i := range data {
 		data[i] = byte(i)
 	}
 	switch {
-	case f.Track != want || f.Number != 41 || f.Codec != volumetric.FourCC{'t', 'e', 's', 't'} || !bytes.Equal(f.Data, data):
+	case f.Track != want || f.Number != 41 || f.Codec != volumetric.FourCC{'t', 'e', 's', 't'} ||
+		!bytes.Equal(f.Data, data):
 		t.Errorf("frame %d of %v, codec %v, %d bytes", f.Number, f.Track, f.Codec, len(f.Data))
-	case f.Capture.Sub(capture).Abs() > time.Microsecond || !f.First.Equal(epoch) || !f.Complete.Equal(epoch.Add(4*time.Millisecond)):
+	case f.Capture.Sub(capture).Abs() > time.Microsecond || !f.First.Equal(epoch) ||
+		!f.Complete.Equal(epoch.Add(4*time.Millisecond)):
 		t.Errorf("captured %v, first packet %v, complete %v", f.Capture, f.First, f.Complete)
 	}
 	if f := frames[1]; f.Number != 42 || len(f.Data) != 0 || !f.Capture.IsZero() || f.Track.Quality != 0 {
@@ -89,7 +96,8 @@ func TestBooksOverReassignment(t *testing.T) {
 	four.send(14, 0, step())
 	lose()
 	first := statsOf(t, m, "ada", 0)
-	want := TileStats{Track: first.Track, FrameCounts: FrameCounts{Expected: 5, Complete: 4, Undecodable: 1}, Packets: 14, Bytes: first.Bytes, Lost: 2, Recovered: 1, Gaps: 2, Requests: first.Requests}
+	want := TileStats{Track: first.Track, FrameCounts: FrameCounts{Expected: 5, Complete: 4, Undecodable: 1},
+		Packets: 14, Bytes: first.Bytes, Lost: 2, Recovered: 1, Gaps: 2, Requests: first.Requests}
 	if first != want || first.Requests < 2 || first.Bytes == 0 {
 		t.Errorf("got %+v, want %+v with some requests", first, want)
 	}
@@ -103,7 +111,8 @@ func TestBooksOverReassignment(t *testing.T) {
 	if got := statsOf(t, m, "ada", 0); got != first {
 		t.Errorf("ada's counts became %+v, want %+v", got, first)
 	}
-	if got := statsOf(t, m, "grace", 0); got.Expected != 3 || got.Complete != 2 || got.Undecodable != 1 || got.Packets != 8 || got.Lost != 1 {
+	if got := statsOf(t, m, "grace", 0); got.Expected != 3 || got.Complete != 2 || got.Undecodable != 1 ||
+		got.Packets != 8 || got.Lost != 1 {
 		t.Errorf("grace's counts are %+v, want 3 frames, 2 of them complete, 1 undecodable; 8 packets, 1 lost", got)
 	}
 
@@ -116,8 +125,9 @@ func TestBooksOverReassignment(t *testing.T) {
 	five.send(502, 0, step())
 	lose()
 	got := statsOf(t, m, "ada", 0)
-	if got.Expected != 8 || got.Complete != 6 || got.Undecodable != 2 || got.Missing != 0 || got.Packets != 22 || got.Lost != 3 || got.Recovered != 1 {
-		t.Errorf("ada's counts are %+v, want 8 frames, 6 of them complete, 2 undecodable; 22 packets, 3 lost, 1 recovered", got)
+	if got.Expected != 8 || got.Complete != 6 || got.Undecodable != 2 || got.Missing != 0 || got.Packets != 22 ||
+		got.Lost != 3 || got.Recovered != 1 {
+		t.Errorf("ada's counts are %+v, want 8 frames, 6 complete, 2 undecodable; 22 packets, 3 lost, 1 recovered", got)
 	}
 	if got := statsOf(t, m, "grace", 0); got.Packets != 8 {
 		t.Errorf("%d packets of grace's desk, want 8: the slot was idle", got.Packets)
@@ -168,7 +178,8 @@ func TestDescriptionsHaveBooksOfTheirOwn(t *testing.T) {
 		}
 	}
 	stats := m.session.Stats()
-	if len(stats) != 2 || stats[0].Track.Quality != 0 || stats[0].Complete != 3 || stats[1].Track.Quality != 1 || stats[1].Complete != 4 {
+	if len(stats) != 2 || stats[0].Track.Quality != 0 || stats[0].Complete != 3 || stats[1].Track.Quality != 1 ||
+		stats[1].Complete != 4 {
 		t.Errorf("got %+v, want 3 frames of description 0 and 4 of description 1", stats)
 	}
 }
@@ -192,7 +203,8 @@ func TestForeignPackets(t *testing.T) {
 	if len(m.packets) != 2 {
 		t.Fatalf("%d packets, want 2: the second copy of audio is of no use", len(m.packets))
 	}
-	if p := <-m.packets; string(p.Payload) != "opus" || !p.Capture.IsZero() || p.Track.Participant != "ada" || p.Codec != voice.Codec || !p.Arrival.Equal(epoch) {
+	if p := <-m.packets; string(p.Payload) != "opus" || !p.Capture.IsZero() || p.Track.Participant != "ada" ||
+		p.Codec != voice.Codec || !p.Arrival.Equal(epoch) {
 		t.Errorf("before the first sender report: %+v", p)
 	}
 	if p := <-m.packets; p.Capture.Sub(epoch.Add(time.Second)).Abs() > time.Microsecond || p.SequenceNumber != 2 {
@@ -210,7 +222,8 @@ func TestWhatTheProgramDoesNotReadIsCountedOnce(t *testing.T) {
 		in.send(frame, 0, epoch)
 	}
 	got := statsOf(t, m, "ada", 0).FrameCounts
-	if want := (FrameCounts{Expected: frameBacklog + surplus, Complete: frameBacklog, Overflowed: surplus}); got != want {
+	if want := (FrameCounts{Expected: frameBacklog + surplus, Complete: frameBacklog,
+		Overflowed: surplus}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -237,11 +250,14 @@ func TestServersWordOnQualitiesAndDrops(t *testing.T) {
 	}})
 	m.downlink.Step(nil, epoch.Add(time.Second), rtt)
 	// Off, and on again: what was published meanwhile is nobody's loss.
-	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, Quality: volumetric.QualityOff}}}, epoch.Add(time.Second))
+	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, Quality: volumetric.QualityOff}}},
+		epoch.Add(time.Second))
 	in.send(60, 0, epoch.Add(2*time.Second))
-	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, OffFrames: &signal.FrameRange{First: 5, Count: 55}}}}, epoch.Add(2*time.Second))
+	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present,
+		OffFrames: &signal.FrameRange{First: 5, Count: 55}}}}, epoch.Add(2*time.Second))
 	m.downlink.Step(nil, epoch.Add(3*time.Second), rtt)
-	if got, want := statsOf(t, m, "ada", 0).FrameCounts, (FrameCounts{Expected: 5, Complete: 3, Missing: 1, DroppedByServer: 1}); got != want {
+	if got, want := statsOf(t, m, "ada", 0).FrameCounts,
+		(FrameCounts{Expected: 5, Complete: 3, Missing: 1, DroppedByServer: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

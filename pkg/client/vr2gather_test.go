@@ -37,7 +37,8 @@ func TestVR2GatherFramesPassUnchanged(t *testing.T) {
 	sizes := []int{0, 1, 1128, 1129, 10_000}
 	for i, size := range sizes {
 		whole := framed(capture, size)
-		if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: uint32(40 + i), Capture: time.Now(), Codec: volumetric.FourCC{'n', 'o', 'n', 'e'}, Data: whole}); err != nil {
+		if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: uint32(40 + i), Capture: time.Now(),
+			Codec: volumetric.FourCC{'n', 'o', 'n', 'e'}, Data: whole}); err != nil {
 			t.Fatal(err)
 		}
 		clear(whole) // it was copied
@@ -50,7 +51,8 @@ func TestVR2GatherFramesPassUnchanged(t *testing.T) {
 	assign(t, receiving, "4", 1, "grace", 0, &body)
 	for i, packet := range wires[0].sent {
 		var d payload.Descriptor
-		if _, err := d.Unmarshal(packet.Payload); err != nil || d.Prefixed || len(packet.Payload) > payload.MaxPacketSize {
+		if _, err := d.Unmarshal(packet.Payload); err != nil || d.Prefixed ||
+			len(packet.Payload) > payload.MaxPacketSize {
 			t.Fatalf("packet of %d bytes: %+v, %v, want no prefix", len(packet.Payload), d, err)
 		}
 		in.deliver(uint16(i), packet.Timestamp, packet.Payload, epoch.Add(time.Duration(i)*time.Millisecond))
@@ -61,7 +63,8 @@ func TestVR2GatherFramesPassUnchanged(t *testing.T) {
 	}
 	for i, f := range frames {
 		want := framed(capture, sizes[i])
-		if f.Number != int64(40+i) || !bytes.Equal(f.Whole, want) || !bytes.Equal(f.Data, want[vr2gather.FrameHeaderSize:]) {
+		if f.Number != int64(40+i) || !bytes.Equal(f.Whole, want) ||
+			!bytes.Equal(f.Data, want[vr2gather.FrameHeaderSize:]) {
 			t.Errorf("frame %d has %d bytes, %d of them data, want %d", f.Number, len(f.Whole), len(f.Data), len(want))
 		}
 		if f.Codec != vr2gather.CodecOctree || !f.Capture.Equal(capture) {
@@ -88,12 +91,14 @@ func TestFramesThatAreNotWhatTheirPublicationSays(t *testing.T) {
 		}
 		in.deliver(uint16(i), 7, packet, epoch)
 		frames := taken(m)
-		if len(frames) != 1 || string(frames[0].Data) != data || string(frames[0].Whole) != data || frames[0].Codec != (volumetric.FourCC{}) || !frames[0].Capture.IsZero() {
+		if len(frames) != 1 || string(frames[0].Data) != data || string(frames[0].Whole) != data ||
+			frames[0].Codec != (volumetric.FourCC{}) || !frames[0].Capture.IsZero() {
 			t.Errorf("%q became %+v", data, frames)
 		}
 	}
 	in.deliver(9, 7, packets(t, 9, 0, epoch, 3)[0], epoch)
-	if frames := taken(m); len(frames) != 1 || frames[0].Whole != nil || string(frames[0].Data) != "\x00\x01\x02" || frames[0].Codec != (volumetric.FourCC{'t', 'e', 's', 't'}) {
+	if frames := taken(m); len(frames) != 1 || frames[0].Whole != nil || string(frames[0].Data) != "\x00\x01\x02" ||
+		frames[0].Codec != (volumetric.FourCC{'t', 'e', 's', 't'}) {
 		t.Errorf("a frame with a prefix became %+v", frames)
 	}
 }

@@ -48,7 +48,8 @@ func TestCountChunks(t *testing.T) {
 		{"an empty message", packet(data(whole, 0)), chunkCount{}, true},
 		{"an empty fragment", packet(data(middle, 0)), chunkCount{}, true},
 		// Browsers begin a message in what is left of a packet.
-		{"the end of a message and a tiny fragment", packet(data(ending, 700), data(begin, 10)), chunkCount{2, 0}, false},
+		{"the end of a message and a tiny fragment", packet(data(ending, 700), data(begin, 10)), chunkCount{2, 0},
+			false},
 		{"a chunk that is cut off", packet(data(whole, 100)[:40]), chunkCount{}, false},
 		{"a chunk without length", packet([]byte{0, 3, 0, 0}), chunkCount{}, false},
 		{"half a header", make([]byte, 5), chunkCount{}, false},

@@ -8,7 +8,8 @@ import (
 // TestBroadcastAddresses of networks of IPv4.
 func TestBroadcastAddresses(t *testing.T) {
 	for network, want := range map[string]string{
-		"192.0.2.5/24": "192.0.2.255", "10.1.2.3/9": "10.127.255.255", "192.0.2.5/30": "192.0.2.7", "10.0.0.1/0": "255.255.255.255",
+		"192.0.2.5/24": "192.0.2.255", "10.1.2.3/9": "10.127.255.255", "192.0.2.5/30": "192.0.2.7",
+		"10.0.0.1/0":   "255.255.255.255",
 		"192.0.2.5/31": "", "192.0.2.5/32": "", "2001:db8::1/64": "",
 	} {
 		got := broadcastOf(netip.MustParsePrefix(network))
@@ -27,7 +28,8 @@ func TestOwnAddressesAreLookedAtAgain(t *testing.T) {
 		t.Error("the interfaces are looked at again too early")
 	}
 	o.Step(looked.Add(ownInterval))
-	if o.known.Load() == known || !o.Has(netip.MustParseAddr("198.51.100.7")) || o.Has(netip.MustParseAddr("198.51.100.8")) {
+	if o.known.Load() == known || !o.Has(netip.MustParseAddr("198.51.100.7")) ||
+		o.Has(netip.MustParseAddr("198.51.100.8")) {
 		t.Error("the interfaces are not looked at again, or an address is lost")
 	}
 }

@@ -77,7 +77,8 @@ func TestChecksToNamedAddresses(t *testing.T) {
 				t.Errorf("%d checks left, expected %d", total, test.total)
 			}
 			if len(c.remotes) > maxRemotes || len(c.pending) > maxPending {
-				t.Errorf("%d addresses and %d checks are kept, expected %d and %d at most", len(c.remotes), len(c.pending), maxRemotes, maxPending)
+				t.Errorf("%d addresses and %d checks are kept, expected %d and %d at most", len(c.remotes),
+					len(c.pending), maxRemotes, maxPending)
 			}
 		})
 	}
@@ -99,7 +100,8 @@ func TestChecksArePaced(t *testing.T) {
 		total += count
 	}
 	if most := checkBurst + checkRate; first != checkBurst || total > most {
-		t.Errorf("%d checks left at once and %d in the first second, expected %d and %d at most", first, total, checkBurst, most)
+		t.Errorf("%d checks left at once and %d in the first second, expected %d and %d at most", first, total,
+			checkBurst, most)
 	}
 }
 
@@ -120,7 +122,8 @@ func TestChecksToAddressesThatAnswer(t *testing.T) {
 	if !c.answers(address(0), id(0), start) || c.answers(address(0), id(0), start) {
 		t.Error("an answer does not count exactly once")
 	}
-	if left := agentOf(c, []netip.AddrPort{address(0)}, start, time.Hour); left[address(0)] != int(time.Hour/CheckInterval) {
+	if left := agentOf(c, []netip.AddrPort{address(0)}, start,
+		time.Hour); left[address(0)] != int(time.Hour/CheckInterval) {
 		t.Errorf("%d checks left in an hour, expected all of %d", left[address(0)], time.Hour/CheckInterval)
 	}
 	if len(c.pending) > maxPending {
@@ -148,7 +151,8 @@ func TestChecksAnswerChecks(t *testing.T) {
 	}
 	// One at once, one after each second, and the last for a check at its end.
 	if first != namedAttempts || further != 6 {
-		t.Errorf("%d checks left at first and %d while checks came for 5 s, expected %d and 6", first, further, namedAttempts)
+		t.Errorf("%d checks left at first and %d while checks came for 5 s, expected %d and 6", first, further,
+			namedAttempts)
 	}
 	for n := range 10 * maxUnanswered {
 		now := later.Add(time.Minute + time.Duration(n)*heardSpacing)
@@ -180,7 +184,8 @@ func TestChecksToOneTarget(t *testing.T) {
 		}
 		// An address that checks come from is checked all the same.
 		c.heard(address(0))
-		if _, allowed := c.sends(address(0), id(1<<40+agent), now.Add(time.Second)); !allowed && c.unanswered < maxUnanswered {
+		if _, allowed := c.sends(address(0), id(1<<40+agent), now.Add(time.Second)); !allowed &&
+			c.unanswered < maxUnanswered {
 			t.Errorf("agent %d does not check an address that it has heard from", agent)
 		}
 	}

@@ -82,7 +82,8 @@ func TestFloods(t *testing.T) {
 	}
 	// 1 + 2 + 4 + 8 s, then 16 s each, with a step between them, in 100 s.
 	if shuns < 8 || shuns > 10 || rejected[0] < 380 {
-		t.Errorf("the long flood was shunned %d times, for %d of 400 intervals; expected about 9 times, and nearly all", shuns, rejected[0])
+		t.Errorf("the long flood was shunned %d times, for %d of 400 intervals; expected about 9 times, and nearly all",
+			shuns, rejected[0])
 	}
 	if len(f.ports) > maxFlooders || len(f.sources) > maxFlooders {
 		t.Errorf("%d ports and %d sources are counted, expected %d at most", len(f.ports), len(f.sources), maxFlooders)
@@ -141,7 +142,8 @@ func TestFloodFromManyPorts(t *testing.T) {
 				}
 				return
 			}
-			if want := (flooder{prefix: netip.MustParsePrefix(test.prefix)}); len(flooders) != 1 || flooders[0] != want {
+			if want := (flooder{prefix: netip.MustParsePrefix(test.prefix)}); len(flooders) != 1 ||
+				flooders[0] != want {
 				t.Errorf("%v are shunned, expected %v", flooders, want)
 			}
 		})

@@ -135,10 +135,12 @@ func TestTheSystemHoldsLittleOfAConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := raw.Control(func(fd uintptr) {
-		if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT); err != nil || got != unsentBytes {
+		if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT); err != nil ||
+			got != unsentBytes {
 			t.Errorf("the system takes %d bytes that it has not sent (%v), expected %d", got, err, unsentBytes)
 		}
-		if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_RTO_MAX_MS); err == nil && got != longestRepeat {
+		if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_RTO_MAX_MS); err == nil &&
+			got != longestRepeat {
 			t.Errorf("the system repeats after %d ms at the latest, expected %d", got, longestRepeat)
 		}
 	}); err != nil {

@@ -107,8 +107,9 @@ func listening() (Config, failures, *playedListener) {
 	failed := make(failures, 1)
 	return Config{
 		Connections: 4096, AddressConnections: 256, Latency: 250 * time.Millisecond, Consent: 5 * time.Second,
-		PeerChecks: ratelimit.Rate{PerSecond: 100, Burst: checkBurst}, AddressChecks: ratelimit.Rate{PerSecond: 2000, Burst: 4000},
-		Failed: failed.tell, Logs: logs,
+		PeerChecks:    ratelimit.Rate{PerSecond: 100, Burst: checkBurst},
+		AddressChecks: ratelimit.Rate{PerSecond: 2000, Burst: 4000},
+		Failed:        failed.tell, Logs: logs,
 	}, failed, newPlayedListener()
 }
 
@@ -131,7 +132,8 @@ func TestICETCPOutlivesWantOfDescriptors(t *testing.T) {
 		begin := time.Now()
 		const failures = 90
 		for n := range failures {
-			listener.fail([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED}[n%5])
+			listener.fail([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
+				syscall.ECONNABORTED}[n%5])
 		}
 		far := listener.connect()
 		mux := Serve(listener, config)
@@ -215,7 +217,8 @@ type crowdedListener struct {
 func newCrowdedListener(t *testing.T, limits limits) *crowdedListener {
 	t.Helper()
 	config, _, played := listening()
-	l := &crowdedListener{listener: newListener(played, config, limits), t: t, played: played, accepts: make(chan net.Conn, 10)}
+	l := &crowdedListener{listener: newListener(played, config, limits), t: t, played: played,
+		accepts: make(chan net.Conn, 10)}
 	go func() {
 		for {
 			conn, err := l.Accept()
@@ -302,7 +305,8 @@ func TestStrangersMakeRoom(t *testing.T) {
 		}
 		l.forget("grace")
 		_ = thirdNear.Close()
-		if got, want := l.stats(), (Stats{Full: 1, Unproven: 3}); got != want || len(l.peers) != 1 || l.peers["ada"].open != 0 {
+		if got, want := l.stats(), (Stats{Full: 1, Unproven: 3}); got != want || len(l.peers) != 1 ||
+			l.peers["ada"].open != 0 {
 			t.Errorf("counted %+v and the peers %v in the end, expected %+v and ada alone", got, l.peers, want)
 		}
 	})
@@ -520,7 +524,8 @@ func FuzzFrames(f *testing.F) {
 		var frames frames
 		got := frames.add(stream[:at[0]]) + frames.add(stream[at[0]:at[1]]) + frames.add(stream[at[1]:])
 		if got != want || frames.have != 0 || frames.rest != 0 {
-			t.Errorf("%d messages and %d+%d bytes of a packet that is not whole, expected %d and none", got, frames.have, frames.rest, want)
+			t.Errorf("%d messages and %d+%d bytes of a packet that is not whole, expected %d and none", got,
+				frames.have, frames.rest, want)
 		}
 	})
 }
@@ -573,7 +578,8 @@ func TestSilentConnectionsAreSentNoMedia(t *testing.T) {
 			synctest.Wait()
 			for _, want := range step.want {
 				if got := <-came; got != want {
-					t.Errorf("after %v of silence a packet that begins with %d came, expected %d", step.silent, got, want)
+					t.Errorf("after %v of silence a packet that begins with %d came, expected %d", step.silent, got,
+						want)
 				}
 			}
 			if len(came) > 0 {

@@ -33,7 +33,8 @@ func TestRecordsThatAreTaken(t *testing.T) {
 		{"a hello", hello, false, len(hello)},
 		{"a hello after the handshake", hello, true, 0},
 		{"an empty message", record(contentHandshake, 0, fragment(0, 1, 0, 0)...), false, 25},
-		{"two messages in a record", record(contentHandshake, 0, append(fragment(8, 1, 0, 8), fragment(8, 2, 0, 8)...)...), false, 53},
+		{"two messages in a record", record(contentHandshake, 0,
+			append(fragment(8, 1, 0, 8), fragment(8, 2, 0, 8)...)...), false, 53},
 		{"the middle of a message", record(contentHandshake, 0, fragment(100, 1, 20, 30)...), false, 55},
 		// An empty fragment behind the message's beginning ends dtls 3.1.8.
 		{"an empty fragment at an offset", record(contentHandshake, 0, fragment(0, 0, 5, 0)...), false, 0},
@@ -43,7 +44,8 @@ func TestRecordsThatAreTaken(t *testing.T) {
 		{"half a fragment's header", record(contentHandshake, 0, fragment(0, 1, 0, 0)[:6]...), false, 0},
 		{"a record without a message", record(contentHandshake, 0), false, 0},
 		{"a message that is too long", record(contentHandshake, 0, fragment(maxHandshake+1, 1, 0, 10)...), false, 0},
-		{"a message of a far number", record(contentHandshake, 0, fragment(10, maxHandshakeNumber, 0, 10)...), false, 0},
+		{"a message of a far number", record(contentHandshake, 0, fragment(10, maxHandshakeNumber, 0, 10)...), false,
+			0},
 		{"a change of keys", record(contentChangeCipherSpec, 0, 1), false, 14},
 		{"an alert", record(contentAlert, 0, 2, 40), false, 15},
 		{"an alert after the handshake", record(contentAlert, 0, 1, 0), true, 0},
@@ -54,7 +56,8 @@ func TestRecordsThatAreTaken(t *testing.T) {
 		{"an unknown record of a later epoch", record(26, 1, 1, 2, 3), true, 0},
 		{"half a record", hello[:20], false, 0},
 		// The peer's last flight, repeated since the answer was lost: what is protected asks for the answer.
-		{"a repeated last flight", append(bytes.Clone(hello), record(contentHandshake, 1, make([]byte, 40)...)...), true, 53},
+		{"a repeated last flight", append(bytes.Clone(hello), record(contentHandshake, 1, make([]byte, 40)...)...),
+			true, 53},
 	} {
 		f := recordFilter{finished: test.finished}
 		if kept := f.filter(bytes.Clone(test.datagram)); len(kept) != test.kept {

@@ -18,9 +18,12 @@ func TestContinuity(t *testing.T) {
 	}{
 		{"in order", []packet{{10, feedback.InOrder}, {11, feedback.InOrder}, {12, feedback.InOrder}}, breaks{}},
 		{"two lost", []packet{{10, feedback.InOrder}, {13, feedback.InOrder}}, breaks{gaps: 2}},
-		{"late, but not twice", []packet{{10, feedback.InOrder}, {12, feedback.InOrder}, {11, feedback.Reordered}}, breaks{gaps: 1}},
-		{"twice", []packet{{10, feedback.InOrder}, {11, feedback.InOrder}, {11, feedback.Old}, {12, feedback.InOrder}}, breaks{repeats: 1}},
-		{"the end of a frame that had been asked for already", []packet{{10, feedback.InOrder}, {11, feedback.Recovered}}, breaks{}},
+		{"late, but not twice", []packet{{10, feedback.InOrder}, {12, feedback.InOrder}, {11, feedback.Reordered}},
+			breaks{gaps: 1}},
+		{"twice", []packet{{10, feedback.InOrder}, {11, feedback.InOrder}, {11, feedback.Old}, {12, feedback.InOrder}},
+			breaks{repeats: 1}},
+		{"the end of a frame that had been asked for already",
+			[]packet{{10, feedback.InOrder}, {11, feedback.Recovered}}, breaks{}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -61,15 +61,16 @@ func TestLedger(t *testing.T) {
 			l.seen(60, at(2000))
 			l.seen(61, at(2033))
 		}, FrameCounts{Expected: 5}},
-		{"a queue holds what came before a pause until after the word about its end", func(l *ledger, at func(int) time.Time) {
-			l.seen(1, at(0))
-			l.switched(true, at(0))
-			l.switched(false, at(0))
-			l.wasOff(5, 3)
-			l.seen(2, at(120))
-			l.seen(4, at(186))
-			l.seen(8, at(190))
-		}, FrameCounts{Expected: 5, Missing: 1}},
+		{"a queue holds what came before a pause until after the word about its end",
+			func(l *ledger, at func(int) time.Time) {
+				l.seen(1, at(0))
+				l.switched(true, at(0))
+				l.switched(false, at(0))
+				l.wasOff(5, 3)
+				l.seen(2, at(120))
+				l.seen(4, at(186))
+				l.seen(8, at(190))
+			}, FrameCounts{Expected: 5, Missing: 1}},
 		{"the server dropped a frame before a pause", func(l *ledger, at func(int) time.Time) {
 			l.seen(1, at(0))
 			l.dropped(1)

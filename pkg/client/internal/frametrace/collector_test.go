@@ -40,7 +40,8 @@ func TestSentTimes(t *testing.T) {
 		mark  Mark
 	}
 	for _, packets := range []int{1, 2, 57, 58, 100} {
-		s := &Sent{Publication: "body", Tile: 1, Quality: 2, Number: 9, Bytes: 1000, Capture: noon, Stages: Stages{Encoded: noon.Add(time.Millisecond)}}
+		s := &Sent{Publication: "body", Tile: 1, Quality: 2, Number: 9, Bytes: 1000, Capture: noon,
+			Stages: Stages{Encoded: noon.Add(time.Millisecond)}}
 		outgoing := make([]packet, packets)
 		for i := range outgoing {
 			if m := s.Mark(7, uint16(65530+i), i, packets); m != 0 {
@@ -55,10 +56,12 @@ func TestSentTimes(t *testing.T) {
 			}
 		}
 		at := func(packet int) time.Time { return noon.Add(time.Duration(2+packet) * time.Millisecond) }
-		if !s.first.Equal(at(0)) || !s.segment.Equal(at(min(57, packets)-1)) || !s.last.Equal(at(packets-1)) || marks > 3 {
+		if !s.first.Equal(at(0)) || !s.segment.Equal(at(min(57, packets)-1)) || !s.last.Equal(at(packets-1)) ||
+			marks > 3 {
 			t.Errorf("%d packets: first %v, segment %v, last %v, %d marks", packets, s.first, s.segment, s.last, marks)
 		}
-		r := s.record("ada", frametimes.Clock{Source: frametimes.SourceEstimated, Offset: time.Second}, 50*time.Millisecond)
+		r := s.record("ada", frametimes.Clock{Source: frametimes.SourceEstimated, Offset: time.Second},
+			50*time.Millisecond)
 		if got := r.Time(frametimes.Captured); !got.Equal(noon.Add(1050 * time.Millisecond)) {
 			t.Errorf("captured at %v by the server's clock", got)
 		}
@@ -78,11 +81,13 @@ func TestStep(t *testing.T) {
 	sent := func(track int, number uint32) {
 		at := noon.Add(time.Duration(number) * time.Second)
 		tr.Left(&Sent{
-			Publication: "body", Tile: track, Number: number, Bytes: 100, Capture: at, first: at.Add(time.Millisecond), segment: at.Add(2 * time.Millisecond),
-			last: at.Add(3 * time.Millisecond), ssrc: uint32(track), sequence: uint16(number),
+			Publication: "body", Tile: track, Number: number, Bytes: 100, Capture: at, first: at.Add(time.Millisecond),
+			segment: at.Add(2 * time.Millisecond),
+			last:    at.Add(3 * time.Millisecond), ssrc: uint32(track), sequence: uint16(number),
 		})
 	}
-	clock := frametimes.Clock{Source: frametimes.SourceEstimated, Offset: 5 * time.Millisecond, Bound: 70, Uncertainty: 30}
+	clock := frametimes.Clock{Source: frametimes.SourceEstimated, Offset: 5 * time.Millisecond, Bound: 70,
+		Uncertainty: 30}
 	sent(0, 1)
 	if m := tr.Step(clock, 0, noon); m != nil {
 		t.Errorf("the server gets %+v that it did not ask for", m)
@@ -99,14 +104,16 @@ func TestStep(t *testing.T) {
 	tr.Stamped(1, 1, KernelStamp{Hardware: kernel.Add(time.Microsecond)})
 	tr.Stamped(1, 1, KernelStamp{Kernel: kernel})
 	m := tr.Step(clock, 0, noon)
-	if m == nil || len(m.Tracks) != 2 || len(m.Tracks[0].Frames) != 3 || m.Clock.Offset != 5e6 || m.Host != signal.FrameHostSender {
+	if m == nil || len(m.Tracks) != 2 || len(m.Tracks[0].Frames) != 3 || m.Clock.Offset != 5e6 ||
+		m.Host != signal.FrameHostSender {
 		t.Fatalf("the server gets %+v", m)
 	}
 	if err := m.Validate(); err != nil {
 		t.Error(err)
 	}
 	row := m.Tracks[1].Frames[1]
-	want := []int64{1, 100, noon.Add(1005 * time.Millisecond).UnixMicro(), 0, -1, -1, -1, -1, -1, 1e6, 1.1e6, 1.101e6, 2e6, 3e6}
+	want := []int64{1, 100, noon.Add(1005 * time.Millisecond).UnixMicro(), 0, -1, -1, -1, -1, -1, 1e6, 1.1e6, 1.101e6,
+		2e6, 3e6}
 	for i := range want {
 		if row[i] != want[i] {
 			t.Errorf("the row is %v, expected %v", row, want)
@@ -125,16 +132,21 @@ func TestStep(t *testing.T) {
 
 // server is what the server tells of a frame.
 func server(number uint32, firstOut time.Duration) *signal.FrameTimes {
-	return &signal.FrameTimes{Host: signal.FrameHostServer, Clock: signal.HostClock{Source: signal.ClockSystem}, Tracks: []signal.TrackTimes{{
-		Participant: "grace", Publication: "body",
-		Frames: [][]int64{{int64(number), 500, noon.UnixMicro(), -1, -1, 0, 4e6, int64(firstOut), -1, -1, 6e6}, {1, 2}, nil},
-	}}}
+	return &signal.FrameTimes{Host: signal.FrameHostServer, Clock: signal.HostClock{Source: signal.ClockSystem},
+		Tracks: []signal.TrackTimes{{
+			Participant: "grace", Publication: "body",
+			Frames: [][]int64{
+				{int64(number), 500, noon.UnixMicro(), -1, -1, 0, 4e6, int64(firstOut), -1, -1, 6e6}, {1, 2}, nil,
+			},
+		}}}
 }
 
 // TestTold: what the server says joins what was received, and tells which packet was quickest.
 func TestTold(t *testing.T) {
 	tr := traced()
-	track := volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "grace", Publication: "body"}}}
+	track := volumetric.TrackRef{TileRef: volumetric.TileRef{
+		PublicationRef: volumetric.PublicationRef{Participant: "grace", Publication: "body"},
+	}}
 	receive := func(number int64, after time.Duration) {
 		part := frametimes.Record{Track: track, Frame: number, Bytes: 400}
 		part.Clocks[frametimes.Receiver] = frametimes.Clock{Source: frametimes.SourceEstimated, Offset: -time.Second}
@@ -149,13 +161,17 @@ func TestTold(t *testing.T) {
 		t.Errorf("the quickest left at %v and arrived at %v, %v", sent, arrived, ok)
 	}
 	// A packet of the frame that came late is told of as if it were another frame.
-	if sent, arrived, ok := tr.Told(server(7, 480*time.Millisecond), noon); ok && sent.Sub(arrived) > -1003*time.Millisecond {
+	if sent, arrived, ok := tr.Told(server(7, 480*time.Millisecond), noon); ok &&
+		sent.Sub(arrived) > -1003*time.Millisecond {
 		t.Errorf("the late packet left at %v, and the first one had arrived at %v", sent, arrived)
 	}
 	if _, _, ok := tr.Told(server(99, 0), noon); ok {
 		t.Error("a frame that never came was quick")
 	}
-	tr.Note(track, 1<<32+7, func(r *frametimes.Record) { r.SetLocal(frametimes.Shown, noon.Add(1032*time.Millisecond)) })
+	tr.Note(track, 1<<32+7, func(r *frametimes.Record) {
+		r.SetLocal(frametimes.Shown,
+			noon.Add(1032*time.Millisecond))
+	})
 	tr.Step(frametimes.Clock{Source: frametimes.SourceSystem}, 0, noon.Add(patience))
 	records := tr.taken()
 	if len(records) != 2 || records[0].Receiver != "ada" || records[0].Frame != 1<<32+7 {
@@ -218,7 +234,8 @@ func FuzzTold(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte(`{"type":"frame_times","host":"sender","clock":{"source":"x"},"tracks":[{"frames":[[-1,-1,9223372036854775807,1,2,3,4,5,6,7,8,9,10,11]]}]}`))
+	f.Add([]byte(`{"type":"frame_times","host":"sender","clock":{"source":"x"},"tracks":[{"frames":[` +
+		`[-1,-1,9223372036854775807,1,2,3,4,5,6,7,8,9,10,11]]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := signal.DecodeFromServer(data)
 		if err != nil {
@@ -231,7 +248,8 @@ func FuzzTold(f *testing.F) {
 		tr := traced()
 		for _, track := range times.Tracks {
 			part := frametimes.Record{}
-			part.Track.Participant, part.Track.Publication, part.Track.Tile, part.Track.Quality = track.Participant, track.Publication, track.Tile, track.Quality
+			part.Track.Participant, part.Track.Publication, part.Track.Tile, part.Track.Quality = track.Participant,
+				track.Publication, track.Tile, track.Quality
 			part.Set(frametimes.FirstReceived, noon)
 			tr.Received(&part, noon)
 		}

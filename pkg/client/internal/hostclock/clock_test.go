@@ -17,7 +17,8 @@ func TestClock(t *testing.T) {
 		for i := range 20 {
 			sent := noon.Add(time.Duration(i) * time.Second)
 			// A server whose clock is ahead, a millisecond away.
-			if err := c.Answered(c.Local(sent), sent.Add(ahead+time.Millisecond), sent.Add(ahead+time.Millisecond), sent.Add(2*time.Millisecond)); err != nil {
+			if err := c.Answered(c.Local(sent), sent.Add(ahead+time.Millisecond), sent.Add(ahead+time.Millisecond),
+				sent.Add(2*time.Millisecond)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -50,7 +51,8 @@ func TestClock(t *testing.T) {
 	if miss := shifted.ToServer(now).Sub(now) - ahead; miss.Abs() > 100*time.Microsecond {
 		t.Errorf("a clock that is moved is off by %v", miss)
 	}
-	if miss := state.Offset - ahead + time.Minute; miss.Abs() > 100*time.Microsecond || state.Bound < time.Millisecond || state.Disagreement != 0 {
+	if miss := state.Offset - ahead + time.Minute; miss.Abs() > 100*time.Microsecond ||
+		state.Bound < time.Millisecond || state.Disagreement != 0 {
 		t.Errorf("the clock is %+v", state)
 	}
 	system := New(frametimes.SourceSystem, 0)
@@ -59,7 +61,8 @@ func TestClock(t *testing.T) {
 	}
 	exchange(&system)
 	state = system.State(now)
-	if state.Offset != 0 || (state.Disagreement-ahead).Abs() > 100*time.Microsecond || state.Bound < ahead || !system.ToServer(now).Equal(now) {
+	if state.Offset != 0 || (state.Disagreement-ahead).Abs() > 100*time.Microsecond || state.Bound < ahead ||
+		!system.ToServer(now).Equal(now) {
 		t.Errorf("a clock that is taken for right is %+v", state)
 	}
 }

@@ -51,7 +51,8 @@ func TestAddresses(t *testing.T) {
 func TestDefaultTimes(t *testing.T) {
 	d := DefaultTimes
 	if d.Silence >= 15*time.Second || d.Silence < 3*d.Ping {
-		t.Errorf("%v of silence with pings every %v: expected three pings, and less than the 15 s of a server", d.Silence, d.Ping)
+		t.Errorf("%v of silence with pings every %v: expected three pings, and less than the 15 s of a server",
+			d.Silence, d.Ping)
 	}
 }
 

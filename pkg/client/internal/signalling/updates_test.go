@@ -28,7 +28,8 @@ func TestUpdatesAreFewAndNew(t *testing.T) {
 	u.SetPose(&signal.Pose{Publication: "desk"})
 	expect(5, UpdateInterval-5*time.Millisecond)
 	// The newest of each kind is sent, together with the others.
-	desk, body, uplink := &signal.Pose{Publication: "desk", Scale: 2}, &signal.Pose{Publication: "body"}, &signal.Uplink{Estimate: 1}
+	desk, body, uplink := &signal.Pose{Publication: "desk", Scale: 2}, &signal.Pose{Publication: "body"},
+		&signal.Uplink{Estimate: 1}
 	u.SetViewpoint(second)
 	u.SetPose(desk)
 	u.SetPose(body)

@@ -20,7 +20,8 @@ func TestShortFramesLead(t *testing.T) {
 			r.settle()
 			r.run(30*time.Millisecond, size)
 			if got := r.u.Estimate(); got != most || len(r.frames) != 1 {
-				t.Fatalf("%s: the estimate is %v, %d frames came; want %v and one", what, got, len(r.frames), volumetric.Bitrate(most))
+				t.Fatalf("%s: the estimate is %v, %d frames came; want %v and one", what, got, len(r.frames),
+					volumetric.Bitrate(most))
 			}
 			if took := r.latency(1) - r.delay; (took < 11*time.Millisecond) != leads {
 				t.Errorf("%s: a frame took %v, want it to lead: %v", what, took, leads)

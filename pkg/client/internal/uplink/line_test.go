@@ -32,7 +32,8 @@ func TestNumbersStayWithTheLine(t *testing.T) {
 	want := uint16(65534)
 	for _, packet := range wires[0].sent {
 		if packet.SequenceNumber != want || packet.SSRC != 100 || packet.PayloadType != 96 {
-			t.Errorf("number %d, SSRC %d, payload type %d; want %d, 100, 96", packet.SequenceNumber, packet.SSRC, packet.PayloadType, want)
+			t.Errorf("number %d, SSRC %d, payload type %d; want %d, 100, 96", packet.SequenceNumber, packet.SSRC,
+				packet.PayloadType, want)
 		}
 		want++
 	}
@@ -75,8 +76,10 @@ func TestRetransmissions(t *testing.T) {
 		if number != original.SequenceNumber || string(packet.Payload[2:]) != string(original.Payload) {
 			t.Errorf("retransmission %d brings number %d, want %d with its payload", i, number, original.SequenceNumber)
 		}
-		if h := packet.Header; h.SSRC != 101 || h.PayloadType != 97 || h.Timestamp != original.Timestamp || h.Marker != original.Marker {
-			t.Errorf("retransmission %d has header %+v, want SSRC 101, payload type 97 and the rest of %+v", i, h, original.Header)
+		if h := packet.Header; h.SSRC != 101 || h.PayloadType != 97 || h.Timestamp != original.Timestamp ||
+			h.Marker != original.Marker {
+			t.Errorf("retransmission %d has header %+v, want SSRC 101, payload type 97 and the rest of %+v", i, h,
+				original.Header)
 		}
 	}
 	if first, second := got[0].Header.SequenceNumber, got[1].Header.SequenceNumber; second != first+1 {

@@ -249,10 +249,12 @@ func (r *loopRig) expect(what string, length time.Duration, least, most int, slo
 	r.t.Logf("%s: estimate %v, %d tracks given up, %.1f Mbit/s, %d frames, latency p95 %v, queue p95 %v",
 		what, r.u.Estimate(), gaveUp, rate, len(r.frames), r.latency(0.95), queue)
 	if gaveUp < least || gaveUp > most || rate < slowest || rate > fastest {
-		r.t.Errorf("%s: %d tracks given up, %.1f Mbit/s, want %d to %d, %g to %g", what, gaveUp, rate, least, most, slowest, fastest)
+		r.t.Errorf("%s: %d tracks given up, %.1f Mbit/s, want %d to %d, %g to %g", what, gaveUp, rate, least, most,
+			slowest, fastest)
 	}
 	if torn := r.torn(); torn > 0 || queue > 50*time.Millisecond || r.latency(0.95) > 100*time.Millisecond {
-		r.t.Errorf("%s: %d frames came in part, the queue was %v, frames took %v; want 0, at most 50ms, at most 100ms", what, torn, queue, r.latency(0.95))
+		r.t.Errorf("%s: %d frames came in part, the queue was %v, frames took %v; want 0, at most 50ms, at most 100ms",
+			what, torn, queue, r.latency(0.95))
 	}
 }
 
@@ -320,7 +322,8 @@ func TestUplinkWithoutReports(t *testing.T) {
 			r.run(2*time.Second, sizesOf...)
 			r.expect("unreported", 2*time.Second, 0, 0, 27, 32)
 			if r.u.Estimate() != 0 || len(r.frames) < 12*58 {
-				t.Errorf("numbered %v: estimate %v, %d frames; want none, all of two seconds", numbered, r.u.Estimate(), len(r.frames))
+				t.Errorf("numbered %v: estimate %v, %d frames; want none, all of two seconds", numbered, r.u.Estimate(),
+					len(r.frames))
 			}
 		})
 	}

@@ -48,7 +48,8 @@ func TestSlowPublicationsLeaveInTime(t *testing.T) {
 		description := described("body", volumetric.MIMEVolumetric, 1, 1)
 		description.FrameRate = test.rate
 		if got := NewPublication(description, test.spread, 0).spread; (got - test.want).Abs() > time.Microsecond {
-			t.Errorf("%g frames per second and spread %g: frames take %v, want %v", test.rate, test.spread, got, test.want)
+			t.Errorf("%g frames per second and spread %g: frames take %v, want %v", test.rate, test.spread, got,
+				test.want)
 		}
 	}
 }
@@ -79,7 +80,8 @@ func TestSpreadOfFrames(t *testing.T) {
 		})
 	}
 	if wait := feedback.DefaultConfig().NACK.TailWait; 2*packetGap > wait {
-		t.Errorf("packets are %v apart, which leaves less than half of the %v after which receivers ask for them", packetGap, wait)
+		t.Errorf("packets are %v apart, which leaves less than half of the %v after which receivers ask for them",
+			packetGap, wait)
 	}
 }
 
@@ -88,7 +90,8 @@ func TestMeasuredRates(t *testing.T) {
 	description.Qualities[1].Bitrate = 1160e3
 	p := NewPublication(description, defaultSpread, 0)
 	if unknown, nominal := p.rate(0), p.rate(1); unknown != 0 || nominal != (1160+64)*1e3 {
-		t.Errorf("got %g and %g bit/s, want 0 and the nominal rate with what goes around it, 1.224 Mbit/s", unknown, nominal)
+		t.Errorf("got %g and %g bit/s, want 0 and the nominal rate with what goes around it, 1.224 Mbit/s", unknown,
+			nominal)
 	}
 	// 15 frames per second instead of 30, then a pause, which is no interval.
 	at := epoch

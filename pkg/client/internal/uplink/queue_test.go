@@ -207,7 +207,8 @@ func TestRepairsAreBounded(t *testing.T) {
 		for _, o := range u.Depart(now.Add(time.Duration(ms)*time.Millisecond), nil) {
 			number := uint16(o.Payload[0])<<8 | uint16(o.Payload[1])
 			if want := sent[repeated].Header.SequenceNumber; o.Header.SSRC != 101 || number != want {
-				t.Fatalf("repair %d is of packet %d on SSRC %d, expected %d on 101", repeated, number, o.Header.SSRC, want)
+				t.Fatalf("repair %d is of packet %d on SSRC %d, expected %d on 101", repeated, number, o.Header.SSRC,
+					want)
 			}
 			repeated++
 		}
@@ -288,6 +289,7 @@ func TestFramesOfEndedPublicationsAreNotLeftOut(t *testing.T) {
 	}
 	u.Detach(p)
 	if n := len(u.Depart(start.Add(time.Second), nil)); n != 0 || waits(u) || len(u.queue.dropped) != 0 {
-		t.Errorf("%d packets leave, %d frames were left out, want none of a publication that has ended", n, len(u.queue.dropped))
+		t.Errorf("%d packets leave, %d frames were left out, want none of a publication that has ended", n,
+			len(u.queue.dropped))
 	}
 }

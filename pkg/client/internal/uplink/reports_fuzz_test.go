@@ -31,8 +31,10 @@ func FuzzUplinkReports(f *testing.F) {
 	lie := &rtcp.TransportLayerCC{
 		Header:     rtcp.Header{Count: rtcp.FormatTCC, Type: rtcp.TypeTransportSpecificFeedback, Length: 5},
 		SenderSSRC: 1, BaseSequenceNumber: 0, PacketStatusCount: 1, ReferenceTime: 0xffffff,
-		PacketChunks: []rtcp.PacketStatusChunk{&rtcp.RunLengthChunk{PacketStatusSymbol: rtcp.TypeTCCPacketReceivedSmallDelta, RunLength: 1}},
-		RecvDeltas:   []*rtcp.RecvDelta{{Type: rtcp.TypeTCCPacketReceivedSmallDelta, Delta: 250}},
+		PacketChunks: []rtcp.PacketStatusChunk{
+			&rtcp.RunLengthChunk{PacketStatusSymbol: rtcp.TypeTCCPacketReceivedSmallDelta, RunLength: 1},
+		},
+		RecvDeltas: []*rtcp.RecvDelta{{Type: rtcp.TypeTCCPacketReceivedSmallDelta, Delta: 250}},
 	}
 	if data, err := lie.Marshal(); err == nil {
 		f.Add(scripted(scripted(nil, 1, data), 255, data))

@@ -105,7 +105,9 @@ func negotiate(u *Uplink, p *Publication) []*wire {
 }
 
 // write writes a frame of payload v1, and reports whether it is sent.
-func write(t testing.TB, u *Uplink, p *Publication, tile int, quality volumetric.Quality, number uint32, size int) bool {
+func write(
+	t testing.TB, u *Uplink, p *Publication, tile int, quality volumetric.Quality, number uint32, size int,
+) bool {
 	t.Helper()
 	now, track := time.Now(), p.Track(tile, quality)
 	length := payload.PrefixSize + size
