@@ -43,14 +43,14 @@ func TestPublicAddressesAreOffered(t *testing.T) {
 	}
 }
 
-// mappedAddress answers a STUN binding request with an IPv4 address as where it came from (RFC 8489 sections 5 and
-// 14.2).
+// mappedAddress answers a STUN binding request with the given IPv4 address as the mapped address (RFC 8489 sections 5
+// and 14.2).
 func mappedAddress(request []byte, seen netip.AddrPort) []byte {
 	const bindingSuccess, xorMappedAddress, familyIPv4, cookie = 0x0101, 0x0020, 1, 0x2112a442
 	address := seen.Addr().As4()
 	response := binary.BigEndian.AppendUint16(nil, bindingSuccess)
 	response = binary.BigEndian.AppendUint16(response, 12)
-	// The magic cookie and the transaction's number are those of the request.
+	// The magic cookie and the transaction identifier are those of the request.
 	response = append(response, request[4:20]...)
 	response = binary.BigEndian.AppendUint16(response, xorMappedAddress)
 	response = binary.BigEndian.AppendUint16(response, 8)
@@ -59,7 +59,7 @@ func mappedAddress(request []byte, seen netip.AddrPort) []byte {
 	return binary.BigEndian.AppendUint32(response, binary.BigEndian.Uint32(address[:])^cookie)
 }
 
-// TestSTUNServersAreAskedFromTheMediaPort has a STUN server see this host at another address.
+// TestSTUNServersAreAskedFromTheMediaPort: a STUN server reports another address of this host.
 func TestSTUNServersAreAskedFromTheMediaPort(t *testing.T) {
 	const public = "203.0.113.9"
 	server, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// manySources is an answer whose last line names more sources than two streams have.
+// manySources returns an answer whose last line names more sources than two streams have.
 func manySources(answer string) string {
 	var b strings.Builder
 	b.WriteString(answer)
@@ -20,7 +20,7 @@ func manySources(answer string) string {
 	return b.String()
 }
 
-// manyLines is an answer with lines that were not offered.
+// manyLines returns an answer with lines that were not offered.
 func manyLines(answer string) string {
 	var b strings.Builder
 	b.WriteString(answer)
@@ -30,7 +30,7 @@ func manyLines(answer string) string {
 	return b.String()
 }
 
-// rearranged is an answer whose sections are those of another, 0 being what is about the session.
+// rearranged returns an answer with the sections of another one in the given order. Section 0 is the session's.
 func rearranged(order ...int) func(string) string {
 	return func(answer string) string {
 		parts := sections(answer)
@@ -50,7 +50,7 @@ func replaced(from, to string) func(string) string {
 	return func(answer string) string { return strings.ReplaceAll(answer, from, to) }
 }
 
-// TestARightAnswerIsTakenAfterBadOnes has every bad answer to one offer refused, and then the right one taken.
+// TestARightAnswerIsTakenAfterBadOnes: every bad answer to one offer is refused, and then the right one is accepted.
 func TestARightAnswerIsTakenAfterBadOnes(t *testing.T) {
 	bad := []struct {
 		name string
@@ -102,7 +102,7 @@ func TestACandidateBeforeTheAnswerDoesNotSpoilIt(t *testing.T) {
 	}
 }
 
-// TestARestartBeforeTheConnection has ICE begin anew, as after a resume, while it has not found the remote peer yet.
+// TestARestartBeforeTheConnection: ICE restarts, as after a resume, before it has found the remote peer.
 func TestARestartBeforeTheConnection(t *testing.T) {
 	p := newPair(t)
 	line, err := p.offers.AddReceiving(volumetric.KindVideo)
@@ -123,9 +123,9 @@ func TestARestartBeforeTheConnection(t *testing.T) {
 	})
 }
 
-// FuzzAnswered checks that no answer spoils an offer unless it says so. Much of what it covers are goroutines of
-// Pion's, whose order differs from run to run: go's minimising of inputs finds no end there and is best limited, by
-// -fuzzminimizetime 10x.
+// FuzzAnswered checks that an answer invalidates an offer only with an error that wraps ErrSpent. Much of the covered
+// code runs in goroutines of Pion, whose order differs between runs. Minimising inputs therefore does not end, and is
+// best limited by -fuzzminimizetime 10x.
 func FuzzAnswered(f *testing.F) {
 	seed := newLone(f, loopbackConfig())
 	right := answerTo(f, offerLines(f, seed))

@@ -15,10 +15,10 @@ import (
 	"github.com/volsfu/volsfu/internal/transport/transporttest"
 )
 
-// candidateBytes is how many bytes of an input make one candidate.
+// candidateBytes is the number of input bytes for one candidate.
 const candidateBytes = 12
 
-// candidateOf makes the text of a candidate (RFC 8839 section 5.1) from candidateBytes bytes: most are nearly right.
+// candidateOf makes the text of a candidate (RFC 8839 section 5.1) from candidateBytes bytes. Most are almost valid.
 func candidateOf(b []byte) string {
 	pick := func(n byte, from ...string) string { return from[int(n)%len(from)] }
 	four, six := netip.AddrFrom4([4]byte(b[4:8])), [16]byte{0x20, 0x01, 0x0d, 0xb8}
@@ -40,14 +40,14 @@ func candidateOf(b []byte) string {
 			" ufrag", " raddr", " tcptype", " \x00 \xff"))
 }
 
-// FuzzCandidate names candidates to a peer of a server: those that a text names, one on each line, and those that
-// candidateOf makes of bytes. Half of them come before the answer. The invariants:
+// FuzzCandidate adds candidates to a peer of a server: the lines of a text, and the candidates that candidateOf makes
+// of bytes. Half of them are added before the answer. The invariants:
 //   - An error wraps ErrCandidate.
-//   - Until ICE restarts, the first description.MaxCandidates different candidates are taken, and no others.
-//   - The ICE agent hears of no candidate of UDP, since nothing authentic comes from one.
-//   - Checks go only to addresses that a candidate names and that participants may name, and only so many.
+//   - Until ICE restarts, the first description.MaxCandidates different candidates are accepted, and no others.
+//   - The ICE agent receives no UDP candidate, because nothing authentic arrives.
+//   - Checks are sent only to permitted addresses of candidates, and their number is bounded.
 func FuzzCandidate(f *testing.F) {
-	// Each byte that is 0 picks the most usual form.
+	// A byte of 0 chooses the most usual form.
 	right := []byte{0, 0, 0, 0, 203, 0, 113, 9, 1, 0x23, 0x28, 0}
 	with := func(at int, value byte) []byte {
 		b := append([]byte(nil), right...)
@@ -80,7 +80,7 @@ func FuzzCandidate(f *testing.F) {
 	})
 }
 
-// nameTo names candidates to a peer whose remote peer is not there.
+// nameTo adds candidates to a peer whose remote peer does not exist.
 func nameTo(t *testing.T, answer string, named []string) {
 	conn := transporttest.NewBlackhole()
 	config := DefaultConfig()
@@ -133,18 +133,18 @@ func nameTo(t *testing.T, answer string, named []string) {
 	checkSent(t, conn, taken)
 }
 
-// Bounds of the ICE mux: checks to an address that was named, and to all addresses that have answered none.
+// Bounds of the ICE mux: checks to one named address, and to all addresses that have not answered a check.
 const (
 	namedAttempts = 10
 	maxUnanswered = 100
 )
 
-// checkSent fails the test if datagrams went where they may not go, or too many did.
+// checkSent fails the test if datagrams were sent to forbidden addresses, or too many.
 func checkSent(t *testing.T, conn *transporttest.Blackhole, taken map[string]bool) {
 	t.Helper()
 	asked := map[netip.AddrPort]bool{}
 	for candidate := range taken {
-		// Single spaces are between the fields (RFC 8839 section 5.1), some of which may be empty.
+		// The fields are separated by single spaces (RFC 8839 section 5.1). Some may be empty.
 		fields := strings.Split(candidate, " ")
 		if len(fields) < 6 {
 			continue

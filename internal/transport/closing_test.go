@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// asker is a sink that asks its peer for the round-trip time with every packet.
+// asker is a sink that calls RTT of its peer with every packet.
 type asker struct {
 	NoOpSink
 	peer  *Peer
@@ -19,13 +19,13 @@ func (a *asker) RTP(uint32, []byte, *PacketInfo) { a.ask() }
 func (a *asker) RTCP([]byte, time.Time) { a.ask() }
 
 func (a *asker) ask() {
-	// What was asked before is forgotten, so that Pion is asked each time.
+	// Pion is asked each time only if the time of the last query is reset.
 	a.peer.rttAt.Store(0)
 	a.peer.RTT()
 	a.asked.Add(1)
 }
 
-// TestClosingWhileThePeersSinkAsks closes connections in the midst of packets.
+// TestClosingWhileThePeersSinkAsks closes connections while packets arrive.
 func TestClosingWhileThePeersSinkAsks(t *testing.T) {
 	for range 10 {
 		t.Run("close", closeWhileAsked)

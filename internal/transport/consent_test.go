@@ -11,7 +11,7 @@ import (
 
 var start = time.Unix(1_000_000, 0)
 
-// TestConsent follows a remote peer that answers, falls silent, and answers again.
+// TestConsent: a remote peer answers, falls silent, and answers again.
 func TestConsent(t *testing.T) {
 	var c consent
 	address := func(n int) netip.AddrPort {
@@ -42,7 +42,7 @@ func TestConsent(t *testing.T) {
 	step(3500, true, check(3))
 	step(3750, true, nil)
 	answered(3800, 1, 3, 0, false)
-	// Which of the two the answer answers is unknown.
+	// The answer does not show which of the two transmissions it answers.
 	answered(3900, 0, 3, 0, true)
 	step(5000, true, nil)
 	c.checked(address(0), id(4), check(4), at(5100))

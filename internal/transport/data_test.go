@@ -8,10 +8,10 @@ import (
 	"github.com/volsfu/volsfu/internal/description"
 )
 
-// shortMessage is the length up to which messages are read into a buffer of their channel (package datachannels).
+// shortMessage is the length up to which messages are read into the channel's own buffer (package datachannels).
 const shortMessage = 2 << 10
 
-// messageRecorder is a sink that hands on messages.
+// messageRecorder is a sink that sends messages to a channel.
 type messageRecorder struct {
 	*recorder
 	messages chan []byte
@@ -23,8 +23,7 @@ func (r messageRecorder) Data(_ string, message []byte, _ time.Time) {
 
 func (messageRecorder) Acknowledged(time.Time) {}
 
-// TestMessagesOfAllLengths sends messages around the length from which on they are read into a buffer that channels
-// share.
+// TestMessagesOfAllLengths sends messages of lengths around shortMessage. Longer messages use shared buffers.
 func TestMessagesOfAllLengths(t *testing.T) {
 	endpoint, err := Listen(loopbackConfig())
 	if err != nil {

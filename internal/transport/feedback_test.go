@@ -7,8 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestReportsByStreamAreAgreedOn has answerers that prefer RFC 8888 and that do not, with and without lines that they
-// send on.
+// TestReportsByStreamAreAgreedOn: answerers prefer RFC 8888 or not, with and without lines that they send on.
 func TestReportsByStreamAreAgreedOn(t *testing.T) {
 	for _, test := range []struct {
 		name             string

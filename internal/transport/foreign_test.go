@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// foreigner is a peer connection of pion/webrtc's, which stands for those of browsers and of other programs.
+// foreigner is a peer connection of pion/webrtc. It represents browsers and other programs.
 type foreigner struct {
 	pc       *webrtc.PeerConnection
 	received atomic.Int64
@@ -53,7 +53,7 @@ func newForeigner(t *testing.T) *foreigner {
 	return f
 }
 
-// answer takes an offer and gives an answer with all candidates in it.
+// answer returns an answer to an offer, with all candidates.
 func (f *foreigner) answer(t *testing.T, offer string) string {
 	t.Helper()
 	if err := f.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer}); err != nil {
@@ -71,7 +71,7 @@ func (f *foreigner) answer(t *testing.T, offer string) string {
 	return f.pc.LocalDescription().SDP
 }
 
-// TestMediaWithAForeignPeer connects to a peer connection that is none of ours, sends to it and receives from it.
+// TestMediaWithAForeignPeer connects to a peer connection of pion/webrtc, sends media to it and receives media from it.
 func TestMediaWithAForeignPeer(t *testing.T) {
 	config := DefaultConfig()
 	config.Address, config.Port = "127.0.0.1", 0
@@ -118,7 +118,7 @@ func TestMediaWithAForeignPeer(t *testing.T) {
 				len(heard.packets(theirs)))
 		case <-tick.C:
 		}
-		// The endpoint sends nothing to this host's own addresses before something has come from there.
+		// The endpoint sends nothing to this host's own addresses before something was received from there.
 		for _, event := range peer.Events() {
 			if event.Candidate == nil {
 				continue

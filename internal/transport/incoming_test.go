@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestWhatComesBeforeTheKeysIsBounded has a remote peer send media without end, in the longest datagrams that UDP takes
-// among others, and never any keys.
+// TestWhatComesBeforeTheKeysIsBounded: a remote peer sends media without end, including the longest UDP datagrams, and
+// never completes the handshake.
 func TestWhatComesBeforeTheKeysIsBounded(t *testing.T) {
 	const longest = 65507
 	for _, test := range []struct {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestInterfacesAreShared expects one list within interfacesAge, whoever asks, and a new one afterwards.
+// TestInterfacesAreShared expects one list for all callers within interfacesAge, and a new list afterwards.
 func TestInterfacesAreShared(t *testing.T) {
 	var list interfaceList
 	now := time.Unix(0, 0)

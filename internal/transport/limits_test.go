@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// hostCandidate is one of many on a network for documentation (RFC 5737).
+// hostCandidate returns one of many candidates on a documentation network (RFC 5737).
 func hostCandidate(port int) string {
 	return fmt.Sprintf("candidate:1 1 udp 1 192.0.2.1 %d typ host", port)
 }
@@ -59,7 +59,7 @@ func TestStreamsWithoutEndCloseTheConnection(t *testing.T) {
 	closed := false
 	ssrc := uint32(0)
 	p.until("the connection is closed", func() bool {
-		// Some are lost on the way. An error says that the connection is closed.
+		// Some are lost on the way. An error means that the connection is closed.
 		for range 1000 {
 			ssrc++
 			_ = outlet.WriteRTP(&rtp.Header{Version: 2, PayloadType: media, SSRC: ssrc}, []byte("x"))
@@ -71,7 +71,7 @@ func TestStreamsWithoutEndCloseTheConnection(t *testing.T) {
 	})
 }
 
-// TestNoConnectionsToWhereCandidatesPoint has a remote candidate name a TCP port that is none of the remote peer's.
+// TestNoConnectionsToWhereCandidatesPoint: a remote candidate names a TCP port that does not belong to the remote peer.
 func TestNoConnectionsToWhereCandidatesPoint(t *testing.T) {
 	victim, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -98,7 +98,7 @@ func TestNoConnectionsToWhereCandidatesPoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.connect()
-	// What came before on the loop of the ICE agent has happened when packets flow.
+	// When packets flow, the loop of the ICE agent has processed all earlier calls.
 	number := uint16(0)
 	p.until("a packet", func() bool {
 		number++

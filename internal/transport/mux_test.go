@@ -11,14 +11,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Bounds of the ICE mux: remote addresses of an ICE generation, and those of them that have answered no check.
+// Bounds of the ICE mux: remote addresses of an ICE generation, and addresses among them that have not answered a
+// check.
 const (
 	maxRemotes  = description.MaxCandidates
 	maxUnproven = 16
 )
 
-// TestChecksComeFromSoManyAddresses has a remote peer, which knows all that a check needs, send checks from ever other
-// ports, as many again as are taken.
+// TestChecksComeFromSoManyAddresses: a remote peer with valid credentials sends checks from ever new ports, twice as
+// many as are accepted.
 func TestChecksComeFromSoManyAddresses(t *testing.T) {
 	p := newPair(t)
 	line, err := p.offers.AddReceiving(volumetric.KindVideo)
@@ -35,7 +36,7 @@ func TestChecksComeFromSoManyAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The offerer controls: a check of one that is controlled says so.
+	// The offerer is controlling, so the check has the attribute of a controlled agent.
 	check, err := stun.Build(stun.TransactionID, stun.BindingRequest, stun.NewUsername(ufrag+":"+remote),
 		stun.RawAttribute{Type: stun.AttrICEControlled, Value: make([]byte, 8)},
 		stun.RawAttribute{Type: stun.AttrPriority, Value: []byte{0, 0, 0, 1}},
@@ -78,7 +79,7 @@ func TestChecksComeFromSoManyAddresses(t *testing.T) {
 		}
 		return added == maxUnproven
 	})
-	// Those who were there before are heard all the same, and ICE that begins anew hears others.
+	// Addresses that were known before are still accepted. After an ICE restart, new ones are accepted, too.
 	send(t, p.attachBeforeSend[line.MID()], volumetric.MIMEVolumetric, 1)
 	p.until("a packet", func() bool { return len(p.offersTo.packets(p.attachBeforeSend[line.MID()].SSRC())) > 0 })
 	p.restart = true

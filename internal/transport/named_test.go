@@ -8,7 +8,7 @@ import (
 )
 
 // TestNamedAddressesAreForTheMux names an address that never sends anything, in every answer and again. The ICE agent
-// learns of no candidate: the mux checks the address (icemux.TestNamedAddressesAreChecked).
+// receives no candidate: the mux checks the address (icemux.TestNamedAddressesAreChecked).
 func TestNamedAddressesAreForTheMux(t *testing.T) {
 	config := DefaultConfig()
 	config.Address, config.Port, config.TCP = "127.0.0.1", 0, false
@@ -26,7 +26,7 @@ func TestNamedAddressesAreForTheMux(t *testing.T) {
 	}
 }
 
-// offerAgain offers what was offered before.
+// offerAgain repeats the last offer.
 func (p *Peer) offerAgain(t *testing.T) *description.Description {
 	t.Helper()
 	if _, err := p.Offer(false); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// gate is a socket that lets nothing through while it is shut, and counts what was to be sent meanwhile.
+// gate is a socket that drops everything while it is shut, and counts the dropped sends.
 type gate struct {
 	net.PacketConn
 	shut            atomic.Bool
@@ -32,7 +32,7 @@ func (g *gate) WriteTo(b []byte, to net.Addr) (int, error) {
 	if !g.shut.Load() {
 		return g.PacketConn.WriteTo(b, to)
 	}
-	// RFC 7983 tells STUN from DTLS.
+	// The first byte separates STUN from DTLS (RFC 7983).
 	switch {
 	case b[0] < 4:
 		g.checks.Add(1)
@@ -52,7 +52,7 @@ func (g *gate) ReadFrom(b []byte) (int, net.Addr, error) {
 	}
 }
 
-// TestChecksGoOnWhileNothingPasses shuts the way between two peers for longer than a pair was once checked.
+// TestChecksGoOnWhileNothingPasses shuts the path between two peers for longer than Pion would check a pair by default.
 func TestChecksGoOnWhileNothingPasses(t *testing.T) {
 	p := newPair(t)
 	g := newGate(t)
@@ -79,7 +79,8 @@ func TestChecksGoOnWhileNothingPasses(t *testing.T) {
 	p.connect()
 }
 
-// TestFailingIsToldEachTimeThatICEBeganAnew, since whoever hears of it has ICE begin once more.
+// TestFailingIsToldEachTimeThatICEBeganAnew: the failure is reported after each ICE restart, because the owner restarts
+// ICE after each report.
 func TestFailingIsToldEachTimeThatICEBeganAnew(t *testing.T) {
 	l := newEventList()
 	l.secured()
@@ -104,9 +105,9 @@ func TestFailingIsToldEachTimeThatICEBeganAnew(t *testing.T) {
 	}
 }
 
-// TestChannelsGoOnSoonAfterAnOutage sends on a channel while nothing passes. SCTP repeats it after a quarter of a
-// second, and then once per second: were each wait twice the one before, the seventh sending would be half a minute
-// after the first, and so late would be the first that finds the way open again.
+// TestChannelsGoOnSoonAfterAnOutage sends on a channel during an outage. SCTP repeats the packet after a quarter of a
+// second, and then once per second. If each wait were twice the previous one, the seventh transmission would be half a
+// minute after the first, and the first transmission after the outage would be as late.
 func TestChannelsGoOnSoonAfterAnOutage(t *testing.T) {
 	g := newGate(t)
 	c := newChannelled(t, g)

@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// guarding gives a guard that sends its reports.
+// guarding returns a guard and the channel of its reports.
 func guarding() (*panics.Guard, <-chan panics.Report) {
 	reported := make(chan panics.Report, 16)
 	return panics.NewGuard(func(r panics.Report) { reported <- r }, PanicPlaces...), reported
@@ -39,7 +39,7 @@ func failed(t *testing.T, p *Peer) {
 	}
 }
 
-// reportedOf checks where the first panic was.
+// reportedOf checks the place of the first panic.
 func reportedOf(t *testing.T, reported <-chan panics.Report, where string) {
 	t.Helper()
 	select {
@@ -52,11 +52,11 @@ func reportedOf(t *testing.T, reported <-chan panics.Report, where string) {
 	}
 }
 
-// brokenCandidate panics whatever it is asked.
+// brokenCandidate panics in every method.
 type brokenCandidate struct{ ice.Candidate }
 
-// TestAPanicInACallOfICEEndsThePeer has what the agent's goroutines call panic. The peer can be closed afterwards, and
-// another one of the endpoint goes on.
+// TestAPanicInACallOfICEEndsThePeer: callbacks of the ICE agent panic. The peer can be closed afterwards, and another
+// peer of the endpoint continues.
 func TestAPanicInACallOfICEEndsThePeer(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -100,7 +100,7 @@ func TestAPanicInACallOfICEEndsThePeer(t *testing.T) {
 	}
 }
 
-// TestAFailureForGoodIsFinal has ICE begin again after it.
+// TestAFailureForGoodIsFinal: ICE restarts after a final failure.
 func TestAFailureForGoodIsFinal(t *testing.T) {
 	l := newEventList()
 	l.secured()
@@ -126,7 +126,7 @@ func TestAFailureForGoodIsFinal(t *testing.T) {
 	}
 }
 
-// TestAPanicInTheCheckOfACertificate: the handshake gets an error.
+// TestAPanicInTheCheckOfACertificate: the handshake receives an error.
 func TestAPanicInTheCheckOfACertificate(t *testing.T) {
 	config := loopbackConfig()
 	guard, reported := guarding()
@@ -153,7 +153,7 @@ func (s *brokenSink) RTP(uint32, []byte, *PacketInfo) {
 	panic("test")
 }
 
-// TestAPanicWithAPacketThroughICE has the sink of one peer panic, whose packets come over ICE-TCP.
+// TestAPanicWithAPacketThroughICE: the sink of one peer panics, whose packets arrive over ICE-TCP.
 func TestAPanicWithAPacketThroughICE(t *testing.T) {
 	guard, reported := guarding()
 	p := newPairWith(t, func(c *Config) { c.Guard = guard })
@@ -192,13 +192,13 @@ func TestAPanicWithAPacketThroughICE(t *testing.T) {
 	offers.incoming.mu.Unlock()
 }
 
-// TestAPanicWithAnEarlyPacket has opening panic with a packet that came before the keys, in the handshake's goroutine.
+// TestAPanicWithAnEarlyPacket: the decryption of a packet from before the keys panics, in the handshake's goroutine.
 func TestAPanicWithAnEarlyPacket(t *testing.T) {
 	config := loopbackConfig()
 	guard, reported := guarding()
 	config.Guard = guard
 	offers := newLone(t, config)
-	// RTP, which an opener without keys cannot open.
+	// An RTP packet, which an opener without keys cannot decrypt.
 	offers.incoming.early = [][]byte{append([]byte{0x80, 96}, make([]byte, 100)...)}
 	offers.try(placeHandshake, func() { offers.incoming.open(&srtp.Opener{}) })
 	reportedOf(t, reported, placeHandshake)
@@ -209,7 +209,7 @@ func TestAPanicWithAnEarlyPacket(t *testing.T) {
 	offers.incoming.mu.Unlock()
 }
 
-// TestAPanicEndsTheEndpointOfAClient has the goroutine panic that reads the socket of a client.
+// TestAPanicEndsTheEndpointOfAClient: the goroutine that reads the socket of a client panics.
 func TestAPanicEndsTheEndpointOfAClient(t *testing.T) {
 	reported := make(chan any, 1)
 	p := newPairWith(t, func(c *Config) {
@@ -248,7 +248,7 @@ func TestAPanicEndsTheEndpointOfAClient(t *testing.T) {
 	}
 }
 
-// TestAPanicWhileATooLargePeerIsClosed has closing panic, which a goroutine does for a peer with too many streams.
+// TestAPanicWhileATooLargePeerIsClosed: the goroutine that closes a peer with too many streams panics.
 func TestAPanicWhileATooLargePeerIsClosed(t *testing.T) {
 	config := loopbackConfig()
 	guard, reported := guarding()
@@ -264,7 +264,7 @@ func TestAPanicWhileATooLargePeerIsClosed(t *testing.T) {
 	}
 }
 
-// brokenData is a sink that panics with messages, or with acknowledgements.
+// brokenData is a sink that panics in Data, or in Acknowledged.
 type brokenData struct {
 	*recorder
 	acknowledged bool
@@ -282,8 +282,8 @@ func (s brokenData) Acknowledged(time.Time) {
 	}
 }
 
-// TestAPanicOnADataChannelEndsThePeer has one peer's sink panic in the goroutine of a channel, and in that of SCTP. The
-// association ends, and another peer of the endpoint goes on.
+// TestAPanicOnADataChannelEndsThePeer: one peer's sink panics in the goroutine of a channel, and in SCTP's goroutine.
+// The association ends, and another peer of the endpoint continues.
 func TestAPanicOnADataChannelEndsThePeer(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -333,7 +333,7 @@ type countingData struct {
 
 func (s *countingData) Data(string, []byte, time.Time) { s.messages.Add(1) }
 
-// openData connects a peer to a foreigner, and gives the foreigner's channel once that is open.
+// openData connects a peer to a foreigner, and returns the foreigner's channel once the channel is open.
 func openData(t *testing.T, endpoint *Endpoint, sink Sink) (*Peer, *webrtc.DataChannel) {
 	t.Helper()
 	peer, err := endpoint.NewPeer(sink)
@@ -371,7 +371,7 @@ func openData(t *testing.T, endpoint *Endpoint, sink Sink) (*Peer, *webrtc.DataC
 					_ = foreign.pc.AddICECandidate(webrtc.ICECandidateInit{Candidate: event.Candidate.Candidate})
 				}
 				if event.Final {
-					// It may have failed as soon as the channel was opened.
+					// The peer may have failed as soon as the channel was opened.
 					peer.events.add(event)
 					return peer, channel
 				}

@@ -77,7 +77,7 @@ func newPair(t *testing.T) *pair {
 	return newPairWith(t, func(*Config) {})
 }
 
-// receiveBy makes the peer that offers hand what comes to another sink. It is called before the peers negotiate.
+// receiveBy sets another sink of the offering peer. It must be called before the negotiation.
 func (p *pair) receiveBy(sink Sink) *Peer {
 	p.t.Helper()
 	peer, err := p.endpoints[0].NewPeer(sink)
@@ -89,8 +89,8 @@ func (p *pair) receiveBy(sink Sink) *Peer {
 	return peer
 }
 
-// connectVideo connects the peers with one line of video toward the one that offers. It returns the outlet that sends
-// on the line, and the header of its packets.
+// connectVideo connects the peers with one video line toward the offering peer. It returns the outlet that sends on the
+// line, and the header of its packets.
 func (p *pair) connectVideo() (*Outlet, rtp.Header) {
 	p.t.Helper()
 	line, err := p.offers.AddReceiving(volumetric.KindVideo)
@@ -139,7 +139,7 @@ func newPairWith(t testing.TB, set func(*Config)) *pair {
 				t.Error(err)
 			}
 		}
-		// A benchmark has a goroutine of its own that waits for this one.
+		// A benchmark runs in a goroutine for which this one waits.
 		if t, ok := t.(*testing.T); ok {
 			goleak.VerifyNone(t)
 		}
@@ -147,7 +147,7 @@ func newPairWith(t testing.TB, set func(*Config)) *pair {
 	return p
 }
 
-// negotiate runs one offer and answer; the answerer sends on the lines named.
+// negotiate exchanges one offer and one answer. The answerer sends on the given lines.
 func (p *pair) negotiate(publish []*Line) {
 	p.t.Helper()
 	offer, err := p.offers.Offer(p.restart)
@@ -173,7 +173,7 @@ func (p *pair) negotiate(publish []*Line) {
 	}
 }
 
-// until carries candidates between the peers until the condition holds.
+// until exchanges candidates between the peers until the condition holds.
 func (p *pair) until(what string, condition func() bool) {
 	p.t.Helper()
 	deadline := time.After(20 * time.Second)

@@ -22,7 +22,7 @@ var errBroken = errors.New("the device is gone")
 
 func (brokenConn) ReadFrom([]byte) (int, net.Addr, error) { return 0, nil, errBroken }
 
-// TestABrokenSocketIsTold: a socket that cannot be read any more is no secret, one that is closed no failure.
+// TestABrokenSocketIsTold: a socket that cannot be read any more is reported, a closed one is not.
 func TestABrokenSocketIsTold(t *testing.T) {
 	for _, broken := range []bool{true, false} {
 		t.Run(fmt.Sprintf("broken %t", broken), func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestABrokenSocketIsTold(t *testing.T) {
 	}
 }
 
-// hearer notes what it is told, and by what name.
+// hearer records the calls that it receives, with its name.
 type hearer struct {
 	*recorder
 	name string
@@ -67,8 +67,7 @@ type hearer struct {
 func (b hearer) Signal() { *b.told = append(*b.told, "signal "+b.name) }
 func (b hearer) Flush()  { *b.told = append(*b.told, "flush "+b.name) }
 
-// TestBatchesOfSeveralPeers: all that take packets that came together are told before the first of them goes on with
-// its own.
+// TestBatchesOfSeveralPeers: Signal of all peers with packets in a batch is called before Flush of the first.
 func TestBatchesOfSeveralPeers(t *testing.T) {
 	for peers, expected := range map[int][]string{
 		1: {"flush a"},
@@ -87,7 +86,7 @@ func TestBatchesOfSeveralPeers(t *testing.T) {
 	}
 }
 
-// deaf is a sink that reads nothing more until it is told to.
+// deaf is a sink that blocks until the test releases it.
 type deaf struct {
 	*recorder
 	hears chan struct{}
@@ -95,8 +94,8 @@ type deaf struct {
 
 func (d *deaf) RTP(uint32, []byte, *PacketInfo) { <-d.hears }
 
-// TestNobodyWaitsForAReceiverOverTCP sends to a peer that does not read: what does not fit is lost, and sending goes
-// on.
+// TestNobodyWaitsForAReceiverOverTCP sends to a peer that does not read. Packets above the queue's limit are lost, and
+// sending continues.
 func TestNobodyWaitsForAReceiverOverTCP(t *testing.T) {
 	p := newPair(t)
 	endpoint, err := Dial(ClientConfig())
@@ -123,7 +122,7 @@ func TestNobodyWaitsForAReceiverOverTCP(t *testing.T) {
 	sent := make(chan error, 1)
 	go func() {
 		defer close(sent)
-		// 24 MB are more than all buffers on the way hold.
+		// 24 MB are more than all buffers on the path hold.
 		for range 20_000 {
 			header.SequenceNumber++
 			if err := slot.Outlet.WriteRTP(&header, make([]byte, 1200)); err != nil {
@@ -157,7 +156,7 @@ func TestClosedEndpointsAreClosedOnce(t *testing.T) {
 	}
 }
 
-// TestPortsOfMediaAreExcepted looks for the peers of one source.
+// TestPortsOfMediaAreExcepted returns the ports of the peers of one source.
 func TestPortsOfMediaAreExcepted(t *testing.T) {
 	var r routes
 	for _, text := range []string{"203.0.113.1:5", "203.0.113.2:6", "[2001:db8::1]:7", "[2001:db8::2]:8",

@@ -14,7 +14,7 @@ import (
 // applicationData is the content type of protected records (RFC 6347 section 4.1).
 const applicationData = 23
 
-// TestRecordsOfOneAddressAreBounded brings records of two peers from one address.
+// TestRecordsOfOneAddressAreBounded sends records of two peers from one address.
 func TestRecordsOfOneAddressAreBounded(t *testing.T) {
 	port, err := udp.Listen(udp.Config{Address: netip.MustParseAddrPort("127.0.0.1:0"), Sockets: 1})
 	if err != nil {

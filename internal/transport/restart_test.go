@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/transport/datachannels"
 )
 
-// channelled is a peer that sends on a data channel to a foreigner, who counts what arrives.
+// channelled is a peer that sends on a data channel to a foreigner, which counts the messages.
 type channelled struct {
 	t       *testing.T
 	peer    *Peer
@@ -20,7 +20,7 @@ type channelled struct {
 	arrived atomic.Int64
 }
 
-// newChannelled connects them over a socket, and sends until the channel is open and nothing is under way.
+// newChannelled connects both over a socket, and sends until the channel is open and all messages are acknowledged.
 func newChannelled(t *testing.T, conn net.PacketConn) *channelled {
 	t.Helper()
 	endpoint, err := Attach(loopbackConfig(), conn)
@@ -54,7 +54,7 @@ func (c *channelled) offer(restart bool) string {
 	return text
 }
 
-// answered has the foreigner answer an offer.
+// answered applies the foreigner's answer to an offer.
 func (c *channelled) answered(offer string) {
 	c.t.Helper()
 	if _, err := c.peer.Answered(c.foreign.answer(c.t, offer)); err != nil {
@@ -76,8 +76,8 @@ func (c *channelled) until(what string, condition func() bool) {
 	}
 }
 
-// TestChannelsOutliveANewBeginningOfICE sends on a channel between an offer that begins ICE anew and its answer, when
-// there is no way to the remote peer: what was sent arrives once there is one again.
+// TestChannelsOutliveANewBeginningOfICE sends on a channel between an offer that restarts ICE and its answer, while
+// there is no path to the remote peer. The message arrives once there is a path again.
 func TestChannelsOutliveANewBeginningOfICE(t *testing.T) {
 	c := newChannelled(t, newGate(t))
 	before := c.arrived.Load()

@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// newLone makes a peer whose remote peer is not there. It ends with the test.
+// newLone makes a peer whose remote peer does not exist. The peer is closed at the end of the test.
 func newLone(t testing.TB, config Config) *Peer {
 	t.Helper()
 	endpoint, err := Listen(config)
@@ -27,14 +27,14 @@ func newLone(t testing.TB, config Config) *Peer {
 	return peer
 }
 
-// loopbackConfig is the configuration of an endpoint without ICE-TCP on a port of the system's choice.
+// loopbackConfig returns the configuration of an endpoint without ICE-TCP on a port that the system chooses.
 func loopbackConfig() Config {
 	c := ClientConfig()
 	c.Address = "127.0.0.1"
 	return c
 }
 
-// offerLines makes an offer with a receiving and a sending line of each kind, which get the mids 0 to 3.
+// offerLines makes an offer with a receiving and a sending line of each kind. The lines have the mids 0 to 3.
 func offerLines(t testing.TB, p *Peer) string {
 	t.Helper()
 	for _, kind := range []volumetric.Kind{volumetric.KindVideo, volumetric.KindAudio} {
@@ -52,7 +52,7 @@ func offerLines(t testing.TB, p *Peer) string {
 	return offer
 }
 
-// answerTo is the right answer to an offer of offerLines. Its peer is gone when it returns.
+// answerTo returns the right answer to an offer of offerLines. The answering peer is closed when answerTo returns.
 func answerTo(t testing.TB, offer string) string {
 	t.Helper()
 	endpoint, err := Listen(loopbackConfig())
@@ -80,13 +80,13 @@ func answerTo(t testing.TB, offer string) string {
 	return answer
 }
 
-// without leaves out the lines of a description that begin with the prefix.
+// without removes the lines of a description that begin with the prefix.
 func without(description, prefix string) string {
 	lines := strings.Split(description, "\r\n")
 	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, prefix) }), "\r\n")
 }
 
-// sections cuts a description into what is about the session and one part for each media line.
+// sections splits a description into the session's part and one part for each media line.
 func sections(description string) []string {
 	parts := strings.Split(description, "\r\nm=")
 	for i := range parts {

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// connectedPair is a pair with a slot towards the answerer, whose endpoints have the settings.
+// connectedPair returns a pair with a line toward the answerer. The endpoints have the settings.
 func connectedPair(t testing.TB, set func(*Config)) (*pair, *Outlet) {
 	t.Helper()
 	p := newPairWith(t, set)
@@ -23,7 +23,8 @@ func connectedPair(t testing.TB, set func(*Config)) (*pair, *Outlet) {
 	return p, slot.Outlet
 }
 
-// TestQueuedPacketsLeaveInRuns sends frames of many equal packets and a short one, over every kind of input and output.
+// TestQueuedPacketsLeaveInRuns sends frames of many packets of equal length and a short one, over every kind of input
+// and output.
 func TestQueuedPacketsLeaveInRuns(t *testing.T) {
 	const frames, fragments = 20, 43
 	for _, test := range []struct {
@@ -38,7 +39,7 @@ func TestQueuedPacketsLeaveInRuns(t *testing.T) {
 		{"plain", func(c *Config) { c.Segmentation, c.Coalescing = false, false }},
 		{"IPv6", func(c *Config) { c.Address = "::1" }},
 		{"both families", func(c *Config) {
-			// The server takes them, the client has the older one.
+			// The server has both families, the client IPv4.
 			if c.TCP {
 				c.Address = "::"
 			}
@@ -111,7 +112,7 @@ func TestNothingIsSealedTwice(t *testing.T) {
 	p.until("two packets", func() bool { return len(p.heard.packets(outlet.SSRC())) == 2 })
 }
 
-// BenchmarkQueue is what a packet costs from the slot's header to the kernel, by run length.
+// BenchmarkQueue measures the cost of a packet from the outlet's header to the kernel, by run length.
 func BenchmarkQueue(b *testing.B) {
 	for _, run := range []int{1, 4, 16, 43} {
 		b.Run(fmt.Sprintf("run=%d", run), func(b *testing.B) {

@@ -37,7 +37,7 @@ func TestStampTimes(t *testing.T) {
 	}
 }
 
-// TestStampsAreCounted: sockets take stamps as long as anybody wants them.
+// TestStampsAreCounted: sockets take timestamps while at least one caller wants them.
 func TestStampsAreCounted(t *testing.T) {
 	config := ClientConfig()
 	config.Address = "127.0.0.1"
@@ -58,7 +58,7 @@ func TestStampsAreCounted(t *testing.T) {
 	if first != e.port.Sockets()[0].TakeStamps(true) {
 		t.Error("the endpoint and its socket disagree on whether the kernel gives stamps")
 	}
-	// Of nobody's packets nothing is told.
+	// A packet to an unknown address is not reported.
 	e.departed(&udp.Departure{Peer: netip.MustParseAddrPort("192.0.2.1:5"), Head: [12]byte{0x80}})
 	dialling, err := Dial(config)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *infoRecorder) last() PacketInfo {
 	return r.info
 }
 
-// TestInfosHaveStamps: the kernel's stamps come with packets as long as they are wanted, and no longer.
+// TestInfosHaveStamps: packets have the kernel's timestamps while these are wanted, and not afterwards.
 func TestInfosHaveStamps(t *testing.T) {
 	p := newPair(t)
 	sink := &infoRecorder{}

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestArrivalsAreReportedByStream receives a slot's packets and a retransmission, and reads what is reported of them,
+// TestArrivalsAreReportedByStream receives packets of a slot and a retransmission, and parses the reports about them,
 // losses included.
 func TestArrivalsAreReportedByStream(t *testing.T) {
 	m := newRig(t, Config{Feedback: FeedbackCCFB})
@@ -61,8 +61,8 @@ func TestArrivalsAreReportedByStream(t *testing.T) {
 	}
 }
 
-// TestPublishingBeginsNumbers: a client that reports by stream numbers its packets once it publishes, and estimates
-// then.
+// TestPublishingBeginsNumbers: a client that reports by stream numbers its packets once it publishes, and then
+// estimates its uplink.
 func TestPublishingBeginsNumbers(t *testing.T) {
 	m := newRig(t, Config{Feedback: FeedbackCCFB})
 	m.agree(0, true)
@@ -75,7 +75,7 @@ func TestPublishingBeginsNumbers(t *testing.T) {
 			Data: []byte("tile")}); err != nil {
 			t.Fatal(err)
 		}
-		// The start rate lets a packet leave 3 ms after the estimate has begun.
+		// At the start rate a packet leaves 3 ms after the estimate has begun.
 		left := m.uplink.Depart(time.Now().Add(10*time.Millisecond), nil)
 		if len(left) != 1 {
 			t.Fatalf("%d packets of frame %d leave, expected 1", len(left), number)

@@ -18,10 +18,10 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// server is a server in this process, which the examples join. It ends with the process.
+// server returns the server of the examples, which runs in this process until the process ends.
 var server = sync.OnceValue(func() *testbed.Conference {
 	settings := testbed.ConferenceConfig()
-	// A machine that stalls looks like a full link and delays frames. The examples are about neither.
+	// A machine that stalls looks like a congested link and delays frames. The examples show neither.
 	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = testbed.Everything, testbed.Everything
 	settings.Forward.QueueBudget = signal.MaxDeadline
 	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = signal.MaxDeadline, signal.MaxDeadline
@@ -33,10 +33,10 @@ var server = sync.OnceValue(func() *testbed.Conference {
 	return c
 })
 
-// serverURL stands for the address of a server.
+// serverURL returns the address of the server.
 func serverURL() string { return server().Server.URL() }
 
-// body is a publication of two tiles at two qualities.
+// body returns a publication of two tiles at two qualities.
 func body() volumetric.Publication {
 	return volumetric.Publication{
 		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
@@ -61,13 +61,13 @@ func someTile(quality int) []byte {
 	return data
 }
 
-// watch ends the process where an example does not come to its end: nobody waits for the tests' own timeout. The
-// example stops it.
+// watch ends the process if an example does not end in time, long before the tests' own timeout. The example stops the
+// timer.
 func watch() *time.Timer {
 	return time.AfterFunc(time.Minute, func() { panic("an example has not come to its end within a minute") })
 }
 
-// company is grace, who publishes a body in a room until she is sent away.
+// company is a participant, grace, who publishes a body in a room until leave.
 type company struct {
 	session *client.Session
 	stop    context.CancelFunc
@@ -75,7 +75,7 @@ type company struct {
 	watch   *time.Timer
 }
 
-// invite brings grace into a room and waits until she publishes.
+// invite makes grace join a room, and waits until she publishes.
 func invite(room string) *company {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -116,7 +116,7 @@ func (c *company) publish(ctx context.Context) {
 	}
 }
 
-// leave sends grace away.
+// leave makes grace leave.
 func (c *company) leave() {
 	c.watch.Stop()
 	c.stop()
@@ -124,7 +124,7 @@ func (c *company) leave() {
 	_ = c.session.Close()
 }
 
-// wire carries the websocket of one client to the server, until it is cut; the next one it carries again.
+// wire carries the websocket of one client to the server until cut is called. The next websocket is carried again.
 type wire struct {
 	listener net.Listener
 	watch    *time.Timer
@@ -132,7 +132,7 @@ type wire struct {
 	conns    []net.Conn
 }
 
-// newWire lays a wire to the server.
+// newWire opens a wire to the server.
 func newWire() *wire {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -166,7 +166,7 @@ func (w *wire) carry(near net.Conn) {
 
 func (w *wire) url() string { return "ws://" + w.listener.Addr().String() }
 
-// cut ends what the wire carries.
+// cut closes the connections of the wire.
 func (w *wire) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,7 +176,7 @@ func (w *wire) cut() {
 	w.conns = nil
 }
 
-// remove ends the wire.
+// remove closes the wire.
 func (w *wire) remove() {
 	w.watch.Stop()
 	_ = w.listener.Close()

@@ -39,13 +39,13 @@ func TestWantedTracks(t *testing.T) {
 	}
 	write(2)
 	write(3)
-	// The two frames of the wanted track have a packet of parity each.
+	// Each of the two frames of the wanted track has one parity packet.
 	for track, want := range []int{1, 1, 1, 5} {
 		sent := wires[track].sent
 		if len(sent) != want || p.Wanted(track/2, volumetric.Quality(track%2)) != (track == 3) {
 			t.Errorf("track %d sent %d packets, want %d", track, len(sent), want)
 		}
-		// Numbers go on where they were.
+		// Sequence numbers continue.
 		for i, packet := range sent {
 			if packet.SequenceNumber != sent[0].SequenceNumber+uint16(i) {
 				t.Errorf("track %d has packet %d as %d, want %d", track, packet.SequenceNumber, i,
@@ -59,7 +59,7 @@ func TestWantedTracks(t *testing.T) {
 	if p.Wanted(2, 0) || p.Wanted(0, 2) || p.GaveUp(0, -1) {
 		t.Error("tracks that there are not are wanted")
 	}
-	// What nobody takes is not sent without a connection, either.
+	// Without a connection unwanted frames are not sent, either.
 	m.disconnect()
 	if taken, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 4}); taken || !errors.Is(err, ErrNotConnected) {
 		t.Errorf("got %v, want an error around %v", err, ErrNotConnected)
@@ -97,7 +97,7 @@ func TestFramesOfVideoThatWereLeftOutNeedAKeyFrame(t *testing.T) {
 	}
 }
 
-// waits reports whether anything waits to leave.
+// waits reports whether packets are queued.
 func waits(m *media) bool {
 	_, waits := m.uplink.Due()
 	return waits
@@ -114,11 +114,12 @@ func (n *nowhere) Queue(*rtp.Header, []byte) error {
 	return nil
 }
 
-// TestPacketsLeaveWithoutAllocations: pion/rtp makes two for each header extension, nothing else makes any.
+// TestPacketsLeaveWithoutAllocations: pion/rtp allocates twice for each header extension. There are no other
+// allocations.
 func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 	const perMillisecond = 6
 	for extension, most := range []float64{0, 2 * perMillisecond} {
-		// Less than what packets take, so that they leave as they are spread.
+		// Less than the rate of the packets, so that they leave over their spread.
 		m := newRig(t, Config{StartUplink: 5e6})
 		p := newPublisher(m.session, described("body", volumetric.MIMEVolumetric, 1, 1))
 		m.agree(uint8(extension), false)

@@ -14,8 +14,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// A client joins a room under a name of its own and sees who is there. serverURL stands for the address of a server,
-// such as ws://localhost:8080.
+// A client joins a room under a unique name and lists the participants. serverURL is the address of a server, such as
+// ws://localhost:8080.
 func ExampleJoin() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -34,7 +34,8 @@ func ExampleJoin() {
 	// Output: ada is in room "lobby" with 0 others
 }
 
-// What the server refuses is a *signal.Error with a stable code. Other errors are of the network, or of the package.
+// A refusal of the server is a *signal.Error with a stable code. Other errors come from the network or from the
+// package.
 func ExampleJoin_refused() {
 	ctx := context.Background()
 	first, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "narrow", Identity: "ada"})
@@ -59,8 +60,8 @@ func ExampleJoin_refused() {
 	// Output: choose another name
 }
 
-// A publisher describes its object on joining, and then writes each captured frame: every tile at every quality, under
-// one number.
+// A publisher describes its object on joining, and then writes each captured frame: every tile at every quality, with
+// the same number.
 func ExamplePublisher_WriteFrame() {
 	ctx := context.Background()
 	body := volumetric.Publication{
@@ -104,21 +105,21 @@ func ExamplePublisher_WriteFrame() {
 				switch {
 				case taken:
 					written = true
-				case err != nil && !errors.Is(err, client.ErrNotConnected): // this one says: not yet, or not just now
+				case err != nil && !errors.Is(err, client.ErrNotConnected): // not yet, or not at present
 					fmt.Println(err)
 					return
 				}
 			}
 		}
 		if written {
-			number++ // numbers have no gaps: a frame that nobody was sent has none
+			number++ // numbers have no gaps: a frame that was not sent has no number
 		}
 	}
 	fmt.Println("ten frames are on their way")
 	// Output: ten frames are on their way
 }
 
-// Frames arrive complete, tile by tile, each with the codec to decode it with.
+// Frames arrive complete, tile by tile. Each has the codec to decode it with.
 func ExampleSession_Frames() {
 	company := invite("gallery") // grace, who publishes a body of two tiles
 	defer company.leave()
@@ -154,7 +155,7 @@ func ExampleSession_Frames() {
 			fmt.Println("decoded before it was captured")
 		}
 		if frame.Track.Quality == 0 {
-			continue // A link begins with the lowest quality, and the best one follows once it is known to carry that.
+			continue // The lowest quality comes first, and the best quality once the link is known to carry it.
 		}
 		if points[frame.Track.TileRef] = cloud.Len(); len(points) == 2 {
 			break
@@ -168,8 +169,8 @@ func ExampleSession_Frames() {
 	// grace/body/1: 2000 points
 }
 
-// A receiver chooses a quality for a whole publication and for single tiles. Sending says when a choice has taken
-// effect.
+// A receiver chooses a quality for a whole publication and for single tiles. The event Sending reports that a choice
+// has taken effect.
 func ExampleSession_SetQuality() {
 	company := invite("theatre") // grace, who publishes a body of two tiles
 	defer company.leave()
@@ -210,7 +211,7 @@ func ExampleSession_SetQuality() {
 	// Output: front: 0 back: -1
 }
 
-// Statistics are counts since the beginning of the session, one entry for each tile that was ever received.
+// Statistics are counts since the beginning of the session, one entry for each tile that was received.
 func ExampleSession_Stats() {
 	company := invite("laboratory") // grace, who publishes a body of two tiles
 	defer company.leave()
@@ -241,7 +242,7 @@ func ExampleSession_Stats() {
 	// grace/body/1 came: true, more than half of it useless: false
 }
 
-// Audio, and every codec that does not use payload v1, travels as RTP payloads of its own format. Each call is one
+// Audio, and every codec that does not use payload v1, is sent as RTP payloads of its own format. Each call sends one
 // frame: one packet of Opus, or all packets of a picture.
 func ExamplePublisher_WritePackets() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -294,7 +295,7 @@ func ExamplePublisher_WritePackets() {
 	// Output: 3 bytes of audio/opus from ada
 }
 
-// A session goes on when its websocket breaks: it resumes by itself. The program hears of it, and has to do something
+// If its websocket breaks, a session resumes without the program's help. The program receives events, and has to act
 // only when Done is closed.
 func ExampleSession_Events() {
 	wire := newWire() // carries the websocket, until it is cut
@@ -313,7 +314,7 @@ func ExampleSession_Events() {
 			fmt.Println("the websocket broke")
 		case client.Resumed:
 			fmt.Println("the session goes on")
-			return // the end of this example; a program would read on
+			return // the program would continue to read
 		case client.Closing:
 			fmt.Println("the server stops in", e.Grace)
 		case client.Published:
@@ -332,7 +333,7 @@ func ExampleSession_Events() {
 	// the session goes on
 }
 
-// A publisher asks before it encodes: nobody may take a tile at a quality, or the uplink may not carry it.
+// A publisher asks before it encodes: a tile at a quality may have no receiver, or the uplink may not carry it.
 func ExamplePublisher_Wanted() {
 	ctx := context.Background()
 	session, err := client.Join(ctx, client.Config{
@@ -340,9 +341,9 @@ func ExamplePublisher_Wanted() {
 		Room:         "workshop",
 		Identity:     "ada",
 		Publications: []volumetric.Publication{body()},
-		MaxUplink:    50_000_000,       // bit/s; without, as much as the network carries
-		MinUplink:    50_000_000,       // what the network is known to carry; without, as little as it seems to
-		QueueBudget:  10 * time.Second, // without, a frame that waits for longer than its interval is left out
+		MaxUplink:    50_000_000,       // bit/s; the default is 1 Gbit/s
+		MinUplink:    50_000_000,       // the rate that the network is known to carry; the default is 500 kbit/s
+		QueueBudget:  10 * time.Second, // the longest wait of a frame; the default is one frame interval
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -360,7 +361,7 @@ func ExamplePublisher_Wanted() {
 		for tile := range 2 {
 			for quality := range 2 {
 				if !publisher.Wanted(tile, volumetric.Quality(quality)) {
-					continue // the next capture may be
+					continue // the next capture may be wanted
 				}
 				frame := client.OutgoingFrame{Number: number, Capture: capture, Codec: codec.Raw.FourCC(),
 					Data: someTile(quality)}
@@ -377,8 +378,8 @@ func ExamplePublisher_Wanted() {
 	// Output: tracks given up: 0 frames left out: 0
 }
 
-// A receiver says where it looks from as often as it likes, and what it is to be sent at most. The server sends best
-// what is in sight.
+// A receiver reports its viewpoint as often as it likes, and limits the rate that it is sent. The server sends visible
+// objects in the best quality.
 func ExampleSession_SetViewpoint() {
 	company := invite("planetarium") // grace, who publishes a body of two tiles
 	defer company.leave()
@@ -421,7 +422,7 @@ func ExampleSession_SetViewpoint() {
 	// Output: the server knows what the link carries: true
 }
 
-// A publisher places its object in the room, and the others hear of it.
+// A publisher sets the pose of its object in the room, and the other participants receive it.
 func ExamplePublisher_SetPose() {
 	company := invite("stage") // grace, who publishes a body of two tiles
 	defer company.leave()
@@ -439,7 +440,7 @@ func ExamplePublisher_SetPose() {
 	grace.SetPose(client.Pose{
 		Position:    [3]float64{1, 0, -2},
 		Orientation: [4]float64{0, math.Sqrt2 / 2, 0, math.Sqrt2 / 2}, // a quarter turn to the left
-		Priority:    2,                                                // worth twice of what others are
+		Priority:    2,                                                // twice the weight of other objects
 	})
 	for {
 		select {

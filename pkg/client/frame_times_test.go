@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestProgramsStampsOfFrames notes the stamps of decoding and display by a clock that is moved.
+// TestProgramsStampsOfFrames records the times of decoding and display by a shifted clock.
 func TestProgramsStampsOfFrames(t *testing.T) {
 	m := newRig(t, Config{FrameTimes: true, Receive: true, ClockShift: 30 * time.Millisecond})
 	track := volumetric.TrackRef{TileRef: volumetric.TileRef{
@@ -35,7 +35,7 @@ func TestProgramsStampsOfFrames(t *testing.T) {
 	}
 }
 
-// TestClockSources: the system's clock serves both on one host, unless it is moved.
+// TestClockSources: on one host the system's clock serves both sides, unless it is shifted.
 func TestClockSources(t *testing.T) {
 	for _, c := range []struct {
 		config Config

@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestLimitsKeepInOrder: what a server is told of the downlink is something that it takes.
+// TestLimitsKeepInOrder: the limits of the downlink in messages to the server are valid.
 func TestLimitsKeepInOrder(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -31,7 +31,7 @@ func TestLimitsKeepInOrder(t *testing.T) {
 	}
 }
 
-// TestTheServerHearsOfTheDownlink on joining, with other limits, and with those again when the client comes back.
+// TestTheServerHearsOfTheDownlink on joining, with changed limits, and with the changed limits again after a resume.
 func TestTheServerHearsOfTheDownlink(t *testing.T) {
 	t.Parallel()
 	heard, taken := make(chan signal.BitrateLimits, 3), make(chan struct{})
@@ -45,7 +45,7 @@ func TestTheServerHearsOfTheDownlink(t *testing.T) {
 				break
 			}
 		}
-		// The websocket breaks once the client knows that its limits hold.
+		// The websocket breaks once the client knows that its limits are accepted.
 		select {
 		case <-taken:
 		case <-s.over:

@@ -23,7 +23,7 @@ func TestServersClock(t *testing.T) {
 	if got := m.serverTime(now); !got.Equal(now) {
 		t.Errorf("before the first reply the server's time is %v, want this host's %v", got, now)
 	}
-	// A slow round trip, of which only the way there took time, and a quick one.
+	// A slow round trip, in which only the request was slow, and a quick one.
 	slow := now.Add(time.Second)
 	m.clockReply(&signal.TimeReply{
 		T0: now.UnixMicro(), T1: now.Add(time.Minute + 300*time.Millisecond).UnixMicro(),
@@ -58,7 +58,7 @@ func TestNothingComesAfterTheEnd(t *testing.T) {
 	assign(t, m, "4", 1, "ada", 0, &body)
 	m.end()
 	close(m.session.events)
-	// What is still on its way finds closed channels.
+	// Packets that arrive late find closed channels.
 	in.send(1, 0, epoch)
 	request, err := (&rtcp.PictureLossIndication{MediaSSRC: 100}).Marshal()
 	if err != nil {
@@ -88,7 +88,7 @@ func TestANewConnectionBeginsAnew(t *testing.T) {
 	if frames := taken(m); len(frames) != 1 {
 		t.Errorf("%d frames, want only the one of before", len(frames))
 	}
-	// Mids and generations count anew.
+	// Mids and generations count from the beginning.
 	in := newIncoming(t, m, "4", volumetric.KindVideo, 21)
 	assign(t, m, "4", 1, "grace", 0, &body)
 	in.send(3, 0, epoch)
@@ -108,8 +108,8 @@ func TestANewConnectionBeginsAnew(t *testing.T) {
 	}
 }
 
-// silent is a server that takes a websocket and every message, and never answers. heard has a value once a message has
-// come.
+// silent is a server that accepts a websocket and every message, and never answers. heard has a value once a message
+// has arrived.
 func silent(t *testing.T) (url string, heard <-chan struct{}) {
 	t.Helper()
 	came := make(chan struct{}, 1)

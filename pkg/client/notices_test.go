@@ -17,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// listener is a server that takes a websocket, hands on every message, and replies to requests.
+// listener is a server that accepts a websocket, passes on every message, and replies to requests.
 func listener(t *testing.T) (string, <-chan signal.Message) {
 	t.Helper()
 	heard := make(chan signal.Message, 100)
@@ -42,7 +42,7 @@ func listener(t *testing.T) (string, <-chan signal.Message) {
 				t.Errorf("%s: %v", data, err)
 			}
 			if m.Head().Type == signal.TypeTime {
-				continue // the clock is asked for now and then
+				continue // the clock is requested periodically
 			}
 			heard <- m
 			if id := m.Head().ID; id != "" {
@@ -57,7 +57,7 @@ func listener(t *testing.T) (string, <-chan signal.Message) {
 	return "ws" + strings.TrimPrefix(server.URL, "http"), heard
 }
 
-// converse makes the session of a rig talk to a listener until the test ends.
+// converse connects the session of a rig to a listener until the test ends.
 func converse(t *testing.T, m *media) <-chan signal.Message {
 	t.Helper()
 	s := m.session

@@ -18,10 +18,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// longEnough is how long a test waits for what should come soon.
+// longEnough bounds the wait of a test for an event that should come soon.
 const longEnough = 20 * time.Second
 
-// played is a server that says what the test tells it to. It has no media.
+// played is a server whose messages the test chooses. It has no media.
 type played struct {
 	t    *testing.T
 	conn *websocket.Conn
@@ -29,8 +29,8 @@ type played struct {
 	over <-chan struct{}
 }
 
-// playing starts a server that plays a scene for each websocket, and the last one for all further ones. It gives the
-// server's address.
+// playing starts a server that plays one scene for each websocket, and the last scene for all further websockets. It
+// returns the server's address.
 func playing(t *testing.T, scenes ...func(s *played)) string {
 	t.Helper()
 	over := make(chan struct{})
@@ -60,7 +60,7 @@ func playing(t *testing.T, scenes ...func(s *played)) string {
 	return "ws" + strings.TrimPrefix(server.URL, "http")
 }
 
-// next is what the client says next, nil where it has nothing more to say. Questions about the clock are passed over.
+// next returns the client's next message, nil if the websocket has ended. Questions about the clock are skipped.
 func (s *played) next() signal.Message {
 	for {
 		_, data, err := s.conn.ReadMessage()
@@ -87,7 +87,7 @@ func (s *played) say(m signal.Message) {
 	_ = s.conn.WriteMessage(websocket.TextMessage, data)
 }
 
-// admit takes the client in, or back, and gives what it asked for.
+// admit accepts the client's join or resume, and returns it.
 func (s *played) admit(grace time.Duration) *signal.Join {
 	join, ok := s.next().(*signal.Join)
 	if !ok {
@@ -102,7 +102,7 @@ func (s *played) admit(grace time.Duration) *signal.Join {
 	return join
 }
 
-// listen reads until the websocket ends, as servers do, which answers pings.
+// listen reads until the websocket ends. Reading answers pings, as in real servers.
 func (s *played) listen() {
 	for s.next() != nil {
 	}
@@ -118,14 +118,14 @@ func joinPlayed(t *testing.T, url string, times signalling.Times) *Session {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// Nobody is there to take leave of.
+		// No server would reply to a leave.
 		s.cancel(ErrClosed)
 		_ = s.Close()
 	})
 	return s
 }
 
-// expectEvent waits for an event of a type, and fails where the session ends before.
+// expectEvent waits for an event of a type. It fails if the session ends before.
 func expectEvent[E Event](t *testing.T, s *Session) E {
 	t.Helper()
 	late := time.After(longEnough)
@@ -145,14 +145,13 @@ func expectEvent[E Event](t *testing.T, s *Session) E {
 	}
 }
 
-// staying takes the client back whenever it comes.
+// staying accepts the client whenever it resumes.
 func staying(s *played) {
 	s.admit(time.Minute)
 	s.listen()
 }
 
-// TestASilentServerIsLeft long before the server has given up waiting for the client: nothing says that a network has
-// gone.
+// TestASilentServerIsLeft long before the server expires the client: a network that has gone sends no error.
 func TestASilentServerIsLeft(t *testing.T) {
 	t.Parallel()
 	url := playing(t, func(s *played) {
@@ -165,8 +164,8 @@ func TestASilentServerIsLeft(t *testing.T) {
 	expectEvent[Resumed](t, s)
 }
 
-// TestAServerThatOnlyAnswersIsNotLeft has a server say nothing for several times as long as one may be silent, but that
-// it is there.
+// TestAServerThatOnlyAnswersIsNotLeft: for several times the longest permitted silence, a server sends nothing but
+// pongs.
 func TestAServerThatOnlyAnswersIsNotLeft(t *testing.T) {
 	t.Parallel()
 	const enough = 45
@@ -197,7 +196,7 @@ func TestAServerThatOnlyAnswersIsNotLeft(t *testing.T) {
 	}
 }
 
-// TestResumingGoesOnBeyondTheGrace of a server that noticed later than the client that the websocket is broken.
+// TestResumingGoesOnBeyondTheGrace of a server that noticed the broken websocket later than the client.
 func TestResumingGoesOnBeyondTheGrace(t *testing.T) {
 	t.Parallel()
 	const grace = 3 * time.Second
@@ -214,7 +213,7 @@ func TestResumingGoesOnBeyondTheGrace(t *testing.T) {
 	expectEvent[Resumed](t, s)
 }
 
-// TestAnAttemptToResumeThatIsNotAnsweredIsGivenUp: the network may break again, or the reply be lost.
+// TestAnAttemptToResumeThatIsNotAnsweredIsGivenUp: the network may break again, or the reply may be lost.
 func TestAnAttemptToResumeThatIsNotAnsweredIsGivenUp(t *testing.T) {
 	t.Parallel()
 	url := playing(t, func(s *played) { s.admit(time.Minute) }, nil, func(s *played) {
@@ -227,7 +226,7 @@ func TestAnAttemptToResumeThatIsNotAnsweredIsGivenUp(t *testing.T) {
 	expectEvent[Resumed](t, s)
 }
 
-// endConnection tells the client that its peer connection has ended.
+// endConnection announces to the client that its peer connection has ended.
 func endConnection(s *played) {
 	s.admit(time.Minute)
 	s.say(&signal.Closing{Code: signal.CodeConnection, Message: "the peer connection was ended"})
@@ -248,7 +247,7 @@ func TestAnEndedPeerConnectionIsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestAnEndedSessionSaysWhy: the server does not take the client back whose peer connection it ended.
+// TestAnEndedSessionSaysWhy: the server refuses the resume of a client whose peer connection it ended.
 func TestAnEndedSessionSaysWhy(t *testing.T) {
 	t.Parallel()
 	url := playing(t, endConnection, func(s *played) {
@@ -270,7 +269,7 @@ func TestAnEndedSessionSaysWhy(t *testing.T) {
 	}
 }
 
-// TestPublishingOutlivesABrokenWebsocket, whether the server has taken the request or not.
+// TestPublishingOutlivesABrokenWebsocket, whether or not the server has accepted the request.
 func TestPublishingOutlivesABrokenWebsocket(t *testing.T) {
 	t.Parallel()
 	refused := func(code signal.Code) func(id string) signal.Message {
@@ -312,8 +311,7 @@ func TestPublishingOutlivesABrokenWebsocket(t *testing.T) {
 	}
 }
 
-// TestPublishingWhileTheWebsocketIsBroken waits for the next one, until the caller has enough of it or the session has
-// ended.
+// TestPublishingWhileTheWebsocketIsBroken waits for the next websocket, until the caller's context or the session ends.
 func TestPublishingWhileTheWebsocketIsBroken(t *testing.T) {
 	t.Parallel()
 	returns := make(chan struct{})

@@ -34,7 +34,7 @@ func (d *diary) String() string {
 	return d.text.String()
 }
 
-// brokenConn is a socket that cannot be read once it is broken.
+// brokenConn is a socket whose reading panics once it is broken.
 type brokenConn struct {
 	net.PacketConn
 	broken atomic.Bool
@@ -48,8 +48,8 @@ func (c *brokenConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	return n, from, err
 }
 
-// TestAPanicEndsOneSession has each goroutine of a session panic. The session ends with the panic as its error, what
-// the program reads is closed, closing returns, and another session of the same server goes on.
+// TestAPanicEndsOneSession: each goroutine of a session panics. The session ends with the panic as its error, the
+// program's channels are closed, Close returns, and another session of the same server continues.
 func TestAPanicEndsOneSession(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -121,7 +121,7 @@ func TestAPanicEndsOneSession(t *testing.T) {
 	}
 }
 
-// expectPanicked waits for a session's end, whose error is a panic with that text.
+// expectPanicked waits for the end of a session, whose error is a panic with the given text.
 func expectPanicked(t *testing.T, s *Session, value string) {
 	t.Helper()
 	select {
@@ -149,7 +149,7 @@ func expectClosing(t *testing.T, s *Session) {
 	}
 }
 
-// TestAPanicOfTheGoroutineThatPings ends the session, or keeps it from beginning: the interval of pings is not set.
+// TestAPanicOfTheGoroutineThatPings ends the session, or fails the join. The ping interval is not set, which panics.
 func TestAPanicOfTheGoroutineThatPings(t *testing.T) {
 	url := playing(t, func(s *played) {
 		s.admit(longEnough)
@@ -170,15 +170,15 @@ func TestAPanicOfTheGoroutineThatPings(t *testing.T) {
 	expectClosing(t, s)
 }
 
-// brokenLog panics with each line.
+// brokenLog panics with each record.
 type brokenLog struct{ slog.Handler }
 
 func (brokenLog) Enabled(context.Context, slog.Level) bool { return true }
 
 func (brokenLog) Handle(context.Context, slog.Record) error { panic("the log is broken") }
 
-// TestAPanicWhileASessionIsFreed has the session's goroutine panic, and what it frees afterwards, and the log of that.
-// The rest is freed.
+// TestAPanicWhileASessionIsFreed: the session's goroutine panics, then a step of freeing, and then the log. The
+// remaining steps are performed.
 func TestAPanicWhileASessionIsFreed(t *testing.T) {
 	m := newRig(t, Config{Log: slog.New(brokenLog{})})
 	s := m.session

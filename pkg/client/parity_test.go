@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestPublishersMakeParity holds what is sent of one frame at each share against what the share says, and completes the
-// frame without as many source packets as there is parity.
+// TestPublishersMakeParity compares the packets of one frame with each share of parity, and completes the frame without
+// as many source packets as there are parity packets.
 func TestPublishersMakeParity(t *testing.T) {
 	tests := []struct {
 		share float64
@@ -63,8 +63,8 @@ func TestPublishersMakeParity(t *testing.T) {
 	}
 }
 
-// TestParityIsCounted loses packets of frames with one parity packet of three that they were published with: what it
-// makes up for is lost and not recovered, and is not asked for.
+// TestParityIsCounted loses packets of frames with one parity packet for three source packets. A packet that parity
+// replaces counts as lost, not as recovered, and is not requested.
 func TestParityIsCounted(t *testing.T) {
 	m := newRig(t, Config{})
 	body := described("body", volumetric.MIMEVolumetric, 1, 1)
@@ -86,9 +86,9 @@ func TestParityIsCounted(t *testing.T) {
 		m.downlink.Step(nil, now, 150*time.Millisecond)
 	}
 	send(10)
-	send(11, 2)    // parity makes up for it
-	send(12, 4)    // parity that nobody needs
-	send(13, 0, 1) // too much
+	send(11, 2)    // parity replaces one packet
+	send(12, 4)    // unused parity
+	send(13, 0, 1) // too many losses
 	send(14)
 	for range 10 {
 		now = now.Add(interval)
@@ -105,8 +105,8 @@ func TestParityIsCounted(t *testing.T) {
 	}
 }
 
-// TestRequestsAfterParity: what waits for the end of a frame with parity does not wait once the slot carries something
-// else, whose frames are not known.
+// TestRequestsAfterParity: requests that wait for the end of a frame with parity no longer wait once the slot carries
+// another publication, whose frames are not known.
 func TestRequestsAfterParity(t *testing.T) {
 	m := newRig(t, Config{})
 	body, video := described("body", volumetric.MIMEVolumetric, 1, 1), described("camera", volumetric.MIMEH264, 1, 1)

@@ -15,7 +15,7 @@ import (
 var epoch = time.Date(2026, 11, 20, 15, 30, 0, 123_456_789, time.UTC)
 
 // published makes a publisher of a rig whose tracks are all negotiated, with SSRCs from 100 on in steps of ten. Packets
-// are not numbered, so that nothing is estimated and nothing limited.
+// are not numbered, so there is no estimate and no limit.
 func published(t *testing.T, m *media, description volumetric.Publication) (*Publisher, []*wire) {
 	t.Helper()
 	p := newPublisher(m.session, description)
@@ -32,14 +32,14 @@ func published(t *testing.T, m *media, description volumetric.Publication) (*Pub
 	return p, wires
 }
 
-// flush sends the packets that are due by that time.
+// flush sends the packets that are due by the given time.
 func flush(m *media, now time.Time) {
 	for _, packet := range m.uplink.Depart(now, nil) {
 		packet.Write()
 	}
 }
 
-// reply gives the rig an answer about the server's clock, which is ahead by that time.
+// reply delivers an answer about the server's clock, which is ahead by the given time.
 func reply(m *media, ahead time.Duration) {
 	now := time.Now()
 	there := now.Add(ahead).UnixMicro()
@@ -151,7 +151,7 @@ func TestQualitiesOfAForeignCodecLeaveInTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Half of an interval of 33 ms belongs to each quality.
+	// Each quality has half of an interval of 33 ms.
 	flush(m, begin.Add(12*time.Millisecond))
 	if low, high := len(wires[0].sent), len(wires[1].sent); low == 0 || high != 0 {
 		t.Errorf("within the first half %d and %d packets leave, want some and none", low, high)

@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// newRig makes the media of a session that has no server and no goroutines: tests step it by hand.
+// newRig makes the media of a session without a server and without goroutines. Tests step it.
 func newRig(t testing.TB, config Config) *media {
 	t.Helper()
 	config.URL = "ws://sfu.example.org:8080"
@@ -37,7 +37,7 @@ func newRig(t testing.TB, config Config) *media {
 	return s.media
 }
 
-// described is a publication of that many tiles and qualities.
+// described returns a publication with the given numbers of tiles and qualities.
 func described(name, mimeType string, tiles, qualities int) volumetric.Publication {
 	kind, rate := volumetric.KindVideo, uint32(90000)
 	if mimeType == volumetric.MIMEOpus {
@@ -51,7 +51,7 @@ func described(name, mimeType string, tiles, qualities int) volumetric.Publicati
 	}
 }
 
-// wire takes what is sent on one outlet whose line is negotiated for one codec.
+// wire keeps the packets sent on one outlet, whose line is negotiated for one codec.
 type wire struct {
 	mimeType             string
 	ssrc, retransmission uint32
@@ -73,7 +73,7 @@ func (w *wire) Queue(h *rtp.Header, body []byte) error {
 	return nil
 }
 
-// newOutlet gives an outlet whose line is negotiated for the codec, with RTX unless retransmission is 0.
+// newOutlet returns an outlet whose line is negotiated for the codec, with RTX unless retransmission is 0.
 func newOutlet(mimeType string, ssrc, retransmission uint32) *wire {
 	return &wire{mimeType: mimeType, ssrc: ssrc, retransmission: retransmission}
 }
@@ -86,14 +86,14 @@ type incoming struct {
 	next uint16
 }
 
-// newIncoming adds a slot to the rig. Its retransmissions have the SSRC after its own.
+// newIncoming adds a slot to the rig. The SSRC of its retransmissions is the next one.
 func newIncoming(t testing.TB, m *media, mid string, kind volumetric.Kind, ssrc uint32) *incoming {
 	t.Helper()
 	m.addStream(mid, kind, transport.Streams{SSRC: ssrc, Retransmission: ssrc + 1})
 	return &incoming{t: t, m: m, ssrc: ssrc, next: 65000}
 }
 
-// packets cuts a frame of that many bytes into packets of payload v1.
+// packets splits a frame of size bytes into packets of payload v1.
 func packets(t testing.TB, frame uint32, quality volumetric.Quality, capture time.Time, size int) [][]byte {
 	t.Helper()
 	data := payload.Prefix{FourCC: volumetric.FourCC{'t', 'e', 's', 't'}, Capture: capture}.AppendTo(nil)
@@ -114,7 +114,7 @@ func packets(t testing.TB, frame uint32, quality volumetric.Quality, capture tim
 	return list
 }
 
-// send sends a frame of three packets with the next sequence numbers, but for those that are lost.
+// send sends a frame of three packets with the next sequence numbers, except the lost packets.
 func (i *incoming) send(frame uint32, quality volumetric.Quality, now time.Time, lost ...int) {
 	i.t.Helper()
 	for index, body := range packets(i.t, frame, quality, now, 3000) {
@@ -135,7 +135,7 @@ func (i *incoming) deliver(number uint16, timestamp uint32, body []byte, now tim
 	i.m.RTP(i.ssrc, marshal(i.t, i.ssrc, number, timestamp, body), &transport.PacketInfo{At: now})
 }
 
-// repair sends the packet with that number again, on the stream of retransmissions.
+// repair sends the packet with the given number again, on the retransmission stream.
 func (i *incoming) repair(number uint16, timestamp uint32, body []byte, now time.Time) {
 	i.t.Helper()
 	packet := marshal(i.t, i.ssrc+1, 7, timestamp, append(binary.BigEndian.AppendUint16(nil, number), body...))
@@ -155,7 +155,7 @@ func marshal(t testing.TB, ssrc uint32, number uint16, timestamp uint32, body []
 	return data
 }
 
-// assign gives a slot a tile of somebody's publication, or nothing where the publication is nil.
+// assign assigns a tile of a participant's publication to a slot, or nothing if the publication is nil.
 func assign(
 	t testing.TB, m *media, mid string, generation uint32, participant string, tile int, p *volumetric.Publication,
 ) {
@@ -170,7 +170,7 @@ func assign(
 	}
 }
 
-// statsOf are the counts of a tile of a participant's only publication.
+// statsOf returns the counts of a tile of a participant's only publication.
 func statsOf(t testing.TB, m *media, participant string, tile int) TileStats {
 	t.Helper()
 	for _, s := range m.session.Stats() {
@@ -182,7 +182,7 @@ func statsOf(t testing.TB, m *media, participant string, tile int) TileStats {
 	return TileStats{}
 }
 
-// newPeer gives a peer connection that is never connected.
+// newPeer returns a peer connection that is never connected.
 func newPeer(t testing.TB, m *media) *transport.Peer {
 	t.Helper()
 	config := transport.ClientConfig()
@@ -205,7 +205,7 @@ func newPeer(t testing.TB, m *media) *transport.Peer {
 // rtt is the round-trip time of rigs.
 const rtt = 20 * time.Millisecond
 
-// asked steps the downlink, and returns the numbers of the packets that are asked for.
+// asked steps the downlink, and returns the requested packet numbers.
 func asked(m *media, now time.Time) (numbers []uint16) {
 	for _, p := range m.downlink.Step(nil, now, rtt) {
 		for _, pair := range p.(*rtcp.TransportLayerNack).Nacks {

@@ -12,13 +12,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// The streams of a fuzzed rig: each SSRC is followed by that of its retransmissions.
+// The streams of a fuzzed rig. Each SSRC is followed by the SSRC of its retransmissions.
 const (
 	fuzzVolumetric = 1
 	fuzzOpaque     = 11
 	fuzzVoice      = 21
 	fuzzIdle       = 31
-	// fuzzLine is what the rig itself sends.
+	// fuzzLine is the SSRC that the rig sends.
 	fuzzLine = 100
 )
 
@@ -55,26 +55,26 @@ func newFuzzRig(t testing.TB, peer *transport.Peer) *media {
 	return m
 }
 
-// script takes a fuzzer's bytes apart into packets: which stream, how many milliseconds after the packet before, two
-// bytes of length, the packet.
+// script splits a fuzzer's bytes into packets: the stream, milliseconds after the previous packet, two bytes of length,
+// the packet.
 func script(data []byte, each func(ssrc uint32, packet []byte, now time.Time)) {
 	now := epoch
 	for len(data) >= 4 {
 		ssrc := fuzzSSRCs[int(data[0])%len(fuzzSSRCs)]
 		now = now.Add(time.Duration(data[1]) * time.Millisecond)
 		size := min(int(binary.BigEndian.Uint16(data[2:])), len(data)-4)
-		// Streams change what they are given, which a fuzzer's data must not be.
+		// Streams change their input, and a fuzzer's data must not change.
 		each(ssrc, append([]byte(nil), data[4:4+size]...), now)
 		data = data[4+size:]
 	}
 }
 
-// scripted puts a packet into a script.
+// scripted appends a packet to a script.
 func scripted(data []byte, stream, wait byte, packet []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(append(data, stream, wait), uint16(len(packet))), packet...)
 }
 
-// settled checks what holds whatever came, after the time of everything is over.
+// settled checks the invariants after all deadlines.
 func settled(t *testing.T, m *media) {
 	t.Helper()
 	end := epoch.Add(time.Hour)
@@ -143,7 +143,7 @@ func FuzzSinkRTCP(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := newFuzzRig(t, peer)
 		script(data, func(_ uint32, packet []byte, now time.Time) { m.RTCP(packet, now) })
-		// Whatever reports said, packets still come.
+		// After arbitrary reports, packets still arrive.
 		m.RTP(fuzzVoice, append([]byte(nil), voice...), &transport.PacketInfo{At: epoch})
 		if len(m.packets) != 1 {
 			t.Errorf("%d packets of audio, want 1", len(m.packets))

@@ -14,7 +14,7 @@ import (
 
 const interval = time.Second / 30
 
-// taken gives the frames that wait to be read.
+// taken returns the frames that wait to be read.
 func taken(m *media) []Frame {
 	var frames []Frame
 	for len(m.frames) > 0 {
@@ -64,8 +64,8 @@ func TestFramesAsTheyWerePublished(t *testing.T) {
 	}
 }
 
-// TestBooksOverReassignment follows two tiles over two slots: what is counted for a tile goes on wherever the tile is,
-// and what is lost while a slot carries something else is not the tile's.
+// TestBooksOverReassignment: two tiles alternate on two slots. The counts of a tile continue on any slot, and losses
+// while a slot carries something else are not counted for the tile.
 func TestBooksOverReassignment(t *testing.T) {
 	m := newRig(t, Config{})
 	body, desk := described("body", volumetric.MIMEVolumetric, 1, 1), described("desk", volumetric.MIMEVolumetric, 1, 1)
@@ -74,7 +74,7 @@ func TestBooksOverReassignment(t *testing.T) {
 	step := func() time.Time { now = now.Add(interval); return now }
 	lose := func() {
 		t.Helper()
-		// Ask for what is missing, and give it up after the deadline.
+		// Missing packets are requested, and expire after the deadline.
 		for range 10 {
 			step()
 			m.downlink.Step(nil, now, rtt)
@@ -84,14 +84,14 @@ func TestBooksOverReassignment(t *testing.T) {
 	assign(t, m, "4", 1, "ada", 0, &body)
 	four.send(10, 0, step())
 	four.send(11, 0, step())
-	// The second packet of frame 12 is asked for, and comes on the stream of retransmissions.
+	// The second packet of frame 12 is requested, and arrives on the retransmission stream.
 	four.send(12, 0, step(), 1)
 	missing := four.next - 2
 	if asked := asked(m, step()); len(asked) != 1 || asked[0] != missing {
 		t.Fatalf("asked for %v, want %d", asked, missing)
 	}
 	four.repair(missing, 3000*12, packets(t, 12, 0, epoch, 3000)[1], step())
-	// Of frame 13 one packet never comes.
+	// One packet of frame 13 never arrives.
 	four.send(13, 0, step(), 1)
 	four.send(14, 0, step())
 	lose()
@@ -102,7 +102,7 @@ func TestBooksOverReassignment(t *testing.T) {
 		t.Errorf("got %+v, want %+v with some requests", first, want)
 	}
 
-	// Slot 4 goes to grace's desk, with other frame numbers; ada's counts stand.
+	// Slot 4 is assigned to grace's desk, with other frame numbers. ada's counts remain.
 	assign(t, m, "4", 2, "grace", 0, &desk)
 	four.send(9000, 0, step())
 	four.send(9001, 0, step(), 0)
@@ -116,7 +116,7 @@ func TestBooksOverReassignment(t *testing.T) {
 		t.Errorf("grace's counts are %+v, want 3 frames, 2 of them complete, 1 undecodable; 8 packets, 1 lost", got)
 	}
 
-	// Slot 4 is idle, and ada's body comes on slot 5, much later.
+	// Slot 4 is idle, and ada's body arrives on slot 5, much later.
 	assign(t, m, "4", 3, "", 0, nil)
 	four.send(9003, 0, step())
 	assign(t, m, "5", 1, "ada", 0, &body)
@@ -146,13 +146,13 @@ func TestAssignmentsOfUnknownSlotsAndOldGenerations(t *testing.T) {
 	in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
 	assign(t, m, "4", 1, "ada", 0, &body)
 	in.send(10, 0, epoch, 0)
-	// The server repeats its assignments after resuming: frames under way are not forgotten.
+	// The server repeats its assignments after a resume. Frames in transit remain.
 	assign(t, m, "4", 1, "ada", 0, &body)
 	in.deliver(65000, 30000, packets(t, 10, 0, epoch, 3000)[0], epoch.Add(time.Millisecond))
 	if frames := taken(m); len(frames) != 1 {
 		t.Errorf("%d frames, want the one that was under way", len(frames))
 	}
-	// Whoever is told of a publication that it does not know has an idle slot.
+	// An assignment of an unknown publication makes the slot idle.
 	if !m.assign(signal.Assignment{MID: "4", Generation: 2, Track: &volumetric.TileRef{}}, nil) {
 		t.Error("the slot is not known")
 	}
@@ -249,7 +249,7 @@ func TestServersWordOnQualitiesAndDrops(t *testing.T) {
 		{SlotGeneration: signal.SlotGeneration{MID: "4", Generation: 2}, Frames: 1},
 	}})
 	m.downlink.Step(nil, epoch.Add(time.Second), rtt)
-	// Off, and on again: what was published meanwhile is nobody's loss.
+	// Off, and on again: frames published meanwhile do not count as lost.
 	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, Quality: volumetric.QualityOff}}},
 		epoch.Add(time.Second))
 	in.send(60, 0, epoch.Add(2*time.Second))

@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestTilesWithoutEnd has a participant publish under another name again and again, while a tile goes on.
+// TestTilesWithoutEnd: a participant publishes under ever new names, while one tile continues.
 func TestTilesWithoutEnd(t *testing.T) {
 	m := newRig(t, Config{})
 	body := described("body", volumetric.MIMEVolumetric, 1, 1)

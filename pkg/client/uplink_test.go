@@ -44,7 +44,7 @@ func TestNobodyIsToldAfterTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The program is to be told of a frame that was left out.
+	// The program is to be informed of a dropped frame.
 	for ms := range 1400 {
 		m.uplink.Depart(begin.Add(time.Duration(ms)*time.Millisecond), nil)
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// foreignBody is a publication of VR2Gather's frames, of one tile.
+// foreignBody returns a publication of VR2Gather's frames with one tile.
 func foreignBody() volumetric.Publication {
 	p := described("body", volumetric.MIMEVolumetric, 1, 1)
 	p.Codec.Format, p.VR2Gather = "codec=cwi1", true
 	return p
 }
 
-// framed is a frame with VR2Gather's header before so many bytes.
+// framed returns a frame with VR2Gather's header and size bytes.
 func framed(capture time.Time, size int) []byte {
 	whole := vr2gather.NewFrameHeader(vr2gather.CodecOctree, size, capture).Append(nil)
 	for i := range size {
@@ -26,11 +26,11 @@ func framed(capture time.Time, size int) []byte {
 	return whole
 }
 
-// TestVR2GatherFramesPassUnchanged writes frames of a marked publication and receives what was sent.
+// TestVR2GatherFramesPassUnchanged writes frames of a marked publication and receives the sent packets.
 func TestVR2GatherFramesPassUnchanged(t *testing.T) {
 	sending := newRig(t, Config{})
 	p, wires := published(t, sending, foreignBody())
-	// The header is the publisher's: the server's clock does not change it.
+	// The header is the publisher's. The server's clock does not change it.
 	reply(sending, time.Hour)
 	p.sent.SetParity(0.25)
 	capture := time.Date(2026, 11, 20, 15, 30, 0, 250_000_000, time.UTC)
@@ -73,8 +73,8 @@ func TestVR2GatherFramesPassUnchanged(t *testing.T) {
 	}
 }
 
-// TestFramesThatAreNotWhatTheirPublicationSays: nothing is lost of frames without VR2Gather's header, nor of those with
-// a prefix.
+// TestFramesThatAreNotWhatTheirPublicationSays: frames without VR2Gather's header, and frames with a prefix, are
+// delivered completely.
 func TestFramesThatAreNotWhatTheirPublicationSays(t *testing.T) {
 	m := newRig(t, Config{})
 	body := foreignBody()

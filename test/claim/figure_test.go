@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestFigures reads figures as they were written, as the testing package prints them, and nothing else.
+// TestFigures parses figures as the testing package prints them, and nothing else.
 func TestFigures(t *testing.T) {
 	for _, l := range []Line{
 		Exactly("broken or rejected frames", 3, "", 0),

@@ -34,7 +34,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestSkippedInJSON leaves no verdict on what was not measured for a program to read.
+// TestSkippedInJSON: a line without a measurement has no verdict in JSON.
 func TestSkippedInJSON(t *testing.T) {
 	for want, line := range map[string]Line{
 		`{"name":"capture","skipped":"no data"}`:                             Skip("capture", "no data"),

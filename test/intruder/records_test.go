@@ -28,7 +28,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestFragmentIsPions has the fields where Pion reads them.
+// TestFragmentIsPions: Pion parses the fields of a fragment as they were written.
 func TestFragmentIsPions(t *testing.T) {
 	f := Fragment(CertificateMessage, 0x1234, 0x056789, 0x0abcde, []byte("body"))
 	var h handshake.Header
@@ -48,7 +48,7 @@ func TestFragmentIsPions(t *testing.T) {
 	}
 }
 
-// TestMutatorRepeats has two mutators of one seed make the same records, and others of another.
+// TestMutatorRepeats: two mutators with one seed make the same records, and another seed makes others.
 func TestMutatorRepeats(t *testing.T) {
 	make := func(seed uint64) (all [][]byte) {
 		m := NewMutator(seed)
@@ -84,7 +84,7 @@ func TestPackets(t *testing.T) {
 	if n := len(OpenedChannels.Packet(1, 1)); n != 1164 {
 		t.Errorf("a packet that opens channels has %d bytes, expected 1,164", n)
 	}
-	// Pion refuses a packet whose checksum is wrong before it looks at its chunks.
+	// Pion refuses a packet with a wrong checksum before it parses the chunks.
 	if n := sctp.TryMarshalUnmarshal(Garbage(1, 11, 0, nil)); n < 0 {
 		t.Errorf("Pion reads no packet with a cookie's acknowledgement: %d", n)
 	}

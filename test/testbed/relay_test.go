@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// TestRelay: what passes arrives whole and in its order, no sooner than the relay holds it up, and when one side ends
-// so does the other.
+// TestRelay: bytes arrive completely and in order, not before the delay. When one side ends, the other ends, too.
 func TestRelay(t *testing.T) {
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

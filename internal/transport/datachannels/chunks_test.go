@@ -19,7 +19,7 @@ type noSink struct{}
 func (noSink) Data(string, []byte, time.Time) {}
 func (noSink) Acknowledged(time.Time)         {}
 
-// chunk makes an SCTP chunk with as many bytes of body.
+// chunk makes an SCTP chunk with the given number of body bytes.
 func chunk(kind, flags byte, body int) []byte {
 	c := binary.BigEndian.AppendUint16([]byte{kind, flags}, uint16(chunkHeader+body))
 	return append(c, make([]byte, (body+3)&^3)...)
@@ -47,7 +47,7 @@ func TestCountChunks(t *testing.T) {
 		{"the end of a message", packet(data(ending, 1)), chunkCount{1, 0}, false},
 		{"an empty message", packet(data(whole, 0)), chunkCount{}, true},
 		{"an empty fragment", packet(data(middle, 0)), chunkCount{}, true},
-		// Browsers begin a message in what is left of a packet.
+		// Browsers begin a message in the free part of a packet.
 		{"the end of a message and a tiny fragment", packet(data(ending, 700), data(begin, 10)), chunkCount{2, 0},
 			false},
 		{"a chunk that is cut off", packet(data(whole, 100)[:40]), chunkCount{}, false},
@@ -61,7 +61,7 @@ func TestCountChunks(t *testing.T) {
 	}
 }
 
-// sentPackets is a connection to an address, from which packets are read.
+// sentPackets is a connection from an address. Reading returns the given packets.
 type sentPackets struct {
 	net.Conn
 	remote  net.Addr
@@ -79,8 +79,8 @@ func (s *sentPackets) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestControlChunksAreBounded: of packets of heartbeats, which SCTP would answer by a packet each, few pass. Data do. A
-// remote peer that sends on ends the association.
+// TestControlChunksAreBounded: of packets of HEARTBEATs, each of which SCTP would answer, few pass, while DATA chunks
+// pass. A remote peer that continues ends the association.
 func TestControlChunksAreBounded(t *testing.T) {
 	const each = 148
 	heartbeats := append(make([]byte, sctpHeader), bytes.Repeat(chunk(4, 0, 4), each)...)
@@ -104,7 +104,7 @@ func TestControlChunksAreBounded(t *testing.T) {
 		if !errors.Is(end, test.end) {
 			t.Errorf("%d packets of heartbeats: the association ends with %v, expected %v", test.packets, end, test.end)
 		}
-		// One packet fits into the bucket, and the test may take a second in which another one does.
+		// The bucket has tokens for one packet. The test may take a second, in which another one passes.
 		least, most := 1, 3
 		if test.end == io.EOF {
 			least, most = 2, 4
@@ -116,7 +116,7 @@ func TestControlChunksAreBounded(t *testing.T) {
 	}
 }
 
-// TestChunksOfOneAddressAreBounded: the peers of one address share its bound, those of another have their own.
+// TestChunksOfOneAddressAreBounded: the peers of one address share a limit, and other addresses have their own.
 func TestChunksOfOneAddressAreBounded(t *testing.T) {
 	data := append(make([]byte, sctpHeader), chunk(chunkData, 3, dataHeader+4)...)
 	shared := ratelimit.NewSharedSources(1, 5)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestListenAddresses: clients are told this host's loopback addresses only if it has no others.
+// TestListenAddresses: loopback addresses are returned only if this host has no others.
 func TestListenAddresses(t *testing.T) {
 	others := map[bool]int{}
 	for _, host := range hostAddresses() {
@@ -39,7 +39,7 @@ func TestListenAddresses(t *testing.T) {
 	}
 }
 
-// TestNeighbours: loopback and this host's own addresses are none, others of its networks are.
+// TestNeighbours: loopback and this host's own addresses are no neighbours, other addresses of its networks are.
 func TestNeighbours(t *testing.T) {
 	own := map[netip.Addr]bool{}
 	for _, host := range hostAddresses() {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alone runs a function on a thread in a network namespace of its own, after commands. It skips the test if the
-// namespace cannot be made.
+// alone runs commands and then a function on a thread in a new network namespace. If the namespace cannot be made, the
+// test is skipped.
 func alone(t *testing.T, commands []string, do func()) {
 	t.Helper()
 	var failed string
@@ -41,8 +41,8 @@ func alone(t *testing.T, commands []string, do func()) {
 	}
 }
 
-// onLinkNetwork has a network, single hosts and a network without an own address on a link, a gateway, and an interface
-// from point to point.
+// onLinkNetwork has a link with a network, single hosts and a network without an own address, a gateway, and a
+// point-to-point interface.
 var onLinkNetwork = []string{
 	"ip link set lo up",
 	"ip link add name lan type veth peer name other",
@@ -61,8 +61,8 @@ var onLinkNetwork = []string{
 	"ip route add 192.0.2.32/32 dev vpn",
 }
 
-// awaitLocalRoute waits until the kernel has the route to an own address of IPv6: it adds the route after the address,
-// from a queue of its own. Until then the address is one of the network like any other.
+// awaitLocalRoute waits until the kernel has the route to an own IPv6 address. The kernel adds the route after the
+// address, from a queue. Until then the address looks like any other address of the network.
 func awaitLocalRoute(t *testing.T, address string) bool {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -116,7 +116,7 @@ func TestOnLink(t *testing.T) {
 	})
 }
 
-// TestNoRoute has no interface up: there is no route, which is no error.
+// TestNoRoute: no interface is up, so there is no route, which is not an error.
 func TestNoRoute(t *testing.T) {
 	alone(t, nil, func() {
 		for _, text := range []string{"203.0.113.5", "2001:db8:5::5"} {
@@ -127,7 +127,7 @@ func TestNoRoute(t *testing.T) {
 	})
 }
 
-// TestParseRoute has answers that the kernel does not give.
+// TestParseRoute parses answers that the kernel does not send.
 func TestParseRoute(t *testing.T) {
 	for _, answer := range [][]byte{nil, make([]byte, 15), make([]byte, 16), routeRequest(netip.MustParseAddr("::1"))} {
 		if route, err := parseRoute(answer); !errors.Is(err, errRoute) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestBroadcastAddresses of networks of IPv4.
+// TestBroadcastAddresses of IPv4 networks.
 func TestBroadcastAddresses(t *testing.T) {
 	for network, want := range map[string]string{
 		"192.0.2.5/24": "192.0.2.255", "10.1.2.3/9": "10.127.255.255", "192.0.2.5/30": "192.0.2.7",
@@ -19,7 +19,7 @@ func TestBroadcastAddresses(t *testing.T) {
 	}
 }
 
-// TestOwnAddressesAreLookedAtAgain after a while, and keep those that were added.
+// TestOwnAddressesAreLookedAtAgain: after ownInterval the interfaces are read again, and added addresses remain.
 func TestOwnAddressesAreLookedAtAgain(t *testing.T) {
 	o := NewOwnAddresses([]string{"198.51.100.7"})
 	looked, known := o.looked, o.known.Load()

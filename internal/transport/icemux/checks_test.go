@@ -10,18 +10,18 @@ import (
 	"github.com/volsfu/volsfu/internal/transport/hostnet"
 )
 
-// address is the nth of many remote addresses (RFC 5737).
+// address returns the nth of many remote addresses (RFC 5737).
 func address(n int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, 113, 1}), uint16(1+n))
 }
 
-// id is the nth transaction identifier.
+// id returns the nth transaction identifier.
 func id(n int) (id TransactionID) {
 	binary.BigEndian.PutUint64(id[:], uint64(n+1))
 	return id
 }
 
-// agentOf steps the checks of an agent that wants to check all addresses every CheckInterval for a while, and counts
+// agentOf steps the checks of an agent that attempts to check all addresses every CheckInterval for a time, and counts
 // the checks that leave, by address.
 func agentOf(c *checks, addresses []netip.AddrPort, from time.Time, lasts time.Duration) map[netip.AddrPort]int {
 	left := map[netip.AddrPort]int{}
@@ -52,9 +52,9 @@ func TestChecksToNamedAddresses(t *testing.T) {
 		{addresses: 1, total: namedAttempts, most: namedAttempts},
 		{addresses: 3, total: 3 * namedAttempts, most: namedAttempts},
 		{addresses: maxRemotes, total: maxUnanswered, most: namedAttempts},
-		// No more addresses are checked than there is room for.
+		// The number of checked addresses is bounded by the room for addresses.
 		{addresses: 10 * maxRemotes, total: maxUnanswered, most: namedAttempts},
-		// Without further checks from there, an address is checked no more often once it has been heard from.
+		// Without further checks from there, an authentic check from an address triggers no more checks.
 		{addresses: 1, total: namedAttempts, most: namedAttempts, heard: true},
 		{addresses: maxRemotes, total: maxUnanswered, most: namedAttempts, heard: true},
 	} {
@@ -84,7 +84,7 @@ func TestChecksToNamedAddresses(t *testing.T) {
 	}
 }
 
-// TestChecksArePaced looks at the checks of the first second.
+// TestChecksArePaced counts the checks of the first second.
 func TestChecksArePaced(t *testing.T) {
 	c := newChecks(false, everywhere, affordable)
 	var addresses []netip.AddrPort
@@ -105,7 +105,7 @@ func TestChecksArePaced(t *testing.T) {
 	}
 }
 
-// TestChecksToAddressesThatAnswer goes on for ever.
+// TestChecksToAddressesThatAnswer: such checks are not limited.
 func TestChecksToAddressesThatAnswer(t *testing.T) {
 	c := newChecks(false, everywhere, affordable)
 	if _, allowed := c.sends(address(0), id(0), start); !allowed {
@@ -131,13 +131,13 @@ func TestChecksToAddressesThatAnswer(t *testing.T) {
 	}
 }
 
-// TestChecksAnswerChecks has a remote peer go on to check from an address that answers none: each of its checks makes
-// another one due, but one per heardSpacing at most.
+// TestChecksAnswerChecks: a remote peer continues to check from an address that does not answer. Each of its checks
+// triggers another one, at most one per heardSpacing.
 func TestChecksAnswerChecks(t *testing.T) {
 	c := newChecks(false, everywhere, affordable)
 	c.hears(address(0), start)
 	c.heard(address(0))
-	// The first ten are gone after some 7 s.
+	// The first ten have left after some 7 s.
 	later := start.Add(20 * time.Second)
 	first := agentOf(c, []netip.AddrPort{address(0)}, start, later.Sub(start))[address(0)]
 	further := 0
@@ -149,7 +149,7 @@ func TestChecksAnswerChecks(t *testing.T) {
 			further++
 		}
 	}
-	// One at once, one after each second, and the last for a check at its end.
+	// One at once, one after each second, and the last for a check at the end.
 	if first != namedAttempts || further != 6 {
 		t.Errorf("%d checks left at first and %d while checks came for 5 s, expected %d and 6", first, further,
 			namedAttempts)
@@ -164,7 +164,7 @@ func TestChecksAnswerChecks(t *testing.T) {
 	}
 }
 
-// TestChecksToOneTarget has many agents check what they were named: addresses of one host, and one elsewhere.
+// TestChecksToOneTarget: many agents check named addresses of one host, and of another one.
 func TestChecksToOneTarget(t *testing.T) {
 	targets := targetRate.Sources()
 	victim, other := 0, 0
@@ -182,7 +182,7 @@ func TestChecksToOneTarget(t *testing.T) {
 				victim += count
 			}
 		}
-		// An address that checks come from is checked all the same.
+		// An address that sends checks is checked in any case.
 		c.heard(address(0))
 		if _, allowed := c.sends(address(0), id(1<<40+agent), now.Add(time.Second)); !allowed &&
 			c.unanswered < maxUnanswered {
@@ -197,7 +197,7 @@ func TestChecksToOneTarget(t *testing.T) {
 	}
 }
 
-// TestChecksThatAreTaken sends checks from ever other addresses, of which the agent accepts none, then some.
+// TestChecksThatAreTaken: checks arrive from ever new addresses. The agent accepts none of them, and then some.
 func TestChecksThatAreTaken(t *testing.T) {
 	c := newChecks(false, everywhere, affordable)
 	taken := 0
@@ -211,7 +211,7 @@ func TestChecksThatAreTaken(t *testing.T) {
 	}
 	c.heard(address(0))
 	later := start.Add(2 * unprovenLife)
-	// Those that the agent has not accepted make room, the one that it has accepted stays.
+	// Addresses without an accepted check make room. The address with an accepted check remains.
 	for n := range 10 * maxRemotes {
 		if c.hears(address(1000+n), later) != (n < maxUnproven-1) {
 			t.Fatalf("the check from new address %d is taken, or is not", n)
@@ -220,14 +220,14 @@ func TestChecksThatAreTaken(t *testing.T) {
 	if !c.hears(address(0), later) {
 		t.Error("the address that the agent has accepted is forgotten")
 	}
-	// One that answers makes room for another one.
+	// An address that answers makes room for another one.
 	if _, allowed := c.sends(address(0), id(0), later); !allowed || !c.answers(address(0), id(0), later) {
 		t.Fatal("a check is not answered")
 	}
 	if !c.hears(address(2000), later) || c.hears(address(2001), later) {
 		t.Error("an address that answers keeps its place, or makes more than one")
 	}
-	// So does one that was named, if nothing authentic has come from there for a while.
+	// A named address makes room, too, if nothing authentic was received from it for a while.
 	c = newChecks(false, everywhere, affordable)
 	for n := range maxUnproven {
 		if _, allowed := c.sends(address(n), id(n), start); !allowed || !c.hears(address(n), start) {
@@ -263,7 +263,7 @@ func TestRepliesAreBounded(t *testing.T) {
 	}
 }
 
-// TestForbiddenAddresses are checked only after something has come from there.
+// TestForbiddenAddresses: these addresses are checked only after something was received from them.
 func TestForbiddenAddresses(t *testing.T) {
 	config := Config{PublicIPs: []string{"198.51.100.7"}, PrivateCandidates: true}
 	public := config
@@ -302,7 +302,7 @@ func TestForbiddenAddresses(t *testing.T) {
 	}
 }
 
-// TestChecksOfClients are not bounded: they have to be the first to send.
+// TestChecksOfClients: the checks of clients are not bounded, because clients have to be the first to send.
 func TestChecksOfClients(t *testing.T) {
 	c := newChecks(true, func(netip.AddrPort) bool { return false }, affordable)
 	loopback := netip.MustParseAddrPort("127.0.0.1:7882")

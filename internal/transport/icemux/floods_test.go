@@ -8,20 +8,20 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// request stands for a STUN request.
+// request begins like a STUN request.
 var request = []byte{0, 1}
 
-// portOf is the flooder that an address is by itself.
+// portOf returns the flooder for one address and port.
 func portOf(address netip.AddrPort) flooder {
 	return flooder{netip.PrefixFrom(address.Addr(), address.Addr().BitLen()), address.Port()}
 }
 
-// host is the nth of many remote hosts, each with one address (RFC 2544).
+// host returns the address of the nth of many remote hosts (RFC 2544).
 func host(n int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 18, byte(n >> 8), byte(n)}), 4711)
 }
 
-// TestFloodsOfOtherDatagrams sends media, as after the end of a session, and responses: they are not shunned.
+// TestFloodsOfOtherDatagrams: media, as after the end of a session, and responses are not shunned.
 func TestFloodsOfOtherDatagrams(t *testing.T) {
 	for first, shunned := range map[byte]bool{0: true, 1: false, 19: false, 20: true, 63: true, 64: false, 128: false} {
 		var f floods
@@ -34,7 +34,7 @@ func TestFloodsOfOtherDatagrams(t *testing.T) {
 	}
 }
 
-// TestFloods has one address flood without end and one for a moment, and others send some datagrams too many.
+// TestFloods: one address floods without end and one for a moment, and others slightly exceed the limit.
 func TestFloods(t *testing.T) {
 	var f floods
 	rejected := map[int]int{}
@@ -90,7 +90,7 @@ func TestFloods(t *testing.T) {
 	}
 }
 
-// TestManyFloods come from more addresses than can be shunned.
+// TestManyFloods: more addresses flood than can be shunned.
 func TestManyFloods(t *testing.T) {
 	var f floods
 	for n := range maxFlooders {
@@ -101,7 +101,7 @@ func TestManyFloods(t *testing.T) {
 	if flooders, changed := f.step(start); !changed || len(flooders) != udp.MaxRejected {
 		t.Errorf("%d are shunned, changed %t; expected %d", len(flooders), changed, udp.MaxRejected)
 	}
-	// If the kernel drops nothing, the datagrams still come.
+	// If the kernel drops nothing, the datagrams still arrive.
 	for n := range maxFlooders {
 		for range portFlood {
 			f.note(request, host(n))
@@ -118,7 +118,7 @@ func TestManyFloods(t *testing.T) {
 	}
 }
 
-// TestFloodFromManyPorts floods from more ports of one source than are counted, each of which sends little.
+// TestFloodFromManyPorts: more ports of one source flood than are counted, and each port sends little.
 func TestFloodFromManyPorts(t *testing.T) {
 	for name, test := range map[string]struct {
 		address string

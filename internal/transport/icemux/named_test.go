@@ -21,7 +21,7 @@ func (noRoutes) Socket(netip.AddrPort) *udp.Socket { return nil }
 func (noRoutes) Silent(netip.AddrPort) bool        { return false }
 func (noRoutes) Ports(netip.Prefix) []uint16       { return nil }
 
-// waiting is a peer that has no route and that nothing comes for.
+// waiting is a peer without a route. It fails the test if it receives anything.
 type waiting struct{ t *testing.T }
 
 func (w waiting) AddRemoteCandidate(c ice.Candidate) error {
@@ -32,8 +32,8 @@ func (waiting) Checked(netip.AddrPort, TransactionID, []byte, time.Time) {}
 func (waiting) Answered(netip.AddrPort, TransactionID, time.Time)        {}
 func (waiting) Routed() bool                                             { return false }
 
-// TestNamedAddressesAreChecked names an address that never sends anything, three times. It receives the checks that it
-// may, all of them valid, and the ICE agent hears of no candidate.
+// TestNamedAddressesAreChecked names an address that never sends anything, three times. The address receives the
+// permitted checks, all of them valid, and the ICE agent receives no candidate.
 func TestNamedAddressesAreChecked(t *testing.T) {
 	bystander, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/volsfu/volsfu/internal/panics"
 )
 
-// steadyClock goes on when the test says so.
+// steadyClock is a clock that the test advances.
 type steadyClock struct{ nanoseconds atomic.Int64 }
 
 func (c *steadyClock) now() time.Time { return time.Unix(1_795_188_600, c.nanoseconds.Load()) }
 
-// link is an ICE-TCP connection over loopback whose far end reads when the test does.
+// link is an ICE-TCP connection over loopback. The test reads the far end.
 type link struct {
 	t     *testing.T
 	near  *connection
@@ -40,8 +40,8 @@ func newLink(t *testing.T) *link {
 	if k.far, err = net.Dial("tcp4", inner.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
-	// A window that does not grow to the megabytes that loopback would have: it is the path's, and what is in it comes
-	// whatever the server does.
+	// The receive window must not grow to the megabytes that loopback would have. It belongs to the path, and its
+	// content arrives whatever the server does.
 	if err := k.far.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func (k *link) send(n int) {
 	}
 }
 
-// receive reads a packet and gives its number.
+// receive reads a packet and returns its number.
 func (k *link) receive() int {
 	k.t.Helper()
 	var packet [frameHeader + 1200]byte
@@ -85,8 +85,8 @@ func (k *link) waiting() int {
 	return k.near.queue.waiting()
 }
 
-// TestOutagesLeaveLittleOfTheirTime: the far end stops reading for five seconds, and goes on. Behind what the path and
-// the system held at the beginning comes what is new.
+// TestOutagesLeaveLittleOfTheirTime: the far end stops reading for five seconds and then continues. After the packets
+// that the path and the system held at the beginning, new packets arrive.
 func TestOutagesLeaveLittleOfTheirTime(t *testing.T) {
 	k := newLink(t)
 	sent, received := 0, 0
@@ -97,7 +97,7 @@ func TestOutagesLeaveLittleOfTheirTime(t *testing.T) {
 			t.Fatal("packets came in another order")
 		}
 	}
-	// Nobody reads from here on. 30 Mbit/s for 5 s are 15,625 packets.
+	// The far end does not read from here on. 30 Mbit/s for 5 s are 15,625 packets.
 	before := k.near.listener.stats().Stale
 	for range 15_625 {
 		sent++
@@ -119,16 +119,16 @@ func TestOutagesLeaveLittleOfTheirTime(t *testing.T) {
 	if dropped+stale != 15_625 {
 		t.Errorf("%d packets were left out and %d came, of 15625", dropped, stale)
 	}
-	// The window is at most twice 64 KiB, and what goes into it at once is some 64 KiB more; unsentBytes may be
-	// exceeded by as much, and a batch waits. Without a bound it would have been the window, 4 MiB and what the system
-	// lets a buffer grow to, some 4 MiB as well.
+	// The window is at most twice 64 KiB, and takes some 64 KiB more at once. unsentBytes may be exceeded by as much,
+	// and one batch waits. Without a bound the window would have been followed by 4 MiB and the largest buffer of the
+	// system, some 4 MiB as well.
 	if most := (128<<10 + 64<<10 + unsentBytes + 64<<10 + batchBytes) / 1200; stale > most {
 		t.Errorf("%d packets of the outage came, expected %d at most", stale, most)
 	}
 	t.Logf("%d of 15625 packets of the outage came, %d kB", stale, stale*1200/1000)
 }
 
-// TestTheSystemHoldsLittleOfAConnection, and repeats soon where it can be told to.
+// TestTheSystemHoldsLittleOfAConnection: the socket options are set, if the system has them.
 func TestTheSystemHoldsLittleOfAConnection(t *testing.T) {
 	raw, err := newLink(t).near.Conn.(*net.TCPConn).SyscallConn()
 	if err != nil {
@@ -148,7 +148,7 @@ func TestTheSystemHoldsLittleOfAConnection(t *testing.T) {
 	}
 }
 
-// TestWritingToWhoDoesNotReadEnds once the connection is closed, and nothing is left of it.
+// TestWritingToWhoDoesNotReadEnds once the connection is closed, and its goroutine has ended.
 func TestWritingToWhoDoesNotReadEnds(t *testing.T) {
 	k := newLink(t)
 	for n := 0; k.waiting() < 1<<20; n++ {
@@ -168,7 +168,7 @@ func TestWritingToWhoDoesNotReadEnds(t *testing.T) {
 	}
 }
 
-// brokenTCP is a connection whose writing panics.
+// brokenTCP is a connection whose Write panics.
 type brokenTCP struct {
 	net.Conn
 	closed chan struct{}
@@ -181,7 +181,7 @@ func (b brokenTCP) Close() error {
 	return b.Conn.Close()
 }
 
-// TestAPanicEndsOneTCPConnection has the goroutine that writes to a connection panic.
+// TestAPanicEndsOneTCPConnection: the goroutine that writes to a connection panics.
 func TestAPanicEndsOneTCPConnection(t *testing.T) {
 	k := newLink(t)
 	reported := make(chan panics.Report, 1)

@@ -33,7 +33,7 @@ func TestGreeting(t *testing.T) {
 		{"no STUN", framed([]byte("GET / HTTP/1.1")), "", false},
 		{"too much", framed(make([]byte, maxGreeting+1)), "", false},
 	} {
-		// Byte by byte, as it may come.
+		// Byte by byte, as the greeting may arrive.
 		var g greeting
 		var peer string
 		var whole bool
@@ -54,7 +54,7 @@ func TestGreeting(t *testing.T) {
 	}
 }
 
-// FuzzGreeting cuts what comes in two, wherever.
+// FuzzGreeting splits the greeting at any place.
 func FuzzGreeting(f *testing.F) {
 	f.Add(bindingRequest(f, "ada"), 7)
 	f.Add(framed([]byte("GET / HTTP/1.1")), 1)

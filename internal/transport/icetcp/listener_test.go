@@ -18,7 +18,7 @@ import (
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
-// playedListener accepts what the test gives it.
+// playedListener accepts the connections and errors that the test provides.
 type playedListener struct {
 	results chan accepted
 	closed  chan struct{}
@@ -53,22 +53,22 @@ func (l *playedListener) Close() error {
 // Addr implements net.Listener.
 func (l *playedListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7} }
 
-// fail has accepting fail as the system says it.
+// fail makes Accept fail with an error of the system.
 func (l *playedListener) fail(reason syscall.Errno) {
 	l.results <- accepted{err: &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", reason)}}
 }
 
-// connect gives the far end of a connection that is accepted.
+// connect returns the far end of a connection that is accepted.
 func (l *playedListener) connect() net.Conn { return l.connectFrom("127.0.0.1") }
 
-// connectFrom does so with a connection from an address.
+// connectFrom is connect for a connection from an address.
 func (l *playedListener) connectFrom(address string) net.Conn {
 	near, far := net.Pipe()
 	l.results <- accepted{conn: pipeFrom{near, &net.TCPAddr{IP: net.ParseIP(address), Port: 4711}}}
 	return far
 }
 
-// pipeFrom is a pipe that says to be a connection from an address.
+// pipeFrom is a pipe with the remote address of a connection.
 type pipeFrom struct {
 	net.Conn
 	remote net.Addr
@@ -77,12 +77,12 @@ type pipeFrom struct {
 // RemoteAddr implements net.Conn.
 func (p pipeFrom) RemoteAddr() net.Addr { return p.remote }
 
-// framed is a packet as it goes over a stream.
+// framed returns a packet with its header on a stream.
 func framed(packet []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(packet))), packet...)
 }
 
-// bindingRequest is the first packet of a connection that is for a peer of that name.
+// bindingRequest returns the first packet of a connection to the peer with the name.
 func bindingRequest(t testing.TB, name string) []byte {
 	t.Helper()
 	message, err := stun.Build(stun.TransactionID, stun.BindingRequest, stun.NewUsername(name+":remote"))
@@ -92,15 +92,15 @@ func bindingRequest(t testing.TB, name string) []byte {
 	return framed(message.Raw)
 }
 
-// checkBurst is how many STUN messages a peer may send at once.
+// checkBurst is the number of STUN messages that a peer may send at once.
 const checkBurst = 256
 
-// failures keeps what Config.Failed is told.
+// failures receives the errors of Config.Failed.
 type failures chan error
 
 func (f failures) tell(err error) { f <- err }
 
-// listening returns a played listener, and a configuration for it whose failures are kept.
+// listening returns a played listener and its configuration, whose failures are kept.
 func listening() (Config, failures, *playedListener) {
 	logs := logging.NewDefaultLoggerFactory()
 	logs.DefaultLogLevel = logging.LogLevelDisabled
@@ -113,7 +113,7 @@ func listening() (Config, failures, *playedListener) {
 	}, failed, newPlayedListener()
 }
 
-// ended tells whether a connection is closed, once all others have nothing left to do.
+// ended reports whether a connection is closed, once all other goroutines are blocked.
 func ended(t *testing.T, far net.Conn) bool {
 	t.Helper()
 	synctest.Wait()
@@ -124,8 +124,8 @@ func ended(t *testing.T, far net.Conn) bool {
 	return errors.Is(err, io.EOF)
 }
 
-// TestICETCPOutlivesWantOfDescriptors has accepting fail for some minutes, as it does while the process is out of
-// descriptors: Pion's loop goes on afterwards.
+// TestICETCPOutlivesWantOfDescriptors: Accept fails for some minutes, as while the process has no descriptors. Pion's
+// loop continues afterwards.
 func TestICETCPOutlivesWantOfDescriptors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config, failed, listener := listening()
@@ -137,7 +137,7 @@ func TestICETCPOutlivesWantOfDescriptors(t *testing.T) {
 		}
 		far := listener.connect()
 		mux := Serve(listener, config)
-		// The message is none of STUN, which only the mux can tell.
+		// The message is not STUN, which only the mux detects.
 		if _, err := far.Write([]byte{0, 4, 1, 2, 3, 4}); err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestICETCPOutlivesWantOfDescriptors(t *testing.T) {
 	})
 }
 
-// TestTheEndOfICETCPIsTold: an error that does not pass.
+// TestTheEndOfICETCPIsTold: a permanent error is reported.
 func TestTheEndOfICETCPIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config, failed, listener := listening()
@@ -180,7 +180,7 @@ func TestTheEndOfICETCPIsTold(t *testing.T) {
 	})
 }
 
-// TestSilentConnectionsEnd opens a connection that says nothing.
+// TestSilentConnectionsEnd opens a connection that sends nothing.
 func TestSilentConnectionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config, _, listener := listening()
@@ -193,7 +193,7 @@ func TestSilentConnectionsEnd(t *testing.T) {
 		if took := time.Since(begin); took != firstMessageTime {
 			t.Errorf("a connection that says nothing lasts %v, expected %v", took, firstMessageTime)
 		}
-		// Closing does not wait for one that would.
+		// Closing does not wait for a silent connection.
 		begin = time.Now()
 		far = listener.connect()
 		synctest.Wait()
@@ -206,7 +206,7 @@ func TestSilentConnectionsEnd(t *testing.T) {
 	})
 }
 
-// crowdedListener is a listener with limits whose connections the test takes.
+// crowdedListener is a listener with limits. The test receives its connections.
 type crowdedListener struct {
 	*listener
 	t       *testing.T
@@ -231,7 +231,7 @@ func newCrowdedListener(t *testing.T, limits limits) *crowdedListener {
 	return l
 }
 
-// connect opens a connection from an address; near is nil where it is not taken.
+// connect opens a connection from an address. near is nil if the connection is refused.
 func (l *crowdedListener) connect(address string) (far, near net.Conn) {
 	l.t.Helper()
 	far = l.played.connectFrom(address)
@@ -243,7 +243,7 @@ func (l *crowdedListener) connect(address string) (far, near net.Conn) {
 	return far, near
 }
 
-// greet sends the first packet of a connection and has it read, and tells whether that goes well.
+// greet sends the first packet of a connection and reads it at the near end. It reports whether that succeeds.
 func (l *crowdedListener) greet(far, near net.Conn, packet []byte) bool {
 	l.t.Helper()
 	go func() { _, _ = far.Write(packet) }()
@@ -254,8 +254,8 @@ func (l *crowdedListener) greet(far, near net.Conn, packet []byte) bool {
 	return err == nil
 }
 
-// TestStrangersMakeRoom has more connect than there may be: those that have not named a peer that there is go, the
-// oldest first, whatever they have said, and who has stays.
+// TestStrangersMakeRoom: more clients connect than the limit. Connections that have not named a known peer are closed,
+// the oldest first, whatever they have sent. Connections of known peers remain.
 func TestStrangersMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCrowdedListener(t, limits{total: 2, address: 100, peer: 100})
@@ -312,7 +312,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 	})
 }
 
-// TestOneAddressConnectsSoOften, and leaves the others their places.
+// TestOneAddressConnectsSoOften: the limit of one address does not affect others.
 func TestOneAddressConnectsSoOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCrowdedListener(t, limits{total: 100, address: 2, peer: 100})
@@ -363,7 +363,7 @@ func TestOneAddressConnectsSoOften(t *testing.T) {
 	})
 }
 
-// TestOnePeerIsConnectedToSoOften, by who knows its name.
+// TestOnePeerIsConnectedToSoOften: the limit of one peer applies to clients that know its name.
 func TestOnePeerIsConnectedToSoOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCrowdedListener(t, limits{total: 100, address: 100, peer: 2})
@@ -392,8 +392,7 @@ func TestOnePeerIsConnectedToSoOften(t *testing.T) {
 	})
 }
 
-// TestConnectionsTurnOver closes each connection of a peer and opens another one, which ICE learns of as another
-// address.
+// TestConnectionsTurnOver closes each connection of a peer and opens another one, which is another address for ICE.
 func TestConnectionsTurnOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCrowdedListener(t, limits{total: 100, address: 100, peer: 2})
@@ -408,7 +407,7 @@ func TestConnectionsTurnOver(t *testing.T) {
 		if got := l.stats(); got.PeerFull != 3 {
 			t.Errorf("counted %+v, expected 3 refused for their peer", got)
 		}
-		// The peer's next generation begins anew.
+		// The peer's next ICE generation begins with zero connections.
 		l.forget("ada")
 		l.know("grace")
 		far, near := l.connect("127.0.0.1")
@@ -458,8 +457,8 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	})
 }
 
-// TestChecksOfConnections brings STUN messages over two connections of one peer and one of a stranger: beyond what a
-// participant may send, the connections end. Media is not concerned.
+// TestChecksOfConnections sends STUN messages over two connections of one peer and one of a stranger. Above the limit
+// of a participant the connections end. Media is not limited.
 func TestChecksOfConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCrowdedListener(t, limits{total: 100, address: 100, peer: 2})
@@ -476,7 +475,7 @@ func TestChecksOfConnections(t *testing.T) {
 				}
 				fars, nears = append(fars, far), append(nears, near)
 			}
-			// The first message of the first connection of a peer counts before the peer is known.
+			// The first message of the first connection of a peer is counted before the peer is known.
 			came := 1
 			for came < 10*checkBurst && read(fars[came%connections], nears[came%connections], bindingRequest(t, name)) {
 				if !read(fars[0], nears[0], media) {
@@ -500,8 +499,7 @@ func TestChecksOfConnections(t *testing.T) {
 	})
 }
 
-// FuzzFrames cuts a stream in two places: as many messages begin in its parts as in the whole, one for each that was
-// put together.
+// FuzzFrames splits a stream at two places. The parts have as many messages as the whole stream.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte{0, 1, 20, 128, 3}, uint8(3), uint16(1), uint16(9))
 	f.Add([]byte{3}, uint8(0), uint16(0), uint16(0))
@@ -530,7 +528,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// TestSilentConnectionsAreSentNoMedia: a peer that sends nothing for consentLife is sent checks alone, until it sends
+// TestSilentConnectionsAreSentNoMedia: a peer that is silent for consentLife receives checks only, until it sends
 // something.
 func TestSilentConnectionsAreSentNoMedia(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -555,7 +553,7 @@ func TestSilentConnectionsAreSentNoMedia(t *testing.T) {
 				came <- rest[0]
 			}
 		}()
-		// What comes of a packet of media and a check after each time.
+		// A packet of media and a check are sent after each time.
 		for _, step := range []struct {
 			silent time.Duration
 			speaks bool

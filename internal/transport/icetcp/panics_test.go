@@ -9,12 +9,12 @@ import (
 	"github.com/volsfu/volsfu/internal/panics"
 )
 
-// brokenReading is a connection whose reading panics.
+// brokenReading is a connection whose Read panics.
 type brokenReading struct{ net.Conn }
 
 func (brokenReading) Read([]byte) (int, error) { panic("test") }
 
-// TestAPanicEndsOneTCPConnectionForPion has what Pion's goroutines call on a connection panic.
+// TestAPanicEndsOneTCPConnectionForPion: methods that Pion's goroutines call panic.
 func TestAPanicEndsOneTCPConnectionForPion(t *testing.T) {
 	for _, test := range []struct {
 		name string

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// numbered is a packet of a length with a number in it.
+// numbered returns a packet of a length that contains a number.
 func numbered(n, length int) []byte {
 	return append([]byte(fmt.Sprintf("%08d", n)), make([]byte, length-8)...)
 }
 
-// batched gives the numbers of the packets in a batch.
+// batched returns the numbers of the packets in a batch.
 func batched(batch []byte, length int) (numbers []string) {
 	for at := 0; at < len(batch); at += length {
 		numbers = append(numbers, string(bytes.TrimLeft(batch[at:at+8], "0")))
@@ -58,7 +58,7 @@ func TestTCPQueueLeavesOutWhatIsOld(t *testing.T) {
 	expect("whatever its age", "[19]", 12)
 }
 
-// TestTCPQueueKeepsOrderAndMemory pushes and takes at different paces.
+// TestTCPQueueKeepsOrderAndMemory pushes and takes at different rates.
 func TestTCPQueueKeepsOrderAndMemory(t *testing.T) {
 	q := queue{limit: 1 << 20}
 	now := time.Unix(1_795_188_600, 0)
@@ -102,8 +102,7 @@ func TestTCPQueueKeepsOrderAndMemory(t *testing.T) {
 	}
 }
 
-// TestTCPQueueThatIsFullCostsLittle pushes for long into a queue that nobody takes from: the memory stays that of twice
-// its limit.
+// TestTCPQueueThatIsFullCostsLittle pushes for long into a queue without taking. The memory remains at twice the limit.
 func TestTCPQueueThatIsFullCostsLittle(t *testing.T) {
 	q := queue{limit: queueBytes}
 	now := time.Unix(1_795_188_600, 0)

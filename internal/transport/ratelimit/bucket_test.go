@@ -38,7 +38,7 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// TestBucketTakesAll: to take many tokens at once is to take them one by one until there is none.
+// TestBucketTakesAll: taking many tokens at once equals taking them one by one until there is none.
 func TestBucketTakesAll(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	once, each, now := NewBucket(10, 5), NewBucket(10, 5), start
@@ -61,8 +61,8 @@ func TestBucketTakesAll(t *testing.T) {
 	}
 }
 
-// TestSources floods from one address, from one network of IPv6, from this host, and from more addresses than are told
-// apart.
+// TestSources floods from one address, from one IPv6 network, from this host, and from more addresses than have
+// buckets.
 func TestSources(t *testing.T) {
 	const perSecond, burst = 2000, 4000
 	prefix := func(n, host int) netip.Addr {
@@ -95,7 +95,7 @@ func TestSources(t *testing.T) {
 			t.Errorf("%s: %d of %d datagrams are taken and %d addresses kept, expected %d and %d at most",
 				test.name, taken, test.tries, len(s.buckets), test.taken, maxSources)
 		}
-		// After a while all are forgotten.
+		// After a while all addresses are removed.
 		s.Take(prefix(1<<20, 0), start.Add(time.Hour))
 		if len(s.buckets) > 1 {
 			t.Errorf("%s: %d addresses are kept after an hour", test.name, len(s.buckets))

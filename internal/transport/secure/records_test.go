@@ -15,7 +15,7 @@ func record(content byte, epoch uint16, body ...byte) []byte {
 	return append(r, body...)
 }
 
-// fragment makes a handshake fragment with as many bytes of body as it says.
+// fragment makes a handshake fragment with length body bytes.
 func fragment(total, number, offset, length int) []byte {
 	f := []byte{1, byte(total >> 16), byte(total >> 8), byte(total), byte(number >> 8), byte(number)}
 	f = append(f, byte(offset>>16), byte(offset>>8), byte(offset), byte(length>>16), byte(length>>8), byte(length))
@@ -36,7 +36,7 @@ func TestRecordsThatAreTaken(t *testing.T) {
 		{"two messages in a record", record(contentHandshake, 0,
 			append(fragment(8, 1, 0, 8), fragment(8, 2, 0, 8)...)...), false, 53},
 		{"the middle of a message", record(contentHandshake, 0, fragment(100, 1, 20, 30)...), false, 55},
-		// An empty fragment behind the message's beginning ends dtls 3.1.8.
+		// An empty fragment behind the beginning of its message ends a connection of dtls 3.1.8.
 		{"an empty fragment at an offset", record(contentHandshake, 0, fragment(0, 0, 5, 0)...), false, 0},
 		{"an empty fragment of a message", record(contentHandshake, 0, fragment(100, 0, 0, 0)...), false, 0},
 		{"a fragment beyond its message", record(contentHandshake, 0, fragment(100, 1, 90, 11)...), false, 0},
@@ -55,7 +55,7 @@ func TestRecordsThatAreTaken(t *testing.T) {
 		{"protected data", record(contentApplicationData, 1, 1, 2, 3), true, 16},
 		{"an unknown record of a later epoch", record(26, 1, 1, 2, 3), true, 0},
 		{"half a record", hello[:20], false, 0},
-		// The peer's last flight, repeated since the answer was lost: what is protected asks for the answer.
+		// The peer repeats its last flight since the answer was lost. The protected record requests the answer.
 		{"a repeated last flight", append(bytes.Clone(hello), record(contentHandshake, 1, make([]byte, 40)...)...),
 			true, 53},
 	} {
@@ -81,8 +81,8 @@ func TestUnprotectedRecordsAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzRecords holds that what the filter keeps is records, which it would keep again, and that it never keeps more than
-// there was.
+// FuzzRecords: the output of the filter is a sequence of records that the filter would keep again, and is not longer
+// than the input.
 func FuzzRecords(f *testing.F) {
 	f.Add(record(contentHandshake, 0, fragment(100, 0, 0, 100)...), false)
 	f.Add(append(record(contentAlert, 0, 2, 40), record(contentHandshake, 1, 1, 2, 3)...), true)

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// TestReportsByStreamGoOn: another answer that agrees on reports by stream does not begin the reports again.
+// TestReportsByStreamGoOn: a second answer that agrees on reports by stream does not restart the reports.
 func TestReportsByStreamGoOn(t *testing.T) {
 	clock := hostclock.New(frametimes.SourceSystem, 0)
 	r := New(Config{}, 1, &clock)

@@ -153,7 +153,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestGapsOfALedgerAreBounded has frames come a thousand numbers apart, each followed by a late one.
+// TestGapsOfALedgerAreBounded: frames arrive a thousand numbers apart, each followed by a late one.
 func TestGapsOfALedgerAreBounded(t *testing.T) {
 	const jumps = 20
 	var l ledger
@@ -169,7 +169,7 @@ func TestGapsOfALedgerAreBounded(t *testing.T) {
 		}
 	}
 	l.settle(start.Add(time.Hour), time.Second)
-	// Of each jump two frames came.
+	// Two frames arrived at each jump.
 	if want := (FrameCounts{Expected: 1 + jumps*maxStretch, Missing: jumps * (maxStretch - 2)}); l.counts != want {
 		t.Errorf("got %+v, want %+v", l.counts, want)
 	}

@@ -11,14 +11,14 @@ import (
 
 var noon = time.Unix(1_800_000_000, 0)
 
-// traced is the collector of a participant that publishes and receives.
+// traced returns the collector of a participant that publishes and receives.
 func traced() *Collector {
 	t := New(true, true)
 	t.SetIdentity("ada")
 	return t
 }
 
-// taken gives the records that the program was handed.
+// taken returns the records for the program.
 func (c *Collector) taken() (list []frametimes.Record) {
 	for {
 		select {
@@ -33,7 +33,8 @@ func (c *Collector) taken() (list []frametimes.Record) {
 	}
 }
 
-// TestSentTimes: a frame of 100 packets has stamps of its first, of that which ends its first segment, and of its last.
+// TestSentTimes: a frame of 100 packets has stamps of its first packet, of the last packet of its first segment, and of
+// its last packet.
 func TestSentTimes(t *testing.T) {
 	type packet struct {
 		times *Sent
@@ -75,7 +76,7 @@ func TestSentTimes(t *testing.T) {
 	}
 }
 
-// TestStep: sent frames become a message for the server and records for the program, the kernel's stamps among them.
+// TestStep: sent frames become a message for the server and records for the program, with the kernel's times.
 func TestStep(t *testing.T) {
 	tr := traced()
 	sent := func(track int, number uint32) {
@@ -130,7 +131,7 @@ func TestStep(t *testing.T) {
 	tr.Left(&Sent{})
 }
 
-// server is what the server tells of a frame.
+// server returns the server's report about a frame.
 func server(number uint32, firstOut time.Duration) *signal.FrameTimes {
 	return &signal.FrameTimes{Host: signal.FrameHostServer, Clock: signal.HostClock{Source: signal.ClockSystem},
 		Tracks: []signal.TrackTimes{{
@@ -141,7 +142,7 @@ func server(number uint32, firstOut time.Duration) *signal.FrameTimes {
 		}}}
 }
 
-// TestTold: what the server says joins what was received, and tells which packet was quickest.
+// TestTold: the server's report is joined with the arrival times, and yields the packet with the shortest transit.
 func TestTold(t *testing.T) {
 	tr := traced()
 	track := volumetric.TrackRef{TileRef: volumetric.TileRef{
@@ -154,13 +155,13 @@ func TestTold(t *testing.T) {
 		tr.Received(&part, noon)
 	}
 	receive(1<<32+7, 5*time.Millisecond)
-	tr.Told(server(8, 0), noon) // before the frame is whole
+	tr.Told(server(8, 0), noon) // before the frame is complete
 	receive(1<<32+8, 5*time.Millisecond)
 	sent, arrived, ok := tr.Told(server(7, 2*time.Millisecond), noon)
 	if !ok || !sent.Equal(noon.Add(2*time.Millisecond)) || !arrived.Equal(noon.Add(1005*time.Millisecond)) {
 		t.Errorf("the quickest left at %v and arrived at %v, %v", sent, arrived, ok)
 	}
-	// A packet of the frame that came late is told of as if it were another frame.
+	// A late packet of the frame is treated like a packet of another frame.
 	if sent, arrived, ok := tr.Told(server(7, 480*time.Millisecond), noon); ok &&
 		sent.Sub(arrived) > -1003*time.Millisecond {
 		t.Errorf("the late packet left at %v, and the first one had arrived at %v", sent, arrived)
@@ -195,7 +196,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestTracingOff: nothing is kept that nobody wants.
+// TestTracingOff: nothing is kept while tracing is off.
 func TestTracingOff(t *testing.T) {
 	tr := New(false, false)
 	if tr.TracesSent() {
@@ -209,7 +210,7 @@ func TestTracingOff(t *testing.T) {
 	}
 }
 
-// TestKernelStamps: those of a frame's first packet are found when the frame is complete.
+// TestKernelStamps: the kernel times of a frame's first packet are found when the frame is complete.
 func TestKernelStamps(t *testing.T) {
 	var k KernelStamps
 	k.First(1)
@@ -227,7 +228,7 @@ func TestKernelStamps(t *testing.T) {
 	}
 }
 
-// FuzzTold: whatever a server tells, records can be made of it.
+// FuzzTold: records can be made of every report of a server.
 func FuzzTold(f *testing.F) {
 	data, err := signal.Encode(server(7, time.Millisecond))
 	if err != nil {

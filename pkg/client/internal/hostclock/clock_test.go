@@ -9,14 +9,14 @@ import (
 
 var noon = time.Unix(1_800_000_000, 0)
 
-// TestClock: what is estimated, what is taken for right, and what is found of that.
+// TestClock: the estimated offset, the configured source, and the disagreement between both.
 func TestClock(t *testing.T) {
 	const ahead = 40 * time.Millisecond
 	exchange := func(c *Clock) {
 		t.Helper()
 		for i := range 20 {
 			sent := noon.Add(time.Duration(i) * time.Second)
-			// A server whose clock is ahead, a millisecond away.
+			// A server whose clock is ahead, at a distance of one millisecond.
 			if err := c.Answered(c.Local(sent), sent.Add(ahead+time.Millisecond), sent.Add(ahead+time.Millisecond),
 				sent.Add(2*time.Millisecond)); err != nil {
 				t.Fatal(err)
@@ -35,7 +35,8 @@ func TestClock(t *testing.T) {
 	if miss := estimated.ToServer(now).Sub(now) - ahead; miss.Abs() > 100*time.Microsecond {
 		t.Errorf("the estimate is off by %v", miss)
 	}
-	// One that arrived before it left says nothing, one that was quicker than the answers does.
+	// A transit that arrived before it left is ignored. A transit shorter than those of the answers improves the
+	// estimate.
 	before := estimated.State(now)
 	estimated.Travelled(now.Add(ahead+480*time.Millisecond), now)
 	if got := estimated.State(now); got != before {

@@ -15,10 +15,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// longEnough is how long a test waits for what should come soon.
+// longEnough bounds the wait of a test for an event that should come soon.
 const longEnough = 20 * time.Second
 
-// server starts a server that hands each websocket to f, and returns its URL.
+// server starts a server that calls f with each websocket, and returns its URL.
 func server(t *testing.T, f func(*websocket.Conn)) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,8 +46,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestDefaultTimes: a client notices the silence of a server after three pings, and before the server gives the client
-// up.
+// TestDefaultTimes: a client detects a silent server after three pings, and before the server expires the client.
 func TestDefaultTimes(t *testing.T) {
 	d := DefaultTimes
 	if d.Silence >= 15*time.Second || d.Silence < 3*d.Ping {
@@ -135,7 +134,7 @@ func TestAPanicOfTheGoroutineThatReads(t *testing.T) {
 	}
 }
 
-// TestWithoutASessionAPanicGoesOn: websockets of tests have none.
+// TestWithoutASessionAPanicGoesOn: without Config.Panicked a panic is not recovered.
 func TestWithoutASessionAPanicGoesOn(t *testing.T) {
 	defer func() {
 		if value := recover(); value != "test" {

@@ -8,11 +8,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// attempts are enough for a random choice between two channels that are ready to be wrong once.
+// attempts are enough for select to choose the wrong one of two ready channels at least once.
 const attempts = 100
 
-// TestLastReply: a reply that has come counts after the session and the wait have ended. Servers reply, and end the
-// session.
+// TestLastReply: a reply that has arrived counts even if the session and the wait have ended. Servers reply and then
+// end the session.
 func TestLastReply(t *testing.T) {
 	ended, end := context.WithCancelCause(t.Context())
 	kicked := &signal.Error{Code: signal.CodeKicked}
@@ -40,7 +40,7 @@ func TestLastReply(t *testing.T) {
 	}
 }
 
-// TestRepliesWithoutRequests: a second reply, and replies to requests that were not made or have ended, are ignored.
+// TestRepliesWithoutRequests: second replies, and replies to requests that were not made or have ended, are ignored.
 func TestRepliesWithoutRequests(t *testing.T) {
 	r := NewRequests()
 	id, reply := r.Open()

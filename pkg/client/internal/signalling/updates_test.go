@@ -27,7 +27,7 @@ func TestUpdatesAreFewAndNew(t *testing.T) {
 	u.SetViewpoint(first)
 	u.SetPose(&signal.Pose{Publication: "desk"})
 	expect(5, UpdateInterval-5*time.Millisecond)
-	// The newest of each kind is sent, together with the others.
+	// The newest update of each kind is sent, together with the others.
 	desk, body, uplink := &signal.Pose{Publication: "desk", Scale: 2}, &signal.Pose{Publication: "body"},
 		&signal.Uplink{Estimate: 1}
 	u.SetViewpoint(second)

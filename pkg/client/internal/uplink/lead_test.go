@@ -8,12 +8,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestShortFramesLead publishes little and much of what the uplink may take at most, while the estimate is just that.
+// TestShortFramesLead publishes a small and a large part of MaxUplink, while the estimate equals MaxUplink.
 func TestShortFramesLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 40e6
 		r := newLoopRig(t, 200, limits(most, most), described("body", volumetric.MIMEVolumetric, 1, 1))
-		// 33 kB take 7 ms at 40 Mbit/s and 13 ms by their spread, and frames of them 8 Mbit/s; the way takes 10 ms.
+		// 33 kB take 7 ms at 40 Mbit/s and 13 ms over their spread, and such frames are 8 Mbit/s. The path takes 10 ms.
 		const size = 33_000
 		expect := func(what string, leads bool) {
 			t.Helper()

@@ -21,7 +21,7 @@ func TestNumbersStayWithTheLine(t *testing.T) {
 		flush(u, time.Now().Add(time.Second))
 	}
 	send(first)
-	// The publication ends, and another takes its line.
+	// The publication ends, and another one uses its line.
 	u.Detach(first)
 	second := NewPublication(described("desk", volumetric.MIMEVolumetric, 1, 1), defaultSpread, 0)
 	u.Attach("b", nil, second, 0, 0)
@@ -52,7 +52,7 @@ func TestRetransmissions(t *testing.T) {
 	write(t, u, p, 0, 0, 1, 3000)
 	nack := func(at time.Time) []Outgoing {
 		t.Helper()
-		// Numbers 65535, 0 and 1: the last has never been sent.
+		// Numbers 65535, 0 and 1: the last was never sent.
 		nack := &rtcp.TransportLayerNack{MediaSSRC: 100, Nacks: []rtcp.NackPair{{PacketID: 65535, LostPackets: 3}}}
 		if !u.Repeat(nack, at, 0) {
 			t.Fatal("the request is not about a line")
@@ -88,7 +88,7 @@ func TestRetransmissions(t *testing.T) {
 	if n := u.lines["b"].history.Len(); n != 3 {
 		t.Errorf("%d packets are kept, want the 3 that were sent first", n)
 	}
-	// Nobody hears of what the remote peer could not take.
+	// No error is reported for packets that the remote peer could not accept.
 	outlet := &wire{mimeType: volumetric.MIMEVolumetric, ssrc: 100}
 	u.lines["b"].outlet = outlet
 	u.lines["b"].retransmission.SSRC, u.lines["b"].retransmission.PayloadType = 0, 0

@@ -18,7 +18,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// loopRig is a publication behind an emulated link in virtual time, whose server reports arrivals. Tests run it in a
+// loopRig is a publication behind an emulated link in virtual time. The server reports arrivals. Tests run it in a
 // bubble.
 type loopRig struct {
 	t           *testing.T
@@ -27,18 +27,18 @@ type loopRig struct {
 	publication *Publication
 	leaving     []Outgoing
 	link        *netem.Link
-	// delay is the way back.
+	// delay is the delay of the way back.
 	delay    time.Duration
 	recorder *feedback.TransportRecorder
-	// deaf says that the server does not report.
+	// deaf is set if the server does not report.
 	deaf bool
 	back []delayed
-	// number is that of the newest frame.
+	// number is the number of the newest frame.
 	number uint32
 	random *rand.Rand
 
-	// offered are the bytes sent; missing are the packets that frames lack, frames those that lack none, waits what
-	// packets spent in the queue.
+	// offered counts the bytes sent. missing are the missing packets of incomplete frames, frames the complete frames,
+	// waits the times that packets spent in the queue.
 	offered int64
 	missing map[frameKey]int
 	since   uint32
@@ -78,7 +78,7 @@ func (p *plug) Queue(h *rtp.Header, body []byte) error {
 	return nil
 }
 
-// newLoopRig lays a link of that many Mbit/s with a queue of 100 ms and 10 ms each way.
+// newLoopRig makes a link of rate Mbit/s with a queue of 100 ms and 10 ms in each direction.
 func newLoopRig(t *testing.T, rate float64, config congestion.Config, description volumetric.Publication) *loopRig {
 	t.Helper()
 	r := &loopRig{
@@ -113,8 +113,8 @@ func (r *loopRig) setRate(rate float64) {
 	}
 }
 
-// run publishes 30 frames per second for a time, as long as tracks are wanted; sizes are those of a frame by quality,
-// varied by a fifth.
+// run publishes 30 frames per second for a time, while tracks are wanted. sizes are the frame sizes by quality, with a
+// variation of a fifth.
 func (r *loopRig) run(length time.Duration, sizes ...int) {
 	r.t.Helper()
 	end := time.Now().Add(length)
@@ -143,7 +143,7 @@ func (r *loopRig) write(now time.Time, sizes []int) {
 	}
 }
 
-// step lets a millisecond of everything happen.
+// step advances everything by a millisecond.
 func (r *loopRig) step(now time.Time) {
 	if r.u.Estimates() {
 		step(r.u, now)
@@ -200,13 +200,13 @@ func (r *loopRig) arrive(p *netem.Packet) {
 	}
 }
 
-// settle forgets what was measured.
+// settle resets the measurements.
 func (r *loopRig) settle() {
 	r.frames, r.waits, r.offered = nil, nil, 0
 	r.since = r.number
 }
 
-// torn is how many frames came in part, but for those still on their way.
+// torn returns the number of incomplete frames, except frames in transit.
 func (r *loopRig) torn() int {
 	count := 0
 	for key, left := range r.missing {
@@ -217,7 +217,7 @@ func (r *loopRig) torn() int {
 	return count
 }
 
-// latency is a quantile of the time from capture to the last packet.
+// latency returns a quantile of the time from capture to the last packet.
 func (r *loopRig) latency(q float64) time.Duration {
 	var list []time.Duration
 	for _, f := range r.frames {
@@ -241,8 +241,8 @@ func (r *loopRig) gaveUp() int {
 // sizesOf are frames of 1, 2 and 4 Mbit/s at 30 per second: 28 Mbit/s for 4 tiles.
 var sizesOf = []int{4000, 8000, 16000}
 
-// expect checks what was measured over so long a time since settle: what was given up, what left per second, and that
-// nothing came in part or late.
+// expect checks the measurements over the time since settle: the tracks given up, the rate, and that no frame was
+// incomplete or late.
 func (r *loopRig) expect(what string, length time.Duration, least, most int, slowest, fastest float64) {
 	r.t.Helper()
 	gaveUp, rate, queue := r.gaveUp(), 8*float64(r.offered)/1e6/length.Seconds(), quantile(r.waits, 0.95)
@@ -306,7 +306,7 @@ func TestUplinkLimitHolds(t *testing.T) {
 	})
 }
 
-// TestUplinkWithoutReports sends to a server that never says what arrived.
+// TestUplinkWithoutReports sends to a server that never reports arrivals.
 func TestUplinkWithoutReports(t *testing.T) {
 	for _, numbered := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

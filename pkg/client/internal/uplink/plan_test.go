@@ -11,14 +11,14 @@ import (
 	"github.com/volsfu/volsfu/test/transcript"
 )
 
-// TestPlanTranscripts plays the files of testdata/plan. Their lines are
+// TestPlanTranscripts runs the files of testdata/plan. Their lines are
 //
-//	track NAME PUBLICATION RATE [kept]   one more track, which is wanted; tracks come in the order of their worth
+//	track NAME PUBLICATION RATE [kept]   adds a track, which is wanted; tracks are in the order of their priority
 //	rate NAME RATE
 //	want NAME…, unwant NAME…
-//	MS BUDGET                            a step so many milliseconds after the beginning
+//	MS BUDGET                            a step, in milliseconds after the beginning
 //
-// and below each step, after ">", what is sent, then what was given up, and their rate.
+// and, below each step, after ">": the sent tracks, then the tracks given up, and the rate of the sent tracks.
 func TestPlanTranscripts(t *testing.T) {
 	transcript.Play(t, "testdata/plan/*.txt", playPlan)
 }
@@ -69,7 +69,7 @@ func playPlan(t *testing.T, text string) string {
 	return out.String()
 }
 
-// scan reads numbers.
+// scan parses numbers.
 func scan(t *testing.T, words []string, into ...any) {
 	t.Helper()
 	if _, err := fmt.Sscan(strings.Join(words, " "), into...); err != nil {
@@ -77,7 +77,7 @@ func scan(t *testing.T, words []string, into ...any) {
 	}
 }
 
-// planned is what a step has come to.
+// planned formats the result of a step.
 func planned(names []string, tracks []planTrack, changed bool) string {
 	var sent, gaveUp []string
 	sum := 0.0

@@ -12,7 +12,7 @@ func TestTimestampsWrapAround(t *testing.T) {
 	for _, mimeType := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpus} {
 		p := NewPublication(described("body", mimeType, 1, 1), defaultSpread, 0)
 		rate := uint64(p.description.Codec.ClockRate)
-		// 32 bits of 90 kHz are 13 hours and 15 minutes.
+		// 32 bits at 90 kHz are 13 hours and 15 minutes.
 		for _, seconds := range []uint64{0, 1, 3600, 47_721, 47_722, 86_400, 10 * 365 * 86_400} {
 			got := p.Timestamp(epoch.Add(time.Duration(seconds)*time.Second)) - p.Timestamp(epoch)
 			if want := uint32(seconds * rate); got != want {
@@ -93,7 +93,7 @@ func TestMeasuredRates(t *testing.T) {
 		t.Errorf("got %g and %g bit/s, want 0 and the nominal rate with what goes around it, 1.224 Mbit/s", unknown,
 			nominal)
 	}
-	// 15 frames per second instead of 30, then a pause, which is no interval.
+	// 15 frames per second instead of 30, then a pause, which does not count as an interval.
 	at := epoch
 	for range 100 {
 		p.measure(1, at, 10_000)
@@ -106,7 +106,8 @@ func TestMeasuredRates(t *testing.T) {
 	if got := p.rate(1); got < 1.19e6 || got > 1.21e6 {
 		t.Errorf("10 kB 15 times per second are %g bit/s, want about 1.2 Mbit/s", got)
 	}
-	// A frame of 3,000 bytes takes three packets: 32 bytes of prefix, 16 of descriptor and 64 around it for each.
+	// A frame of 3,000 bytes has three packets: 32 bytes of prefix, and for each packet 16 of descriptor and 64 around
+	// it.
 	if got, want := FrameSize(3000, 0), 3000+3*(16+64); got != want {
 		t.Errorf("a frame of 3000 bytes takes %d, want %d", got, want)
 	}
@@ -115,7 +116,7 @@ func TestMeasuredRates(t *testing.T) {
 	}
 }
 
-// TestParityCountsForTheUplink: the rate of a track includes what its receivers need.
+// TestParityCountsForTheUplink: the rate of a track includes the parity that its receivers need.
 func TestParityCountsForTheUplink(t *testing.T) {
 	rates := map[float64]float64{}
 	for _, share := range []float64{0, 0.25} {

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// trackFrame makes a frame of a track, of packets that take 1,000 bytes on the wire.
+// trackFrame makes a frame of a track. Its packets have 1,000 bytes on the wire.
 func trackFrame(p *Publication, track, packets int, begin time.Time, budget time.Duration) *heldFrame {
 	body := make([]byte, 1000-congestion.PacketOverhead)
 	return &heldFrame{
@@ -21,12 +21,12 @@ func trackFrame(p *Publication, track, packets int, begin time.Time, budget time
 	}
 }
 
-// setPath changes the path of the uplink, until the uplink is stepped.
+// setPath sets the path of the uplink until the next step of the uplink.
 func setPath(u *Uplink, path pacing.Path, now time.Time) {
 	u.queue.sender.SetPath(path, u.queue.at(now))
 }
 
-// limitTo numbers packets and makes a rate the start rate, which holds until the uplink is stepped.
+// limitTo numbers packets and sets the start rate, which is valid until the next step of the uplink.
 func limitTo(t *testing.T, u *Uplink, rate congestion.Bitrate) {
 	t.Helper()
 	if limit := u.queue.sender.Limit(); limit != 0 {
@@ -38,13 +38,13 @@ func limitTo(t *testing.T, u *Uplink, rate congestion.Bitrate) {
 	}
 }
 
-// waits reports whether anything waits to leave.
+// waits reports whether packets are queued.
 func waits(u *Uplink) bool {
 	_, waits := u.Due()
 	return waits
 }
 
-// TestFramesLeaveEvenly spreads frames of two lines. A tick takes the packets of the 2 ms to come.
+// TestFramesLeaveEvenly spreads frames of two lines. A tick sends the packets of the next 2 ms.
 func TestFramesLeaveEvenly(t *testing.T) {
 	u := newRig(t)
 	publisher, _ := published(t, u, described("body", volumetric.MIMEVolumetric, 1, 2))
@@ -109,8 +109,8 @@ func TestUplinkKeepsTheRate(t *testing.T) {
 	}
 }
 
-// TestUplinkDropsWholeFrames offers 2 MB/s to an uplink of 1 MB/s: half of the frames leave, from first to last, and
-// the tracks take turns.
+// TestUplinkDropsWholeFrames offers 2 MB/s to an uplink of 1 MB/s. Half of the frames leave complete, and the tracks
+// alternate.
 func TestUplinkDropsWholeFrames(t *testing.T) {
 	u := newRig(t)
 	p, _ := published(t, u, described("body", volumetric.MIMEVolumetric, 1, 4))
@@ -160,8 +160,8 @@ func TestUplinkDropsWholeFrames(t *testing.T) {
 	}
 }
 
-// TestLateTicksDropNothing has the sending goroutine sleep for longer than the budget of a frame: the frame has not
-// waited for the path.
+// TestLateTicksDropNothing: the sending goroutine sleeps for longer than the budget of a frame. The frame has not
+// waited for the path, and is not dropped.
 func TestLateTicksDropNothing(t *testing.T) {
 	u := newRig(t)
 	p, _ := published(t, u, described("body", volumetric.MIMEVolumetric, 1, 1))
@@ -185,7 +185,7 @@ func TestAudioDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestRepairsAreBounded asks for all packets of a frame at once: the repairs leave at 2.5 times the estimate.
+// TestRepairsAreBounded requests all packets of a frame at once. The repairs leave at 2.5 times the estimate.
 func TestRepairsAreBounded(t *testing.T) {
 	u := newRig(t)
 	p, _ := published(t, u, described("body", volumetric.MIMEVolumetric, 1, 1))
@@ -219,14 +219,14 @@ func TestRepairsAreBounded(t *testing.T) {
 	if repeated != 60 {
 		t.Errorf("%d repairs have left, expected 60", repeated)
 	}
-	// A request that comes sooner than the packet can have been missed is not answered.
+	// A request that arrives sooner than the packet can have been missed is not answered.
 	u.queue.asked(p.lines[0], nack, sent[0].line.sentAt(t, sent[0]).Add(time.Millisecond), 10*time.Millisecond)
 	if waits(u) {
 		t.Error("a packet is repeated before its loss can have been noticed")
 	}
 }
 
-// sentAt is the time at which a packet left.
+// sentAt returns the time at which a packet left.
 func (l *line) sentAt(t *testing.T, o Outgoing) time.Time {
 	t.Helper()
 	sent, ok := l.history.Get(o.Header.SequenceNumber)
@@ -236,8 +236,8 @@ func (l *line) sentAt(t *testing.T, o Outgoing) time.Time {
 	return sent.At
 }
 
-// TestProbesTakeMediaFirst: packets leave at the probe's rate before they are due, and then the packets that have left
-// are repeated from the newest on.
+// TestProbesTakeMediaFirst: packets leave at the probe's rate before they are due. Then the packets that have left are
+// repeated from the newest on.
 func TestProbesTakeMediaFirst(t *testing.T) {
 	u := newRig(t)
 	p, _ := published(t, u, described("body", volumetric.MIMEVolumetric, 1, 1))
@@ -275,8 +275,8 @@ func TestProbesTakeMediaFirst(t *testing.T) {
 	}
 }
 
-// TestFramesOfEndedPublicationsAreNotLeftOut: nobody is asked for a key frame of a publication that has ended while its
-// frames waited.
+// TestFramesOfEndedPublicationsAreNotLeftOut: no key frame is requested for a publication that ended while its frames
+// were queued.
 func TestFramesOfEndedPublicationsAreNotLeftOut(t *testing.T) {
 	u := newRig(t)
 	p, _ := published(t, u, described("desk", volumetric.MIMEH264, 1, 1))

@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// FuzzUplinkReports gives the uplink reports on 200 packets, one per millisecond: whatever they say, the estimate stays
+// FuzzUplinkReports processes reports on 200 packets, one per millisecond. For every content, the estimate remains
 // within its limits, and the lowest quality is sent.
 func FuzzUplinkReports(f *testing.F) {
 	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
@@ -70,8 +70,7 @@ func FuzzUplinkReports(f *testing.F) {
 	})
 }
 
-// script takes a fuzzer's bytes apart into packets: how many milliseconds after the packet before, two bytes of length,
-// the packet.
+// script splits a fuzzer's bytes into packets: milliseconds after the previous packet, two bytes of length, the packet.
 func script(data []byte, each func(packet []byte, now time.Time)) {
 	now := epoch
 	for len(data) >= 3 {
@@ -82,7 +81,7 @@ func script(data []byte, each func(packet []byte, now time.Time)) {
 	}
 }
 
-// scripted puts a packet into a script.
+// scripted appends a packet to a script.
 func scripted(data []byte, wait byte, packet []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(append(data, wait), uint16(len(packet))), packet...)
 }

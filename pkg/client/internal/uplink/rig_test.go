@@ -17,7 +17,7 @@ import (
 
 var epoch = time.Date(2026, 11, 20, 15, 30, 0, 123_456_789, time.UTC)
 
-// defaultSpread is the spread of frames of a client by default.
+// defaultSpread is a client's default spread of frames.
 const defaultSpread = 0.4
 
 // newRig makes an uplink that begins now.
@@ -31,7 +31,7 @@ func newRig(t testing.TB) *Uplink {
 	return New(plan, &clock, time.Now())
 }
 
-// limits returns the configuration of an estimate that starts at a rate, and is at most another. 0 is the default.
+// limits returns the configuration of an estimate with a start rate and a maximum. 0 is the default.
 func limits(start, most congestion.Bitrate) congestion.Config {
 	config := congestion.DefaultConfig()
 	usual := config.Limits()
@@ -46,7 +46,7 @@ func limits(start, most congestion.Bitrate) congestion.Config {
 	return config
 }
 
-// described is a publication of that many tiles and qualities.
+// described returns a publication with the given numbers of tiles and qualities.
 func described(name, mimeType string, tiles, qualities int) volumetric.Publication {
 	kind, rate := volumetric.KindVideo, uint32(90000)
 	if mimeType == volumetric.MIMEOpus {
@@ -60,7 +60,7 @@ func described(name, mimeType string, tiles, qualities int) volumetric.Publicati
 	}
 }
 
-// wire keeps what is sent on one outlet whose line is negotiated for one codec.
+// wire keeps the packets sent on one outlet, whose line is negotiated for one codec.
 type wire struct {
 	mimeType             string
 	ssrc, retransmission uint32
@@ -83,14 +83,14 @@ func (w *wire) Queue(h *rtp.Header, body []byte) error {
 }
 
 // published makes a publication whose tracks are all negotiated, with SSRCs from 100 on in steps of ten, on lines "b",
-// "c" and so on. Packets are not numbered, so that nothing is estimated and nothing limited.
+// "c" and so on. Packets are not numbered, so there is no estimate and no limit.
 func published(t testing.TB, u *Uplink, description volumetric.Publication) (*Publication, []*wire) {
 	t.Helper()
 	p := NewPublication(description, defaultSpread, 0)
 	return p, negotiate(u, p)
 }
 
-// negotiate gives a line to each track of a publication.
+// negotiate assigns a line to each track of a publication.
 func negotiate(u *Uplink, p *Publication) []*wire {
 	var wires []*wire
 	for tile := range p.description.Tiles {
@@ -131,14 +131,14 @@ func write(
 	return true
 }
 
-// flush sends the packets that are due by that time.
+// flush sends the packets that are due by the given time.
 func flush(u *Uplink, now time.Time) {
 	for _, packet := range u.Depart(now, nil) {
 		packet.Write()
 	}
 }
 
-// step steps the estimate, and decides which tracks are sent.
+// step steps the estimate and decides which tracks are sent.
 func step(u *Uplink, now time.Time) {
 	u.Step(now)
 	u.Weigh(now)

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// restarting is a publication of two tiles at three qualities, of which the server wants some.
+// restarting is a publication of two tiles at three qualities, some of which the server wants.
 type restarting struct {
 	t     *testing.T
 	u     *Uplink
@@ -22,7 +22,7 @@ type restarting struct {
 
 func newRestarting(t *testing.T, mode volumetric.Mode, mimeType string) *restarting {
 	t.Helper()
-	// How long frames may wait for the uplink has nothing to do with it.
+	// The budget for waiting frames has no effect on restarts.
 	u := newRig(t)
 	description := described("body", mimeType, 2, 3)
 	description.Mode = mode
@@ -30,7 +30,7 @@ func newRestarting(t *testing.T, mode volumetric.Mode, mimeType string) *restart
 	return &restarting{t: t, u: u, body: p, wires: negotiate(u, p), begin: time.Now()}
 }
 
-// want says which qualities of the first tile are wanted.
+// want sets the wanted qualities of the first tile.
 func (r *restarting) want(qualities ...volumetric.Quality) {
 	r.u.Want(r.body, [][]volumetric.Quality{qualities, {0}}, time.Now())
 }
@@ -45,7 +45,7 @@ func (r *restarting) wanted(quality volumetric.Quality) bool {
 	return r.u.Wanted(r.body, r.body.Track(0, quality), time.Now())
 }
 
-// left gives what leaves by a time from now, as NUMBER/QUALITY in that order.
+// left returns the frames that leave within a time from now, as NUMBER/QUALITY in that order.
 func (r *restarting) left(wait time.Duration) string {
 	r.t.Helper()
 	var names []string
@@ -67,8 +67,8 @@ func (r *restarting) expect(wait time.Duration, want string) {
 }
 
 // TestRestartedQualitiesLeaveFirst: the first frame of a quality that is wanted again leaves before the same frame at
-// other qualities, whichever was written first. Tests that need time to pass look ahead, since frames are held from
-// when they are written on: 33 ms at most, at 30 frames per second.
+// other qualities, in whichever order they are written. Tests that need time to pass look ahead, since frames are held
+// from the time of writing: 33 ms at most, at 30 frames per second.
 func TestRestartedQualitiesLeaveFirst(t *testing.T) {
 	const soon, never = time.Millisecond, time.Hour
 	for _, quality := range []volumetric.Quality{0, 2} {
@@ -94,8 +94,8 @@ func TestRestartedQualitiesLeaveFirst(t *testing.T) {
 	}
 }
 
-// TestWhatIsRestartedIsNotWaitedForLong covers programs that write nothing, those that were not told in time, and those
-// that need more than a frame interval.
+// TestWhatIsRestartedIsNotWaitedForLong covers programs that write nothing, programs that were not informed in time,
+// and programs that need more than a frame interval.
 func TestWhatIsRestartedIsNotWaitedForLong(t *testing.T) {
 	const interval = time.Second / 30
 	restart := func(qualities ...volumetric.Quality) *restarting {
@@ -153,8 +153,8 @@ func TestWhatIsRestartedIsNotWaitedForLong(t *testing.T) {
 	})
 }
 
-// TestDescriptionsWaitForNoOther, since none takes another's place, and neither do codecs that leave their qualities in
-// turn.
+// TestDescriptionsWaitForNoOther, since no description replaces another. Codecs whose qualities leave in turn do not
+// wait, either.
 func TestDescriptionsWaitForNoOther(t *testing.T) {
 	r := newRestarting(t, volumetric.ModeDescriptions, volumetric.MIMEVolumetric)
 	r.want(1)
@@ -174,7 +174,7 @@ func TestDescriptionsWaitForNoOther(t *testing.T) {
 	}
 }
 
-// TestResumeMakesDelayedFramesBegin of the tracks that it names alone.
+// TestResumeMakesDelayedFramesBegin only for the tracks that it names.
 func TestResumeMakesDelayedFramesBegin(t *testing.T) {
 	u := newRig(t)
 	p, _ := published(t, u, described("body", volumetric.MIMEVolumetric, 2, 3))

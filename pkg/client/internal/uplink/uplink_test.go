@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestTheServerIsToldOfTheUplink: what was given up at once, the rate when it has changed by a tenth, and everything
-// anew after a new beginning.
+// TestTheServerIsToldOfTheUplink: tracks given up are reported at once, the rate after a change of a tenth, and
+// everything again after a reset.
 func TestTheServerIsToldOfTheUplink(t *testing.T) {
 	u := newRig(t)
 	p, _ := published(t, u, described("body", volumetric.MIMEVolumetric, 1, 2))
@@ -47,7 +47,7 @@ func TestTheServerIsToldOfTheUplink(t *testing.T) {
 	if got := told(100 * time.Millisecond); got == nil || got.Estimate != 1e6 || !reflect.DeepEqual(got.GaveUp, want) {
 		t.Errorf("got %+v, want the same again", got)
 	}
-	// The estimate's limits rise: it returns, and the server hears of it.
+	// The estimate's limits rise: the track returns, and the server is informed.
 	higher := limits(1e6, 0).Limits()
 	higher.Min, higher.Start = 3e6, 3e6
 	u.queue.sender.SetLimits(higher, now)
