@@ -20,7 +20,7 @@ const (
 // that the websocket is broken, which may be long after the client did. The server refuses a client that is too late.
 func resumePatience(grace time.Duration) time.Duration { return 2 * grace }
 
-// resume opens another websocket and continues the session, as long as the server may wait for that.
+// resume opens another websocket and continues the session, for as long as the server may accept a resume.
 func (c *control) resume() error {
 	s := c.session
 	broken := s.conn.Err()
@@ -54,8 +54,8 @@ func (c *control) resume() error {
 	}
 }
 
-// tryResume makes one attempt, which may take as long as limit. A peer connection that still works is kept, and the
-// server restarts ICE.
+// tryResume makes one attempt, for at most limit. A peer connection that still works is kept, and the server restarts
+// ICE.
 func (c *control) tryResume(ctx context.Context, limit time.Duration) error {
 	s := c.session
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -100,8 +100,8 @@ func (c *control) replacePeer() error {
 	if err != nil {
 		return err
 	}
-	// Packets that still arrived on the former connection would be taken for packets of the new one: their numbers are
-	// the same.
+	// Packets of the former connection have the same numbers. If they still arrived, they would count as packets of the
+	// new one.
 	_ = s.peer.Close()
 	s.media.reset()
 	s.mu.Lock()

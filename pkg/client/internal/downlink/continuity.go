@@ -10,7 +10,7 @@ type continuity struct {
 
 // breaks counts the breaks in a series of sequence numbers.
 type breaks struct {
-	// gaps are numbers that a later packet came before. repeats are packets that had come already.
+	// gaps counts numbers that a later packet preceded. repeats counts packets that had arrived before.
 	gaps, repeats uint64
 }
 
@@ -32,7 +32,7 @@ func (c *continuity) received(sequence int64, kind feedback.Arrival) breaks {
 	}
 }
 
-// restart forgets the numbers: the stream begins again with other numbers.
+// restart drops the state: the stream begins again with other numbers.
 func (c *continuity) restart() { c.begun = false }
 
 func (b *breaks) add(more breaks) {

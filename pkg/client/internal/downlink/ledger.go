@@ -5,40 +5,42 @@ import (
 	"time"
 )
 
-// FrameCounts counts the frames of one tile while the tile was on. Each expected frame is counted under exactly one of
-// the others after its deadline.
+// FrameCounts counts the frames of one tile while the tile was on. Each expected frame is counted in exactly one of the
+// other counts after its deadline.
 type FrameCounts struct {
-	// Expected are the frame numbers from the first frame seen to the last, without those of times when the tile was
-	// off.
+	// Expected counts the frame numbers from the first frame received to the last, except the frames of times when the
+	// tile was off.
 	Expected int64
-	// Complete frames were handed over.
+	// Complete counts frames that were delivered.
 	Complete int64
-	// Undecodable frames came in part, and were not complete by the deadline.
+	// Undecodable counts frames of which packets arrived and which were not complete by the deadline.
 	Undecodable int64
-	// Missing frames did not come at all.
+	// Missing counts frames of which no packet arrived.
 	Missing int64
-	// Overflowed frames were complete, but the program did not read them in time.
+	// Overflowed counts complete frames, and packets of tracks without payload v1, that the program did not read in
+	// time.
 	Overflowed int64
-	// DroppedByServer frames were dropped whole by the server.
+	// DroppedByServer counts whole frames that the server dropped.
 	DroppedByServer int64
 }
 
-// ledger counts the frames of one tile by their numbers. It is stepped with now.
+// ledger counts the frames of one tile by frame number. Time is an argument of the methods.
 type ledger struct {
 	counts FrameCounts
-	// on is set once a frame was seen since the tile was assigned. newest is the newest number since then.
+	// on is set once a frame was received since the assignment of the tile. newest is the highest number since then.
 	on     bool
 	newest int64
-	// off is set while the tile is switched off, since offSince. Frames that were begun may still come. Gaps that were
-	// noticed since then wait for the server's message about the frames for which the tile is off.
+	// off is set while the tile is switched off, since offSince. Frames in transit may still arrive. Gaps detected
+	// since then wait for the server's message about the frames for which the tile is off.
 	off      bool
 	offSince time.Time
-	// offFrames are the frames for which the tile was off, and that may yet be taken for missing.
+	// offFrames are the frames for which the tile was off and which could still be counted as missing.
 	offFrames []stretch
-	// unseen are numbers below newest of which nothing has come yet, oldest first, with the time at which the gap was
-	// noticed.
+	// unseen are numbers below newest of which no packet has arrived, oldest first, with the time at which the gap was
+	// detected.
 	unseen []gap
-	// granted is the number of frames that the server said it dropped, not yet matched with unseen numbers.
+	// granted is the number of frames that the server reported as dropped and that are not matched with unseen numbers
+	// yet.
 	granted int64
 }
 
@@ -47,26 +49,26 @@ type gap struct {
 	noticed time.Time
 }
 
-// stretch is consecutive frames, from first to before end.
+// stretch is a range of consecutive frames, from first to before end.
 type stretch struct{ first, end int64 }
 
-// maxStretches bounds the stretches that are kept. A tile that was off more often within the time of a queue has few
-// frames to count.
+// maxStretches bounds the stretches that are kept. A tile that is switched off more often within the delay of a queue
+// has few frames to count.
 const maxStretches = 8
 
-// maxStretch bounds one jump of frame numbers that is taken for missing frames: ten seconds at 100 frames per second. A
-// publisher that jumps further has begun again. It is also the largest number of gaps.
+// maxStretch is the largest jump of frame numbers that counts as missing frames: ten seconds at 100 frames per second.
+// After a larger jump the publisher has restarted its numbers. maxStretch also bounds the number of gaps.
 const maxStretch = 1000
 
-// lateFrames is how far behind the newest frame a frame of the former assignment may be: at 90 frames per second and
-// the longest deadline, 0.5 s, 45 frames are on their way.
+// lateFrames is the largest distance behind the newest frame at which a frame may belong to the previous assignment. At
+// 90 frames per second and the longest deadline, 0.5 s, 45 frames are in transit.
 const lateFrames = 64
 
 // seen counts the first packet of a frame.
 func (l *ledger) seen(number int64, now time.Time) {
 	switch {
 	case !l.on && number <= l.newest && number > l.newest-lateFrames && l.counts.Expected > 0:
-		// The frame belongs to the former assignment.
+		// The frame belongs to the previous assignment.
 		l.found(number)
 	case !l.on, number > l.newest+maxStretch, number < l.newest-maxStretch:
 		l.forgetOff()
@@ -100,7 +102,7 @@ func (l *ledger) complete()    { l.counts.Complete++ }
 func (l *ledger) undecodable() { l.counts.Undecodable++ }
 func (l *ledger) overflowed()  { l.counts.Overflowed++ }
 
-// dropped adds frames that the server said it dropped: as many of the unseen frames count as dropped by the server.
+// dropped adds frames that the server reported as dropped. As many unseen frames count as dropped by the server.
 func (l *ledger) dropped(frames int) { l.granted += int64(frames) }
 
 // end ends the assignment: numbers until the next frame are not expected.
@@ -117,7 +119,7 @@ func (l *ledger) switched(off bool, now time.Time) {
 	l.off = off
 }
 
-// wasOff adds frames that do not come because the tile was off, from the first on. Frames before them may still come
+// wasOff adds frames that do not arrive because the tile was off, beginning with first. Earlier frames may still arrive
 // after the server's message, which does not wait in the queue of media.
 func (l *ledger) wasOff(first, count int64) {
 	if len(l.offFrames) == maxStretches {
@@ -126,7 +128,7 @@ func (l *ledger) wasOff(first, count int64) {
 	l.offFrames = append(l.offFrames, stretch{first, first + count})
 }
 
-// forgetOff counts the gaps for which the tile was off, and removes the stretches: numbers may come again.
+// forgetOff counts the gaps for which the tile was off, and removes the stretches, because numbers may be used again.
 func (l *ledger) forgetOff() {
 	l.unseen = slices.DeleteFunc(l.unseen, func(g gap) bool {
 		if !l.wasOffFor(g.number) {
@@ -154,7 +156,7 @@ func (l *ledger) settle(now time.Time, deadline time.Duration) {
 	}
 }
 
-// lost counts a frame of which nothing came.
+// lost counts a frame of which no packet arrived.
 func (l *ledger) lost(number int64) {
 	switch {
 	case l.wasOffFor(number):

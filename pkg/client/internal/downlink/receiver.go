@@ -1,8 +1,8 @@
-// Package downlink receives the streams that the server sends: packets become frames, missing packets are asked for,
-// arrivals and reception are reported, and frames are counted by tile.
+// Package downlink receives the streams of the server. It reassembles frames, requests missing packets, reports
+// arrivals and reception, and counts frames by tile.
 //
-// A Receiver is pure: it has no goroutine, no socket and no timer, and is stepped with now. Its owner serialises all
-// calls.
+// A Receiver is pure: it has no goroutine, no socket and no timer. Time is an argument of the methods. The owner
+// serialises all calls.
 package downlink
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// settleInterval is the time between two passes over the frames that are past their deadline. Counts may be settled a
-// little later than the deadlines of their frames. A pass costs the more the more streams there are.
+// settleInterval is the time between two passes that expire frames. Counts may therefore be updated a little later than
+// the deadlines of their frames. The cost of a pass grows with the number of streams.
 const settleInterval = 25 * time.Millisecond
 
 // Config limits the reception of frames.
@@ -31,7 +31,7 @@ type Config struct {
 	FrameBytes int
 }
 
-// Receiver receives all streams of one peer connection after the other. Counts outlive a connection.
+// Receiver receives all streams of one peer connection at a time. Counts outlive a connection.
 type Receiver struct {
 	config Config
 	// ssrc is the sender of the RTCP packets.
@@ -46,9 +46,9 @@ type Receiver struct {
 	tiles        tiles
 
 	settled time.Time
-	// late is how much later than before packets came when the counts were settled last.
+	// late is the extra delay of packets when the counts were last updated.
 	late time.Duration
-	// The slices below are kept for the next step.
+	// The slices below are reused by the next step.
 	ask, lost []int64
 	givenUp   []payload.GivenUp
 	blocks    []rtcp.ReceptionReport
@@ -121,7 +121,7 @@ func (r *Receiver) Switched(change signal.SlotQuality, now time.Time) (track vol
 	return *s.track, true
 }
 
-// Dropped counts frames that the server said it dropped.
+// Dropped counts frames that the server reported as dropped.
 func (r *Receiver) Dropped(drops signal.SlotDrops) {
 	if s := r.streams[drops.MID]; s != nil && s.tile != nil && s.generation == drops.Generation {
 		s.tile.ledger.dropped(drops.Frames)
@@ -171,7 +171,7 @@ func (r *Receiver) SenderReport(report *rtcp.SenderReport, now time.Time) {
 	}
 }
 
-// Step appends the requests for missing packets that are due, and gives up frames that are past their deadline.
+// Step appends the requests for missing packets that are due, and expires frames after their deadline.
 func (r *Receiver) Step(packets []rtcp.Packet, now time.Time, rtt time.Duration) []rtcp.Packet {
 	settle := now.Sub(r.settled) >= settleInterval
 	if settle {
@@ -198,7 +198,7 @@ func (r *Receiver) Step(packets []rtcp.Packet, now time.Time, rtt time.Duration)
 	return packets
 }
 
-// lateness returns how much later than before packets come.
+// lateness returns how much later packets arrive than before.
 func (r *Receiver) lateness() time.Duration {
 	longest := time.Duration(0)
 	for _, s := range r.streams {
@@ -223,7 +223,7 @@ func (r *Receiver) AppendReceiverReports(packets []rtcp.Packet, now time.Time) [
 	return feedback.AppendReceiverReports(packets, r.ssrc, r.blocks)
 }
 
-// AppendArrivals appends one report of arrivals, if one is due. The report is a compound packet of its own.
+// AppendArrivals appends one report of arrivals, if one is due. The report is a separate compound packet.
 func (r *Receiver) AppendArrivals(dst []byte, now time.Time) []byte {
 	return r.arrivals.appendReports(dst, r.ssrc, now)
 }

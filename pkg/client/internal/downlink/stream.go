@@ -16,7 +16,7 @@ import (
 // stream is one received RTP stream, which carries the packets of one of the server's slots.
 type stream struct {
 	kind volumetric.Kind
-	// ssrc is that of the media, retransmission that of its retransmissions, 0 for none.
+	// ssrc is the SSRC of the media, retransmission the SSRC of its retransmissions, 0 for none.
 	ssrc, retransmission uint32
 
 	// generation, track and publication are the present assignment. track is nil while the slot is idle.
@@ -82,7 +82,7 @@ func (s *stream) assign(generation uint32, track *volumetric.TrackRef, publicati
 	}
 }
 
-// Frame is one complete frame of a tile. The fields have the meaning of those of client.Frame.
+// Frame is one complete frame of a tile. client.Frame describes the fields.
 type Frame struct {
 	Track           volumetric.TrackRef
 	Number          int64
@@ -93,7 +93,7 @@ type Frame struct {
 	First, Complete time.Time
 }
 
-// Packet is one packet of a track that does not use payload v1. The fields have the meaning of those of client.Packet.
+// Packet is one packet of a track that does not use payload v1. client.Packet describes the fields.
 type Packet struct {
 	Track volumetric.TrackRef
 	Codec volumetric.Codec
@@ -112,7 +112,7 @@ type Arrival struct {
 	tile  *tile
 }
 
-// Delivered counts the frame or packet. taken reports whether there was room for it.
+// Delivered counts the frame or packet. taken reports whether the program's channel had room.
 func (a Arrival) Delivered(taken bool) {
 	switch {
 	case a.tile == nil:
@@ -123,8 +123,8 @@ func (a Arrival) Delivered(taken bool) {
 	}
 }
 
-// take processes one packet of the media stream (original), or one that was unpacked from a packet of the
-// retransmission stream. now is a time of the system's clock.
+// take processes one packet of the media stream (original is set) or a packet from the retransmission stream. now is a
+// time of the system's clock.
 func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.Time, clock *hostclock.Clock) Arrival {
 	sequence, continuity := s.unwrapper.Unwrap(header.SequenceNumber)
 	switch continuity {
@@ -191,7 +191,7 @@ func (s *stream) reassemble(
 	}
 }
 
-// frame returns a complete frame for the program. Its memory is not recycled, since the program keeps it.
+// frame returns a complete frame for the program. The memory is not recycled, because the program keeps the frame.
 func (s *stream) frame(f *payload.Frame, clock *hostclock.Clock) *Frame {
 	track := *s.track
 	track.Quality = volumetric.Quality(f.Quality)
@@ -233,7 +233,7 @@ func (s *stream) packet(header *rtp.Header, data []byte, arrival time.Time) *Pac
 	return p
 }
 
-// expire gives up frames that are past their deadline, and settles the tile's counts.
+// expire expires frames after their deadline, and updates the tile's counts.
 func (s *stream) expire(now time.Time, deadline time.Duration, scratch []payload.GivenUp) []payload.GivenUp {
 	scratch = s.frames.Expire(now, scratch[:0])
 	if s.tile == nil {

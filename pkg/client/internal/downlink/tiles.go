@@ -9,11 +9,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// MaxTiles is the number of tiles of which the counts are kept: four times the number of slots that a server gives by
-// default. Other participants choose the names of their publications, and may publish under new names without end.
+// MaxTiles is the number of tiles whose counts are kept: four times a server's default number of slots. Other
+// participants choose the names of their publications, and may publish under new names without end.
 const MaxTiles = 4096
 
-// tile counts what was received of one tile, or in volumetric.ModeDescriptions of one description.
+// tile has the counts of one tile or, in volumetric.ModeDescriptions, of one description.
 type tile struct {
 	track volumetric.TrackRef
 	// assigned is the number of assignments of all tiles up to the last assignment of this tile.
@@ -22,7 +22,7 @@ type tile struct {
 	packets  uint64
 	bytes    uint64
 	breaks   breaks
-	// replaced is the number of source packets that parity made up for.
+	// replaced is the number of source packets that parity replaced.
 	replaced uint64
 	// before holds the counts of the stream's NACK generator at the time of the assignment. nacks sums former
 	// assignments.
@@ -49,16 +49,16 @@ func (t *tile) extend(number uint32) int64 {
 	return payload.ExtendFrame(t.ledger.newest, number)
 }
 
-// tiles holds every tile that was received, by name, up to MaxTiles, so that counts outlive assignments. In
-// volumetric.ModeAlternatives the quality of the name is off. The zero value is empty.
+// tiles has every received tile by name, up to MaxTiles, so that counts outlive assignments. In
+// volumetric.ModeAlternatives the quality in the name is off. The zero value is empty.
 type tiles struct {
 	byName map[volumetric.TrackRef]*tile
 	// assignments is the number of assignments of tiles to slots.
 	assignments uint64
 }
 
-// assign returns the tile that a slot is given. If there are too many tiles, the tile replaces the one that was
-// assigned longest ago, except for those that streams have.
+// assign returns the tile for a slot's assignment. If there are too many tiles, it removes the tile with the oldest
+// assignment, except tiles that streams use.
 func (ts *tiles) assign(track volumetric.TrackRef, streams map[string]*stream) *tile {
 	t := ts.byName[track]
 	if t == nil {
@@ -76,7 +76,7 @@ func (ts *tiles) assign(track volumetric.TrackRef, streams map[string]*stream) *
 	return t
 }
 
-// removeOldest removes the tile that was assigned longest ago, except for those that streams have.
+// removeOldest removes the tile with the oldest assignment, except tiles that streams use.
 func (ts *tiles) removeOldest(streams map[string]*stream) {
 	kept := make(map[*tile]bool, len(streams))
 	for _, s := range streams {
@@ -95,17 +95,18 @@ func (ts *tiles) removeOldest(streams map[string]*stream) {
 
 // TileStats are the counts of one received tile.
 type TileStats struct {
-	// Track names the tile. Its quality is volumetric.QualityOff, but in volumetric.ModeDescriptions it names the
-	// description.
+	// Track names the tile. In volumetric.ModeDescriptions its quality names the description. In other modes the
+	// quality is volumetric.QualityOff.
 	Track  volumetric.TrackRef
 	Frames FrameCounts
-	// Packets and Bytes are received RTP packets, with retransmissions, and the bytes of their payloads.
+	// Packets counts received RTP packets, retransmissions included, and Bytes the bytes of their payloads.
 	Packets, Bytes uint64
 	// NACKs are the counts of lost packets.
 	NACKs feedback.NACKStats
-	// Replaced is the number of source packets that parity made up for.
+	// Replaced counts the source packets that parity replaced.
 	Replaced uint64
-	// Gaps are sequence numbers that the media stream left out for a time. Repeats are packets that came on it again.
+	// Gaps counts sequence numbers that the media stream skipped at first. Repeats counts packets that arrived again on
+	// the media stream.
 	Gaps, Repeats uint64
 }
 

@@ -1,9 +1,9 @@
 // Package frametrace gathers the times of frames that a client sends and receives, exchanges them with the server, and
-// hands the program one record per frame.
+// delivers one record per frame to the program.
 //
-// A Collector is safe for concurrent use: the receiving goroutine adds frames that are complete, the sending goroutine
-// adds frames that have left, and the session's goroutine steps the Collector. A Sent belongs to the sending goroutine
-// until the Collector has it. A KernelStamps belongs to the owner of its stream.
+// A Collector is safe for concurrent use: the receiving goroutine adds complete frames, the sending goroutine adds
+// frames that have left, and the session's goroutine steps the Collector. A Sent belongs to the sending goroutine until
+// Left. A KernelStamps belongs to the owner of its stream.
 package frametrace
 
 import (
@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// patience is the time for which the times of a frame are gathered. Reports of sender and server take up to half a
-	// second and the transit time, and decoding and playout take as long.
+	// patience is the time for which the times of a frame are gathered. Reports of sender and server arrive after up to
+	// half a second and the transit time, and decoding and playout need as long.
 	patience = 2 * time.Second
 	// keptFrames bounds the frames whose times are gathered: those of two seconds at 4,096 tile frames per second, in 5
 	// MB.
@@ -34,13 +34,13 @@ const (
 type Collector struct {
 	records chan frametimes.Record
 
-	// receiving is set while the times of received frames are gathered, reporting while the server wants those of sent
-	// frames, and keeping while the program does.
+	// receiving is set while the times of received frames are gathered, reporting while the server wants the times of
+	// sent frames, and keeping while the program does.
 	receiving, reporting, keeping atomic.Bool
 
 	mu       sync.Mutex
 	identity string
-	// stamping is set while the sockets take stamps.
+	// stamping is set while timestamps of the sockets are on.
 	stamping bool
 	joiner   *frametimes.Joiner
 	sent     []*Sent
@@ -118,7 +118,7 @@ func (c *Collector) Stamped(ssrc uint32, sequence uint16, stamp KernelStamp) {
 	defer c.mu.Unlock()
 	for i := range c.stamps {
 		if known := &c.stamps[i]; known.ssrc == ssrc && known.sequence == sequence {
-			// The stamps of kernel and network card come one by one.
+			// The timestamps of the kernel and of the network card arrive separately.
 			if known.Kernel.IsZero() {
 				known.Kernel = stamp.Kernel
 			}
@@ -210,7 +210,7 @@ func (c *Collector) Step(clock frametimes.Clock, shift time.Duration, now time.T
 	return message
 }
 
-// hand gives the program a record. The caller holds the mutex.
+// hand delivers a record to the program. The caller holds the mutex.
 func (c *Collector) hand(r frametimes.Record) {
 	select {
 	case c.records <- r:
@@ -235,7 +235,7 @@ func (c *Collector) stamp(sent *Sent, r *frametimes.Record, shift time.Duration)
 	}
 }
 
-// End hands over the records that are not finished, and closes the channel of records.
+// End delivers the unfinished records, and closes the channel of records.
 func (c *Collector) End() {
 	c.receiving.Store(false)
 	c.reporting.Store(false)
@@ -249,10 +249,10 @@ func (c *Collector) End() {
 	close(c.records)
 }
 
-// A Socket can take stamps of packets, as transport.Endpoint can.
+// A Socket has timestamps of packets. transport.Endpoint implements it.
 type Socket interface{ TakeStamps(wanted bool) bool }
 
-// TakeStamps makes the socket take stamps while frames are traced.
+// TakeStamps turns the socket's timestamps on while frames are traced.
 func (c *Collector) TakeStamps(socket Socket) {
 	wanted := c.TracesSent() || c.TracesReceived()
 	c.mu.Lock()

@@ -29,7 +29,7 @@ type Sent struct {
 	sequence uint16
 }
 
-// Mark is the set of stamps of a frame that a packet of the frame gives.
+// Mark is the set of a frame's stamps that a packet of the frame has.
 type Mark uint8
 
 // The stamps: of the first packet, of the packet that completes the first segment, and of the last packet.
@@ -61,7 +61,7 @@ func (s *Sent) Mark(ssrc uint32, sequence uint16, index, packets int) (m Mark) {
 	return m
 }
 
-// Leaves notes that a marked packet is handed to the socket.
+// Leaves records that a marked packet is handed to the socket.
 func (s *Sent) Leaves(m Mark, now time.Time) {
 	if m&First != 0 {
 		s.first = now

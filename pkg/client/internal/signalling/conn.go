@@ -1,8 +1,8 @@
-// Package signalling is a client's signalling connection: websockets to the server, the requests that wait for replies,
-// and the updates of which only the newest counts.
+// Package signalling is a client's signalling connection: websockets to the server, requests that wait for replies, and
+// updates of which only the newest counts.
 //
-// A Conn has one goroutine that reads and one that sends pings. Its methods are safe for concurrent use. Requests and
-// Updates outlive the websocket; they have no goroutine, and their methods are safe for concurrent use.
+// A Conn has one goroutine that reads and one that sends pings. Requests and Updates outlive the websocket and have no
+// goroutine. The methods of all three are safe for concurrent use.
 package signalling
 
 import (
@@ -24,7 +24,7 @@ import (
 
 // Times are the time limits of a websocket.
 type Times struct {
-	// Dial and Write limit the time that a connection and a message may take.
+	// Dial limits the time to open a connection, Write the time to write a message.
 	Dial, Write time.Duration
 	// Ping is the time between two pings. The websocket ends if nothing has arrived for Silence, which is a little more
 	// than three times Ping.
@@ -52,7 +52,7 @@ type Config struct {
 	TLS   *tls.Config
 	Times Times
 	// Panicked receives panics in goroutines of the websocket, and returns the error that the websocket ends with. If
-	// it is nil, the panics go on.
+	// Panicked is nil, panics are not recovered.
 	Panicked func(value any, stack []byte) error
 }
 
@@ -69,7 +69,7 @@ func (c Config) address() string {
 // backlog is the number of messages that wait for the session.
 const backlog = 64
 
-// ErrUnsent is wrapped with the reason for which a websocket did not take a message.
+// ErrUnsent is wrapped with the reason for which a message could not be written.
 var ErrUnsent = errors.New("the websocket has ended")
 
 // Conn is one websocket to the server.
@@ -164,7 +164,7 @@ func (c *Conn) Err() error { return c.err }
 // alive extends the read deadline: the server has sent something.
 func (c *Conn) alive() { _ = c.conn.SetReadDeadline(time.Now().Add(c.times.Silence)) }
 
-// ping is the goroutine that sends pings. A ping that cannot be sent shows as silence.
+// ping is the goroutine that sends pings. If a ping cannot be sent, the read deadline expires.
 func (c *Conn) ping() {
 	defer c.confine(new(error))
 	ticker := time.NewTicker(c.times.Ping)
@@ -179,7 +179,7 @@ func (c *Conn) ping() {
 	}
 }
 
-// aliveReader extends the read deadline with each part of a message. A long message takes its time on a slow network,
+// aliveReader extends the read deadline with each part of a message. On a slow network a long message arrives slowly,
 // and nothing else arrives meanwhile.
 type aliveReader struct {
 	conn   *Conn
@@ -245,8 +245,8 @@ func (c *Conn) receive(ctx context.Context) (m signal.Message, open bool, err er
 	}
 }
 
-// Send writes one message. If the websocket does not take the message, the websocket is closed: a client that went on
-// reading would never send the server another message.
+// Send writes one message. If the write fails, the websocket is closed. Otherwise the client would continue to read and
+// never send another message.
 func (c *Conn) Send(m signal.Message) error {
 	data, err := signal.Encode(m)
 	if err != nil {
@@ -265,7 +265,7 @@ func (c *Conn) Send(m signal.Message) error {
 	return nil
 }
 
-// Write sends a message that needs no reply. An error shows as the end of the websocket.
+// Write sends a message that needs no reply. If the write fails, the websocket ends.
 func (c *Conn) Write(m signal.Message) { _ = c.Send(m) }
 
 // Close ends the websocket. The goroutines end soon after.
@@ -279,7 +279,7 @@ func (c *Conn) Close() {
 }
 
 // confine is deferred by a goroutine of the websocket. If the goroutine panics, the websocket ends with the error that
-// Config.Panicked returns, which end is set to. Without Config.Panicked, the panic goes on.
+// Config.Panicked returns, and end is set to that error. Without Config.Panicked, the panic is not recovered.
 func (c *Conn) confine(end *error) {
 	if c.panicked == nil {
 		return

@@ -13,15 +13,15 @@ type Requests struct {
 	mu      sync.Mutex
 	made    int
 	pending map[string]chan signal.Message
-	// resumed is closed when the session goes on by another websocket. It is nil while no caller waits for that.
+	// resumed is closed when the session continues on another websocket. It is nil while no caller waits for that.
 	resumed chan struct{}
 }
 
 // NewRequests returns an empty set of requests.
 func NewRequests() *Requests { return &Requests{pending: make(map[string]chan signal.Message)} }
 
-// Open returns the ID of a new request, and the channel that brings its reply. The channel is closed without a reply if
-// the websocket breaks first.
+// Open returns the ID of a new request, and the channel of its reply. The channel is closed without a reply if the
+// websocket breaks first.
 func (r *Requests) Open() (id string, reply <-chan signal.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,14 +32,14 @@ func (r *Requests) Open() (id string, reply <-chan signal.Message) {
 	return id, waiting
 }
 
-// Close ends a request. A reply that comes later is ignored.
+// Close ends a request. A later reply is ignored.
 func (r *Requests) Close(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.pending, id)
 }
 
-// Reply reports whether a message is the reply to a request, and hands it over. A second reply is ignored.
+// Reply reports whether a message is the reply to a request, and delivers it. A second reply is ignored.
 func (r *Requests) Reply(m signal.Message) bool {
 	id := m.Head().ID
 	if id == "" {
@@ -58,8 +58,8 @@ func (r *Requests) Reply(m signal.Message) bool {
 	return true
 }
 
-// Abandon ends the wait for replies that were to come by a websocket that has broken, which the server does not repeat,
-// and the wait for another websocket.
+// Abandon ends the wait for replies on a broken websocket, which the server does not repeat, and the wait for another
+// websocket.
 func (r *Requests) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,7 +73,7 @@ func (r *Requests) Abandon() {
 	}
 }
 
-// Resumed returns a channel that is closed when the session goes on by another websocket.
+// Resumed returns a channel that is closed when the session continues on another websocket.
 func (r *Requests) Resumed() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,9 +83,9 @@ func (r *Requests) Resumed() <-chan struct{} {
 	return r.resumed
 }
 
-// Await waits for a reply until the context of the request or that of the session ends. A reply that has come counts
-// even if one of them has ended, as the session does when the server replies and closes it. open is false if the
-// request was abandoned.
+// Await waits for a reply until the context of the request or of the session ends. A reply that has arrived counts even
+// if a context has ended, as when the server replies and then ends the session. open is false if the request was
+// abandoned.
 func Await(ctx, session context.Context, reply <-chan signal.Message) (m signal.Message, open bool, err error) {
 	select {
 	case m, open = <-reply:

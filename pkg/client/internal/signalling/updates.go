@@ -9,11 +9,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// UpdateInterval is the least time between two batches of updates. Servers take 60 viewpoints per second.
+// UpdateInterval is the least time between two batches of updates. Servers accept 60 viewpoints per second.
 const UpdateInterval = time.Second / 60
 
 // Updates are messages to the server of which only the newest of a kind counts, and that need no reply: viewpoints,
-// poses and the state of the uplink. Any goroutine sets them, without waiting. One goroutine sends them.
+// poses and the state of the uplink. Any goroutine sets updates without waiting. One goroutine sends them.
 type Updates struct {
 	// wake is signalled when an update is set.
 	wake chan struct{}
@@ -31,7 +31,7 @@ func NewUpdates() *Updates {
 	return &Updates{wake: make(chan struct{}, 1), poses: make(map[string]*signal.Pose)}
 }
 
-// Wake returns a channel that brings a value when updates are to be sent.
+// Wake returns a channel that is signalled when updates are to be sent.
 func (u *Updates) Wake() <-chan struct{} { return u.wake }
 
 // SetViewpoint replaces the viewpoint.
@@ -79,7 +79,7 @@ func (u *Updates) Take(now time.Time) (batch []signal.Message, wait time.Duratio
 	return batch, 0
 }
 
-// Send sends the updates, or sets the timer if it is too early for them.
+// Send sends the updates, or sets the timer if it is too early.
 func (u *Updates) Send(conn *Conn, timer *time.Timer) {
 	batch, wait := u.Take(time.Now())
 	for _, m := range batch {

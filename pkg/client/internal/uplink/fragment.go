@@ -6,10 +6,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
-// fragmenters keep the memory of parity from one frame to the next, of whichever track.
+// fragmenters keep the memory of parity between frames of any track.
 var fragmenters = sync.Pool{New: func() any { return new(payload.Fragmenter) }}
 
-// Fragment cuts a frame into RTP payloads. Parity is computed here, once for all receivers: 14 packets for a frame of
+// Fragment splits a frame into RTP payloads. Parity is computed here, once for all receivers: 14 packets for a frame of
 // 150 kB take 0.2 ms. Fragment needs no lock.
 func Fragment(frame payload.Descriptor, data []byte) ([][]byte, error) {
 	f := fragmenters.Get().(*payload.Fragmenter)

@@ -21,17 +21,17 @@ const wireOverhead = congestion.PacketOverhead - 12
 // queue holds the frames and retransmissions of one peer connection until their packets leave, at the rate of the
 // Sender.
 //
-// The packets of a frame get their sequence numbers when they leave, so that a frame that is dropped leaves no gap.
+// Packets receive their sequence numbers when they leave, so a dropped frame leaves no gap.
 type queue struct {
 	sender  *sender.Sender[heldPacket, repair]
 	started time.Time
-	// extension identifies the header extension with the transport-wide number, 0 if packets are not numbered: then the
-	// Sender has no estimator, and arriving packets have no numbers either.
+	// extension identifies the header extension with the transport-wide number, 0 if packets are not numbered. Without
+	// numbers the Sender has no estimator, and feedback has no numbers either.
 	extension uint8
-	// audio holds frames of audio, which are never held back. delayed holds frames that wait for another quality of
-	// their tile.
+	// audio holds audio frames, which are never delayed. delayed holds frames that wait for another quality of their
+	// tile.
 	audio, delayed []*heldFrame
-	// leaving are the packets that leave in this call of depart, stepped is the time of the last one.
+	// leaving are the packets that leave in this call of depart. stepped is the time of the last call.
 	leaving []Outgoing
 	stepped time.Time
 	// dropped are the tracks of the frames that were dropped and not counted yet.
@@ -61,7 +61,7 @@ type heldFrame struct {
 	times  *frametrace.Sent
 	begin  time.Time
 	spread time.Duration
-	// budget is how long after begin the first packet may still leave, 0 for no limit.
+	// budget is the time after begin within which the first packet has to leave, 0 for no limit.
 	budget time.Duration
 	// payloadType is set when the first packet leaves.
 	payloadType uint8
@@ -74,13 +74,14 @@ type heldPacket struct {
 	index int
 }
 
-// repair is a packet that the server has asked for again.
+// repair is a packet that the server has requested again.
 type repair struct {
 	line     *line
 	sequence uint16
 }
 
-// padding says which packet a probe repeats next: of the packets of a line up to newest, the one before the last.
+// padding selects the packet that a probe repeats next: number newest - repeated of the line. Probes repeat the packets
+// of the line backwards from newest on.
 type padding struct {
 	line     *line
 	newest   uint16
@@ -107,7 +108,7 @@ func (q *queue) number(extension uint8, config congestion.Config, now time.Time)
 // at converts a time to that of the Sender's pacer.
 func (q *queue) at(t time.Time) time.Duration { return t.Sub(q.started) }
 
-// estimate is the estimated rate of the uplink, 0 until the server has reported.
+// estimate returns the estimated rate of the uplink, 0 until the server has reported.
 func (q *queue) estimate() volumetric.Bitrate {
 	if !q.sender.Reported() {
 		return 0
@@ -125,14 +126,14 @@ func (q *queue) reported(packet []byte, now time.Time) bool {
 	return true
 }
 
-// numbers reports whether packets are numbered, and the uplink estimated.
+// numbers reports whether packets are numbered and the uplink is estimated.
 func (q *queue) numbers() bool { return q.extension != 0 }
 
-// stepDue is the time until the estimate's next step, 0 or less if the step is due.
+// stepDue returns the time until the estimate's next step, 0 or less if the step is due.
 func (q *queue) stepDue(now time.Time) time.Duration { return q.sender.StepDue() - q.at(now) }
 
-// asked queues the packets that a NACK names, if they are still known and can have been lost. The server asks again for
-// packets beyond those that the pacer has room for.
+// asked queues the packets that a NACK names, if they are in the history and can have been lost. Packets for which the
+// pacer has no room are dropped, and the server requests them again.
 func (q *queue) asked(l *line, nack *rtcp.TransportLayerNack, now time.Time, rtt time.Duration) {
 	if !l.repeats() {
 		return
@@ -145,7 +146,7 @@ func (q *queue) asked(l *line, nack *rtcp.TransportLayerNack, now time.Time, rtt
 	}
 }
 
-// isAudio reports whether the frame leaves at once, whatever the rate.
+// isAudio reports whether the frame leaves at once, at any rate.
 func (f *heldFrame) isAudio() bool { return f.publication.description.Kind == volumetric.KindAudio }
 
 // abandoned reports whether the line now carries another track.
@@ -198,7 +199,7 @@ func (q *queue) delay(f *heldFrame) {
 func (q *queue) resume(p *Publication, first, last int, begin time.Time) {
 	for _, f := range q.delayed {
 		if f.publication == p && f.track >= first && f.track < last {
-			// The frame that they waited for begins at that time.
+			// The frame that was waited for begins at that time.
 			f.begin = begin.Add(time.Nanosecond)
 		}
 	}
@@ -229,7 +230,7 @@ func (q *queue) depart(now time.Time, packets []Outgoing) []Outgoing {
 	return packets
 }
 
-// tick lets the packets of one tick of the pacer leave.
+// tick sends the packets of one tick of the pacer.
 func (q *queue) tick(now time.Time) {
 	at := q.at(now)
 	q.sender.Tick(at)
@@ -242,7 +243,7 @@ func (q *queue) tick(now time.Time) {
 	q.sender.Pad(func() bool { return q.pad(now) })
 }
 
-// leave lets a packet of a frame leave, unless the frame is dropped.
+// leave sends a packet of a frame, unless the frame is dropped.
 func (q *queue) leave(p heldPacket, now time.Time) {
 	f := p.frame
 	if p.index == 0 {
@@ -263,7 +264,7 @@ func (q *queue) leave(p heldPacket, now time.Time) {
 	}
 }
 
-// begin begins to send a frame, and reports whether the frame may leave.
+// begin starts sending a frame, and reports whether the frame may leave.
 func (q *queue) begin(f *heldFrame, now time.Time) bool {
 	if f.abandoned() {
 		return false
@@ -291,7 +292,7 @@ func (q *queue) send(o Outgoing, kind feedback.PacketKind, now time.Time) (size 
 	size = o.size()
 	if q.numbers() {
 		number := q.sender.Sent(o.Header.SSRC, o.Header.SequenceNumber, size, kind, now)
-		// The identifier was negotiated. A packet that could not be numbered would leave all the same.
+		// The identifier was negotiated. A packet that cannot be numbered leaves without a number.
 		_ = feedback.SetTransportSequence(&o.Header, q.extension, uint16(number))
 	}
 	q.sender.Spend(size)
@@ -299,7 +300,7 @@ func (q *queue) send(o Outgoing, kind feedback.PacketKind, now time.Time) (size 
 	return size
 }
 
-// repeat sends the retransmission of a packet, and reports whether the packet is still known.
+// repeat sends the retransmission of a packet, and reports whether the packet is still in the history.
 func (q *queue) repeat(r repair, kind feedback.PacketKind, now time.Time) bool {
 	sent, known := r.line.history.Get(r.sequence)
 	if !known {
@@ -333,7 +334,7 @@ func (q *queue) pad(now time.Time) bool {
 	return q.repeat(repair{p.line, p.newest}, feedback.Probe, now)
 }
 
-// due is when the next packet leaves, and is not ok if none waits and no probe is under way.
+// due returns the time at which the next packet leaves. ok is false if no packet is queued and no probe is active.
 func (q *queue) due() (at time.Time, ok bool) {
 	if len(q.audio) > 0 {
 		return q.started, true

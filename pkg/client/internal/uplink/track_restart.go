@@ -6,27 +6,27 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// unannouncedShare divides the patience with a restarted quality if the program has not learned yet that the quality is
-// wanted. A program that asks before it encodes each quality, from the lowest on, asks for the next one as soon as it
-// has written one.
+// unannouncedShare divides the patience for a restarted quality while the program has not learned that the quality is
+// wanted. A program that asks before it encodes each quality, from the lowest on, asks for the next quality as soon as
+// it has written one.
 const unannouncedShare = 4
 
-// restart is the state of a track that is wanted again. A receiver that is to be switched to the track sees the track's
-// first frame if the frame leaves before the others of its tile: a frame that has begun at another quality is not begun
-// again. So the others wait for it, once.
+// restart is the state of a track that is wanted again. A receiver that is switched to the track receives the track's
+// first frame only if that frame leaves before the frames of the tile's other qualities: a receiver does not begin a
+// frame again at another quality. The other qualities therefore wait for this frame, once.
 type restart struct {
-	// due is set until a frame of the track is written. announced is set once the program was told.
+	// due is set until a frame of the track is written. announced is set once the program was informed.
 	due, announced bool
-	// until is when the others no longer wait, zero if none has waited.
+	// until is the end of the wait of the other qualities, zero if none has waited.
 	until time.Time
 }
 
-// patience returns how long other qualities of a tile wait for a restarted one: a frame interval, since the next frame
-// is there then.
+// patience returns the longest wait of a tile's other qualities for a restarted one: a frame interval, after which the
+// next frame is there.
 func (p *Publication) patience() time.Duration { return min(p.interval, maxBudget) }
 
-// announce notes that the program was told that a track is wanted. It reports whether frames of the track's tile that
-// wait may now leave at another time.
+// announce records that the program was informed that a track is wanted. It reports whether waiting frames of the
+// track's tile may now leave at another time.
 func (p *Publication) announce(track int, now time.Time) bool {
 	r := &p.tracks[track].restart
 	if !r.due || r.announced {
@@ -41,8 +41,8 @@ func (p *Publication) announce(track int, now time.Time) bool {
 	return true
 }
 
-// awaitRestarted returns when a frame of a track may begin to leave: now, unless another quality of its tile is to
-// leave first.
+// awaitRestarted returns the time at which a frame of a track may begin to leave: now, unless another quality of its
+// tile has to leave first.
 func (p *Publication) awaitRestarted(track int, now time.Time) time.Time {
 	if p.description.Mode != volumetric.ModeAlternatives {
 		return now
@@ -59,7 +59,7 @@ func (p *Publication) awaitRestarted(track int, now time.Time) time.Time {
 	return p.awaited(track, now)
 }
 
-// awaited returns when no quality of a track's tile is waited for, now if that has passed.
+// awaited returns the time at which the wait for qualities of a track's tile ends, now if there is no wait.
 func (p *Publication) awaited(track int, now time.Time) time.Time {
 	until := now
 	first, last := p.tile(track)

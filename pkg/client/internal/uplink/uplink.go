@@ -1,9 +1,8 @@
-// Package uplink sends the frames of a client's publications to the server: it gives frames to lines and packets to the
-// pacer, estimates the rate of the uplink, and decides which tracks are given up if the uplink cannot carry all that is
-// wanted.
+// Package uplink sends the frames of a client's publications to the server. It assigns frames to lines, paces packets,
+// estimates the rate of the uplink, and decides which tracks are given up if the uplink cannot carry all wanted tracks.
 //
-// An Uplink is pure: it has no goroutine, no socket and no timer, and is stepped with now. Its owner serialises all
-// calls, those of the methods of a Publication included, except where their comments say otherwise.
+// An Uplink is pure: it has no goroutine, no socket and no timer. Time is an argument of the methods. The owner
+// serialises all calls, including the methods of a Publication unless their comments state otherwise.
 package uplink
 
 import (
@@ -23,11 +22,11 @@ import (
 )
 
 const (
-	// PlanInterval is the least time between two decisions about the tracks. The estimate changes with reports, every
-	// 25 ms at most.
+	// PlanInterval is the least time between two decisions about the tracks. The estimate changes with reports, at most
+	// every 25 ms.
 	PlanInterval = 25 * time.Millisecond
-	// wantFactor is the rate to probe for by the rate of the tracks: enough for a track that was given up to return,
-	// and the share that is left free.
+	// wantFactor is the ratio of the rate to probe for and the rate of the tracks: enough for a track that was given up
+	// to return, and for the share that is kept free.
 	wantFactor = planMargin / planShare * 1.05
 	// gaveUpInterval and estimateInterval are the least times between two messages to the server: about the tracks that
 	// were given up, and about an estimate that has changed by estimateChange.
@@ -36,47 +35,47 @@ const (
 	estimateChange   = 0.1
 )
 
-// Uplink is the way to the server, over one peer connection after the other. Counts outlive a connection.
+// Uplink sends over one peer connection at a time. Counts outlive a connection.
 type Uplink struct {
 	pacing pacing.Plan
 	clock  *hostclock.Clock
 	queue  queue
 	// counts has the probe bytes of former connections only.
 	counts Counts
-	// publications are those that have lines, sorted by name. plan decides which tracks are sent, as of planned. tracks
-	// and owners are the slices of the plan.
+	// publications are the publications with lines, sorted by name. plan decides which tracks are sent, last at
+	// planned. tracks and owners are the slices of the plan.
 	publications []*Publication
 	plan         plan
 	planned      time.Time
 	tracks       []planTrack
 	owners       []ownTrack
-	// told is the time of the last message to the server, toldEstimate its estimate. untold is set if tracks were given
-	// up or taken back since.
+	// told is the time of the last message to the server, toldEstimate the estimate in it. untold is set if tracks were
+	// given up or restored since.
 	told         time.Time
 	toldEstimate volumetric.Bitrate
 	untold       bool
-	// lines are keyed by mid, and by the SSRC that NACKs name.
+	// lines are keyed by mid and by SSRC.
 	lines      map[string]*line
 	lineBySSRC map[uint32]*line
 }
 
-// Counts counts frames that were written and not sent, and the bytes sent beside frames. client.UplinkCounts describes
-// the fields.
+// Counts counts frames that were written and not sent, and bytes that were sent in addition to frames.
+// client.UplinkCounts describes the fields.
 type Counts struct {
 	Paused, GivenUp int64
 	Dropped         int64
 	ProbeBytes      int64
 }
 
-// New returns an uplink without lines. plan is how the packets of a frame are spread. clock turns capture times into
-// the server's time.
+// New returns an uplink without lines. plan determines the spread of the packets of a frame. clock converts capture
+// times to the server's time.
 func New(plan pacing.Plan, clock *hostclock.Clock, now time.Time) *Uplink {
 	u := &Uplink{pacing: plan, clock: clock}
 	u.clear(now)
 	return u
 }
 
-// Reset removes the lines and the frames that wait: the peer connection is replaced.
+// Reset removes the lines and the queued frames, because the peer connection is replaced.
 func (u *Uplink) Reset(now time.Time) {
 	for _, l := range u.lines {
 		l.release()
@@ -100,8 +99,8 @@ func (u *Uplink) Number(extension uint8, config congestion.Config, now time.Time
 // Extension returns the identifier of the header extension that numbers packets, 0 for none.
 func (u *Uplink) Extension() uint8 { return u.queue.extension }
 
-// Attach gives a line to a track of a publication, or to none if the publication is nil. outlet is the line's stream;
-// it may be nil if the line exists.
+// Attach assigns a line to a track of a publication, or to no track if the publication is nil. outlet is the line's
+// stream. It may be nil if the line exists.
 func (u *Uplink) Attach(mid string, outlet Outlet, p *Publication, tile int, quality volumetric.Quality) {
 	l := u.lines[mid]
 	if l == nil {
@@ -156,7 +155,7 @@ func (u *Uplink) Want(p *Publication, tiles [][]volumetric.Quality, now time.Tim
 	u.planned = time.Time{}
 }
 
-// Wanted reports whether frames of the track are sent. The program that asks is told by the result.
+// Wanted reports whether frames of the track are sent. The call counts as the announcement to the program.
 func (u *Uplink) Wanted(p *Publication, track int, now time.Time) bool {
 	if t := &p.tracks[track]; t.unwanted || t.gaveUp {
 		return false
@@ -167,11 +166,11 @@ func (u *Uplink) Wanted(p *Publication, track int, now time.Time) bool {
 	return true
 }
 
-// Undecided reports whether Weigh has yet to decide which tracks are sent, since the last change of what is wanted.
+// Undecided reports whether Weigh has not decided yet which tracks are sent, since the last change of the wanted
+// tracks.
 func (u *Uplink) Undecided() bool { return u.planned.IsZero() && u.queue.numbers() }
 
-// Measure measures a frame of a track, whether or not it is sent: its size on the wire in bytes, and when it was
-// captured.
+// Measure measures a frame of a track, whether or not it is sent: its size on the wire in bytes, and its capture time.
 func (u *Uplink) Measure(p *Publication, track int, capture time.Time, size int) {
 	p.measure(track, capture, size)
 }
@@ -196,10 +195,10 @@ type Frame struct {
 	// Capture is the time of the capture by the system's clock.
 	Capture  time.Time
 	Payloads [][]byte
-	// Spread is how long the frame takes to leave.
+	// Spread is the time in which the frame leaves.
 	Spread time.Duration
-	// InTurn makes the frame leave after those of the same tile that are under way. Without, the first frame of a
-	// quality that is wanted again leaves before the others of its tile.
+	// InTurn makes the frame leave after the queued frames of the same tile. Without InTurn, the first frame of a
+	// quality that is wanted again leaves before the tile's other frames.
 	InTurn bool
 	// Times is nil if the frame is not traced.
 	Times *frametrace.Sent
@@ -238,8 +237,7 @@ func (u *Uplink) Enqueue(f Frame, now time.Time) {
 	}
 }
 
-// reorder makes the frames of a track's tile that wait for another quality leave after those that are under way, once
-// there is none to wait for.
+// reorder makes the waiting frames of a track's tile leave after the frames in progress, once no quality is waited for.
 func (u *Uplink) reorder(p *Publication, track int, now time.Time) {
 	first, last := p.tile(track)
 	u.queue.resume(p, first, last, p.awaited(track, now))
@@ -266,7 +264,7 @@ func (u *Uplink) TrackOf(ssrc uint32) (track signal.OwnTrack, ok bool) {
 	return l.publication.own(l.track), true
 }
 
-// Estimates reports whether the rate of the uplink is estimated, so that Step is to be called.
+// Estimates reports whether the rate of the uplink is estimated and Step has to be called.
 func (u *Uplink) Estimates() bool { return u.queue.numbers() }
 
 // Step steps the estimate, if that is due.
@@ -284,11 +282,10 @@ func (u *Uplink) Depart(now time.Time, packets []Outgoing) []Outgoing {
 	return u.queue.depart(now, packets)
 }
 
-// Due returns when the next packet leaves. It is not ok if none waits and no probe is under way.
+// Due returns the time at which the next packet leaves. ok is false if no packet is queued and no probe is active.
 func (u *Uplink) Due() (at time.Time, ok bool) { return u.queue.due() }
 
-// CountDropped counts the frames that were dropped, and returns their tracks that need a key frame: those of real
-// video.
+// CountDropped counts the frames that were dropped, and returns the tracks that need a key frame: tracks of real video.
 func (u *Uplink) CountDropped() (tracks []signal.OwnTrack) {
 	for _, d := range u.queue.dropped {
 		u.counts.Dropped++
@@ -315,8 +312,8 @@ func (u *Uplink) AppendReports(packets []rtcp.Packet, now time.Time) []rtcp.Pack
 	return packets
 }
 
-// Weigh decides which tracks are sent, and the rate to probe for. It reports whether tracks were given up or taken
-// back, and returns the message for the server, nil for none.
+// Weigh decides which tracks are sent, and the rate to probe for. It reports whether tracks were given up or restored,
+// and returns the message for the server, nil for none.
 func (u *Uplink) Weigh(now time.Time) (changed bool, message *signal.Uplink) {
 	if now.Sub(u.planned) < PlanInterval {
 		return false, nil
@@ -383,7 +380,7 @@ func (u *Uplink) message(now time.Time) *signal.Uplink {
 	return &signal.Uplink{Estimate: min(estimate, signal.MaxBitrate), GaveUp: gaveUp}
 }
 
-// TellAgain makes the next message due: the server may not have got the last one.
+// TellAgain makes the next message due, because the server may not have received the last one.
 func (u *Uplink) TellAgain() { u.told, u.untold = time.Time{}, true }
 
 // Estimate returns the estimated rate of the uplink, 0 until the server has reported.
