@@ -169,8 +169,8 @@ func (c Config) Validate() error {
 	case c.ReplayWindow < 64 || c.ReplayWindow > 32768:
 		return fmt.Errorf("%w: replay_window %d: expected 64 to 32768 packets", ErrConfig, c.ReplayWindow)
 	case c.DisconnectedTimeout <= 0 || c.FailedTimeout <= 0 || c.KeepAlive <= 0:
-		return fmt.Errorf("%w: disconnected_timeout, failed_timeout and keep_alive: expected durations over 0",
-			ErrConfig)
+		return fmt.Errorf("%w: disconnected_timeout %v, failed_timeout %v, keep_alive %v: expected durations over 0",
+			ErrConfig, c.DisconnectedTimeout, c.FailedTimeout, c.KeepAlive)
 	}
 	return nil
 }

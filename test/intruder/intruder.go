@@ -61,7 +61,7 @@ var numbers atomic.Int64
 func Number() int64 { return numbers.Add(1) }
 
 // ErrRefused means that the server has refused a join or has ended the websocket.
-var ErrRefused = errors.New("the server takes no more from this websocket")
+var ErrRefused = errors.New("the server has refused the join or ended the websocket")
 
 // Config is the server that an intruder joins, and the way there.
 type Config struct {

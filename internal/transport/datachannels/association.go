@@ -98,7 +98,7 @@ func readChannel(stream *sctp.Stream, sink Sink, config *datachannel.Config) err
 	}
 	label := channel.Config.Label
 	if len(label) > maxLabel {
-		return fmt.Errorf("%w: a label of %d bytes, at most %d are taken", ErrChannel, len(label), maxLabel)
+		return fmt.Errorf("%w: a label of %d bytes, the limit is %d", ErrChannel, len(label), maxLabel)
 	}
 	next := func(buffer []byte) error {
 		n, err := channel.Read(buffer)

@@ -16,7 +16,7 @@ import (
 
 var (
 	errNoCertificate = errors.New("remote peer has no certificate")
-	ErrFingerprint   = errors.New("certificate is not the one of the description")
+	ErrFingerprint   = errors.New("certificate does not match the fingerprint in the description")
 	errNoProfile     = errors.New("no SRTP protection profile agreed on")
 )
 
