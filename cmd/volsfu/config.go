@@ -12,19 +12,21 @@ import (
 func newConfig() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Check or print the configuration"}
 	cmd.AddCommand(
-		configCommand("check", "Check file, environment and flags, and say what is wrong", func(cmd *cobra.Command, loader *config.Loader) error {
-			if err := loader.Validate(); err != nil {
-				return err
-			}
-			for _, name := range loader.UnknownVariables(os.Environ()) {
-				fmt.Fprintln(cmd.ErrOrStderr(), "volsfu: environment variable is not known:", name)
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), "the configuration is valid")
-			return nil
-		}),
-		configCommand("print", "Print the configuration that is in force as a YAML file", func(cmd *cobra.Command, loader *config.Loader) error {
-			return loader.Print(cmd.OutOrStdout())
-		}),
+		configCommand("check", "Check file, environment and flags, and say what is wrong",
+			func(cmd *cobra.Command, loader *config.Loader) error {
+				if err := loader.Validate(); err != nil {
+					return err
+				}
+				for _, name := range loader.UnknownVariables(os.Environ()) {
+					fmt.Fprintln(cmd.ErrOrStderr(), "volsfu: environment variable is not known:", name)
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), "the configuration is valid")
+				return nil
+			}),
+		configCommand("print", "Print the configuration that is in force as a YAML file",
+			func(cmd *cobra.Command, loader *config.Loader) error {
+				return loader.Print(cmd.OutOrStdout())
+			}),
 	)
 	return cmd
 }

@@ -46,7 +46,8 @@ func newToken() *cobra.Command {
 	}
 	loader.AddFlags(cmd.Flags())
 	flags := cmd.Flags()
-	flags.StringVar(&claims.Identity, "identity", "", "participant that the token is for; empty leaves it to the bearer")
+	flags.StringVar(&claims.Identity, "identity", "",
+		"participant that the token is for; empty leaves it to the bearer")
 	flags.StringVar(&claims.Room, "room", "", "room that the token is for; empty leaves it to the bearer")
 	flags.BoolVar(&claims.Publish, "publish", true, "grant publishing")
 	flags.BoolVar(&claims.Subscribe, "subscribe", true, "grant receiving")

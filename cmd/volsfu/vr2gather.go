@@ -29,7 +29,8 @@ type vr2gatherFlags struct {
 	stun                       bool
 }
 
-// newVR2Gather is the server in the place of the SFU that VR2Gather was made for: same command line, no tokens, nothing but its dialect.
+// newVR2Gather is the server in the place of the SFU that VR2Gather was made for: same command line, no tokens, nothing
+// but its dialect.
 func newVR2Gather() *cobra.Command {
 	return &cobra.Command{
 		Use:   "vr2gather",
@@ -57,7 +58,8 @@ func parseVR2Gather(arguments []string, help io.Writer) (vr2gatherFlags, error) 
 	set := flag.NewFlagSet("volsfu vr2gather", flag.ContinueOnError)
 	set.SetOutput(help)
 	set.StringVar(&f.address, "addr", ":8080", "address of the websocket")
-	set.StringVar(&f.ports, "p", "", "range of UDP ports, as min:max; media takes the first that is free (default: one that the system chooses)")
+	set.StringVar(&f.ports, "p", "",
+		"range of UDP ports, as min:max; media takes the first that is free (default: one that the system chooses)")
 	set.BoolVar(&f.stun, "s", false, "ask "+originalSTUN+" for the public address")
 	set.IntVar(&f.tiles, "t", 1, "tiles of a client that does not tell how many it has")
 	set.IntVar(&f.qualities, "q", 1, "qualities of a client that does not tell how many it has")
@@ -117,7 +119,10 @@ func serveVR2Gather(f vr2gatherFlags) error {
 		return err
 	}
 	defer func() { _ = log.Sync() }()
-	return run(log, settings.Server.Nice, func() (*server.Server, error) { return startVR2Gather(settings, first, last, log) })
+	return run(log, settings.Server.Nice, func() (*server.Server,
+		error) {
+		return startVR2Gather(settings, first, last, log)
+	})
 }
 
 // startVR2Gather starts the server with media on the first port that is free.

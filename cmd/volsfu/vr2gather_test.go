@@ -22,7 +22,8 @@ func TestVR2GatherFlags(t *testing.T) {
 	switch {
 	case c.Server.Listen != ":8094" || c.Admin.Listen != "" || c.Server.Dev || c.Log.Level != "debug":
 		t.Errorf("server is %+v, log %+v", c.Server, c.Log)
-	case !c.VR2Gather.Enabled || c.VR2Gather.RequireToken || c.VR2Gather.Tiles != 9 || c.VR2Gather.Qualities != 3 || c.VR2Gather.Candidates != "10.8.":
+	case !c.VR2Gather.Enabled || c.VR2Gather.RequireToken || c.VR2Gather.Tiles != 9 || c.VR2Gather.Qualities != 3 ||
+		c.VR2Gather.Candidates != "10.8.":
 		t.Errorf("dialect is %+v", c.VR2Gather)
 	case len(c.Media.STUNServers) != 1 || c.Media.TCP:
 		t.Errorf("media is %+v", c.Media)
@@ -30,11 +31,13 @@ func TestVR2GatherFlags(t *testing.T) {
 	if err := c.VR2Gather.Validate(); err != nil {
 		t.Error(err)
 	}
-	if f, err = parseVR2Gather(nil, io.Discard); err != nil || f.address != ":8080" || f.ports != "" || len(f.settings().Media.STUNServers) > 0 {
+	if f, err = parseVR2Gather(nil, io.Discard); err != nil || f.address != ":8080" || f.ports != "" ||
+		len(f.settings().Media.STUNServers) > 0 {
 		t.Errorf("without flags %+v, %v", f, err)
 	}
 	var help strings.Builder
-	if _, err := parseVR2Gather([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "-addr") {
+	if _, err := parseVR2Gather([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) ||
+		!strings.Contains(help.String(), "-addr") {
 		t.Errorf("help is %q, %v", help.String(), err)
 	}
 	for _, wrong := range []string{"-x", "-t many", "more"} {

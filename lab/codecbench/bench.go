@@ -1,5 +1,6 @@
-// Package codecbench measures codecs on clouds: what a ladder of parameters takes in bytes and time, and how far decoded clouds are from what was
-// captured. One goroutine uses a Bench at a time; codecs may use more, as many as they say.
+// Package codecbench measures codecs on clouds: what a ladder of parameters takes in bytes and time, and how far
+// decoded clouds are from what was captured. One goroutine uses a Bench at a time; codecs may use more, as many as they
+// say.
 package codecbench
 
 import (
@@ -32,8 +33,8 @@ type Setting struct {
 	// Share is how much of the captured points is coded, in %.
 	Share  float64 `json:"points_percent"`
 	Colors bool    `json:"colors"`
-	// ColorQuality is that of codecs that keep colours with loss, 0 for others. ColorBits is what is left of each channel before others code it, 8
-	// for everything.
+	// ColorQuality is that of codecs that keep colours with loss, 0 for others. ColorBits is what is left of each
+	// channel before others code it, 8 for everything.
 	ColorQuality int `json:"color_quality,omitempty"`
 	ColorBits    int `json:"color_bits,omitempty"`
 }
@@ -47,16 +48,17 @@ type Row struct {
 	BitsPerPoint float64 `json:"bits_per_point"`
 	Encode       Times   `json:"encode_ms"`
 	Decode       Times   `json:"decode_ms"`
-	// PointToPoint and PointToPlane are geometry's (D1, D2), Luma and Color those of colours (Y, and Y'CbCr weighted 6:1:1), in dB. They are null
-	// where there is no error, or no colour.
+	// PointToPoint and PointToPlane are geometry's (D1, D2), Luma and Color those of colours (Y, and Y'CbCr weighted
+	// 6:1:1), in dB. They are null where there is no error, or no colour.
 	PointToPoint *float64 `json:"d1_psnr_db"`
 	PointToPlane *float64 `json:"d2_psnr_db"`
 	Luma         *float64 `json:"y_psnr_db"`
 	Color        *float64 `json:"ycbcr_psnr_db"`
 }
 
-// Times are those of a frame in milliseconds: the median of all repetitions, and the least, which other programs disturb least. Processor is the
-// least time of all processors together, which they hardly disturb, 0 where it is not known.
+// Times are those of a frame in milliseconds: the median of all repetitions, and the least, which other programs
+// disturb least. Processor is the least time of all processors together, which they hardly disturb, 0 where it is not
+// known.
 type Times struct {
 	Median    float64 `json:"median"`
 	Least     float64 `json:"least"`
@@ -71,7 +73,8 @@ type Bench struct {
 	sampler pointcloud.Sampler
 }
 
-// frame is a captured cloud, and what was measured of its decoded versions, by what they hold: exact codecs decode the same at every speed.
+// frame is a captured cloud, and what was measured of its decoded versions, by what they hold: exact codecs decode the
+// same at every speed.
 type frame struct {
 	cloud     *pointcloud.Cloud
 	reference *fidelity.Reference
@@ -141,11 +144,13 @@ func (b *Bench) Run(ctx context.Context, s Setting) (Row, error) {
 
 // params are the codec's.
 func (s *Setting) params(box volumetric.BoundingBox) codec.Params {
-	return codec.Params{PositionBits: s.Bits, Speed: s.Speed, Box: box, NoColors: !s.Colors, ColorQuality: s.ColorQuality}
+	return codec.Params{PositionBits: s.Bits, Speed: s.Speed, Box: box, NoColors: !s.Colors,
+		ColorQuality: s.ColorQuality}
 }
 
 // measure codes one frame.
-func (b *Bench) measure(ctx context.Context, f *frame, s Setting, encoder codec.Encoder, decoder codec.Decoder, sum *sums) error {
+func (b *Bench) measure(ctx context.Context, f *frame, s Setting, encoder codec.Encoder, decoder codec.Decoder,
+	sum *sums) error {
 	var part, decoded pointcloud.Cloud
 	b.sampler.Sample(f.cloud, &part, f.cloud.Portion(s.Share/100))
 	if s.ColorBits > 0 {
@@ -197,14 +202,15 @@ func (f *frame) compare(decoded *pointcloud.Cloud) (fidelity.Measures, error) {
 	return m, err
 }
 
-// fingerprint is the same for the same points in any order: the sum of a hash of each (FNV-1a, with a final mix since sums keep what hashes have in
-// common).
+// fingerprint is the same for the same points in any order: the sum of a hash of each (FNV-1a, with a final mix since
+// sums keep what hashes have in common).
 func fingerprint(cloud *pointcloud.Cloud) uint64 {
 	total := uint64(cloud.Len())
 	for i, p := range cloud.Positions {
 		h := uint64(14695981039346656037)
 		c := cloud.Colors[i]
-		for _, v := range [4]uint32{math.Float32bits(p[0]), math.Float32bits(p[1]), math.Float32bits(p[2]), uint32(c[0]) | uint32(c[1])<<8 | uint32(c[2])<<16} {
+		for _, v := range [4]uint32{math.Float32bits(p[0]), math.Float32bits(p[1]), math.Float32bits(p[2]),
+			uint32(c[0]) | uint32(c[1])<<8 | uint32(c[2])<<16} {
 			h = (h ^ uint64(v)) * 1099511628211
 		}
 		h ^= h >> 32
@@ -214,7 +220,8 @@ func fingerprint(cloud *pointcloud.Cloud) uint64 {
 	return total
 }
 
-// cut leaves the upper bits of colours, as small numbers; restore makes colours of these, in the middle of what they stand for.
+// cut leaves the upper bits of colours, as small numbers; restore makes colours of these, in the middle of what they
+// stand for.
 func cut(colors [][3]uint8, bits int) {
 	for i := range colors {
 		for channel := range colors[i] {

@@ -48,7 +48,8 @@ func grey(points int) *pointcloud.Cloud { return codectest.Cloud(1, points) }
 func ladder() *Ladder {
 	return &Ladder{
 		Candidates: []Candidate{{codec.Raw, "raw", 1}, {lossy{codec.Raw}, "lossy", 1}},
-		Bits:       []int{8, 11}, Shares: []float64{100, 50}, Colors: []bool{true, false}, ColorQuality: []int{50, 90}, ColorBits: []int{4, 8},
+		Bits:       []int{8, 11}, Shares: []float64{100, 50}, Colors: []bool{true, false}, ColorQuality: []int{50, 90},
+		ColorBits: []int{4, 8},
 	}
 }
 
@@ -58,7 +59,8 @@ func TestSettings(t *testing.T) {
 	got := make(map[string]int)
 	for _, s := range l.Settings() {
 		got[s.Name]++
-		if s.Name == "raw" && s.ColorQuality != 0 || s.Name == "lossy" && s.ColorBits != 0 || !s.Colors && s.ColorBits+s.ColorQuality > 0 || s.Level != 10-s.Speed {
+		if s.Name == "raw" && s.ColorQuality != 0 || s.Name == "lossy" && s.ColorBits != 0 || !s.Colors &&
+			s.ColorBits+s.ColorQuality > 0 || s.Level != 10-s.Speed {
 			t.Errorf("got %+v", s)
 		}
 	}
@@ -89,7 +91,8 @@ func run(t *testing.T, l *Ladder, points int) []Row {
 	return rows
 }
 
-// TestRows holds what is measured against what is known of raw frames: 9 bytes per point at 11 bits, 6 at 8, and 32 of header.
+// TestRows holds what is measured against what is known of raw frames: 9 bytes per point at 11 bits, 6 at 8, and 32 of
+// header.
 func TestRows(t *testing.T) {
 	rows := run(t, ladder(), 1000)
 	find := func(match func(r *Row) bool) *Row {
@@ -100,7 +103,8 @@ func TestRows(t *testing.T) {
 		return &rows[i]
 	}
 	exact := find(func(r *Row) bool { return r.Name == "raw" && r.Bits == 11 && r.Share == 100 && r.ColorBits == 8 })
-	if exact.Points != 1000 || exact.Bytes != 9032 || exact.BitsPerPoint != 72.26 || exact.Color != nil || exact.PointToPoint == nil {
+	if exact.Points != 1000 || exact.Bytes != 9032 || exact.BitsPerPoint != 72.26 || exact.Color != nil ||
+		exact.PointToPoint == nil {
 		t.Errorf("got %+v", exact)
 	}
 	// Half a step of 1.88 m / 2047 at most: the mean square is a quarter of the step's.
@@ -126,7 +130,8 @@ func TestRows(t *testing.T) {
 	if *good.Color <= *poor.Color {
 		t.Errorf("colours have %.2f dB at quality 90 and %.2f at 50", *good.Color, *poor.Color)
 	}
-	if plain := find(func(r *Row) bool { return !r.Colors }); plain.Color != nil || plain.Luma != nil || plain.Encode.Least < 0 || plain.Encode.Median < plain.Encode.Least {
+	if plain := find(func(r *Row) bool { return !r.Colors }); plain.Color != nil || plain.Luma != nil ||
+		plain.Encode.Least < 0 || plain.Encode.Median < plain.Encode.Least {
 		t.Errorf("got %+v of a frame without colours", plain)
 	}
 	if _, err := json.Marshal(rows); err != nil {

@@ -17,7 +17,8 @@ type Plot struct {
 	title  string
 	x      axis
 	panels []axis
-	// shows says which rows are in it, series which of them are joined by a line; marks may name points, "" where they do not.
+	// shows says which rows are in it, series which of them are joined by a line; marks may name points, "" where they
+	// do not.
 	shows  func(r *Row) bool
 	series func(r *Row) string
 	marks  func(r *Row) string
@@ -45,18 +46,25 @@ func decibelsOf(value func(r *Row) *float64) func(r *Row) (float64, bool) {
 }
 
 var (
-	levelAxis  = axis{label: "compression level (10 - speed)", value: always(func(r *Row) float64 { return float64(r.Level) })}
-	sizeAxis   = axis{label: "size, kB per frame", value: always(func(r *Row) float64 { return float64(r.Bytes) / 1000 }), zero: true}
+	levelAxis = axis{label: "compression level (10 - speed)",
+		value: always(func(r *Row) float64 { return float64(r.Level) })}
+	sizeAxis = axis{label: "size, kB per frame",
+		value: always(func(r *Row) float64 { return float64(r.Bytes) / 1000 }), zero: true}
 	encodeAxis = axis{label: "encoding, ms", value: always(func(r *Row) float64 { return r.Encode.Least }), zero: true}
 	decodeAxis = axis{label: "decoding, ms", value: always(func(r *Row) float64 { return r.Decode.Least }), zero: true}
 	// One thread's time is that of processors, where it is known: other programs disturb it less.
-	encodeProcessor = axis{label: "encoding, processor ms", value: always(func(r *Row) float64 { return cmp.Or(r.Encode.Processor, r.Encode.Least) }), zero: true}
-	decodeProcessor = axis{label: "decoding, processor ms", value: always(func(r *Row) float64 { return cmp.Or(r.Decode.Processor, r.Decode.Least) }), zero: true}
-	densityX        = axis{label: "bits per point", value: always(func(r *Row) float64 { return r.BitsPerPoint })}
-	colorAxis       = axis{label: "colours, Y'CbCr PSNR, dB", value: decibelsOf(func(r *Row) *float64 { return r.Color })}
-	sizeX           = axis{label: "size, kB per frame", value: sizeAxis.value}
-	pointAxis       = axis{label: "geometry, D1 PSNR, dB", value: decibelsOf(func(r *Row) *float64 { return r.PointToPoint })}
-	planeAxis       = axis{label: "geometry, D2 PSNR, dB", value: decibelsOf(func(r *Row) *float64 { return r.PointToPlane })}
+	encodeProcessor = axis{label: "encoding, processor ms",
+		value: always(func(r *Row) float64 { return cmp.Or(r.Encode.Processor, r.Encode.Least) }), zero: true}
+	decodeProcessor = axis{label: "decoding, processor ms",
+		value: always(func(r *Row) float64 { return cmp.Or(r.Decode.Processor, r.Decode.Least) }), zero: true}
+	densityX  = axis{label: "bits per point", value: always(func(r *Row) float64 { return r.BitsPerPoint })}
+	colorAxis = axis{label: "colours, Y'CbCr PSNR, dB",
+		value: decibelsOf(func(r *Row) *float64 { return r.Color })}
+	sizeX     = axis{label: "size, kB per frame", value: sizeAxis.value}
+	pointAxis = axis{label: "geometry, D1 PSNR, dB",
+		value: decibelsOf(func(r *Row) *float64 { return r.PointToPoint })}
+	planeAxis = axis{label: "geometry, D2 PSNR, dB",
+		value: decibelsOf(func(r *Row) *float64 { return r.PointToPlane })}
 )
 
 // costs are those on one thread, threadCosts on any number.
@@ -110,7 +118,8 @@ type curve struct {
 	rows []*Row
 }
 
-// curves are those of the rows that the plot shows and that have something on all axes, each in the order of the horizontal one.
+// curves are those of the rows that the plot shows and that have something on all axes, each in the order of the
+// horizontal one.
 func (p *Plot) curves(rows []Row) []curve {
 	var all []curve
 	for i := range rows {

@@ -6,14 +6,18 @@ import (
 	"strings"
 )
 
-// Table writes rows as a table in Markdown. Times are the least of all repetitions, by the clock and of all processors together.
+// Table writes rows as a table in Markdown. Times are the least of all repetitions, by the clock and of all processors
+// together.
 func Table(w io.Writer, rows []Row) error {
-	header := []string{"codec", "level", "speed", "bits", "points", "threads", "colours", "bytes", "bit/point", "encode ms", "cpu ms", "decode ms", "cpu ms", "D1 dB", "D2 dB", "Y dB", "Y'CbCr dB"}
+	header := []string{"codec", "level", "speed", "bits", "points", "threads", "colours", "bytes", "bit/point",
+		"encode ms", "cpu ms", "decode ms", "cpu ms", "D1 dB", "D2 dB", "Y dB", "Y'CbCr dB"}
 	cells := [][]string{header}
 	for _, r := range rows {
 		cells = append(cells, []string{
-			r.Name, fmt.Sprint(r.Level), fmt.Sprint(r.Speed), fmt.Sprint(r.Bits), fmt.Sprintf("%d (%g %%)", r.Points, r.Share), fmt.Sprint(r.Threads), r.colors(),
-			fmt.Sprint(r.Bytes), fmt.Sprintf("%.2f", r.BitsPerPoint), fmt.Sprintf("%.2f", r.Encode.Least), fmt.Sprintf("%.2f", r.Encode.Processor),
+			r.Name, fmt.Sprint(r.Level), fmt.Sprint(r.Speed), fmt.Sprint(r.Bits),
+			fmt.Sprintf("%d (%g %%)", r.Points, r.Share), fmt.Sprint(r.Threads), r.colors(),
+			fmt.Sprint(r.Bytes), fmt.Sprintf("%.2f", r.BitsPerPoint), fmt.Sprintf("%.2f", r.Encode.Least),
+			fmt.Sprintf("%.2f", r.Encode.Processor),
 			fmt.Sprintf("%.2f", r.Decode.Least), fmt.Sprintf("%.2f", r.Decode.Processor),
 			ratio(r.PointToPoint, true), ratio(r.PointToPlane, true), ratio(r.Luma, r.Colors), ratio(r.Color, r.Colors),
 		})

@@ -24,8 +24,8 @@ type Config struct {
 	Received func(capture.Info) Received
 	// View is where to look from, given the source and the time since its first frame.
 	View func(capture.Info, time.Duration) render.View
-	// From and Until bound the captured frames by their time since the source's first. Until of 0 goes on to the last that was decoded; else frames that are missing
-	// after that one count, too, as repeating it.
+	// From and Until bound the captured frames by their time since the source's first. Until of 0 goes on to the last
+	// that was decoded; else frames that are missing after that one count, too, as repeating it.
 	From, Until time.Duration
 	// Every takes every so many frames.
 	Every         int
@@ -52,7 +52,8 @@ type Film interface {
 type Score struct {
 	// Number is the captured frame's, from 0.
 	Number int64 `json:"number"`
-	// Shown is the number of the captured frame that was shown in its time: its own, or that of an earlier one where it was not decoded.
+	// Shown is the number of the captured frame that was shown in its time: its own, or that of an earlier one where it
+	// was not decoded.
 	Shown int64 `json:"shown"`
 	// PSNR is that of the luma in dB, SSIM that of the luma up to 1.
 	PSNR float64 `json:"psnr_db"`

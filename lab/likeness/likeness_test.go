@@ -96,7 +96,8 @@ func config(records []stages.Record) Config {
 	}
 }
 
-// TestCompare: frames with all their points look best, those with a tenth worse; what is missing is the frame before once more.
+// TestCompare: frames with all their points look best, those with a tenth worse; what is missing is the frame before
+// once more.
 func TestCompare(t *testing.T) {
 	lost := record(t, 4, points)
 	lost.Outcome, lost.Decoded = stages.Lost, 0
@@ -129,7 +130,8 @@ func TestEvery(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := [][2]int64{{2, 1}, {4, 3}}
-	if len(scores) != len(want) || [2]int64{scores[0].Number, scores[0].Shown} != want[0] || [2]int64{scores[1].Number, scores[1].Shown} != want[1] {
+	if len(scores) != len(want) || [2]int64{scores[0].Number, scores[0].Shown} != want[0] ||
+		[2]int64{scores[1].Number, scores[1].Shown} != want[1] {
 		t.Errorf("got %+v, want %v", scores, want)
 	}
 }
@@ -202,10 +204,13 @@ func prepare(t *testing.T, captures int) string {
 	t.Helper()
 	frames, info := figure()
 	path := filepath.Join(t.TempDir(), "prepared.vljournal")
-	head := journal.Head{Content: journal.Encoded, FrameRate: info.FrameRate, Box: info.Box, Publication: &volumetric.Publication{
-		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
-		FrameRate: info.FrameRate, Tiles: []volumetric.Tile{{Box: info.Box}}, Qualities: []volumetric.QualityLevel{{Name: "low"}, {Name: "high"}},
-	}}
+	head := journal.Head{Content: journal.Encoded, FrameRate: info.FrameRate, Box: info.Box,
+		Publication: &volumetric.Publication{
+			Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
+			Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+			FrameRate: info.FrameRate, Tiles: []volumetric.Tile{{Box: info.Box}},
+			Qualities: []volumetric.QualityLevel{{Name: "low"}, {Name: "high"}},
+		}}
 	writer, err := journal.Create(path, head)
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +224,8 @@ func prepare(t *testing.T, captures int) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tile := journal.Tile{Number: uint32(number), Capture: begun.Add(time.Duration(number)), Quality: volumetric.Quality(q), Codec: codec.Raw.FourCC(), Data: data}
+			tile := journal.Tile{Number: uint32(number), Capture: begun.Add(time.Duration(number)),
+				Quality: volumetric.Quality(q), Codec: codec.Raw.FourCC(), Data: data}
 			if err := writer.WriteTile(&tile); err != nil {
 				t.Fatal(err)
 			}

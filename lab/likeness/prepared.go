@@ -41,7 +41,8 @@ func ReadShown(from io.Reader) (list []ShownFrame, err error) {
 			return nil, fmt.Errorf("%w: line %d: %w", ErrPrepared, line, err)
 		}
 		if f.Number < 0 || f.Quality < 0 || len(list) == maxShown {
-			return nil, fmt.Errorf("%w: line %d: expected numbers and qualities from 0 on, and at most %d lines", ErrPrepared, line, maxShown)
+			return nil, fmt.Errorf("%w: line %d: expected numbers and qualities from 0 on, and at most %d lines",
+				ErrPrepared, line, maxShown)
 		}
 		list = append(list, f)
 	}
@@ -69,7 +70,8 @@ func OpenPrepared(path string, shown []ShownFrame) (*Prepared, error) {
 	if head := reader.Head(); head.Content != journal.Encoded {
 		return nil, fmt.Errorf("%w: %s has %s, expected encoded tiles", ErrPrepared, path, head.Content)
 	}
-	p := &Prepared{shown: make(map[int64]volumetric.Quality), last: -1, decoders: make(map[volumetric.FourCC]codec.Decoder)}
+	p := &Prepared{shown: make(map[int64]volumetric.Quality), last: -1,
+		decoders: make(map[volumetric.FourCC]codec.Decoder)}
 	entries := reader.Entries()
 	places := make(map[int64]int)
 	for i := range entries {

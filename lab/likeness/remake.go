@@ -9,7 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// ErrOther says that a frame made again is not the one that was received: source, codec or their parameters are others than those of the run.
+// ErrOther says that a frame made again is not the one that was received: source, codec or their parameters are others
+// than those of the run.
 var ErrOther = errors.New("another frame than was received")
 
 // Remaker makes the frames of a log again.
@@ -27,7 +28,8 @@ type Remaker struct {
 
 // NewRemaker makes one of a log, and of the codec and the parameters of the run.
 func NewRemaker(records []stages.Record, c codec.Codec, params codec.Params) *Remaker {
-	r := &Remaker{decoded: make(map[int64]*stages.Record), last: -1, codec: c, params: params, encoder: c.NewEncoder(), decoder: c.NewDecoder()}
+	r := &Remaker{decoded: make(map[int64]*stages.Record), last: -1, codec: c, params: params, encoder: c.NewEncoder(),
+		decoder: c.NewDecoder()}
 	for i := range records {
 		if record := &records[i]; record.Outcome == stages.Intact && record.Decoded != 0 {
 			r.decoded[record.SourceFrame] = record
@@ -57,7 +59,8 @@ func (r *Remaker) Make(into *pointcloud.Cloud, number int64, captured *pointclou
 	}
 	r.data = data
 	if stages.Hash(data) != record.ReceivedHash {
-		return fmt.Errorf("%w: frame %d has %d points in %d bytes by %s, %d were received", ErrOther, record.Sent.Frame, cloud.Len(), len(data), r.codec.Name(),
+		return fmt.Errorf("%w: frame %d has %d points in %d bytes by %s, %d were received", ErrOther, record.Sent.Frame,
+			cloud.Len(), len(data), r.codec.Name(),
 			record.ReceivedBytes)
 	}
 	if len(data) == 0 {

@@ -64,7 +64,8 @@ func (d *Diagram) bars(p *plot.Plot, panel *Panel, looks map[string]look) error 
 				return err
 			}
 			rise := high - point.Y
-			ends = append(ends, Point{X: left + width*barWidth/2, Y: high, Low: point.Low + rise, High: point.High + rise})
+			ends = append(ends, Point{X: left + width*barWidth/2, Y: high, Low: point.Low + rise,
+				High: point.High + rise})
 		}
 		for _, r := range b.References {
 			r.X += shift + width*barWidth*referencePlace
@@ -77,13 +78,15 @@ func (d *Diagram) bars(p *plot.Plot, panel *Panel, looks map[string]look) error 
 	return d.curve(p, panel, &Curve{Kind: Reference, Points: references}, look{colour: ink})
 }
 
-// barWidth is the part of a bar's place that it takes; references stand to the right of its middle, beside its interval.
+// barWidth is the part of a bar's place that it takes; references stand to the right of its middle, beside its
+// interval.
 const (
 	barWidth       = 0.94
 	referencePlace = 0.75
 )
 
-// span is where a bar begins and ends. Of stacked ones it begins where the one before has ended; heights has those of every group.
+// span is where a bar begins and ends. Of stacked ones it begins where the one before has ended; heights has those of
+// every group.
 func (p *Panel) span(point Point, heights map[float64]float64) (low, high float64) {
 	switch {
 	case p.Y.Log:
@@ -98,7 +101,8 @@ func (p *Panel) span(point Point, heights map[float64]float64) (low, high float6
 
 // bar adds one rectangle.
 func bar(p *plot.Plot, left, right, low, high float64, fill color.Color) error {
-	rectangle, err := plotter.NewPolygon(plotter.XYs{{X: left, Y: low}, {X: left, Y: high}, {X: right, Y: high}, {X: right, Y: low}})
+	rectangle, err := plotter.NewPolygon(plotter.XYs{{X: left, Y: low}, {X: left, Y: high}, {X: right, Y: high},
+		{X: right, Y: low}})
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,8 @@ import "errors"
 type Diagram struct {
 	Title string
 	X     Axis
-	// Groups name the positions 0, 1, … of the horizontal axis, for bars; nil where it has numbers. A name may have several lines.
+	// Groups name the positions 0, 1, … of the horizontal axis, for bars; nil where it has numbers. A name may have
+	// several lines.
 	Groups []string
 	// Reference is what the legend calls the References of bars.
 	Reference string
@@ -67,11 +68,13 @@ type Bars struct {
 	Name string
 	// Points have the number of their group as X.
 	Points []Point
-	// References are what somebody else has measured of the same, drawn as hollow diamonds on the bars. They have the number of their group as X, too.
+	// References are what somebody else has measured of the same, drawn as hollow diamonds on the bars. They have the
+	// number of their group as X, too.
 	References []Point
 }
 
-// Point is a value. Where Low is less than High, the interval from Low to High is drawn, too. Mark is written beside the point of a curve, "" is nothing.
+// Point is a value. Where Low is less than High, the interval from Low to High is drawn, too. Mark is written beside
+// the point of a curve, "" is nothing.
 type Point struct {
 	X, Y, Low, High float64
 	Mark            string

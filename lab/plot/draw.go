@@ -17,7 +17,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// WriteSVG writes the diagram as one svg element, which can stand alone or in a page. The error wraps ErrEmpty where there is nothing to draw.
+// WriteSVG writes the diagram as one svg element, which can stand alone or in a page. The error wraps ErrEmpty where
+// there is nothing to draw.
 func (d *Diagram) WriteSVG(w io.Writer) error {
 	if d.empty() {
 		return fmt.Errorf("%q: %w", d.Title, ErrEmpty)
@@ -44,11 +45,13 @@ func (d *Diagram) WriteSVG(w io.Writer) error {
 	for i, row := range plot.Align(plots, tiles, area) {
 		plots[i][0].Draw(row[0])
 	}
-	legend.draw(draw.Crop(whole, whole.Max.X-whole.Min.X-legend.width+vg.Points(legendGap), 0, 0, -vg.Points(titleSize*2)))
+	legend.draw(draw.Crop(whole, whole.Max.X-whole.Min.X-legend.width+vg.Points(legendGap), 0, 0,
+		-vg.Points(titleSize*2)))
 	return write(w, canvas, d.Title)
 }
 
-// write finishes the SVG: without what stands before the element, with a title for those who do not see it, and with fonts that pages have.
+// write finishes the SVG: without what stands before the element, with a title for those who do not see it, and with
+// fonts that pages have.
 func write(w io.Writer, canvas *vgsvg.Canvas, title string) error {
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
@@ -58,9 +61,11 @@ func write(w io.Writer, canvas *vgsvg.Canvas, title string) error {
 	if at := strings.Index(svg, "<svg"); at >= 0 {
 		svg = svg[at:]
 	}
-	svg = strings.ReplaceAll(svg, "font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")
+	svg = strings.ReplaceAll(svg, "font-family:Liberation Sans;",
+		"font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")
 	svg = strings.Replace(svg, "<svg ", `<svg role="img" `, 1)
-	svg = strings.Replace(svg, ">\n", ">\n<title>"+html.EscapeString(strings.ReplaceAll(title, "\n", " "))+"</title>\n", 1)
+	svg = strings.Replace(svg, ">\n", ">\n<title>"+html.EscapeString(strings.ReplaceAll(title, "\n", " "))+"</title>\n",
+		1)
 	_, err := io.WriteString(w, svg)
 	return err
 }
@@ -187,12 +192,15 @@ func (d *Diagram) limits(p *plot.Plot, panel *Panel) error {
 		if err != nil {
 			return err
 		}
-		line.LineStyle = draw.LineStyle{Color: alarm, Width: vg.Points(0.9), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}
-		words, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: p.X.Max, Y: l.Value}}, Labels: []string{l.Label}})
+		line.LineStyle = draw.LineStyle{Color: alarm, Width: vg.Points(0.9),
+			Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}
+		words, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: p.X.Max, Y: l.Value}},
+			Labels: []string{l.Label}})
 		if err != nil {
 			return err
 		}
-		words.TextStyle = []text.Style{{Color: alarm, Font: face(textSize - 1.5), XAlign: draw.XRight, YAlign: draw.YBottom, Handler: plot.DefaultTextHandler}}
+		words.TextStyle = []text.Style{{Color: alarm, Font: face(textSize - 1.5), XAlign: draw.XRight,
+			YAlign: draw.YBottom, Handler: plot.DefaultTextHandler}}
 		words.Offset = vg.Point{X: -vg.Points(3), Y: vg.Points(1.5)}
 		p.Add(line, words)
 	}

@@ -15,7 +15,8 @@ type legend struct {
 // maxLegend is the part of the width that a legend takes at most.
 const maxLegend = diagramWidth * 2 / 5
 
-// otherFonts is how much wider texts may be where a page has another font than the one that was measured: DejaVu Sans is, by about a fifth.
+// otherFonts is how much wider texts may be where a page has another font than the one that was measured: DejaVu Sans
+// is, by about a fifth.
 const otherFonts = 1.2
 
 func (d *Diagram) legend() legend {
@@ -75,7 +76,8 @@ func (s sample) Thumbnail(c *draw.Canvas) {
 	middle := vg.Point{X: (c.Min.X + c.Max.X) / 2, Y: (c.Min.Y + c.Max.Y) / 2}
 	switch s.kind {
 	case barKind:
-		c.FillPolygon(s.look.fill(), []vg.Point{{X: c.Min.X + 3, Y: c.Min.Y}, {X: c.Min.X + 3, Y: c.Max.Y}, {X: c.Max.X - 3, Y: c.Max.Y}, {X: c.Max.X - 3, Y: c.Min.Y}})
+		c.FillPolygon(s.look.fill(), []vg.Point{{X: c.Min.X + 3, Y: c.Min.Y}, {X: c.Min.X + 3, Y: c.Max.Y},
+			{X: c.Max.X - 3, Y: c.Max.Y}, {X: c.Max.X - 3, Y: c.Min.Y}})
 	case Reference:
 		c.DrawGlyph(referenceDot(ink), middle)
 	case Dots:

@@ -7,12 +7,14 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// marks writes what points are called, below and to the right of them, where that can be read: a mark that would lie on another one of its curve is left out.
+// marks writes what points are called, below and to the right of them, where that can be read: a mark that would lie on
+// another one of its curve is left out.
 type marks []Point
 
 // Plot implements plot.Plotter.
 func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
-	style := text.Style{Color: ink, Font: face(textSize - 2), XAlign: draw.XLeft, YAlign: draw.YTop, Handler: plot.DefaultTextHandler}
+	style := text.Style{Color: ink, Font: face(textSize - 2), XAlign: draw.XLeft, YAlign: draw.YTop,
+		Handler: plot.DefaultTextHandler}
 	xs, ys := p.Transforms(&c)
 	var taken []vg.Rectangle
 	for _, point := range m {

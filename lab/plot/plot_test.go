@@ -16,11 +16,14 @@ func full() *Diagram {
 		Title: "Latency < 50 ms & more", X: Axis{Label: "delay, ms"},
 		Panels: []Panel{
 			{Y: Axis{Label: "latency, ms", FromZero: true}, Limits: []Limit{{33, "one frame"}}, Curves: []Curve{
-				{Name: "ours", Kind: LineAndDots, Points: []Point{{X: 0, Y: 10, Low: 9, High: 11}, {X: 10, Y: 20, Mark: "here"}}},
+				{Name: "ours", Kind: LineAndDots,
+					Points: []Point{{X: 0, Y: 10, Low: 9, High: 11}, {X: 10, Y: 20, Mark: "here"}}},
 				{Name: "theirs", Kind: Steps, Points: []Point{{X: 0, Y: 12}, {X: 10, Y: 30}}},
 				{Name: "the paper", Kind: Reference, Like: "ours", Points: []Point{{X: 5, Y: 18, Low: 15, High: 21}}},
 			}},
-			{Y: Axis{Label: "rate", Log: true}, Curves: []Curve{{Name: "ours", Kind: Dots, Points: []Point{{X: 0, Y: 0.1}, {X: 10, Y: 1000}, {X: 5, Y: 0}}}}},
+			{Y: Axis{Label: "rate", Log: true},
+				Curves: []Curve{{Name: "ours", Kind: Dots,
+					Points: []Point{{X: 0, Y: 0.1}, {X: 10, Y: 1000}, {X: 5, Y: 0}}}}},
 		},
 	}
 }
@@ -53,7 +56,8 @@ func TestDiagram(t *testing.T) {
 		t.Errorf("expected one svg element with a title, got %v", elements)
 	}
 	for _, word := range []string{
-		"Latency &lt; 50 ms &amp; more", ">latency, ms<", ">delay, ms<", ">ours<", ">theirs<", ">the paper<", ">one frame<", ">here<", ">1000<", "sans-serif",
+		"Latency &lt; 50 ms &amp; more", ">latency, ms<", ">delay, ms<", ">ours<", ">theirs<", ">the paper<",
+		">one frame<", ">here<", ">1000<", "sans-serif",
 	} {
 		if !strings.Contains(text, word) {
 			t.Errorf("expected %q in the drawing", word)
@@ -65,10 +69,11 @@ func TestDiagram(t *testing.T) {
 }
 
 func TestBars(t *testing.T) {
-	d := &Diagram{Title: "Bars", Groups: []string{"a\nb", "c"}, Reference: "the paper", Panels: []Panel{{Y: Axis{Label: "ms"}, Bars: []Bars{
-		{Name: "one", Points: []Point{{X: 0, Y: 3, Low: 2, High: 4}, {X: 1, Y: 5}}, References: []Point{{X: 0, Y: 4}}},
-		{Name: "two", Points: []Point{{X: 1, Y: 2}}},
-	}}}}
+	d := &Diagram{Title: "Bars", Groups: []string{"a\nb", "c"}, Reference: "the paper",
+		Panels: []Panel{{Y: Axis{Label: "ms"}, Bars: []Bars{
+			{Name: "one", Points: []Point{{X: 0, Y: 3, Low: 2, High: 4}, {X: 1, Y: 5}}, References: []Point{{X: 0, Y: 4}}},
+			{Name: "two", Points: []Point{{X: 1, Y: 2}}},
+		}}}}
 	beside, _ := svg(t, d)
 	d.Panels[0].Stacked = true
 	stacked, _ := svg(t, d)
@@ -100,10 +105,11 @@ func TestSpanOfStackedBars(t *testing.T) {
 
 func TestNothingToDraw(t *testing.T) {
 	for name, d := range map[string]*Diagram{
-		"no panel":            {Title: "a"},
-		"no points":           {Title: "a", Panels: []Panel{{Curves: []Curve{{Name: "b"}}}}},
-		"no number":           {Title: "a", Panels: []Panel{{Curves: []Curve{{Points: []Point{{Y: math.NaN()}}}}}}},
-		"nothing above 0":     {Title: "a", Panels: []Panel{{Y: Axis{Log: true}, Curves: []Curve{{Points: []Point{{Y: -1}}}}}}},
+		"no panel":  {Title: "a"},
+		"no points": {Title: "a", Panels: []Panel{{Curves: []Curve{{Name: "b"}}}}},
+		"no number": {Title: "a", Panels: []Panel{{Curves: []Curve{{Points: []Point{{Y: math.NaN()}}}}}}},
+		"nothing above 0": {Title: "a", Panels: []Panel{{Y: Axis{Log: true},
+			Curves: []Curve{{Points: []Point{{Y: -1}}}}}}},
 		"nothing as infinite": {Title: "a", Panels: []Panel{{Bars: []Bars{{Points: []Point{{Y: math.Inf(1)}}}}}}},
 	} {
 		if err := d.WriteSVG(io.Discard); !errors.Is(err, ErrEmpty) {
@@ -114,7 +120,8 @@ func TestNothingToDraw(t *testing.T) {
 
 // TestZeros: an axis of what is never below zero does not begin there when all values are zero.
 func TestZeros(t *testing.T) {
-	text, _ := svg(t, &Diagram{Title: "Drops", Groups: []string{"a"}, Panels: []Panel{{Y: Axis{Label: "packets"}, Bars: []Bars{{Name: "ours", Points: []Point{{X: 0, Y: 0}}}}}}})
+	text, _ := svg(t, &Diagram{Title: "Drops", Groups: []string{"a"},
+		Panels: []Panel{{Y: Axis{Label: "packets"}, Bars: []Bars{{Name: "ours", Points: []Point{{X: 0, Y: 0}}}}}}})
 	if strings.Contains(text, ">-0.") || !strings.Contains(text, ">1<") {
 		t.Errorf("expected an axis from 0 to 1 in %s", text)
 	}
@@ -128,10 +135,13 @@ func TestStrangeValues(t *testing.T) {
 		"zero":      {{X: 0, Y: 0}},
 		"tiny":      {{X: 1e-12, Y: 1e-12}, {X: 2e-12, Y: 3e-12}},
 		"huge":      {{X: 1, Y: 1e15}, {X: 2, Y: -1e15}},
-		"holes":     {{X: 1, Y: 1}, {X: math.NaN(), Y: 2}, {X: 3, Y: math.Inf(-1)}, {X: 4, Y: 2, Low: math.NaN(), High: 3}},
+		"holes": {{X: 1, Y: 1}, {X: math.NaN(), Y: 2}, {X: 3, Y: math.Inf(-1)},
+			{X: 4, Y: 2, Low: math.NaN(), High: 3}},
 	} {
 		for _, log := range []bool{false, true} {
-			d := &Diagram{Title: name, X: Axis{Label: "x"}, Panels: []Panel{{Y: Axis{Label: "y", Log: log}, Curves: []Curve{{Name: "c", Kind: LineAndDots, Points: points}}}}}
+			d := &Diagram{Title: name, X: Axis{Label: "x"},
+				Panels: []Panel{{Y: Axis{Label: "y", Log: log},
+					Curves: []Curve{{Name: "c", Kind: LineAndDots, Points: points}}}}}
 			if err := d.WriteSVG(io.Discard); err != nil && !(log && errors.Is(err, ErrEmpty)) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -14,16 +14,18 @@ import (
 const (
 	diagramWidth = 640
 	panelHeight  = 190
-	// axisHeight is what titles and the horizontal axis take beside the panels; a line of groups' names takes groupHeight.
+	// axisHeight is what titles and the horizontal axis take beside the panels; a line of groups' names takes
+	// groupHeight.
 	axisHeight, groupHeight = 66, 12
 	legendGap               = 14
 	textSize, titleSize     = 9.5, 12
 )
 
-// palette is Okabe and Ito's, which people tell apart who see fewer colours, in an order that puts strong ones first. What comes after the last is dashed or hatched by
-// its outline.
+// palette is Okabe and Ito's, which people tell apart who see fewer colours, in an order that puts strong ones first.
+// What comes after the last is dashed or hatched by its outline.
 var palette = []color.RGBA{
-	{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x7a, 0x7a, 0x7a, 0xff},
+	{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
+	{0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x7a, 0x7a, 0x7a, 0xff},
 }
 
 var (
@@ -93,7 +95,8 @@ func (diamond) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
 	c.Stroke(path)
 }
 
-// face is the font of all texts. Its measures come from the font that the module carries; a page that has none of this name takes its like.
+// face is the font of all texts. Its measures come from the font that the module carries; a page that has none of this
+// name takes its like.
 func face(size float64) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(size)}
 }

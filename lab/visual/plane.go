@@ -40,15 +40,18 @@ func luma(r, g, b uint8) uint8 {
 // comparable tells what keeps two planes from being compared.
 func comparable(a, b *Plane) error {
 	if a.Width != b.Width || a.Height != b.Height || a.Width < window || a.Height < window {
-		return fmt.Errorf("%w: %dx%d and %dx%d, expected one size of at least %dx%d", ErrSize, a.Width, a.Height, b.Width, b.Height, window, window)
+		return fmt.Errorf("%w: %dx%d and %dx%d, expected one size of at least %dx%d", ErrSize, a.Width, a.Height,
+			b.Width, b.Height, window, window)
 	}
 	return nil
 }
 
-// BestPSNR is that of pictures that do not differ, in dB; its true value is infinite, which neither means nor JSON take.
+// BestPSNR is that of pictures that do not differ, in dB; its true value is infinite, which neither means nor JSON
+// take.
 const BestPSNR = 100
 
-// PSNR is the peak signal-to-noise ratio of a picture's luma, in dB: 10·lg(255²/mean squared difference), at most BestPSNR.
+// PSNR is the peak signal-to-noise ratio of a picture's luma, in dB: 10·lg(255²/mean squared difference), at most
+// BestPSNR.
 func PSNR(reference, shown *Plane) (float64, error) {
 	if err := comparable(reference, shown); err != nil {
 		return 0, err
@@ -66,14 +69,16 @@ func PSNR(reference, shown *Plane) (float64, error) {
 }
 
 const (
-	// window is the edge of the squares that SSIM compares, and stride the distance of two of them, as x264 and FFmpeg have both.
+	// window is the edge of the squares that SSIM compares, and stride the distance of two of them, as x264 and FFmpeg
+	// have both.
 	window, stride = 8, 4
-	// The constants of SSIM (Wang et al., IEEE Transactions on Image Processing 13(4), 2004): (0.01·255)² and (0.03·255)².
+	// The constants of SSIM (Wang et al., IEEE Transactions on Image Processing 13(4), 2004): (0.01·255)² and
+	// (0.03·255)².
 	c1, c2 = 6.5025, 58.5225
 )
 
-// SSIM is the structural similarity of a picture's luma, up to 1 for pictures that do not differ: the mean over overlapping squares of 8 by 8 pixels, every
-// 4 pixels, of which all count alike.
+// SSIM is the structural similarity of a picture's luma, up to 1 for pictures that do not differ: the mean over
+// overlapping squares of 8 by 8 pixels, every 4 pixels, of which all count alike.
 func SSIM(reference, shown *Plane) (float64, error) {
 	if err := comparable(reference, shown); err != nil {
 		return 0, err

@@ -63,7 +63,8 @@ func TestPSNR(t *testing.T) {
 	}
 }
 
-// TestSSIM: flat pictures have no structure, so that only the term of brightness counts; of noise the definition is worked out another way.
+// TestSSIM: flat pictures have no structure, so that only the term of brightness counts; of noise the definition is
+// worked out another way.
 func TestSSIM(t *testing.T) {
 	tests := []struct {
 		name             string
@@ -129,7 +130,8 @@ func slowSSIM(a, b *Plane) float64 {
 			each(func(u, v float64) {
 				varA, varB, cov = varA+(u-meanA)*(u-meanA)/63, varB+(v-meanB)*(v-meanB)/63, cov+(u-meanA)*(v-meanB)/63
 			})
-			sum += (2*meanA*meanB + 6.5025) * (2*cov + 58.5225) / ((meanA*meanA + meanB*meanB + 6.5025) * (varA + varB + 58.5225))
+			sum += (2*meanA*meanB + 6.5025) * (2*cov +
+				58.5225) / ((meanA*meanA + meanB*meanB + 6.5025) * (varA + varB + 58.5225))
 			count++
 		}
 	}
@@ -220,7 +222,8 @@ func TestParseScores(t *testing.T) {
 	if err != nil || fmt.Sprint(got) != "[93.5 0]" {
 		t.Errorf("got %v, %v", got, err)
 	}
-	for _, text := range []string{"", "{}", `{"frames":[]}`, `{"frames":[{"metrics":{}}]}`, `{"frames":[{"metrics":{"vmaf":"x"}}]}`} {
+	for _, text := range []string{"", "{}", `{"frames":[]}`, `{"frames":[{"metrics":{}}]}`,
+		`{"frames":[{"metrics":{"vmaf":"x"}}]}`} {
 		if _, err := parseScores([]byte(text)); !errors.Is(err, ErrScores) {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -62,7 +62,8 @@ func (v *VMAF) works(ctx context.Context) bool {
 // maxScores bounds what is read of a program's scores: 64 MiB are some 100,000 frames.
 const maxScores = 64 << 20
 
-// Scores compares two films, pictures of the one with those of the other, one by one: 0 to 100 for each, by the model vmaf_v0.6.1.
+// Scores compares two films, pictures of the one with those of the other, one by one: 0 to 100 for each, by the model
+// vmaf_v0.6.1.
 func (v *VMAF) Scores(ctx context.Context, reference, shown string) ([]float64, error) {
 	folder, err := os.MkdirTemp("", "vmaf")
 	if err != nil {
@@ -72,9 +73,11 @@ func (v *VMAF) Scores(ctx context.Context, reference, shown string) ([]float64, 
 	log := filepath.Join(folder, "scores.json")
 	var cmd *exec.Cmd
 	if v.Name == "vmaf" {
-		cmd = exec.CommandContext(ctx, v.Path, "--reference", reference, "--distorted", shown, "--json", "--output", log, "--quiet")
+		cmd = exec.CommandContext(ctx, v.Path, "--reference", reference, "--distorted", shown, "--json", "--output",
+			log, "--quiet")
 	} else {
-		cmd = exec.CommandContext(ctx, v.Path, "-hide_banner", "-nostdin", "-loglevel", "error", "-i", shown, "-i", reference,
+		cmd = exec.CommandContext(ctx, v.Path, "-hide_banner", "-nostdin", "-loglevel", "error", "-i", shown, "-i",
+			reference,
 			"-lavfi", "libvmaf=log_fmt=json:log_path="+log, "-f", "null", "-")
 	}
 	if said, err := cmd.CombinedOutput(); err != nil {

@@ -8,8 +8,8 @@ import (
 	"math"
 )
 
-// Y4M writes pictures as a film without compression (YUV4MPEG2, 4:2:0, BT.709, 16 to 235), which every program of video reads. What goes wrong is told by
-// Flush.
+// Y4M writes pictures as a film without compression (YUV4MPEG2, 4:2:0, BT.709, 16 to 235), which every program of video
+// reads. What goes wrong is told by Flush.
 type Y4M struct {
 	to            *bufio.Writer
 	width, height int
@@ -26,14 +26,16 @@ func NewY4M(to io.Writer, width, height int, fps float64) (*Y4M, error) {
 	for i := range y.chroma {
 		y.chroma[i] = make([]uint8, width*height/4)
 	}
-	fmt.Fprintf(y.to, "YUV4MPEG2 W%d H%d F%d:1000 Ip A1:1 C420jpeg XCOLORRANGE=LIMITED\n", width, height, int(math.Round(fps*1000)))
+	fmt.Fprintf(y.to, "YUV4MPEG2 W%d H%d F%d:1000 Ip A1:1 C420jpeg XCOLORRANGE=LIMITED\n", width, height,
+		int(math.Round(fps*1000)))
 	return y, nil
 }
 
 // Write adds a picture.
 func (y *Y4M) Write(picture *image.RGBA) error {
 	if picture.Rect.Dx() != y.width || picture.Rect.Dy() != y.height {
-		return fmt.Errorf("%w: %dx%d in a film of %dx%d", ErrSize, picture.Rect.Dx(), picture.Rect.Dy(), y.width, y.height)
+		return fmt.Errorf("%w: %dx%d in a film of %dx%d", ErrSize, picture.Rect.Dx(), picture.Rect.Dy(), y.width,
+			y.height)
 	}
 	y.luma.Luma(picture)
 	y.subsample(picture)
@@ -47,7 +49,8 @@ func (y *Y4M) Write(picture *image.RGBA) error {
 // Flush writes what waits.
 func (y *Y4M) Flush() error { return y.to.Flush() }
 
-// subsample makes the two planes of colour, one value for four pixels: the weights of BT.709, times 224/255, in 65536ths, and 128 for grey.
+// subsample makes the two planes of colour, one value for four pixels: the weights of BT.709, times 224/255, in
+// 65536ths, and 128 for grey.
 func (y *Y4M) subsample(picture *image.RGBA) {
 	for row := range y.height / 2 {
 		for column := range y.width / 2 {

@@ -32,14 +32,16 @@ func TestVersion(t *testing.T) {
 // TestFanoutIsHidden: the server to compare with is for forward alone.
 func TestFanoutIsHidden(t *testing.T) {
 	out, err := run(t, "--help")
-	if err != nil || strings.Contains(out, "fanout") || !strings.Contains(out, "forward") || !strings.Contains(out, "limit") {
+	if err != nil || strings.Contains(out, "fanout") || !strings.Contains(out, "forward") ||
+		!strings.Contains(out, "limit") {
 		t.Errorf("got %v, %s", err, out)
 	}
 }
 
 func TestExitCodes(t *testing.T) {
 	for want, err := range map[int]error{
-		1: check.ErrMissed, 2: fmt.Errorf("check: %w", check.ErrIncomplete), 3: direct.ErrNothing, 7: link.ExitStatus(7),
+		1: check.ErrMissed, 2: fmt.Errorf("check: %w", check.ErrIncomplete), 3: direct.ErrNothing,
+		7: link.ExitStatus(7),
 	} {
 		if got := exitCode(err); got != want {
 			t.Errorf("%v: exit status %d, want %d", err, got, want)

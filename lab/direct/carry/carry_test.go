@@ -72,7 +72,8 @@ func check(t *testing.T, got [][]byte, sent []stream.Packet) {
 	t.Helper()
 	for i := range sent {
 		var p rtp.Packet
-		if err := p.Unmarshal(got[i]); err != nil || p.SequenceNumber != sent[i].Header.SequenceNumber || !bytes.Equal(p.Payload, sent[i].Payload) {
+		if err := p.Unmarshal(got[i]); err != nil || p.SequenceNumber != sent[i].Header.SequenceNumber ||
+			!bytes.Equal(p.Payload, sent[i].Payload) {
 			t.Errorf("packet %d: got %d bytes with number %d, %v", i, len(p.Payload), p.SequenceNumber, err)
 		}
 	}
@@ -165,7 +166,8 @@ func TestWebRTC(t *testing.T) {
 	}
 	defer consumer.Close()
 	own, other := producer.Wire(), consumer.Wire()
-	if own.SSRC == 0 || own.SSRC != other.SSRC || own.RetransmissionSSRC != other.RetransmissionSSRC || own.Extension == 0 || own.Extension != other.Extension {
+	if own.SSRC == 0 || own.SSRC != other.SSRC || own.RetransmissionSSRC != other.RetransmissionSSRC ||
+		own.Extension == 0 || own.Extension != other.Extension {
 		t.Errorf("they agreed on %+v and %+v", own, other)
 	}
 	sent := packets(own, 1160, 1160, 1160, 40)
@@ -187,16 +189,19 @@ func TestWebRTC(t *testing.T) {
 func TestMisunderstandings(t *testing.T) {
 	messages := make(chan rendezvous.Message, 1)
 	messages <- rendezvous.Message{Type: rendezvous.TypeAnswer, SDP: "v=0"}
-	if _, err := Answer(t.Context(), nil, messages, Route{Remote: netip.MustParseAddr("127.0.0.1")}, newTaker()); err == nil {
+	if _, err := Answer(t.Context(), nil, messages, Route{Remote: netip.MustParseAddr("127.0.0.1")},
+		newTaker()); err == nil {
 		t.Error("expected an error of an answer without an offer")
 	}
 	messages <- rendezvous.Message{Type: rendezvous.TypeOffer, SDP: "nonsense"}
-	if _, err := Answer(t.Context(), nil, messages, Route{Remote: netip.MustParseAddr("127.0.0.1")}, newTaker()); err == nil {
+	if _, err := Answer(t.Context(), nil, messages, Route{Remote: netip.MustParseAddr("127.0.0.1")},
+		newTaker()); err == nil {
 		t.Error("expected an error of an offer that is none")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Answer(ctx, nil, make(chan rendezvous.Message), Route{Remote: netip.MustParseAddr("127.0.0.1")}, newTaker()); err == nil {
+	if _, err := Answer(ctx, nil, make(chan rendezvous.Message), Route{Remote: netip.MustParseAddr("127.0.0.1")},
+		newTaker()); err == nil {
 		t.Error("expected an error where nobody offers")
 	}
 }

@@ -1,5 +1,5 @@
-// Package carry moves packets between a producer and a consumer: over a UDP socket of each side as they are, or over a WebRTC peer connection, encrypted. It
-// owns sockets, peer connections, and the goroutines that read them.
+// Package carry moves packets between a producer and a consumer: over a UDP socket of each side as they are, or over a
+// WebRTC peer connection, encrypted. It owns sockets, peer connections, and the goroutines that read them.
 package carry
 
 import (
@@ -20,7 +20,8 @@ type Taker interface {
 	Datagram(datagram []byte, from netip.AddrPort, now time.Time)
 }
 
-// socketBuffer is asked for each direction, in bytes: a frame of 400 kB is 350 packets, which cost the kernel 2,300 bytes each, 0.8 MB; four of them.
+// socketBuffer is asked for each direction, in bytes: a frame of 400 kB is 350 packets, which cost the kernel 2,300
+// bytes each, 0.8 MB; four of them.
 const socketBuffer = 4 << 20
 
 // maxRun is the longest run that is handed to the kernel at once, in bytes: below the 65,507 of a datagram.
@@ -38,7 +39,8 @@ type UDP struct {
 
 // OpenUDP opens a socket on an address, on a port of the system's choice.
 func OpenUDP(address netip.Addr) (*UDP, error) {
-	port, err := udp.Listen(udp.Config{Address: netip.AddrPortFrom(address, 0), ReceiveBuffer: socketBuffer, SendBuffer: socketBuffer})
+	port, err := udp.Listen(udp.Config{Address: netip.AddrPortFrom(address, 0), ReceiveBuffer: socketBuffer,
+		SendBuffer: socketBuffer})
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +105,8 @@ func (u *UDP) Send(packets []stream.Packet) {
 	_ = u.port.Sockets()[0].Send(u.messages)
 }
 
-// add puts a datagram, which follows the one before in memory, into the run of that one, if it is no longer and that one was as long as all before.
+// add puts a datagram, which follows the one before in memory, into the run of that one, if it is no longer and that
+// one was as long as all before.
 func (u *UDP) add(peer netip.AddrPort, datagram []byte) {
 	if n := len(u.messages); n > 0 {
 		m := &u.messages[n-1]

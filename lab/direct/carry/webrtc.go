@@ -56,8 +56,10 @@ func open(route Route, sink transport.Sink) (*WebRTC, error) {
 	return &WebRTC{endpoint: endpoint, peer: peer}, nil
 }
 
-// Offer makes the producer's side. Messages of negotiation that the other side sends come by replies; it returns when media can flow.
-func Offer(ctx context.Context, conn *rendezvous.Conn, replies <-chan rendezvous.Message, route Route, sink transport.Sink) (*WebRTC, error) {
+// Offer makes the producer's side. Messages of negotiation that the other side sends come by replies; it returns when
+// media can flow.
+func Offer(ctx context.Context, conn *rendezvous.Conn, replies <-chan rendezvous.Message, route Route,
+	sink transport.Sink) (*WebRTC, error) {
 	w, err := open(route, sink)
 	if err != nil {
 		return nil, err
@@ -98,7 +100,8 @@ type Sink interface {
 }
 
 // Answer makes the consumer's side, as Offer does.
-func Answer(ctx context.Context, conn *rendezvous.Conn, messages <-chan rendezvous.Message, route Route, sink Sink) (*WebRTC, error) {
+func Answer(ctx context.Context, conn *rendezvous.Conn, messages <-chan rendezvous.Message, route Route,
+	sink Sink) (*WebRTC, error) {
 	w, err := open(route, sink)
 	if err != nil {
 		return nil, err
@@ -110,7 +113,8 @@ func Answer(ctx context.Context, conn *rendezvous.Conn, messages <-chan rendezvo
 	return w, nil
 }
 
-func (w *WebRTC) answer(ctx context.Context, conn *rendezvous.Conn, messages <-chan rendezvous.Message, sink Sink) error {
+func (w *WebRTC) answer(ctx context.Context, conn *rendezvous.Conn, messages <-chan rendezvous.Message,
+	sink Sink) error {
 	var offer rendezvous.Message
 	select {
 	case offer = <-messages:
@@ -167,7 +171,8 @@ func (w *WebRTC) negotiate(m rendezvous.Message) error {
 		_, err := w.peer.Answered(m.SDP)
 		return err
 	case rendezvous.TypeCandidate:
-		return w.peer.AddCandidate(transport.Candidate{Candidate: m.Candidate.Candidate, MID: m.Candidate.MID, LineIndex: m.Candidate.LineIndex})
+		return w.peer.AddCandidate(transport.Candidate{Candidate: m.Candidate.Candidate, MID: m.Candidate.MID,
+			LineIndex: m.Candidate.LineIndex})
 	}
 	return fmt.Errorf("%w: %s in the midst of negotiation", rendezvous.ErrMessage, m.Type)
 }
@@ -176,7 +181,8 @@ func (w *WebRTC) negotiate(m rendezvous.Message) error {
 func (w *WebRTC) events(conn *rendezvous.Conn) (connected bool, err error) {
 	for _, e := range w.peer.Events() {
 		if e.Candidate != nil {
-			own := rendezvous.Candidate{Candidate: e.Candidate.Candidate, MID: e.Candidate.MID, LineIndex: e.Candidate.LineIndex}
+			own := rendezvous.Candidate{Candidate: e.Candidate.Candidate, MID: e.Candidate.MID,
+				LineIndex: e.Candidate.LineIndex}
 			if err := conn.Send(rendezvous.Message{Type: rendezvous.TypeCandidate, Candidate: &own}); err != nil {
 				return false, err
 			}
@@ -191,7 +197,8 @@ func (w *WebRTC) events(conn *rendezvous.Conn) (connected bool, err error) {
 	return connected, nil
 }
 
-// Watch returns when the connection fails, or the context ends, which is no error. Candidates that come late are told, and taken.
+// Watch returns when the connection fails, or the context ends, which is no error. Candidates that come late are told,
+// and taken.
 func (w *WebRTC) Watch(ctx context.Context, conn *rendezvous.Conn, messages <-chan rendezvous.Message) error {
 	for {
 		select {

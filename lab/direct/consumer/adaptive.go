@@ -18,10 +18,12 @@ type Way interface {
 	SendOne(datagram []byte)
 }
 
-// watchInterval is how often requests and reports are looked for: requests are at least 10 ms apart, so that this delays them little.
+// watchInterval is how often requests and reports are looked for: requests are at least 10 ms apart, so that this
+// delays them little.
 const watchInterval = 5 * time.Millisecond
 
-// Adaptive is the inlet of payload v1. It takes packets as a carry.Taker from a socket and as a transport.Sink from a peer connection.
+// Adaptive is the inlet of payload v1. It takes packets as a carry.Taker from a socket and as a transport.Sink from a
+// peer connection.
 type Adaptive struct {
 	transport.NoOpSink
 	consumer *Consumer
@@ -34,8 +36,8 @@ type Adaptive struct {
 	receiver *stream.Receiver
 }
 
-// NewAdaptive makes an inlet of a configuration whose Wire is told by Expect; nothing is taken before. from is the producer's address where packets come by a
-// socket, else the zero value.
+// NewAdaptive makes an inlet of a configuration whose Wire is told by Expect; nothing is taken before. from is the
+// producer's address where packets come by a socket, else the zero value.
 func NewAdaptive(c *Consumer, config stream.ReceiverConfig, from netip.AddrPort) *Adaptive {
 	return &Adaptive{consumer: c, config: config, from: from}
 }
@@ -76,7 +78,8 @@ func (a *Adaptive) packet(packet []byte, now time.Time) {
 // arrival is a frame of payload v1.
 func arrival(f *payload.Frame) *Arrival {
 	return &Arrival{
-		Number: f.Number, Codec: volumetric.FourCC(f.Prefix.FourCC), Data: f.Data, First: f.First, Last: f.Last, Whole: time.Now(), Hash: stages.Hash(f.Data),
+		Number: f.Number, Codec: volumetric.FourCC(f.Prefix.FourCC), Data: f.Data, First: f.First, Last: f.Last,
+		Whole: time.Now(), Hash: stages.Hash(f.Data),
 		release: f.Release,
 	}
 }

@@ -1,6 +1,8 @@
-// Package consumer takes the frames of one producer: it puts them together, decodes and draws them, and says what it knows of each.
+// Package consumer takes the frames of one producer: it puts them together, decodes and draws them, and says what it
+// knows of each.
 //
-// An inlet is fed by the goroutine that reads the network; a Consumer has one goroutine that decodes and, after that, draws, as that of paper 002.
+// An inlet is fed by the goroutine that reads the network; a Consumer has one goroutine that decodes and, after that,
+// draws, as that of paper 002.
 package consumer
 
 import (
@@ -61,7 +63,8 @@ type Consumer struct {
 // New makes a Consumer in which so many frames wait to be decoded: with room for one, the newest. stage may be nil.
 func New(room int, ledger Ledger, clock Clock, stage Stage, log *slog.Logger) *Consumer {
 	return &Consumer{
-		frames: queue.New[*Arrival](room), ledger: ledger, clock: clock, stage: stage, log: log, decoders: make(map[volumetric.FourCC]codec.Decoder),
+		frames: queue.New[*Arrival](room), ledger: ledger, clock: clock, stage: stage, log: log,
+		decoders: make(map[volumetric.FourCC]codec.Decoder),
 	}
 }
 
@@ -80,7 +83,8 @@ func (c *Consumer) take(a *Arrival) {
 // received is what is known of a frame before it is decoded.
 func (c *Consumer) received(a *Arrival) *stages.Received {
 	return &stages.Received{
-		Frame: a.Number, FirstReceived: c.at(a.First), LastReceived: c.at(a.Last), Reassembled: c.at(a.Whole), ReceivedBytes: len(a.Data), ReceivedHash: a.Hash,
+		Frame: a.Number, FirstReceived: c.at(a.First), LastReceived: c.at(a.Last), Reassembled: c.at(a.Whole),
+		ReceivedBytes: len(a.Data), ReceivedHash: a.Hash,
 	}
 }
 

@@ -106,7 +106,8 @@ func TestDecoding(t *testing.T) {
 	}
 	for i, r := range l.list {
 		decodable := i == 0 || i == 3
-		if r.Frame != uint32(i+1) || r.Undecodable == decodable || (r.Decoded != 0) != decodable || (r.Shown != 0) != decodable || r.ReceivedHash != uint64(i) {
+		if r.Frame != uint32(i+1) || r.Undecodable == decodable || (r.Decoded != 0) != decodable ||
+			(r.Shown != 0) != decodable || r.ReceivedHash != uint64(i) {
 			t.Errorf("got %+v", r)
 		}
 	}
@@ -140,14 +141,16 @@ func TestAdaptiveInlet(t *testing.T) {
 	wire := stream.Wire{SSRC: 1, RetransmissionSSRC: 2, PayloadType: 96, RetransmissionPayloadType: 97, Extension: 1}
 	data := encoded(t, 500)
 	now := time.Now()
-	sender, err := stream.NewSender(stream.SenderConfig{Wire: wire, Congestion: congestion.DefaultConfig(), Pacing: pacing.Off}, now)
+	sender, err := stream.NewSender(stream.SenderConfig{Wire: wire, Congestion: congestion.DefaultConfig(),
+		Pacing: pacing.Off}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var datagrams [][]byte
 	for number := range uint32(2) {
 		prefix := payload.Prefix{FourCC: codec.Raw.FourCC(), Capture: now}.AppendTo(nil)
-		if err := sender.Send(stream.Frame{Number: number, Capture: now, Data: append(prefix, data...)}, now); err != nil {
+		if err := sender.Send(stream.Frame{Number: number, Capture: now, Data: append(prefix, data...)},
+			now); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -174,7 +177,8 @@ func TestAdaptiveInlet(t *testing.T) {
 	stop()
 	a.RTCP(nil, now)
 	a.Flush()
-	if stats := a.Stats(); stats.Packets != uint64(len(datagrams)) || c.Decoded() != 2 || l.list[1].ReceivedHash != stages.Hash(data) {
+	if stats := a.Stats(); stats.Packets != uint64(len(datagrams)) || c.Decoded() != 2 ||
+		l.list[1].ReceivedHash != stages.Hash(data) {
 		t.Errorf("%d packets of %d, %d frames decoded", stats.Packets, len(datagrams), c.Decoded())
 	}
 	w := &way{sent: make(chan struct{}, 1)}

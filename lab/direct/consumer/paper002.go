@@ -40,7 +40,8 @@ func (p *Paper002) Datagram(datagram []byte, from netip.AddrPort, now time.Time)
 	}
 	p.holes += int64(f.Holes)
 	p.consumer.take(&Arrival{
-		Number: f.Number, Codec: p.codec, Data: slices.Clone(f.Data), First: f.First, Last: f.Last, Whole: f.Closed, Hash: stages.Hash(f.Data),
+		Number: f.Number, Codec: p.codec, Data: slices.Clone(f.Data), First: f.First, Last: f.Last, Whole: f.Closed,
+		Hash: stages.Hash(f.Data),
 	})
 }
 

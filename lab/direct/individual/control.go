@@ -1,5 +1,6 @@
-// Package individual chooses how many points of a frame are encoded for one viewer, as section 3.4 of paper 000 has it: as many as come to the size that
-// the way to the viewer carries, and no more than where the viewer looks is worth. What points come to is learnt from the frames before.
+// Package individual chooses how many points of a frame are encoded for one viewer, as section 3.4 of paper 000 has it:
+// as many as come to the size that the way to the viewer carries, and no more than where the viewer looks is worth.
+// What points come to is learnt from the frames before.
 //
 // It is pure; a Control belongs to the goroutine that encodes.
 package individual
@@ -22,12 +23,13 @@ var ErrConfig = errors.New("invalid settings of individual encoding")
 type Config struct {
 	// FrameRate is how many frames share the rate, per second.
 	FrameRate float64
-	// Min and Max bound the rate that frames are made for, whatever the estimate: below Min a frame shows nothing. Max of 0 is no bound.
+	// Min and Max bound the rate that frames are made for, whatever the estimate: below Min a frame shows nothing. Max
+	// of 0 is no bound.
 	Min, Max volumetric.Bitrate
 	// Share is the part of the rate that frames take, above 0 and up to 1; the rest is for repairs.
 	Share float64
-	// FragmentBytes is what a packet carries of a frame, PacketBytes what it takes on the wire beside that, and FrameBytes what each frame takes beside
-	// what the codec made.
+	// FragmentBytes is what a packet carries of a frame, PacketBytes what it takes on the wire beside that, and
+	// FrameBytes what each frame takes beside what the codec made.
 	FragmentBytes, PacketBytes, FrameBytes int
 	// BusyShare is the part of the frame interval that encoding may take, above 0 and up to 1.
 	BusyShare float64
@@ -44,7 +46,8 @@ func (c *Config) validate() error {
 	case c.Min < 0 || c.Max < 0 || c.Max > 0 && c.Max < c.Min:
 		return fmt.Errorf("%w: rates from %v to %v", ErrConfig, c.Min, c.Max)
 	case c.FragmentBytes < 1 || c.PacketBytes < 0 || c.FrameBytes < 0:
-		return fmt.Errorf("%w: packets of %d+%d bytes, frames of %d more", ErrConfig, c.FragmentBytes, c.PacketBytes, c.FrameBytes)
+		return fmt.Errorf("%w: packets of %d+%d bytes, frames of %d more", ErrConfig, c.FragmentBytes, c.PacketBytes,
+			c.FrameBytes)
 	}
 	return nil
 }
@@ -95,7 +98,8 @@ func (c *Control) Observe(points, bytes int, took time.Duration) {
 	}
 }
 
-// Choose says how many of a cloud's points are encoded, given what the way carries and the largest part of the points that the view is worth, 0 to 1.
+// Choose says how many of a cloud's points are encoded, given what the way carries and the largest part of the points
+// that the view is worth, 0 to 1.
 func (c *Control) Choose(estimate volumetric.Bitrate, points int, view float64) Choice {
 	choice := Choice{Target: c.target(estimate)}
 	if points <= 0 || !(view > 0) {
@@ -110,7 +114,8 @@ func (c *Control) Choose(estimate volumetric.Bitrate, points int, view float64) 
 		choice.Points, choice.Bound = worth, BoundView
 	}
 	content := c.content(choice.Target)
-	if carried := most(choice.Points, func(n int) bool { return c.learnt.bytes(n) <= content }); carried < choice.Points {
+	if carried := most(choice.Points,
+		func(n int) bool { return c.learnt.bytes(n) <= content }); carried < choice.Points {
 		choice.Points, choice.Bound = carried, BoundRate
 	}
 	budget := time.Duration(c.config.BusyShare / c.config.FrameRate * float64(time.Second))
@@ -124,9 +129,11 @@ func (c *Control) Choose(estimate volumetric.Bitrate, points int, view float64) 
 // tolerance is by how much of its target a frame may be off it.
 const tolerance = 0.05
 
-// Misses tells whether a frame that was encoded as chosen is not within 5 % of its target, given what the codec made of it.
+// Misses tells whether a frame that was encoded as chosen is not within 5 % of its target, given what the codec made of
+// it.
 func (c *Control) Misses(choice Choice, bytes int) bool {
-	return choice.Bound == BoundRate && math.Abs(float64(c.wire(bytes))-float64(choice.Target)) > tolerance*float64(choice.Target)
+	return choice.Bound == BoundRate &&
+		math.Abs(float64(c.wire(bytes))-float64(choice.Target)) > tolerance*float64(choice.Target)
 }
 
 // wire is what a frame takes on the wire, given what the codec made of it.
@@ -152,8 +159,8 @@ func (c *Control) content(wire int) int {
 	return max(0, wire-packets*c.config.PacketBytes-c.config.FrameBytes)
 }
 
-// Wanted is the rate at which frames of so many points would be sent if the way carried anything, given what the view is worth: where it is more than the way
-// carries, it is worth finding out whether that has become more.
+// Wanted is the rate at which frames of so many points would be sent if the way carried anything, given what the view
+// is worth: where it is more than the way carries, it is worth finding out whether that has become more.
 func (c *Control) Wanted(points int, view float64) volumetric.Bitrate {
 	unbounded := *c
 	unbounded.config.Max, unbounded.config.Min = 0, 0

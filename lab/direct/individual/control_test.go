@@ -13,7 +13,8 @@ import (
 
 // settings are those of payload v1 over SRTP at 30 frames per second.
 func settings() Config {
-	return Config{FrameRate: 30, Min: 12_500_000, Max: 90_000_000, Share: 1, FragmentBytes: 1144, PacketBytes: 80, FrameBytes: 12, BusyShare: 0.9}
+	return Config{FrameRate: 30, Min: 12_500_000, Max: 90_000_000, Share: 1, FragmentBytes: 1144, PacketBytes: 80,
+		FrameBytes: 12, BusyShare: 0.9}
 }
 
 func control(t *testing.T, config Config) *Control {
@@ -25,8 +26,8 @@ func control(t *testing.T, config Config) *Control {
 	return c
 }
 
-// TestWithinTarget: whatever the codec is like, frames come to within 5 % of what was to be, from the third after a jump of the rate on, though they vary
-// and grow.
+// TestWithinTarget: whatever the codec is like, frames come to within 5 % of what was to be, from the third after a
+// jump of the rate on, though they vary and grow.
 func TestWithinTarget(t *testing.T) {
 	codecs := []struct {
 		name string
@@ -55,10 +56,12 @@ func TestWithinTarget(t *testing.T) {
 					c.Observe(choice.Points, bytes, time.Duration(choice.Points)*80)
 					off := float64(c.wire(bytes))/float64(choice.Target) - 1
 					if choice.Bound == BoundRate && frame >= 2 && math.Abs(off) > 0.05 {
-						t.Errorf("rate %d frame %d: %d points are %.1f %% off the target of %d bytes", i, frame, choice.Points, 100*off, choice.Target)
+						t.Errorf("rate %d frame %d: %d points are %.1f %% off the target of %d bytes", i, frame,
+							choice.Points, 100*off, choice.Target)
 					}
 					if choice.Bound != BoundRate && off > 0.05 {
-						t.Errorf("rate %d frame %d: %.1f %% more than the target, though bound by %s", i, frame, 100*off, choice.Bound)
+						t.Errorf("rate %d frame %d: %.1f %% more than the target, though bound by %s", i, frame,
+							100*off, choice.Bound)
 					}
 				}
 			}
@@ -190,7 +193,8 @@ func TestWanted(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	for name, spoil := range map[string]func(*Config){
-		"rate": func(c *Config) { c.FrameRate = math.NaN() }, "share": func(c *Config) { c.Share = 0 }, "busy": func(c *Config) { c.BusyShare = 2 },
+		"rate": func(c *Config) { c.FrameRate = math.NaN() }, "share": func(c *Config) { c.Share = 0 },
+		"busy":   func(c *Config) { c.BusyShare = 2 },
 		"bounds": func(c *Config) { c.Max = 1 }, "packets": func(c *Config) { c.FragmentBytes = 0 },
 	} {
 		config := settings()
@@ -210,7 +214,8 @@ func FuzzChoose(f *testing.F) {
 		c := control(t, settings())
 		c.Observe(points, bytes, time.Duration(took))
 		got := c.Choose(volumetric.Bitrate(estimate), available, view)
-		if available <= 0 && got.Points != 0 || available > 0 && view > 0 && (got.Points < 1 || got.Points > available) || got.Target < 0 || got.Expected < 0 {
+		if available <= 0 && got.Points != 0 || available > 0 && view > 0 && (got.Points < 1 ||
+			got.Points > available) || got.Target < 0 || got.Expected < 0 {
 			t.Fatalf("of %d points got %+v", available, got)
 		}
 	})

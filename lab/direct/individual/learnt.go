@@ -15,8 +15,9 @@ const (
 	correctionGain = 0.5
 )
 
-// learnt is what is known of one codec with one set of parameters. The model remembers seconds, so that it knows what points come to at any number of them;
-// the correction is by how much more or less the latest frames came to than it says.
+// learnt is what is known of one codec with one set of parameters. The model remembers seconds, so that it knows what
+// points come to at any number of them; the correction is by how much more or less the latest frames came to than it
+// says.
 type learnt struct {
 	model      *model.Model
 	codec      codec.Codec

@@ -6,10 +6,12 @@ import (
 )
 
 const (
-	// timeMemory is how many frames count for the time per point: of five the median, so that one that something else held up says nothing, and a machine that
-	// has become busy, or free again, is believed with the third. The model's mean of seconds is for planning; here a frame that takes too long costs one frame.
+	// timeMemory is how many frames count for the time per point: of five the median, so that one that something else
+	// held up says nothing, and a machine that has become busy, or free again, is believed with the third. The model's
+	// mean of seconds is for planning; here a frame that takes too long costs one frame.
 	timeMemory = 5
-	// leastPoints are encoded however busy the machine is: what takes longer than an interval with so few takes so long with fewer.
+	// leastPoints are encoded however busy the machine is: what takes longer than an interval with so few takes so long
+	// with fewer.
 	leastPoints = 1000
 )
 

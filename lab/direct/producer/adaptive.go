@@ -41,7 +41,8 @@ func NewAdaptive(config stream.SenderConfig, fixed volumetric.Bitrate, way Way, 
 	if err != nil {
 		return nil, err
 	}
-	return &Adaptive{way: way, ledger: ledger, fixed: fixed, wake: make(chan struct{}, 1), sender: sender, waiting: make(map[uint32]stages.Sent)}, nil
+	return &Adaptive{way: way, ledger: ledger, fixed: fixed, wake: make(chan struct{}, 1), sender: sender,
+		waiting: make(map[uint32]stages.Sent)}, nil
 }
 
 // Send implements Outlet.

@@ -9,7 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Gaze is where the consumer looks, and what of the object is worth sending there. It is safe for concurrent use, but for Thin, which is the encoder's.
+// Gaze is where the consumer looks, and what of the object is worth sending there. It is safe for concurrent use, but
+// for Thin, which is the encoder's.
 type Gaze struct {
 	field   pointcloud.FieldOfView
 	sampler *worth.Sampler
@@ -20,8 +21,9 @@ type Gaze struct {
 	view  pointcloud.Viewpoint
 }
 
-// NewGaze is that of somebody of whom nothing is known yet, on an object within a box, of whose regions the whole object is in one. A field without regions makes
-// everything worth sending. The sampler has each point for itself; it is nil where single points do not matter.
+// NewGaze is that of somebody of whom nothing is known yet, on an object within a box, of whose regions the whole
+// object is in one. A field without regions makes everything worth sending. The sampler has each point for itself; it
+// is nil where single points do not matter.
 func NewGaze(field pointcloud.FieldOfView, sampler *worth.Sampler, box volumetric.BoundingBox) *Gaze {
 	return &Gaze{field: field, sampler: sampler, box: box}
 }

@@ -21,7 +21,8 @@ const (
 	chunkBytes = chunks.HeaderSize + 8 + 20
 )
 
-// Paper002 is the outlet of paper 002: chunks one after the other, at once or with a gap between, out of a buffer of ten frames whose oldest is dropped.
+// Paper002 is the outlet of paper 002: chunks one after the other, at once or with a gap between, out of a buffer of
+// ten frames whose oldest is dropped.
 type Paper002 struct {
 	way    chunks.Outlet
 	ledger Ledger
@@ -38,7 +39,8 @@ type buffered struct {
 
 // NewPaper002 makes an outlet with a gap between chunks, 0 for none.
 func NewPaper002(gap time.Duration, way chunks.Outlet, ledger Ledger) *Paper002 {
-	o := &Paper002{way: way, ledger: ledger, gap: gap, frames: queue.New[*buffered](bufferedFrames), free: make(chan *buffered, bufferedFrames+2)}
+	o := &Paper002{way: way, ledger: ledger, gap: gap, frames: queue.New[*buffered](bufferedFrames),
+		free: make(chan *buffered, bufferedFrames+2)}
 	for range cap(o.free) {
 		o.free <- &buffered{}
 	}
@@ -66,7 +68,8 @@ func (o *Paper002) Want(volumetric.Bitrate) {}
 // Waiting tells whether frames have not left yet.
 func (o *Paper002) Waiting() bool { return len(o.free) < cap(o.free) }
 
-// Run sends until the context ends. Then a chunk without data begins a frame after the last one, so that the receiver closes that.
+// Run sends until the context ends. Then a chunk without data begins a frame after the last one, so that the receiver
+// closes that.
 func (o *Paper002) Run(ctx context.Context) {
 	packet := make([]byte, 0, chunks.MaxPacketSize)
 	last := uint32(0)

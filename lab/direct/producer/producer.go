@@ -1,7 +1,9 @@
-// Package producer captures, samples and encodes frames for one consumer, and sends them: in mode adaptive with as many points as the way and the view are
-// worth, the newest frame first; in the mode of paper 002 one frame after the other, whole, through a buffer of ten.
+// Package producer captures, samples and encodes frames for one consumer, and sends them: in mode adaptive with as many
+// points as the way and the view are worth, the newest frame first; in the mode of paper 002 one frame after the other,
+// whole, through a buffer of ten.
 //
-// A Producer has one goroutine that captures and one that encodes, which are the same in the mode of paper 002. An Outlet has one that sends.
+// A Producer has one goroutine that captures and one that encodes, which are the same in the mode of paper 002. An
+// Outlet has one that sends.
 package producer
 
 import (
@@ -75,9 +77,11 @@ func New(config Config) *Producer {
 
 // Counts are what became of frames.
 type Counts struct {
-	// Captured were fetched from the source; Missed fell due after the first of them, and were not, because the one before was still in hand.
+	// Captured were fetched from the source; Missed fell due after the first of them, and were not, because the one
+	// before was still in hand.
 	Captured, Missed int64
-	// Superseded are those captured that a newer one replaced before they were encoded, Failed those that the codec refused.
+	// Superseded are those captured that a newer one replaced before they were encoded, Failed those that the codec
+	// refused.
 	Superseded, Failed int64
 }
 
@@ -201,8 +205,9 @@ func (p *Producer) calibrate(ctx context.Context) error {
 func (p *Producer) encode(s *shot) error {
 	taken := time.Now()
 	sent := stages.Sent{
-		Capture: stages.At(s.Capture), Captured: stages.At(s.captured), Taken: stages.At(taken), SourceFrame: s.Number, SourcePoints: s.Cloud.Len(),
-		Bound: string(individual.BoundSource),
+		Capture: stages.At(s.Capture), Captured: stages.At(s.captured), Taken: stages.At(taken), SourceFrame: s.Number,
+		SourcePoints: s.Cloud.Len(),
+		Bound:        string(individual.BoundSource),
 	}
 	err := p.fit(s, &sent)
 	if err != nil {
@@ -220,7 +225,8 @@ func (p *Producer) encode(s *shot) error {
 	return p.config.Outlet.Send(&Frame{Sent: sent, Capture: s.Capture, Data: p.buffer})
 }
 
-// attempts is how often a frame is encoded that misses its target: what the first one teaches makes the second one right.
+// attempts is how often a frame is encoded that misses its target: what the first one teaches makes the second one
+// right.
 const attempts = 2
 
 // fit encodes a frame into the buffer, with as many points as are chosen.

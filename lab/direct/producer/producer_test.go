@@ -84,7 +84,8 @@ func (o *outlet) Want(rate volumetric.Bitrate) { o.wanted = rate }
 // config is that of a producer of so many frames.
 func config(o *outlet, frames int) Config {
 	return Config{
-		Source: &source{frames: frames}, Codec: codec.Raw, Params: codec.Params{PositionBits: 11, Box: unit}, Gaze: NewGaze(pointcloud.FieldOfView{}, nil, unit),
+		Source: &source{frames: frames}, Codec: codec.Raw, Params: codec.Params{PositionBits: 11, Box: unit},
+		Gaze:   NewGaze(pointcloud.FieldOfView{}, nil, unit),
 		Outlet: o, Log: slog.New(slog.DiscardHandler),
 	}
 }
@@ -103,7 +104,8 @@ func TestSequential(t *testing.T) {
 		t.Errorf("%+v, %d sent of 20", counts, len(o.frames))
 	}
 	for i, f := range o.frames {
-		if f.Frame != uint32(i+1) || f.Points != 1000 || f.SourcePoints != 1000 || f.Target != 0 || f.Encoded < f.Capture {
+		if f.Frame != uint32(i+1) || f.Points != 1000 || f.SourcePoints != 1000 || f.Target != 0 ||
+			f.Encoded < f.Capture {
 			t.Errorf("got %+v", f)
 		}
 	}
@@ -127,7 +129,8 @@ func TestOverlap(t *testing.T) {
 	c := config(o, 200)
 	var err error
 	c.Control, err = individual.New(individual.Config{
-		FrameRate: 30, Min: 1_000_000, Share: 1, FragmentBytes: payload.FragmentSize, PacketBytes: stream.PacketBytes, FrameBytes: FrameBytes, BusyShare: 1,
+		FrameRate: 30, Min: 1_000_000, Share: 1, FragmentBytes: payload.FragmentSize, PacketBytes: stream.PacketBytes,
+		FrameBytes: FrameBytes, BusyShare: 1,
 	}, c.Codec, c.Params)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +142,8 @@ func TestOverlap(t *testing.T) {
 	counts := p.Counts()
 	captured, superseded := counts.Captured, counts.Superseded
 	// One frame was for finding out about sizes; one may have waited when the film was over.
-	if sent := int64(len(o.frames)); captured != 199 || sent == 0 || sent+superseded < captured-1 || sent+superseded > captured {
+	if sent := int64(len(o.frames)); captured != 199 || sent == 0 || sent+superseded < captured-1 ||
+		sent+superseded > captured {
 		t.Errorf("%d captured, %d superseded, %d sent", captured, superseded, sent)
 	}
 	for _, f := range o.frames {
@@ -182,7 +186,8 @@ func TestSecondAttempt(t *testing.T) {
 	c.Codec, c.Sequential = &swelling{Codec: codec.Raw, from: 6}, true
 	var err error
 	if c.Control, err = individual.New(individual.Config{
-		FrameRate: 30, Share: 1, FragmentBytes: payload.FragmentSize, PacketBytes: stream.PacketBytes, FrameBytes: FrameBytes, BusyShare: 1,
+		FrameRate: 30, Share: 1, FragmentBytes: payload.FragmentSize, PacketBytes: stream.PacketBytes,
+		FrameBytes: FrameBytes, BusyShare: 1,
 	}, c.Codec, c.Params); err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +248,8 @@ func TestGaze(t *testing.T) {
 		}
 	}
 	pitch := math.Sin(math.Pi / 8)
-	g.Look(&signal.Viewpoint{Position: signal.Vector{0, 1, 3}, Orientation: signal.Rotation{pitch, 0, 0, math.Cos(math.Pi / 8)}})
+	g.Look(&signal.Viewpoint{Position: signal.Vector{0, 1, 3},
+		Orientation: signal.Rotation{pitch, 0, 0, math.Cos(math.Pi / 8)}})
 	if got := g.Limit(); got != 0.05 && got != 0.25 {
 		t.Errorf("looking 45 degrees up: %g of the points", got)
 	}
@@ -291,10 +297,12 @@ func frame(number uint32, size int) *Frame {
 	for i := range size {
 		data = append(data, byte(int(number)+i/chunks.ChunkSize))
 	}
-	return &Frame{Sent: stages.Sent{Frame: number, Bytes: size, Hash: stages.Hash(data[payload.PrefixSize:])}, Capture: time.Now(), Data: data}
+	return &Frame{Sent: stages.Sent{Frame: number, Bytes: size, Hash: stages.Hash(data[payload.PrefixSize:])},
+		Capture: time.Now(), Data: data}
 }
 
-// TestPaper002: ten frames wait, the oldest is dropped for an eleventh; the rest leaves in order, and the last is closed by an empty one.
+// TestPaper002: ten frames wait, the oldest is dropped for an eleventh; the rest leaves in order, and the last is
+// closed by an empty one.
 func TestPaper002(t *testing.T) {
 	w, l := &way{}, &ledger{told: make(chan struct{}, 100)}
 	o := NewPaper002(time.Microsecond, w, l)
@@ -338,7 +346,8 @@ func TestPaper002(t *testing.T) {
 		}
 		next++
 	}
-	if s := l.list[12]; next != 14 || s.Packets != 3 || s.Wire != 3000+3*36 || s.Dropped || s.LastSent < s.FirstSent || s.FirstSent == 0 {
+	if s := l.list[12]; next != 14 || s.Packets != 3 || s.Wire != 3000+3*36 || s.Dropped || s.LastSent < s.FirstSent ||
+		s.FirstSent == 0 {
 		t.Errorf("%d frames came; of the last is said %+v", next-4, s)
 	}
 }
@@ -346,7 +355,8 @@ func TestPaper002(t *testing.T) {
 // TestAdaptive: frames leave packet by packet, and are told of once the last has left.
 func TestAdaptive(t *testing.T) {
 	settings := stream.SenderConfig{
-		Wire: stream.Wire{SSRC: 1, PayloadType: 96, Extension: 1}, Congestion: congestion.DefaultConfig(), Pacing: pacing.Default, Budget: time.Second,
+		Wire: stream.Wire{SSRC: 1, PayloadType: 96, Extension: 1}, Congestion: congestion.DefaultConfig(),
+		Pacing: pacing.Default, Budget: time.Second,
 	}
 	w, l := &way{}, &ledger{told: make(chan struct{}, 100)}
 	o, err := NewAdaptive(settings, 40_000_000, w, l)
@@ -377,7 +387,8 @@ func TestAdaptive(t *testing.T) {
 		t.Errorf("%d packets, expected 27", w.packets)
 	}
 	for i, s := range l.list {
-		if s.Frame != uint32(i+1) || s.Packets != 9 || s.Wire != 10_012+9*stream.PacketBytes || s.LastSent < s.FirstSent {
+		if s.Frame != uint32(i+1) || s.Packets != 9 || s.Wire != 10_012+9*stream.PacketBytes ||
+			s.LastSent < s.FirstSent {
 			t.Errorf("got %+v", s)
 		}
 	}

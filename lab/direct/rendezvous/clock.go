@@ -28,7 +28,8 @@ func (c *Clock) Ask(now time.Time) Message {
 
 // Answer is the producer's answer to a question that came at received.
 func (t *Time) Answer(received, now time.Time) Message {
-	return Message{Type: TypeTime, Time: &Time{Asked: t.Asked, Received: received.UnixMicro(), Answered: now.UnixMicro()}}
+	return Message{Type: TypeTime, Time: &Time{Asked: t.Asked, Received: received.UnixMicro(),
+		Answered: now.UnixMicro()}}
 }
 
 // Answered takes an answer. One that contradicts itself tells nothing.

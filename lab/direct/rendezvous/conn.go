@@ -23,8 +23,8 @@ const (
 	maxMessage = 1 << 20
 	// backlog is how many messages wait for their reader: clocks and records of a second.
 	backlog = 64
-	// dialTimeout, writeTimeout and readTimeout bound what the other side and the network may take. Clocks are compared every second, so silence of ten means
-	// that the other side is gone.
+	// dialTimeout, writeTimeout and readTimeout bound what the other side and the network may take. Clocks are compared
+	// every second, so silence of ten means that the other side is gone.
 	dialTimeout  = 10 * time.Second
 	writeTimeout = 5 * time.Second
 	readTimeout  = 10 * time.Second
@@ -72,7 +72,8 @@ func newConn(socket *websocket.Conn) (*Conn, error) {
 		_ = socket.Close()
 		return nil, err
 	}
-	c := &Conn{socket: socket, remote: remote.Addr().Unmap(), messages: make(chan Message, backlog), stop: make(chan struct{})}
+	c := &Conn{socket: socket, remote: remote.Addr().Unmap(), messages: make(chan Message, backlog),
+		stop: make(chan struct{})}
 	socket.SetReadLimit(maxMessage)
 	c.reading.Go(c.read)
 	return c, nil
@@ -108,7 +109,8 @@ func (c *Conn) read() {
 	}
 }
 
-// Messages brings what the other side says. It is closed when the websocket ends; Err then says why, ErrEnded where the other side said so.
+// Messages brings what the other side says. It is closed when the websocket ends; Err then says why, ErrEnded where the
+// other side said so.
 func (c *Conn) Messages() <-chan Message { return c.messages }
 
 // Err is why Messages was closed.
@@ -198,7 +200,8 @@ func Listen(address string) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{address: socket.Addr(), conns: make(chan *Conn), taken: make(chan struct{}, 1), stop: make(chan struct{})}
+	l := &Listener{address: socket.Addr(), conns: make(chan *Conn), taken: make(chan struct{}, 1),
+		stop: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc(path, l.upgrade)
 	l.server = &http.Server{Handler: mux, ReadHeaderTimeout: dialTimeout}

@@ -1,5 +1,6 @@
-// Package rendezvous is how a producer and a consumer find each other without a server: one of them listens for a websocket, and the other dials it. Over it go
-// what each says of itself, the offer and the answer of a peer connection, where the consumer looks, clocks, and what both know of each frame.
+// Package rendezvous is how a producer and a consumer find each other without a server: one of them listens for a
+// websocket, and the other dials it. Over it go what each says of itself, the offer and the answer of a peer
+// connection, where the consumer looks, clocks, and what both know of each frame.
 //
 // A Conn's methods are safe for concurrent use; one goroutine of its own reads the websocket.
 package rendezvous
@@ -73,7 +74,8 @@ type Hello struct {
 	Role    string `json:"role"`
 	// SSRC is that of the side's reports; over UDP the consumer's greeting carries it.
 	SSRC uint32 `json:"ssrc"`
-	// What follows is the producer's. Port is that of its UDP socket, where there is one; SSRCs are those of its streams there.
+	// What follows is the producer's. Port is that of its UDP socket, where there is one; SSRCs are those of its
+	// streams there.
 	Transport         string                 `json:"transport,omitempty"`
 	Mode              string                 `json:"mode,omitempty"`
 	Port              uint16                 `json:"port,omitempty"`
@@ -92,7 +94,8 @@ type Candidate struct {
 	LineIndex int    `json:"line_index"`
 }
 
-// Time is a round trip between the clocks, in microseconds since 1970: the consumer sends the first, the producer answers with all three.
+// Time is a round trip between the clocks, in microseconds since 1970: the consumer sends the first, the producer
+// answers with all three.
 type Time struct {
 	Asked    int64 `json:"asked_us"`
 	Received int64 `json:"received_us,omitempty"`

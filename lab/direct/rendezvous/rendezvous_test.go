@@ -18,7 +18,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func producer() Hello {
-	return Hello{Role: RoleProducer, SSRC: 7, Transport: TransportUDP, Mode: ModeAdaptive, Port: 5000, Codec: "raw1", FrameRate: 30}
+	return Hello{Role: RoleProducer, SSRC: 7, Transport: TransportUDP, Mode: ModeAdaptive, Port: 5000, Codec: "raw1",
+		FrameRate: 30}
 }
 
 // meet brings two together.
@@ -49,7 +50,8 @@ func meet(t *testing.T) (listening, dialling *Conn) {
 	return listening, dialling
 }
 
-// TestStoppedListening: requests that are read when the listener has been closed are refused, and Close has not to wait for them.
+// TestStoppedListening: requests that are read when the listener has been closed are refused, and Close has not to wait
+// for them.
 func TestStoppedListening(t *testing.T) {
 	l, err := Listen("127.0.0.1:0")
 	if err != nil {
@@ -82,9 +84,12 @@ func TestMeeting(t *testing.T) {
 	}
 	record := Received{Number: 12, Received: stages.Received{Decoded: 5}}
 	for _, m := range []Message{
-		{Type: TypeOffer, SDP: "v=0"}, {Type: TypeCandidate, Candidate: &Candidate{Candidate: "candidate:1"}}, {Type: TypeTime, Time: &Time{Asked: 1}},
-		{Type: TypeViewpoint, Viewpoint: &signal.Viewpoint{Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1}},
-		{Type: TypeSent, Sent: []stages.Sent{{Frame: 12, Hash: 1 << 63}}}, {Type: TypeReceived, Received: []Received{record}},
+		{Type: TypeOffer, SDP: "v=0"}, {Type: TypeCandidate, Candidate: &Candidate{Candidate: "candidate:1"}},
+		{Type: TypeTime, Time: &Time{Asked: 1}},
+		{Type: TypeViewpoint, Viewpoint: &signal.Viewpoint{Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60,
+			Aspect: 1}},
+		{Type: TypeSent, Sent: []stages.Sent{{Frame: 12, Hash: 1 << 63}}},
+		{Type: TypeReceived, Received: []Received{record}},
 	} {
 		if err := dialling.Send(m); err != nil {
 			t.Fatal(err)
@@ -181,7 +186,8 @@ func TestChecks(t *testing.T) {
 		{`{"type":"hello"}`, "does not say"},
 		{`{"type":"offer"}`, "does not say"},
 		{`{"type":"viewpoint"}`, "does not say"},
-		{`{"type":"viewpoint","viewpoint":{"position":[0,0,0],"orientation":[1,1,1,1],"fov":60,"aspect":1}}`, "orientation"},
+		{`{"type":"viewpoint","viewpoint":{"position":[0,0,0],"orientation":[1,1,1,1],"fov":60,"aspect":1}}`,
+			"orientation"},
 		{hello(func(h *Hello) { h.Version = 2 }), "version is 2, expected 1"},
 		{hello(func(h *Hello) { h.Role = "critic" }), "role is"},
 		{hello(func(h *Hello) { h.Transport = "pigeon" }), "transport is"},

@@ -7,7 +7,8 @@ import (
 	"github.com/volsfu/volsfu/internal/peer/distribution"
 )
 
-// maxOpen is how many frames wait for the other side's word: more than five seconds at 30 per second on a path whose queue is that long.
+// maxOpen is how many frames wait for the other side's word: more than five seconds at 30 per second on a path whose
+// queue is that long.
 const maxOpen = 256
 
 // Ledger joins what is known of frames. Numbers grow by one from frame to frame, and wrap around.
@@ -51,7 +52,8 @@ const targetTolerance = 0.05
 // NewLedger opens the books.
 func NewLedger() *Ledger { return &Ledger{open: make(map[uint32]*entry)} }
 
-// Sent takes the producer's word of a frame. It returns the record where both have spoken, or where nothing more is to come.
+// Sent takes the producer's word of a frame. It returns the record where both have spoken, or where nothing more is to
+// come.
 func (l *Ledger) Sent(s *Sent) (done []Record) {
 	e, done := l.entry(s.Frame)
 	if e.sent {
@@ -195,7 +197,8 @@ type stage struct {
 
 const stageCount = 14
 
-// table are the stages, in their order. The first of them all is the camera's: from the instant of capture to the frame in hand.
+// table are the stages, in their order. The first of them all is the camera's: from the instant of capture to the frame
+// in hand.
 var table = [stageCount]stage{
 	{"capture", func(r *Record) Instant { return r.Capture }, func(r *Record) Instant { return r.Captured }},
 	{"encode_wait", func(r *Record) Instant { return r.Captured }, func(r *Record) Instant { return r.Taken }},

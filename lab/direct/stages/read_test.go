@@ -40,7 +40,8 @@ func TestReadWhatWasWritten(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\"frame\":1}\nframe 2\n": "line 2", "{\"hash\":1}": "line 1", "{\"frame\":-1}": "line 1", strings.Repeat(" ", maxLine+1): "too long",
+		"{\"frame\":1}\nframe 2\n": "line 2", "{\"hash\":1}": "line 1", "{\"frame\":-1}": "line 1",
+		strings.Repeat(" ", maxLine+1): "too long",
 	} {
 		if _, err := Read(strings.NewReader(text)); !errors.Is(err, ErrLog) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: got %v, want an error with %q", text, err, want)

@@ -1,5 +1,6 @@
-// Package stages keeps the log of frames that go directly from a producer to a consumer: when each stage of each frame was, and whether what came is what
-// was sent. A Ledger joins what both sides say of a frame; it belongs to one goroutine. A Log writes to a file and may be used by several.
+// Package stages keeps the log of frames that go directly from a producer to a consumer: when each stage of each frame
+// was, and whether what came is what was sent. A Ledger joins what both sides say of a frame; it belongs to one
+// goroutine. A Log writes to a file and may be used by several.
 package stages
 
 import (
@@ -8,8 +9,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Instant is a time in microseconds since 1970, UTC, by the producer's clock; 0 where there is none. It fits into the integers that every reader of JSON
-// has.
+// Instant is a time in microseconds since 1970, UTC, by the producer's clock; 0 where there is none. It fits into the
+// integers that every reader of JSON has.
 type Instant int64
 
 // At makes an instant; the zero time is 0.
@@ -31,8 +32,8 @@ func Hash(frame []byte) uint64 { return xxhash.Sum64(frame) }
 // Sent is what a producer knows of a frame.
 type Sent struct {
 	Frame uint32 `json:"frame"`
-	// Captured is when the source handed the frame over, which was captured at Capture; Taken when the encoder was free for it; Sampled when its points were
-	// chosen.
+	// Captured is when the source handed the frame over, which was captured at Capture; Taken when the encoder was free
+	// for it; Sampled when its points were chosen.
 	Capture   Instant `json:"capture_us"`
 	Captured  Instant `json:"captured_us"`
 	Taken     Instant `json:"taken_us"`
@@ -46,7 +47,8 @@ type Sent struct {
 	SourcePoints int `json:"source_points"`
 	Points       int `json:"points"`
 	Bytes        int `json:"bytes"`
-	// Wire is what the frame took on the wire, headers included, and Target what it was to take; 0 where there was no target.
+	// Wire is what the frame took on the wire, headers included, and Target what it was to take; 0 where there was no
+	// target.
 	Wire    int `json:"wire_bytes"`
 	Target  int `json:"target_bytes"`
 	Packets int `json:"packets"`

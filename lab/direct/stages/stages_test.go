@@ -16,10 +16,13 @@ import (
 func frame(number uint32, ms int64) (Sent, Received) {
 	at := func(stage int64) Instant { return Instant((ms + stage) * 1000) }
 	return Sent{
-			Frame: number, Capture: at(1), Captured: at(2), Taken: at(3), Sampled: at(4), Encoded: at(5), FirstSent: at(6), LastSent: at(7),
-			SourcePoints: 1000, Points: 100, Bytes: 400, Wire: 500, Target: 510, Packets: 1, Bound: "rate", Hash: uint64(number),
+			Frame: number, Capture: at(1), Captured: at(2), Taken: at(3), Sampled: at(4), Encoded: at(5),
+			FirstSent: at(6), LastSent: at(7),
+			SourcePoints: 1000, Points: 100, Bytes: 400, Wire: 500, Target: 510, Packets: 1, Bound: "rate",
+			Hash: uint64(number),
 		}, Received{
-			Frame: number, FirstReceived: at(7), LastReceived: at(8), Reassembled: at(9), DecodeBegun: at(10), Decoded: at(11), Shown: at(12),
+			Frame: number, FirstReceived: at(7), LastReceived: at(8), Reassembled: at(9), DecodeBegun: at(10),
+			Decoded: at(11), Shown: at(12),
 			ReceivedBytes: 400, DecodedPoints: 100, ReceivedHash: uint64(number),
 		}
 }
@@ -81,7 +84,8 @@ func TestLedger(t *testing.T) {
 		}
 	}
 	r := l.Report()
-	if r.Sent != 5 || r.Decoded != 3 || r.Superseded != 1 || r.Undecodable != 1 || r.Targeted != 5 || r.WithinTarget != 4 {
+	if r.Sent != 5 || r.Decoded != 3 || r.Superseded != 1 || r.Undecodable != 1 || r.Targeted != 5 ||
+		r.WithinTarget != 4 {
 		t.Errorf("got %+v", r.Totals)
 	}
 	if r.Reliability == nil || *r.Reliability != 0.6 {
@@ -150,7 +154,8 @@ func TestLog(t *testing.T) {
 			var got Record
 			decoder := json.NewDecoder(strings.NewReader(string(text)))
 			for range 2 {
-				if err := decoder.Decode(&got); err != nil || got.Hash != 7 || got.Decoded != record.Decoded || got.Outcome != Intact {
+				if err := decoder.Decode(&got); err != nil || got.Hash != 7 || got.Decoded != record.Decoded ||
+					got.Outcome != Intact {
 					t.Errorf("got %+v, %v", got, err)
 				}
 			}
@@ -164,7 +169,8 @@ func TestLog(t *testing.T) {
 		for i, column := range rows[0] {
 			got[column] = rows[1][i]
 		}
-		if got["frame"] != "7" || got["capture_us"] != "34000" || got["decoded_us"] != "44000" || got["outcome"] != "intact" || got["dropped"] != "false" || got["bound"] != "rate" {
+		if got["frame"] != "7" || got["capture_us"] != "34000" || got["decoded_us"] != "44000" ||
+			got["outcome"] != "intact" || got["dropped"] != "false" || got["bound"] != "rate" {
 			t.Errorf("got %v", got)
 		}
 	}

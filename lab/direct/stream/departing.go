@@ -31,17 +31,20 @@ func (s *Sender) leave(h held, now time.Time) {
 	}
 	body := f.packet(h.index)
 	header := rtp.Header{
-		Version: 2, Marker: last, PayloadType: s.config.Wire.PayloadType, SequenceNumber: s.sequence, Timestamp: f.timestamp, SSRC: s.config.Wire.SSRC,
+		Version: 2, Marker: last, PayloadType: s.config.Wire.PayloadType, SequenceNumber: s.sequence,
+		Timestamp: f.timestamp, SSRC: s.config.Wire.SSRC,
 	}
 	s.history.Put(feedback.Sent{
-		Sequence: s.sequence, Timestamp: f.timestamp, Marker: last, PayloadType: header.PayloadType, Payload: body, At: now,
+		Sequence: s.sequence, Timestamp: f.timestamp, Marker: last, PayloadType: header.PayloadType, Payload: body,
+		At: now,
 	})
 	s.sequence++
 	s.padded = 0
 	s.depart(header, body, feedback.Media, now)
 }
 
-// leaveOut leaves out the frames that have waited for too long and have not begun, as the next one comes: what waits is bounded so.
+// leaveOut leaves out the frames that have waited for too long and have not begun, as the next one comes: what waits is
+// bounded so.
 func (s *Sender) leaveOut(now time.Time) {
 	found := false
 	for i := range s.flow.Len() {
@@ -71,7 +74,8 @@ func (s *Sender) depart(header rtp.Header, body []byte, kind feedback.PacketKind
 	s.ready = append(s.ready, Packet{header, body})
 }
 
-// repeat sends a packet again, as a retransmission (RFC 4588). It tells whether the packet is still there and the receiver takes retransmissions.
+// repeat sends a packet again, as a retransmission (RFC 4588). It tells whether the packet is still there and the
+// receiver takes retransmissions.
 func (s *Sender) repeat(sequence uint16, kind feedback.PacketKind, now time.Time) bool {
 	sent, ok := s.history.Get(sequence)
 	if !ok || s.repeats.SSRC == 0 || s.repeats.PayloadType == 0 {
@@ -87,7 +91,8 @@ func (s *Sender) repeat(sequence uint16, kind feedback.PacketKind, now time.Time
 	return true
 }
 
-// pad sends padding as far as the probe under way asks for it: the latest packets once more, which may repair what was lost unnoticed.
+// pad sends padding as far as the probe under way asks for it: the latest packets once more, which may repair what was
+// lost unnoticed.
 func (s *Sender) pad(now time.Time) {
 	s.control.Pad(func() bool {
 		s.padded++

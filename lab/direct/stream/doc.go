@@ -1,8 +1,8 @@
-// Package stream carries the frames of one producer to one consumer without a server: as payload v1 in RTP packets that are numbered over the whole
-// connection, paced, reported, repaired, and sent no faster than the way carries them.
+// Package stream carries the frames of one producer to one consumer without a server: as payload v1 in RTP packets that
+// are numbered over the whole connection, paced, reported, repaired, and sent no faster than the way carries them.
 //
-// A Sender and a Receiver are pure: they are stepped with an explicit now, and know neither sockets nor clocks. Each belongs to one goroutine, or to the
-// lock of its owner.
+// A Sender and a Receiver are pure: they are stepped with an explicit now, and know neither sockets nor clocks. Each
+// belongs to one goroutine, or to the lock of its owner.
 package stream
 
 import (

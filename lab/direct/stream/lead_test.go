@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestFramesLeadWhereLittleIsUsed sends little and much of the largest estimate, which is also the first one: whether frames leave before their schedule says so follows from that alone.
+// TestFramesLeadWhereLittleIsUsed sends little and much of the largest estimate, which is also the first one: whether
+// frames leave before their schedule says so follows from that alone.
 func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
 	const most, interval = 40e6, time.Second / 30
 	config := estimating(most)
@@ -23,7 +24,8 @@ func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
 		send(8e6, interval)
 		d := l.left[l.number]
 		if took := d.Last.Sub(d.First); (took < 9*time.Millisecond) != leads || l.sender.Estimate() != most {
-			t.Errorf("%s: a frame left within %v with an estimate of %v, expected it to lead: %v", what, took, l.sender.Estimate(), leads)
+			t.Errorf("%s: a frame left within %v with an estimate of %v, expected it to lead: %v", what, took,
+				l.sender.Estimate(), leads)
 		}
 	}
 	send(8e6, 200*time.Millisecond)

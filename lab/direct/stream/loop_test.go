@@ -65,8 +65,9 @@ func newLoop(t *testing.T, profile string, delay time.Duration, config SenderCon
 		t.Fatal(err)
 	}
 	return &loop{
-		t: t, now: now, sender: sender, link: link, delay: delay, receiver: NewReceiver(ReceiverConfig{Wire: wire, Sender: 9}),
-		sent: make(map[uint32][]byte), left: make(map[uint32]Departure), random: rand.New(rand.NewPCG(1, 2)),
+		t: t, now: now, sender: sender, link: link, delay: delay,
+		receiver: NewReceiver(ReceiverConfig{Wire: wire, Sender: 9}),
+		sent:     make(map[uint32][]byte), left: make(map[uint32]Departure), random: rand.New(rand.NewPCG(1, 2)),
 	}
 }
 
@@ -184,7 +185,8 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
-// TestFindsCapacity: the estimate comes from 2 Mbit/s near to what the link carries, and stays there without a queue; then the link becomes worse.
+// TestFindsCapacity: the estimate comes from 2 Mbit/s near to what the link carries, and stays there without a queue;
+// then the link becomes worse.
 func TestFindsCapacity(t *testing.T) {
 	l := newLoop(t, "rate=20Mbit,delay=10ms", 10*time.Millisecond, estimating(2_000_000))
 	l.adapt(6 * time.Second)
@@ -365,8 +367,8 @@ func (l *loop) deafen(d time.Duration, size int) {
 	}
 }
 
-// TestReportsThatNeverCome: the sender steps before its first frame, as it does in Run. The first probe follows the first
-// packets all the same, and after sender.UsualGrace nothing limits.
+// TestReportsThatNeverCome: the sender steps before its first frame, as it does in Run. The first probe follows the
+// first packets all the same, and after sender.UsualGrace nothing limits.
 func TestReportsThatNeverCome(t *testing.T) {
 	l := newLoop(t, "rate=200Mbit,delay=5ms", 5*time.Millisecond, estimating(2e6))
 	l.pass(300 * time.Millisecond)

@@ -68,7 +68,8 @@ func (r *Receiver) Stats() ReceiverStats {
 	return s
 }
 
-// RTP takes a packet, which it may change, and returns the frame that it completes, or nil. The frame is the caller's until released.
+// RTP takes a packet, which it may change, and returns the frame that it completes, or nil. The frame is the caller's
+// until released.
 func (r *Receiver) RTP(packet []byte, now time.Time) *payload.Frame {
 	r.stats.Packets++
 	if number, ok := feedback.TransportSequence(packet, r.config.Wire.Extension); ok {
@@ -133,7 +134,8 @@ func (r *Receiver) take(data []byte, original bool, now time.Time) (*payload.Fra
 		return nil, false
 	}
 	place := feedback.FramePacket{
-		Sequence: sequence, Frame: d.Frame, Index: int(d.Index), Source: int(d.Source), Packets: d.Packets(), Marker: r.header.Marker,
+		Sequence: sequence, Frame: d.Frame, Index: int(d.Index), Source: int(d.Source), Packets: d.Packets(),
+		Marker: r.header.Marker,
 	}
 	r.repair.Received(r.nacks, place, now)
 	complete, err := r.frames.Push(&d, rest, now)
@@ -146,8 +148,9 @@ func (r *Receiver) take(data []byte, original bool, now time.Time) (*payload.Fra
 	return complete, true
 }
 
-// Step appends the RTCP compounds that are due: requests for what is missing, and reports of what came. It is to be called every few milliseconds. rtt is the
-// round-trip time to the sender, 0 where it is not known. A frame is repaired until 150 ms after its first packet, 250 ms on paths with a long round trip.
+// Step appends the RTCP compounds that are due: requests for what is missing, and reports of what came. It is to be
+// called every few milliseconds. rtt is the round-trip time to the sender, 0 where it is not known. A frame is repaired
+// until 150 ms after its first packet, 250 ms on paths with a long round trip.
 func (r *Receiver) Step(now time.Time, rtt time.Duration, compounds [][]byte) [][]byte {
 	late := r.lateness.Longest()
 	_, deadline := r.nack.Repair(rtt, late)

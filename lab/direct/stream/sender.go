@@ -24,7 +24,8 @@ type SenderConfig struct {
 	Estimate   bool
 	// Pacing is how frames are spread.
 	Pacing pacing.Mode
-	// Budget is how long a frame waits for those before it. One that has waited longer when a newer one is there is left out whole.
+	// Budget is how long a frame waits for those before it. One that has waited longer when a newer one is there is
+	// left out whole.
 	Budget time.Duration
 }
 
@@ -111,13 +112,16 @@ func NewSender(config SenderConfig, now time.Time) (*Sender, error) {
 		config:   config,
 		started:  now,
 		schedule: pacing.NewSchedule(plan, ClockRate),
-		control:  sender.New[held, uint16](sender.Options{Plan: plan, Grace: sender.UsualGrace, Idle: sender.UsualIdle, Look: sender.LookInterval}, now),
-		// A receiver that missed the packets before an early wrap would have the wrong rollover counter (RFC 3711 section 3.3.1).
+		control: sender.New[held, uint16](sender.Options{Plan: plan, Grace: sender.UsualGrace, Idle: sender.UsualIdle,
+			Look: sender.LookInterval}, now),
+		// A receiver that missed the packets before an early wrap would have the wrong rollover counter (RFC 3711
+		// section 3.3.1).
 		sequence:  uint16(rand.Uint32N(1 << 15)),
 		timestamp: rand.Uint32(),
 		history:   feedback.NewSendHistory(feedback.DefaultConfig().History),
 		repeats: feedback.RTX{
-			SSRC: config.Wire.RetransmissionSSRC, PayloadType: config.Wire.RetransmissionPayloadType, Next: uint16(rand.Uint32N(1 << 15)),
+			SSRC: config.Wire.RetransmissionSSRC, PayloadType: config.Wire.RetransmissionPayloadType,
+			Next: uint16(rand.Uint32N(1 << 15)),
 		},
 	}
 	var estimator congestion.Estimator

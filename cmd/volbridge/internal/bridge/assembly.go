@@ -16,7 +16,8 @@ const (
 	maxUnderWay = 2
 	// maxPieces is how many pieces of a frame may be there with gaps between them.
 	maxPieces = 64
-	// firstPiece is how many bytes are reserved for a frame at first, if it says that it has so many: memory follows what has come, not what is announced.
+	// firstPiece is how many bytes are reserved for a frame at first, if it says that it has so many: memory follows
+	// what has come, not what is announced.
 	firstPiece = 256 << 10
 	// patience is how long the rest of a frame is waited for. Its packets come from the same machine, in one go.
 	patience = 500 * time.Millisecond
@@ -55,7 +56,8 @@ func NewAssembly(tracks int, tally *Tally) *Assembly {
 	return &Assembly{tally: tally, tracks: make([]track, tracks)}
 }
 
-// Push takes a packet of a track, as its parser let it through. It returns the frame that the packet completes, which is the caller's to keep, or nil.
+// Push takes a packet of a track, as its parser let it through. It returns the frame that the packet completes, which
+// is the caller's to keep, or nil.
 func (a *Assembly) Push(index int, p *vr2gather.Packet, now time.Time) []byte {
 	if index < 0 || index >= len(a.tracks) {
 		a.tally.Add(DropTrack)

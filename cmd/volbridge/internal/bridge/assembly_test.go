@@ -79,10 +79,13 @@ func TestAssemblyDropsWhatDoesNotFit(t *testing.T) {
 		packet vr2gather.Packet
 		want   Drop
 	}{
-		"again":               {packets[:2], packets[1], DropDuplicate},
-		"within another":      {packets[:1], with(packets[0], func(p *vr2gather.Packet) { p.Offset, p.Data = 5, p.Data[5:9] }), DropDuplicate},
-		"in part":             {packets[:1], with(packets[1], func(p *vr2gather.Packet) { p.Offset -= 10 }), DropContradiction},
-		"other length":        {packets[:1], with(packets[1], func(p *vr2gather.Packet) { p.Length++ }), DropContradiction},
+		"again": {packets[:2], packets[1], DropDuplicate},
+		"within another": {packets[:1], with(packets[0],
+			func(p *vr2gather.Packet) { p.Offset, p.Data = 5, p.Data[5:9] }), DropDuplicate},
+		"in part": {packets[:1], with(packets[1], func(p *vr2gather.Packet) { p.Offset -= 10 }),
+			DropContradiction},
+		"other length": {packets[:1], with(packets[1], func(p *vr2gather.Packet) { p.Length++ }),
+			DropContradiction},
 		"too long":            {nil, with(packets[0], func(p *vr2gather.Packet) { p.Length = maxFrame + 1 }), DropSize},
 		"of a complete frame": {packets, packets[2], DropLate},
 		"older than that":     {packets, with(packets[0], func(p *vr2gather.Packet) { p.Frame -= 3 }), DropLate},
@@ -158,7 +161,8 @@ func TestAssemblyHoldsNoMoreThanItsBudget(t *testing.T) {
 	a := NewAssembly(tracks, tally)
 	for number := range uint32(10) {
 		for track := range tracks {
-			p := vr2gather.Packet{Kind: volumetric.KindVideo, Frame: number, Length: maxFrame, Offset: number * 1144, Data: make([]byte, 1144)}
+			p := vr2gather.Packet{Kind: volumetric.KindVideo, Frame: number, Length: maxFrame, Offset: number * 1144,
+				Data: make([]byte, 1144)}
 			a.Push(track, &p, start)
 			if a.held > maxHeld || len(a.underWay) > maxUnderWay*tracks {
 				t.Fatalf("%d bytes of %d frames are held", a.held, len(a.underWay))
@@ -170,13 +174,15 @@ func TestAssemblyHoldsNoMoreThanItsBudget(t *testing.T) {
 		held += len(f.data)
 	}
 	if held != a.held || tally.Count(DropIncomplete) == 0 {
-		t.Errorf("%d bytes are held, %d in the books; %d frames were given up", held, a.held, tally.Count(DropIncomplete))
+		t.Errorf("%d bytes are held, %d in the books; %d frames were given up", held, a.held,
+			tally.Count(DropIncomplete))
 	}
 	// Pieces with a gap after each take no more than their part of the budget.
 	tally = &Tally{}
 	a = NewAssembly(1, tally)
 	for i := range uint32(2 * maxPieces) {
-		a.Push(0, &vr2gather.Packet{Kind: volumetric.KindVideo, Length: maxFrame, Offset: 4 * i, Data: []byte{1}}, start)
+		a.Push(0, &vr2gather.Packet{Kind: volumetric.KindVideo, Length: maxFrame, Offset: 4 * i, Data: []byte{1}},
+			start)
 	}
 	expectDropped(t, tally, map[Drop]int64{DropContradiction: maxPieces})
 }

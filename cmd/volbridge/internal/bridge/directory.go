@@ -14,11 +14,13 @@ import (
 const (
 	// maxClients is how many publishers have a number at a time.
 	maxClients = 1024
-	// firstFree is the first number that is given to publishers whose name has none: numbers in names are positions in a list of users.
+	// firstFree is the first number that is given to publishers whose name has none: numbers in names are positions in
+	// a list of users.
 	firstFree = 1000
 )
 
-// Directory knows whom the connector can hear of, and under which number: VR2Gather knows clients by numbers, rooms know participants by names.
+// Directory knows whom the connector can hear of, and under which number: VR2Gather knows clients by numbers, rooms
+// know participants by names.
 type Directory struct {
 	own     uint32
 	foreign bool
@@ -148,8 +150,9 @@ func (d *Directory) Client(ref volumetric.PublicationRef) (uint32, bool) {
 	return 0, false
 }
 
-// Choices turns the text of a quality message into what the server is to be asked for anew, and counts what was ignored: what cannot be read, and publishers,
-// tiles and qualities that there are not. VR2Gather names client 0 whoever is meant: that is every publisher that has so many tiles.
+// Choices turns the text of a quality message into what the server is to be asked for anew, and counts what was
+// ignored: what cannot be read, and publishers, tiles and qualities that there are not. VR2Gather names client 0
+// whoever is meant: that is every publisher that has so many tiles.
 func (d *Directory) Choices(text string) (choices []signal.Choice, ignored int) {
 	wanted, ignored := vr2gather.ParseQualityChoices(text)
 	for _, w := range wanted {

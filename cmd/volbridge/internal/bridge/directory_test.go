@@ -26,7 +26,8 @@ func TestNumbersComeFromNames(t *testing.T) {
 	for _, step := range []struct {
 		participant string
 		want        uint32
-	}{{"3", 3}, {"user-7", 7}, {"other-7", 1000}, {"ada", 1001}, {"4", 1002}, {"0", 1003}, {"99999999999", 1004}, {"1005", 1005}, {"grace", 1006}} {
+	}{{"3", 3}, {"user-7", 7}, {"other-7", 1000}, {"ada", 1001}, {"4", 1002}, {"0", 1003}, {"99999999999",
+		1004}, {"1005", 1005}, {"grace", 1006}} {
 		if got := d.Published(step.participant, cloud("body", 1, 1)); !got.Carried || got.Client != step.want {
 			t.Errorf("%s is %+v, expected number %d", step.participant, got, step.want)
 		}
@@ -49,10 +50,12 @@ func TestOnlyWhatVR2GatherReadsIsCarried(t *testing.T) {
 			t.Errorf("%+v is carried", p)
 		}
 	}
-	if !d.Published("1", cloud("body", 2, 3)).Carried || !d.Published("1", sound("voice")).Carried || d.Published("1", cloud("desk", 1, 1)).Carried {
+	if !d.Published("1", cloud("body", 2, 3)).Carried || !d.Published("1", sound("voice")).Carried ||
+		d.Published("1", cloud("desk", 1, 1)).Carried {
 		t.Error("expected one cloud and one sound of each publisher")
 	}
-	body, desk := volumetric.PublicationRef{Participant: "1", Publication: "body"}, volumetric.PublicationRef{Participant: "1", Publication: "desk"}
+	body, desk := volumetric.PublicationRef{Participant: "1",
+		Publication: "body"}, volumetric.PublicationRef{Participant: "1", Publication: "desk"}
 	if _, ok := d.Client(desk); ok {
 		t.Error("what is not carried has a client")
 	}
@@ -112,7 +115,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// TestForeignPublications has points of other codecs carried where they are transcoded, and Opus, and nothing else beside.
+// TestForeignPublications has points of other codecs carried where they are transcoded, and Opus, and nothing else
+// beside.
 func TestForeignPublications(t *testing.T) {
 	points := cloud("body", 1, 1)
 	points.VR2Gather, points.Codec.MIMEType = false, volumetric.MIMEVolumetric

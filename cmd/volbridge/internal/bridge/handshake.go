@@ -8,17 +8,19 @@ import (
 const (
 	// readyInterval is the interval of ready datagrams to a connector that has not answered.
 	readyInterval = 100 * time.Millisecond
-	// askAfter is the silence after which a connector is asked whether it lives, by a ready datagram each askInterval. VR2Gather's connector and
-	// Unity's package answer every ready datagram, also if they have nothing to send.
+	// askAfter is the silence after which a connector is asked whether it lives, by a ready datagram each askInterval.
+	// VR2Gather's connector and Unity's package answer every ready datagram, also if they have nothing to send.
 	askAfter    = 2 * time.Second
 	askInterval = time.Second
-	// silence is the silence after which nothing is sent to a connector and another one may take its place. The connector is asked three times
-	// before, at 2, 3 and 4 s, so that one lost datagram does not count as the connector's end.
+	// silence is the silence after which nothing is sent to a connector and another one may take its place. The
+	// connector is asked three times before, at 2, 3 and 4 s, so that one lost datagram does not count as the
+	// connector's end.
 	silence = 5 * time.Second
 )
 
-// Handshake finds the connector. The ready datagram is repeated until there is an answer, whatever it says, and the connector is at the address that the
-// answer came from. A connector that falls silent is told again, and may then come from another address.
+// Handshake finds the connector. The ready datagram is repeated until there is an answer, whatever it says, and the
+// connector is at the address that the answer came from. A connector that falls silent is told again, and may then come
+// from another address.
 //
 // With a secret the answer has to present the secret, and so does the first datagram after a silence.
 type Handshake struct {
@@ -68,8 +70,8 @@ func (h *Handshake) Heard(from netip.AddrPort, now time.Time) bool {
 	return h.admit(from, now)
 }
 
-// Presented notes a datagram that presents a secret, and returns the reason for which it is dropped. It is ok if the datagram is the connector's.
-// Without a secret to compare with, any will do.
+// Presented notes a datagram that presents a secret, and returns the reason for which it is dropped. It is ok if the
+// datagram is the connector's. Without a secret to compare with, any will do.
 func (h *Handshake) Presented(from netip.AddrPort, secret []byte, now time.Time) (reason Drop, ok bool) {
 	if h.secret != nil && !h.secret.equals(secret) {
 		return DropSecret, false
@@ -89,7 +91,8 @@ func (h *Handshake) admit(from netip.AddrPort, now time.Time) bool {
 // Peer is where the connector is. It is not ok before the first answer.
 func (h *Handshake) Peer() (peer netip.AddrPort, ok bool) { return h.peer, h.peer.IsValid() }
 
-// Receiver is the address that media for the connector is sent to. It is not ok before the first answer, and while the connector is silent.
+// Receiver is the address that media for the connector is sent to. It is not ok before the first answer, and while the
+// connector is silent.
 func (h *Handshake) Receiver(now time.Time) (receiver netip.AddrPort, ok bool) {
 	return h.peer, h.peer.IsValid() && !h.silent(now)
 }

@@ -39,7 +39,8 @@ func TestInletReadsFramesAndChoices(t *testing.T) {
 	if len(frames) != 2 || !bytes.Equal(frames[0].Data, tile) || !bytes.Equal(frames[1].Data, voice) {
 		t.Fatalf("%d frames, expected a tile and sound as they were sent", len(frames))
 	}
-	if f := frames[0]; f.Tile != 8 || f.Quality != 2 || f.Track != 26 || f.Header.FourCC != vr2gather.CodecRawPoints || f.Kind != volumetric.KindVideo {
+	if f := frames[0]; f.Tile != 8 || f.Quality != 2 || f.Track != 26 || f.Header.FourCC != vr2gather.CodecRawPoints ||
+		f.Kind != volumetric.KindVideo {
 		t.Errorf("the tile is %+v", f)
 	}
 	control, err := vr2gather.Datagram{Type: vr2gather.DatagramControl, Body: []byte("0,1,2")}.Append(nil)

@@ -3,7 +3,8 @@ package bridge
 import "time"
 
 const (
-	// keptInstants is how many capture instants are remembered for tiles that are encoded later than others: half a second at 60 frames per second.
+	// keptInstants is how many capture instants are remembered for tiles that are encoded later than others: half a
+	// second at 60 frames per second.
 	keptInstants = 32
 	// maxSkew is how far the time in a frame's header may be from this host's clock to be believed.
 	maxSkew = 5 * time.Second
@@ -11,7 +12,8 @@ const (
 	minStep = time.Millisecond
 )
 
-// Instants numbers capture instants. Frames of all tiles and qualities with the same time in their header were captured together, and get one number.
+// Instants numbers capture instants. Frames of all tiles and qualities with the same time in their header were captured
+// together, and get one number.
 type Instants struct {
 	kept [keptInstants]instant
 	next uint32
@@ -31,15 +33,17 @@ type instant struct {
 // NewInstants numbers from 0 the frames of so many tracks.
 func NewInstants(tracks int) *Instants { return &Instants{tracks: make([]uint32, tracks)} }
 
-// NewInstantsSince numbers from a number that is ahead of all that were given before, by the clock: for receivers that outlive the bridge and reject lower ones.
+// NewInstantsSince numbers from a number that is ahead of all that were given before, by the clock: for receivers that
+// outlive the bridge and reject lower ones.
 func NewInstantsSince(now time.Time, tracks int) *Instants {
 	n := NewInstants(tracks)
 	n.next = FirstNumber(now)
 	return n
 }
 
-// Of gives the number and the capture time of a track's next frame, by the stamp in its header in milliseconds. Numbers of one track rise, also where
-// stamps stand still or go back. A stamp that cannot be true is replaced by the time of arrival.
+// Of gives the number and the capture time of a track's next frame, by the stamp in its header in milliseconds. Numbers
+// of one track rise, also where stamps stand still or go back. A stamp that cannot be true is replaced by the time of
+// arrival.
 func (n *Instants) Of(track int, stamp uint64, now time.Time) (number uint32, capture time.Time) {
 	at := instant{stamp: stamp}
 	for _, kept := range n.kept {

@@ -29,7 +29,8 @@ func TestInstants(t *testing.T) {
 	} {
 		number, capture := n.Of(step.track, step.stamp, start.Add(100*time.Millisecond))
 		if number != step.number || capture.Sub(start) != step.after {
-			t.Errorf("step %d, %s: number %d after %v, expected %d after %v", i, step.name, number, capture.Sub(start), step.number, step.after)
+			t.Errorf("step %d, %s: number %d after %v, expected %d after %v", i, step.name, number, capture.Sub(start),
+				step.number, step.after)
 		}
 	}
 }
@@ -44,7 +45,8 @@ func TestInstantsForgetsOldOnes(t *testing.T) {
 			t.Fatalf("number %d, expected %d", number, i)
 		}
 	}
-	if number, capture := n.Of(1, uint64(start.UnixMilli()), now); number != 3*keptInstants || !capture.After(now.Add(-time.Millisecond)) {
+	if number, capture := n.Of(1, uint64(start.UnixMilli()), now); number != 3*keptInstants ||
+		!capture.After(now.Add(-time.Millisecond)) {
 		t.Errorf("a frame of a forgotten capture has number %d and is of %v", number, capture)
 	}
 }

@@ -1,7 +1,7 @@
 package bridge
 
-// lateWindow is how far behind the newest frame of a stream one may come and be late. What is farther behind is of a stream that began anew: at 100
-// frames per second a frame is repaired for less than half as long.
+// lateWindow is how far behind the newest frame of a stream one may come and be late. What is farther behind is of a
+// stream that began anew: at 100 frames per second a frame is repaired for less than half as long.
 const lateWindow = 64
 
 // order tells frames that come late from streams that begin anew.

@@ -23,9 +23,10 @@ type Received struct {
 	Arrival time.Time
 }
 
-// Outlet turns frames into datagrams for the connector. The connector takes a frame only if its number is no lower than the last one's of the same client and
-// tile, for as long as it lives; publications begin anew at 0. So the outlet numbers by itself, and leaves out what is older than the last one. A connector may
-// outlive the outlet, too, and what it knows of a client: numbers begin with the clock, which is ahead of any that came before.
+// Outlet turns frames into datagrams for the connector. The connector takes a frame only if its number is no lower than
+// the last one's of the same client and tile, for as long as it lives; publications begin anew at 0. So the outlet
+// numbers by itself, and leaves out what is older than the last one. A connector may outlive the outlet, too, and what
+// it knows of a client: numbers begin with the clock, which is ahead of any that came before.
 type Outlet struct {
 	tally   *Tally
 	streams map[outletStream]*outletState
@@ -51,8 +52,8 @@ type OutletCounts struct {
 	AudioFrames int64 `json:"audio_frames"`
 }
 
-// firstNumbers is how many numbers there are to begin with, one per millisecond, which is faster than frames come. The highest leaves room to count on, also for
-// a connector whose numbers have a sign. They begin again every 12 days.
+// firstNumbers is how many numbers there are to begin with, one per millisecond, which is faster than frames come. The
+// highest leaves room to count on, also for a connector whose numbers have a sign. They begin again every 12 days.
 const firstNumbers = 1 << 30
 
 // FirstNumber is the number of the first frame of a stream that begins now.
@@ -72,7 +73,8 @@ func (o *Outlet) Cut(dst []byte, f *Received, now time.Time) []byte {
 	}
 	s.order.advance(f.Number)
 	begin := len(dst)
-	frame := vr2gather.Packet{Kind: f.Kind, Client: f.Client, Frame: s.next, Tile: uint32(f.Tile), Quality: uint32(f.Quality)}
+	frame := vr2gather.Packet{Kind: f.Kind, Client: f.Client, Frame: s.next, Tile: uint32(f.Tile),
+		Quality: uint32(f.Quality)}
 	s.next++
 	for p := range vr2gather.Cut(frame, f.Data) {
 		var err error
@@ -116,7 +118,8 @@ func (o *Outlet) Keep(here func(client uint32) bool) {
 // Counts is what was cut so far.
 func (o *Outlet) Counts() OutletCounts { return o.counts }
 
-// stream is what is known of a client's tile. There are as many as clients have numbers and publications have tiles, which both are bounded.
+// stream is what is known of a client's tile. There are as many as clients have numbers and publications have tiles,
+// which both are bounded.
 func (o *Outlet) stream(key outletStream, now time.Time) *outletState {
 	s := o.streams[key]
 	if s == nil {

@@ -24,7 +24,8 @@ func read(t *testing.T, list []byte) (first vr2gather.Packet, frame []byte) {
 		if frame == nil {
 			first = p
 		}
-		if int(p.Offset) != len(frame) || p.Frame != first.Frame || p.Length != first.Length || p.Tile != first.Tile || p.Quality != first.Quality {
+		if int(p.Offset) != len(frame) || p.Frame != first.Frame || p.Length != first.Length || p.Tile != first.Tile ||
+			p.Quality != first.Quality {
 			t.Fatalf("packet %+v does not follow %+v", p, first)
 		}
 		frame = append(frame, p.Data...)
@@ -42,7 +43,8 @@ func TestOutletNumbersForTheConnector(t *testing.T) {
 		sent   bool
 	}{{100, true}, {101, true}, {105, true}, {103, false}, {105, false}, {106, true}, {0, true}, {1, true}} {
 		data := someFrame(5000, uint64(step.number))
-		list := o.Cut(nil, &Received{Kind: volumetric.KindVideo, Client: 3, Tile: 2, Quality: 1, Number: step.number, Data: data}, start)
+		list := o.Cut(nil, &Received{Kind: volumetric.KindVideo, Client: 3, Tile: 2, Quality: 1, Number: step.number,
+			Data: data}, start)
 		if !step.sent {
 			if len(list) != 0 {
 				t.Errorf("frame %d is sent", step.number)
@@ -51,7 +53,8 @@ func TestOutletNumbersForTheConnector(t *testing.T) {
 		}
 		p, frame := read(t, list)
 		if p.Client != 3 || p.Tile != 2 || p.Quality != 1 || p.Frame != want || !bytes.Equal(frame, data) {
-			t.Errorf("frame %d is sent as number %d of client %d, tile %d, quality %d; expected number %d", step.number, p.Frame, p.Client, p.Tile, p.Quality, want)
+			t.Errorf("frame %d is sent as number %d of client %d, tile %d, quality %d; expected number %d", step.number,
+				p.Frame, p.Client, p.Tile, p.Quality, want)
 		}
 		want++
 	}
@@ -98,7 +101,8 @@ func TestVoices(t *testing.T) {
 				continue
 			}
 			first, frame := read(t, o.Cut(nil, received, start))
-			if first.Client != 4 || first.Kind != volumetric.KindAudio || int(first.Frame) != int(start.UnixMilli()%firstNumbers)+sent || !bytes.Equal(frame, data) {
+			if first.Client != 4 || first.Kind != volumetric.KindAudio ||
+				int(first.Frame) != int(start.UnixMilli()%firstNumbers)+sent || !bytes.Equal(frame, data) {
 				t.Errorf("frame %d is sent as %d of client %d", number, first.Frame, first.Client)
 			}
 			sent++

@@ -7,11 +7,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// maxStreams is how many tiles and sounds of others one session brings at most: as many clients as have a number at a time, of four tiles each.
+// maxStreams is how many tiles and sounds of others one session brings at most: as many clients as have a number at a
+// time, of four tiles each.
 const maxStreams = 4 * maxClients
 
-// Reception puts together what a server sends by VR2Gather's dialect, whose packets are those that publishers made. It belongs to one session: clients, tiles and
-// numbers may be others in the next.
+// Reception puts together what a server sends by VR2Gather's dialect, whose packets are those that publishers made. It
+// belongs to one session: clients, tiles and numbers may be others in the next.
 type Reception struct {
 	tally   *Tally
 	frames  *Assembly
@@ -27,11 +28,13 @@ type receivedStream struct {
 
 // NewReception has received nothing yet.
 func NewReception(tally *Tally) *Reception {
-	return &Reception{tally: tally, frames: NewAssembly(maxStreams, tally), streams: make(map[outletStream]*receivedStream)}
+	return &Reception{tally: tally, frames: NewAssembly(maxStreams, tally),
+		streams: make(map[outletStream]*receivedStream)}
 }
 
-// Push takes the payload of a packet, and returns the frame that it completes, or nil. Publishers number the frames of each quality for themselves, and not
-// every server makes one count of them: where a stream goes on in another quality, its numbers may begin anew.
+// Push takes the payload of a packet, and returns the frame that it completes, or nil. Publishers number the frames of
+// each quality for themselves, and not every server makes one count of them: where a stream goes on in another quality,
+// its numbers may begin anew.
 func (r *Reception) Push(kind volumetric.Kind, payload []byte, now time.Time) *Received {
 	p, err := vr2gather.ParsePacket(kind, payload)
 	if err != nil {
@@ -56,7 +59,8 @@ func (r *Reception) Push(kind volumetric.Kind, payload []byte, now time.Time) *R
 	}
 	number := s.next
 	s.next++
-	return &Received{Kind: kind, Client: p.Client, Tile: int(p.Tile), Quality: volumetric.Quality(p.Quality), Number: number, Data: data, Arrival: now}
+	return &Received{Kind: kind, Client: p.Client, Tile: int(p.Tile), Quality: volumetric.Quality(p.Quality),
+		Number: number, Data: data, Arrival: now}
 }
 
 // stream is the packet's, nil where its tile or quality is none, or there are too many.

@@ -24,7 +24,8 @@ func payloads(t *testing.T, frame vr2gather.Packet, data []byte) [][]byte {
 	return list
 }
 
-// TestReceptionNumbersForItself has a stream go on in qualities that count for themselves, as servers pass them on that count nothing.
+// TestReceptionNumbersForItself has a stream go on in qualities that count for themselves, as servers pass them on that
+// count nothing.
 func TestReceptionNumbersForItself(t *testing.T) {
 	tally := &Tally{}
 	r := NewReception(tally)
@@ -32,10 +33,12 @@ func TestReceptionNumbersForItself(t *testing.T) {
 		number, quality uint32
 		sent            bool
 	}{
-		{100, 0, true}, {101, 0, true}, {100, 0, false}, {98, 1, true}, {99, 1, true}, {99, 1, false}, {103, 0, true}, {40, 2, true}, {5000, 2, true}, {4900, 2, true},
+		{100, 0, true}, {101, 0, true}, {100, 0, false}, {98, 1, true}, {99, 1, true}, {99, 1, false}, {103, 0, true},
+		{40, 2, true}, {5000, 2, true}, {4900, 2, true},
 	} {
 		data := someFrame(3000, uint64(i))
-		frame := vr2gather.Packet{Kind: volumetric.KindVideo, Client: 7, Tile: 3, Frame: step.number, Quality: step.quality}
+		frame := vr2gather.Packet{Kind: volumetric.KindVideo, Client: 7, Tile: 3, Frame: step.number,
+			Quality: step.quality}
 		var got *Received
 		for _, payload := range payloads(t, frame, data) {
 			if whole := r.Push(volumetric.KindVideo, payload, start); whole != nil {
@@ -45,7 +48,8 @@ func TestReceptionNumbersForItself(t *testing.T) {
 		if (got != nil) != step.sent {
 			t.Fatalf("step %d: frame %d of quality %d is passed on: %v", i, step.number, step.quality, got != nil)
 		}
-		if got != nil && (got.Client != 7 || got.Tile != 3 || got.Quality != volumetric.Quality(step.quality) || !bytes.Equal(got.Data, data) || !got.Arrival.Equal(start)) {
+		if got != nil && (got.Client != 7 || got.Tile != 3 || got.Quality != volumetric.Quality(step.quality) ||
+			!bytes.Equal(got.Data, data) || !got.Arrival.Equal(start)) {
 			t.Errorf("step %d: frame is %+v", i, got)
 		}
 	}
@@ -55,12 +59,14 @@ func TestReceptionNumbersForItself(t *testing.T) {
 	expectDropped(t, tally, map[Drop]int64{DropLate: 6})
 }
 
-// TestReceptionGivesUpAtASwitch has a server switch in the midst of a frame, and to numbers that are late by the old count.
+// TestReceptionGivesUpAtASwitch has a server switch in the midst of a frame, and to numbers that are late by the old
+// count.
 func TestReceptionGivesUpAtASwitch(t *testing.T) {
 	tally := &Tally{}
 	r := NewReception(tally)
 	of := func(number, quality uint32) [][]byte {
-		return payloads(t, vr2gather.Packet{Kind: volumetric.KindVideo, Frame: number, Quality: quality}, someFrame(5000, uint64(number)))
+		return payloads(t, vr2gather.Packet{Kind: volumetric.KindVideo, Frame: number, Quality: quality},
+			someFrame(5000, uint64(number)))
 	}
 	whole := 0
 	push := func(list [][]byte) {
@@ -85,7 +91,8 @@ func TestReceptionIsBounded(t *testing.T) {
 	tally := &Tally{}
 	r := NewReception(tally)
 	for client := range uint32(maxStreams + 10) {
-		for _, payload := range payloads(t, vr2gather.Packet{Kind: volumetric.KindAudio, Client: client}, someFrame(100, 1)) {
+		for _, payload := range payloads(t, vr2gather.Packet{Kind: volumetric.KindAudio, Client: client},
+			someFrame(100, 1)) {
 			if got := r.Push(volumetric.KindAudio, payload, start); (got != nil) != (client < maxStreams) {
 				t.Fatalf("client %d is heard: %v", client, got != nil)
 			}
@@ -100,7 +107,8 @@ func TestReceptionIsBounded(t *testing.T) {
 }
 
 func FuzzReception(f *testing.F) {
-	for _, payload := range payloads(&testing.T{}, vr2gather.Packet{Kind: volumetric.KindVideo, Client: 1, Frame: 2}, someFrame(3000, 1)) {
+	for _, payload := range payloads(&testing.T{}, vr2gather.Packet{Kind: volumetric.KindVideo, Client: 1, Frame: 2},
+		someFrame(3000, 1)) {
 		f.Add(payload, true)
 	}
 	f.Add(bytes.Repeat([]byte{0xff}, 60), false)
@@ -131,7 +139,8 @@ func TestAddress(t *testing.T) {
 		{"ada,1;2,x,1", "2,,1;", 2},
 	} {
 		if got, ignored := Address(test.text, tiles); got != test.want || ignored != test.ignored {
-			t.Errorf("%q becomes %q with %d ignored, expected %q with %d", test.text, got, ignored, test.want, test.ignored)
+			t.Errorf("%q becomes %q with %d ignored, expected %q with %d", test.text, got, ignored, test.want,
+				test.ignored)
 		}
 	}
 }
@@ -152,7 +161,8 @@ func TestInstantsSince(t *testing.T) {
 		before = append(before, number)
 	}
 	later := start.Add(time.Second)
-	if number, _ := NewInstantsSince(later, 1).Of(0, uint64(later.UnixMilli()), later); !slices.IsSorted(before) || number <= before[59] {
+	if number, _ := NewInstantsSince(later, 1).Of(0, uint64(later.UnixMilli()), later); !slices.IsSorted(before) ||
+		number <= before[59] {
 		t.Errorf("numbers %d to %d are followed by %d", before[0], before[59], number)
 	}
 }

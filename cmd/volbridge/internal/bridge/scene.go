@@ -13,11 +13,13 @@ import (
 
 // The types of datagram that VR2Gather's connector does not know. 4 and 5 mean something to a relative of it.
 const (
-	// datagramView says where the program looks from. After the type follow nine numbers of 32 bits (IEEE 754), little-endian as everything here: position x, y, z
-	// in metres and orientation x, y, z, w in the room's coordinates, the vertical angle of what is seen in degrees, and its width over its height.
+	// datagramView says where the program looks from. After the type follow nine numbers of 32 bits (IEEE 754),
+	// little-endian as everything here: position x, y, z in metres and orientation x, y, z, w in the room's
+	// coordinates, the vertical angle of what is seen in degrees, and its width over its height.
 	datagramView = 16
-	// datagramScene says where the published object stands: position, orientation and scale as eight such numbers. Then come two unsigned numbers of 32 bits, the
-	// first tile of those whose boxes follow and how many follow, and six numbers for each box: its least and its greatest corner in the object's coordinates.
+	// datagramScene says where the published object stands: position, orientation and scale as eight such numbers. Then
+	// come two unsigned numbers of 32 bits, the first tile of those whose boxes follow and how many follow, and six
+	// numbers for each box: its least and its greatest corner in the object's coordinates.
 	datagramScene = 17
 )
 
@@ -57,14 +59,16 @@ type placed struct {
 	first int
 }
 
-// read reads a datagram about the scene: where the program looks from, or where its object stands. Errors say what is wrong with it.
+// read reads a datagram about the scene: where the program looks from, or where its object stands. Errors say what is
+// wrong with it.
 func (s *Scene) read(datagram []byte) (*signal.Viewpoint, *placed, error) {
 	body := datagram[typeBytes:]
 	if binary.LittleEndian.Uint32(datagram) == datagramView {
 		if len(body) < viewBytes {
 			return nil, nil, fmt.Errorf("%w: %d bytes, expected %d", errScene, len(body), viewBytes)
 		}
-		v := &signal.Viewpoint{Position: vector(body), Orientation: rotation(body[12:]), FOV: number(body[28:]), Aspect: number(body[32:])}
+		v := &signal.Viewpoint{Position: vector(body), Orientation: rotation(body[12:]), FOV: number(body[28:]),
+			Aspect: number(body[32:])}
 		return v, nil, v.Validate()
 	}
 	if len(body) < sceneBytes {
@@ -73,7 +77,8 @@ func (s *Scene) read(datagram []byte) (*signal.Viewpoint, *placed, error) {
 	first, count := binary.LittleEndian.Uint32(body[32:]), binary.LittleEndian.Uint32(body[36:])
 	rest := body[sceneBytes:]
 	if uint64(count)*boxBytes > uint64(len(rest)) || uint64(first)+uint64(count) > uint64(len(s.boxes)) {
-		return nil, nil, fmt.Errorf("%w: %d boxes from tile %d on in %d bytes, of %d tiles", errScene, count, first, len(rest), len(s.boxes))
+		return nil, nil, fmt.Errorf("%w: %d boxes from tile %d on in %d bytes, of %d tiles", errScene, count, first,
+			len(rest), len(s.boxes))
 	}
 	boxes := make([]volumetric.BoundingBox, count)
 	for i := range boxes {
@@ -81,7 +86,8 @@ func (s *Scene) read(datagram []byte) (*signal.Viewpoint, *placed, error) {
 			boxes[i].Min[axis], boxes[i].Max[axis] = float32(number(rest[i*boxBytes+4*axis:])), float32(number(rest[i*boxBytes+12+4*axis:]))
 		}
 	}
-	p := &signal.Pose{Publication: publication, Position: vector(body), Orientation: rotation(body[12:]), Scale: number(body[28:]), Boxes: boxes}
+	p := &signal.Pose{Publication: publication, Position: vector(body), Orientation: rotation(body[12:]),
+		Scale: number(body[28:]), Boxes: boxes}
 	return nil, &placed{p, int(first)}, p.Validate()
 }
 
@@ -98,7 +104,8 @@ func (s *Scene) place(p *placed) *signal.Pose {
 	return p.pose
 }
 
-// publication stands in a pose while it is checked. Which publication it is about the connector does not say: it has one.
+// publication stands in a pose while it is checked. Which publication it is about the connector does not say: it has
+// one.
 const publication = "body"
 
 func number(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }

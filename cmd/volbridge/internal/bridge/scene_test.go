@@ -38,20 +38,24 @@ func TestInletReadsTheScene(t *testing.T) {
 	tally := &Tally{}
 	i := NewInlet(home, Layout{Tiles: 2, Qualities: 1}, false, tally)
 	a := i.Receive(home, sceneDatagram(datagramView, someView), start)
-	want := signal.Viewpoint{Position: signal.Vector{1, 1.5, -2}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1.5}
+	want := signal.Viewpoint{Position: signal.Vector{1, 1.5, -2}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60,
+		Aspect: 1.5}
 	if a.View == nil || *a.View != want {
 		t.Fatalf("%+v, expected %+v", a.View, want)
 	}
 	a = i.Receive(home, sceneDatagram(datagramScene, somePose, 1, 1, -1.0, -2.0, -3.0, 1.0, 2.0, 3.0), start)
-	if a.Pose == nil || a.Pose.Position != (signal.Vector{1, 0, -2}) || a.Pose.Orientation != (signal.Rotation{0, 1, 0, 0}) || a.Pose.Scale != 2 || a.Pose.Boxes != nil {
+	if a.Pose == nil || a.Pose.Position != (signal.Vector{1, 0, -2}) ||
+		a.Pose.Orientation != (signal.Rotation{0, 1, 0, 0}) || a.Pose.Scale != 2 || a.Pose.Boxes != nil {
 		t.Fatalf("%+v, expected no boxes, since one is not known", a.Pose)
 	}
 	a = i.Receive(home, sceneDatagram(datagramScene, somePose, 0, 1, 0.0, 0.0, 0.0, 0.5, 0.5, 0.5), start)
-	boxes := []volumetric.BoundingBox{{Max: [3]float32{0.5, 0.5, 0.5}}, {Min: [3]float32{-1, -2, -3}, Max: [3]float32{1, 2, 3}}}
+	boxes := []volumetric.BoundingBox{{Max: [3]float32{0.5, 0.5, 0.5}},
+		{Min: [3]float32{-1, -2, -3}, Max: [3]float32{1, 2, 3}}}
 	if a.Pose == nil || !slices.Equal(a.Pose.Boxes, boxes) {
 		t.Fatalf("%+v, expected the boxes of both tiles", a.Pose)
 	}
-	if a = i.Receive(home, sceneDatagram(datagramScene, somePose, 0, 0), start); a.Pose == nil || !slices.Equal(a.Pose.Boxes, boxes) {
+	if a = i.Receive(home, sceneDatagram(datagramScene, somePose, 0, 0), start); a.Pose == nil ||
+		!slices.Equal(a.Pose.Boxes, boxes) {
 		t.Errorf("%+v, expected the boxes of before", a.Pose)
 	}
 	expectDropped(t, tally, nil)
@@ -88,7 +92,8 @@ func TestInletDropsWhatIsNoScene(t *testing.T) {
 	}
 	i.Receive(home, sceneDatagram(datagramView, someView), start)
 	stranger := netip.AddrPortFrom(home.Addr(), home.Port()+1)
-	if a := i.Receive(stranger, sceneDatagram(datagramScene, somePose, 0, 1, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0), start); a.Pose != nil || i.scene.known[0] {
+	if a := i.Receive(stranger, sceneDatagram(datagramScene, somePose, 0, 1, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0),
+		start); a.Pose != nil || i.scene.known[0] {
 		t.Errorf("a stranger is listened to: %+v", a)
 	}
 	expectDropped(t, tally, map[Drop]int64{DropPacket: int64(len(wrong)), DropSource: 1})

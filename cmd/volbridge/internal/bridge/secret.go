@@ -8,11 +8,12 @@ import (
 	"fmt"
 )
 
-// datagramSecret is the type of the datagram with which a connector presents a secret. After the type follow the secret's length in bytes, as a
-// little-endian unsigned number of 32 bits, and the secret.
+// datagramSecret is the type of the datagram with which a connector presents a secret. After the type follow the
+// secret's length in bytes, as a little-endian unsigned number of 32 bits, and the secret.
 const datagramSecret = 18
 
-// The bounds of a secret in bytes. 16 hexadecimal digits have 64 bits: at a million guesses per second half of them take 290,000 years.
+// The bounds of a secret in bytes. 16 hexadecimal digits have 64 bits: at a million guesses per second half of them
+// take 290,000 years.
 const (
 	MinSecret = 16
 	MaxSecret = 128
@@ -21,7 +22,8 @@ const (
 // ErrSecret says that a secret is too short or too long.
 var ErrSecret = errors.New("bad bridge secret")
 
-// Secret is what a connector has to present before the bridge listens to it. It keeps a hash, whose length does not depend on the secret's.
+// Secret is what a connector has to present before the bridge listens to it. It keeps a hash, whose length does not
+// depend on the secret's.
 type Secret struct{ sum [sha256.Size]byte }
 
 // NewSecret takes a secret of MinSecret to MaxSecret bytes. Other lengths give an error around ErrSecret.
@@ -43,7 +45,8 @@ func presentsSecret(datagram []byte) bool {
 	return len(datagram) >= typeBytes && binary.LittleEndian.Uint32(datagram) == datagramSecret
 }
 
-// readSecret returns the secret in a datagram that presents one. It is false if the length does not fit the datagram or exceeds MaxSecret.
+// readSecret returns the secret in a datagram that presents one. It is false if the length does not fit the datagram or
+// exceeds MaxSecret.
 func readSecret(datagram []byte) (secret []byte, ok bool) {
 	body := datagram[typeBytes:]
 	if len(body) < 4 {

@@ -35,8 +35,10 @@ func requiring(t *testing.T) (*Inlet, *Tally) {
 }
 
 func TestSecretLengths(t *testing.T) {
-	for length, good := range map[int]bool{0: false, MinSecret - 1: false, MinSecret: true, MaxSecret: true, MaxSecret + 1: false} {
-		if _, err := NewSecret(strings.Repeat("s", length)); (err == nil) != good || err != nil && !errors.Is(err, ErrSecret) {
+	for length, good := range map[int]bool{0: false, MinSecret - 1: false, MinSecret: true, MaxSecret: true,
+		MaxSecret + 1: false} {
+		if _, err := NewSecret(strings.Repeat("s", length)); (err == nil) != good || err != nil &&
+			!errors.Is(err, ErrSecret) {
 			t.Errorf("a secret of %d bytes gives %v, expected it to be taken: %v", length, err, good)
 		}
 	}
@@ -46,7 +48,8 @@ func TestConnectorPresentsTheSecret(t *testing.T) {
 	i, tally := requiring(t)
 	frame := datagrams(t, vr2gather.Packet{Kind: volumetric.KindVideo}, someFrame(500, 1))[0]
 	ready := make([]byte, vr2gather.DatagramSize)
-	for _, datagram := range [][]byte{frame, ready, presentation("0123456789abcdeX"), presentation(password + "0"), presentation(password[:15]), presentation("")} {
+	for _, datagram := range [][]byte{frame, ready, presentation("0123456789abcdeX"), presentation(password + "0"),
+		presentation(password[:15]), presentation("")} {
 		i.Receive(other, datagram, start)
 	}
 	if peer, ok := i.Handshake.Peer(); ok {

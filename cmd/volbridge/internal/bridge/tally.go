@@ -19,7 +19,8 @@ const (
 	DropTrack
 	// DropNotTaken counts datagrams with media, where media of the connector is not taken.
 	DropNotTaken
-	// DropContradiction counts datagrams that name another length than the rest of their frame, overlap what came of it in part, or come too scattered.
+	// DropContradiction counts datagrams that name another length than the rest of their frame, overlap what came of it
+	// in part, or come too scattered.
 	DropContradiction
 	// DropDuplicate counts datagrams whose piece was there already.
 	DropDuplicate
@@ -27,15 +28,18 @@ const (
 	DropLate
 	// DropSize counts datagrams of frames that are too long.
 	DropSize
-	// DropIncomplete counts frames that were given up, since a newer one was complete, too many were under way, or the rest of them did not come.
+	// DropIncomplete counts frames that were given up, since a newer one was complete, too many were under way, or the
+	// rest of them did not come.
 	DropIncomplete
 	// DropHeader counts frames that do not begin with VR2Gather's header.
 	DropHeader
 	// DropBehind counts frames that came while too many waited to be sent to the server.
 	DropBehind
-	// DropUnsent counts frames that came while there was no connection to the server, or before the server had taken the publication.
+	// DropUnsent counts frames that came while there was no connection to the server, or before the server had taken
+	// the publication.
 	DropUnsent
-	// DropChoice counts choices of quality that could not be read, that name nobody who is here, or that the server has refused.
+	// DropChoice counts choices of quality that could not be read, that name nobody who is here, or that the server has
+	// refused.
 	DropChoice
 	// DropOrder counts received frames that were older than one that the connector has: it would refuse them.
 	DropOrder
@@ -43,11 +47,13 @@ const (
 	DropClient
 	// DropAudio counts received packets of audio that cannot be read.
 	DropAudio
-	// DropReceived counts received packets of VR2Gather's dialect that cannot be read, or are of more streams than anybody has.
+	// DropReceived counts received packets of VR2Gather's dialect that cannot be read, or are of more streams than
+	// anybody has.
 	DropReceived
 	// DropOverrun counts received frames that came while too many waited to be sent to the connector.
 	DropOverrun
-	// DropSuperseded and DropReceivedSuperseded count frames that waited to be transcoded when a newer one came, the connector's and received ones.
+	// DropSuperseded and DropReceivedSuperseded count frames that waited to be transcoded when a newer one came, the
+	// connector's and received ones.
 	DropSuperseded
 	DropReceivedSuperseded
 	// DropCodec and DropReceivedCodec count frames that could not be transcoded, the connector's and received ones.

@@ -8,9 +8,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Address makes the text of a connector's quality message into one that every server of VR2Gather's dialect understands, by how many tiles each client has: what
-// cannot be read is left out and counted, each choice ends in a semicolon, and one for client 0, who is nobody, is said again for every client that has so many
-// tiles. The text is empty where nothing is chosen.
+// Address makes the text of a connector's quality message into one that every server of VR2Gather's dialect
+// understands, by how many tiles each client has: what cannot be read is left out and counted, each choice ends in a
+// semicolon, and one for client 0, who is nobody, is said again for every client that has so many tiles. The text is
+// empty where nothing is chosen.
 func Address(text string, tiles map[uint32]int) (out string, ignored int) {
 	choices, ignored := vr2gather.ParseQualityChoices(text)
 	var message []byte

@@ -13,7 +13,8 @@ import (
 
 // Errors of sessions. They are wrapped with what was acted on.
 var (
-	// ErrRefused says that the server does not let this client in, however often it asks: the token, the client's number or what it announces does not do.
+	// ErrRefused says that the server does not let this client in, however often it asks: the token, the client's
+	// number or what it announces does not do.
 	ErrRefused = errors.New("refused by the server")
 	// ErrEnded says that the server, or the network, has ended the session.
 	ErrEnded = errors.New("session ended")
@@ -39,9 +40,11 @@ type Config struct {
 
 // Sink takes what a session receives.
 type Sink interface {
-	// Opened says that the server sends a track. It is called by the goroutine that then hands over the track's packets.
+	// Opened says that the server sends a track. It is called by the goroutine that then hands over the track's
+	// packets.
 	Opened(track vr2gather.Track)
-	// Packet takes the RTP payload of a packet, which is the sink's only until it returns. It is called by as many goroutines as there are tracks.
+	// Packet takes the RTP payload of a packet, which is the sink's only until it returns. It is called by as many
+	// goroutines as there are tracks.
 	Packet(kind volumetric.Kind, payload []byte, now time.Time)
 }
 

@@ -28,9 +28,11 @@ var (
 )
 
 const (
-	// reportInterval is how often arrivals are reported, as VR2Gather's peer does: reports of more than 100 ms outgrow a packet above 140 Mbit/s.
+	// reportInterval is how often arrivals are reported, as VR2Gather's peer does: reports of more than 100 ms outgrow
+	// a packet above 140 Mbit/s.
 	reportInterval = 10 * time.Millisecond
-	// socketBuffer is asked for, both ways: a capture of 9 tiles in 3 qualities of 100 kB comes at once, and takes twice its size in a socket.
+	// socketBuffer is asked for, both ways: a capture of 9 tiles in 3 qualities of 100 kB comes at once, and takes
+	// twice its size in a socket.
 	socketBuffer = 8 << 20
 	// replayWindow is how late a packet may come, by its number: two such captures.
 	replayWindow = 8192
@@ -43,12 +45,15 @@ func newConnection(config Config) (*webrtc.PeerConnection, error) {
 		codec  webrtc.RTPCodecCapability
 		number webrtc.PayloadType
 		kind   webrtc.RTPCodecType
-	}{{videoCodec, videoPayloadType, webrtc.RTPCodecTypeVideo}, {audioCodec, audioPayloadType, webrtc.RTPCodecTypeAudio}} {
-		if err := engine.RegisterCodec(webrtc.RTPCodecParameters{RTPCodecCapability: format.codec, PayloadType: format.number}, format.kind); err != nil {
+	}{{videoCodec, videoPayloadType, webrtc.RTPCodecTypeVideo}, {audioCodec, audioPayloadType,
+		webrtc.RTPCodecTypeAudio}} {
+		if err := engine.RegisterCodec(webrtc.RTPCodecParameters{RTPCodecCapability: format.codec,
+			PayloadType: format.number}, format.kind); err != nil {
 			return nil, err
 		}
 		engine.RegisterFeedback(webrtc.RTCPFeedback{Type: webrtc.TypeRTCPFBTransportCC}, format.kind)
-		if err := engine.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: sdp.TransportCCURI}, format.kind); err != nil {
+		if err := engine.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: sdp.TransportCCURI},
+			format.kind); err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +77,8 @@ func newConnection(config Config) (*webrtc.PeerConnection, error) {
 	settings.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
 	settings.SetIncludeLoopbackCandidate(config.loopback())
 	settings.SetSRTPReplayProtectionWindow(replayWindow)
-	api := webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(interceptors), webrtc.WithSettingEngine(settings))
+	api := webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(interceptors),
+		webrtc.WithSettingEngine(settings))
 	return api.NewPeerConnection(webrtc.Configuration{})
 }
 

@@ -22,7 +22,8 @@ type Session struct {
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	// messages come from the websocket; own are this client's candidates, and texts its quality messages, of which the newest is kept.
+	// messages come from the websocket; own are this client's candidates, and texts its quality messages, of which the
+	// newest is kept.
 	messages chan vr2gather.Message
 	own      chan string
 	texts    chan string
@@ -49,7 +50,8 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{
-		config: config, conn: conn, messages: make(chan vr2gather.Message), own: make(chan string, maxCandidates), texts: make(chan string, 1),
+		config: config, conn: conn, messages: make(chan vr2gather.Message), own: make(chan string, maxCandidates),
+		texts:     make(chan string, 1),
 		connected: make(chan struct{}), started: make(chan struct{}),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
@@ -140,7 +142,8 @@ func (s *Session) answered() <-chan string {
 	return s.own
 }
 
-// take does what a message says. It keeps candidates that come before the first offer: the server that VR2Gather was made for often sends them so.
+// take does what a message says. It keeps candidates that come before the first offer: the server that VR2Gather was
+// made for often sends them so.
 func (s *Session) take(m vr2gather.Message, early []string) (kept []string, err error) {
 	switch m.Type {
 	case vr2gather.MessageOffer:
@@ -166,8 +169,9 @@ func (s *Session) take(m vr2gather.Message, early []string) (kept []string, err 
 // startTime is how long ICE may take to begin after an answer: it does so at once.
 const startTime = time.Second
 
-// settle waits until ICE has begun with what was answered before. The original often makes two offers at once, and Pion takes the second one for a restart of ICE, with
-// other credentials than those of the first answer, as long as ICE has not begun with the first.
+// settle waits until ICE has begun with what was answered before. The original often makes two offers at once, and Pion
+// takes the second one for a restart of ICE, with other credentials than those of the first answer, as long as ICE has
+// not begun with the first.
 func (s *Session) settle() {
 	if s.connection.CurrentLocalDescription() == nil {
 		return
@@ -186,7 +190,8 @@ func (s *Session) answer(value string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.connection.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer.SDP}); err != nil {
+	if err := s.connection.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer,
+		SDP: offer.SDP}); err != nil {
 		return fmt.Errorf("offer: %w", err)
 	}
 	answer, err := s.connection.CreateAnswer(nil)
@@ -199,7 +204,8 @@ func (s *Session) answer(value string) error {
 	return s.write(vr2gather.MessageAnswer, vr2gather.Description{Type: "answer", SDP: answer.SDP}.Value())
 }
 
-// addCandidate takes one of the server's candidates. One that cannot be read may be of a kind that came later: there are others.
+// addCandidate takes one of the server's candidates. One that cannot be read may be of a kind that came later: there
+// are others.
 func (s *Session) addCandidate(candidate string) {
 	if err := s.connection.AddICECandidate(webrtc.ICECandidateInit{Candidate: candidate}); err != nil {
 		s.config.Log.Warn("candidate of the server's passed over", "candidate", candidate, "error", err)

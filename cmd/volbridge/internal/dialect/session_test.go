@@ -84,7 +84,8 @@ func join(t *testing.T, url string, client uint32) (*Session, *heard, error) {
 	return s, h, err
 }
 
-// TestSessionsMeet has two clients exchange tiles and sound through a server that tells its candidates first, and makes two offers at once.
+// TestSessionsMeet has two clients exchange tiles and sound through a server that tells its candidates first, and makes
+// two offers at once.
 func TestSessionsMeet(t *testing.T) {
 	url := serve(t, standin.Faults{CandidatesFirst: true, SecondOffer: true, Padding: true, StrictNumbers: true})
 	var sessions [2]*Session
@@ -99,7 +100,8 @@ func TestSessionsMeet(t *testing.T) {
 	number := uint32(0)
 	write := func(s *Session, kind volumetric.Kind, tile, quality uint32) {
 		text := fmt.Appendf(nil, "%d %s %d %d", s.config.Query.Client, kind, tile, quality)
-		p := vr2gather.Packet{Kind: kind, Client: s.config.Query.Client, Frame: number, Length: uint32(len(text)), Tile: tile, Quality: quality, Data: text}
+		p := vr2gather.Packet{Kind: kind, Client: s.config.Query.Client, Frame: number, Length: uint32(len(text)),
+			Tile: tile, Quality: quality, Data: text}
 		if err := s.WritePacket(&p, number*3000); err != nil {
 			t.Fatal(err)
 		}
@@ -124,14 +126,16 @@ func TestSessionsMeet(t *testing.T) {
 		write(sessions[0], volumetric.KindVideo, 1, 1)
 		return sinks[1].has(volumetric.KindVideo, "1 video 1 1")
 	})
-	if outside := (vr2gather.Packet{Kind: volumetric.KindVideo, Tile: 2, Length: 1, Data: []byte{0}}); !errors.Is(sessions[0].WritePacket(&outside, 0), ErrTrack) {
+	if outside := (vr2gather.Packet{Kind: volumetric.KindVideo, Tile: 2, Length: 1,
+		Data: []byte{0}}); !errors.Is(sessions[0].WritePacket(&outside, 0), ErrTrack) {
 		t.Error("a tile that was not announced is sent")
 	}
 	sessions[0].Close()
 	if err := sessions[0].Err(); !errors.Is(err, ErrClosed) {
 		t.Errorf("closed with %v", err)
 	}
-	if names := sinks[1].tracks; !names[vr2gather.Track{Kind: volumetric.KindVideo, Client: 1, Tile: 1, Quality: volumetric.QualityOff}] {
+	if names := sinks[1].tracks; !names[vr2gather.Track{Kind: volumetric.KindVideo, Client: 1, Tile: 1,
+		Quality: volumetric.QualityOff}] {
 		t.Errorf("tracks are %v, expected the second tile of client 1", names)
 	}
 }
@@ -170,9 +174,13 @@ func TestSessionEnds(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for status, refused := range map[int]bool{
-		http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusBadRequest: true, http.StatusServiceUnavailable: false, http.StatusNotFound: false,
+		http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusBadRequest: true,
+		http.StatusServiceUnavailable: false, http.StatusNotFound: false,
 	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "because", status) }))
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+			_ *http.Request) {
+			http.Error(w, "because", status)
+		}))
 		_, _, err := join(t, "ws"+strings.TrimPrefix(server.URL, "http"), 1)
 		server.Close()
 		if errors.Is(err, ErrRefused) != refused || err == nil || refused && !strings.Contains(err.Error(), "because") {

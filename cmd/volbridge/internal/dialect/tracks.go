@@ -28,7 +28,8 @@ type tracks struct {
 	video []*track // tile × qualities + quality
 }
 
-// addTracks announces sound, then tile by tile and quality by quality: the order in which the server has lines for them.
+// addTracks announces sound, then tile by tile and quality by quality: the order in which the server has lines for
+// them.
 func (s *Session) addTracks() error {
 	query := s.config.Query
 	add := func(codec webrtc.RTPCodecCapability, name vr2gather.Track) (*track, error) {
@@ -40,12 +41,14 @@ func (s *Session) addTracks() error {
 		return &track{local: local, sequence: uint16(rand.Uint32())}, err
 	}
 	var err error
-	if s.tracks.audio, err = add(audioCodec, vr2gather.Track{Kind: volumetric.KindAudio, Client: query.Client}); err != nil {
+	if s.tracks.audio, err = add(audioCodec, vr2gather.Track{Kind: volumetric.KindAudio,
+		Client: query.Client}); err != nil {
 		return err
 	}
 	for tile := range query.Tiles {
 		for quality := range query.Qualities {
-			name := vr2gather.Track{Kind: volumetric.KindVideo, Client: query.Client, Tile: tile, Quality: volumetric.Quality(quality)}
+			name := vr2gather.Track{Kind: volumetric.KindVideo, Client: query.Client, Tile: tile,
+				Quality: volumetric.Quality(quality)}
 			t, err := add(videoCodec, name)
 			if err != nil {
 				return err
@@ -56,8 +59,8 @@ func (s *Session) addTracks() error {
 	return nil
 }
 
-// WritePacket sends a packet of a frame at once. The timestamp is the frame's; its last packet gets the marker. Packets that the network does not take are lost, as
-// anywhere on their way.
+// WritePacket sends a packet of a frame at once. The timestamp is the frame's; its last packet gets the marker. Packets
+// that the network does not take are lost, as anywhere on their way.
 func (s *Session) WritePacket(p *vr2gather.Packet, timestamp uint32) error {
 	t := s.tracks.audio
 	if p.Kind != volumetric.KindAudio {
@@ -79,7 +82,8 @@ func (s *Session) WritePacket(p *vr2gather.Packet, timestamp uint32) error {
 	return t.local.WriteRTP(&rtp.Packet{Header: header, Payload: payload})
 }
 
-// maxPacket is the size of the buffer that packets are received into: the largest of the dialect, and what servers may put around it.
+// maxPacket is the size of the buffer that packets are received into: the largest of the dialect, and what servers may
+// put around it.
 const maxPacket = 1500
 
 // receive hands the packets of a track to the sink until the track ends.

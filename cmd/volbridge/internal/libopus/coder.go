@@ -82,8 +82,8 @@ func (d *Decoder) Decode(dst []float32, packet []byte) ([]float32, error) {
 	return samples, nil
 }
 
-// Recover appends to dst so many samples of a packet that is lost, by what the one after it says of that, which is something where the encoder cared for losses. The
-// number is a multiple of 2.5 ms and at most MaxSamples.
+// Recover appends to dst so many samples of a packet that is lost, by what the one after it says of that, which is
+// something where the encoder cared for losses. The number is a multiple of 2.5 ms and at most MaxSamples.
 func (d *Decoder) Recover(dst []float32, next []byte, samples int) []float32 {
 	if len(next) == 0 || len(next) > MaxPacket {
 		return d.Conceal(dst, samples)
@@ -94,7 +94,8 @@ func (d *Decoder) Recover(dst []float32, next []byte, samples int) []float32 {
 	return append(dst, make([]float32, samples)...)
 }
 
-// Conceal appends to dst so many samples of what may have been in packets that are lost. The number is a multiple of 2.5 ms and at most MaxSamples.
+// Conceal appends to dst so many samples of what may have been in packets that are lost. The number is a multiple of
+// 2.5 ms and at most MaxSamples.
 func (d *Decoder) Conceal(dst []float32, samples int) []float32 {
 	if concealed, n := d.decode(dst, nil, samples, false); n == samples {
 		return concealed
@@ -102,7 +103,8 @@ func (d *Decoder) Conceal(dst []float32, samples int) []float32 {
 	return append(dst, make([]float32, samples)...)
 }
 
-// decode appends what the library decodes into room for so many samples, and tells how many there are or, below 0, why there are none.
+// decode appends what the library decodes into room for so many samples, and tells how many there are or, below 0, why
+// there are none.
 func (d *Decoder) decode(dst []float32, packet []byte, room int, before bool) ([]float32, int) {
 	begin := len(dst)
 	into := slices.Grow(dst, room)[:begin+room]
@@ -110,7 +112,8 @@ func (d *Decoder) decode(dst []float32, packet []byte, room int, before bool) ([
 	if before {
 		lost = 1
 	}
-	n := C.opus_decode_float(d.coder, (*C.uchar)(unsafe.SliceData(packet)), C.opus_int32(len(packet)), (*C.float)(&into[begin]), C.int(room), lost)
+	n := C.opus_decode_float(d.coder, (*C.uchar)(unsafe.SliceData(packet)), C.opus_int32(len(packet)),
+		(*C.float)(&into[begin]), C.int(room), lost)
 	runtime.KeepAlive(d)
 	if n < 0 {
 		return dst, int(n)

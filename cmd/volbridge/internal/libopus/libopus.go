@@ -1,5 +1,5 @@
-// Package libopus encodes and decodes Opus (RFC 6716) by Xiph's library, which is linked in by cgo against Debian's libopus-dev. Samples are those of one channel
-// at 48 kHz, between -1 and 1; what has two channels is decoded to one.
+// Package libopus encodes and decodes Opus (RFC 6716) by Xiph's library, which is linked in by cgo against Debian's
+// libopus-dev. Samples are those of one channel at 48 kHz, between -1 and 1; what has two channels is decoded to one.
 //
 // Encoders and decoders keep their memory; each is used by one goroutine at a time.
 package libopus

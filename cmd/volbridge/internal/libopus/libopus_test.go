@@ -71,8 +71,11 @@ func TestThereAndBack(t *testing.T) {
 		t.Errorf("a second takes %d bits", rate)
 	}
 	for name, more := range map[string]func([]float32) []float32{
-		"made up":   func(dst []float32) []float32 { return d.Conceal(dst, 480) },
-		"recovered": func(dst []float32) []float32 { return d.Recover(dst, e.Encode(nil, samples[:FrameSamples]), 480) },
+		"made up": func(dst []float32) []float32 { return d.Conceal(dst, 480) },
+		"recovered": func(dst []float32) []float32 {
+			return d.Recover(dst, e.Encode(nil, samples[:FrameSamples]),
+				480)
+		},
 	} {
 		if a := amplitude(more(got)[len(got):]); a < 0.05 || a > 0.3 {
 			t.Errorf("what is %s has an amplitude of %.2f", name, a)
@@ -90,7 +93,8 @@ func TestThereAndBack(t *testing.T) {
 func TestMalformed(t *testing.T) {
 	_, d := coders(t)
 	for name, packet := range map[string][]byte{
-		"nothing": nil, "too many frames": {0xff, 0xff}, "too long": make([]byte, MaxPacket+1), "lengths that are not there": {0x02, 0xff},
+		"nothing": nil, "too many frames": {0xff, 0xff}, "too long": make([]byte, MaxPacket+1),
+		"lengths that are not there": {0x02, 0xff},
 	} {
 		if got, err := d.Decode(make([]float32, 3), packet); !errors.Is(err, ErrMalformed) || len(got) != 3 {
 			t.Errorf("%s: %d samples, %v", name, len(got)-3, err)

@@ -1,7 +1,9 @@
-// Package libspeex is Speex's wideband mode as VR2Gather uses it for sound (VR2A), by Xiph's library, which is linked in by cgo against Debian's libspeex-dev.
+// Package libspeex is Speex's wideband mode as VR2Gather uses it for sound (VR2A), by Xiph's library, which is linked
+// in by cgo against Debian's libspeex-dev.
 //
-// VR2Gather's codec has frames of 320 samples at quality 5, 42 bytes each, one behind the other in a packet, and is given samples of 48 kHz as if they were of the 16 kHz that
-// the mode is made for: a frame lasts 6.7 ms, and what the mode keeps up to 8 kHz it keeps up to 24 kHz here. Samples are those of one channel between -1 and 1.
+// VR2Gather's codec has frames of 320 samples at quality 5, 42 bytes each, one behind the other in a packet, and is
+// given samples of 48 kHz as if they were of the 16 kHz that the mode is made for: a frame lasts 6.7 ms, and what the
+// mode keeps up to 8 kHz it keeps up to 24 kHz here. Samples are those of one channel between -1 and 1.
 //
 // Encoders and decoders keep their memory; each is used by one goroutine at a time.
 package libspeex

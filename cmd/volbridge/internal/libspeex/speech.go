@@ -50,7 +50,8 @@ func (e *Encoder) Encode(dst []byte, samples []float32) []byte {
 	}
 	begin := len(dst)
 	dst = slices.Grow(dst, frames*FrameBytes)[:begin+frames*FrameBytes]
-	size := C.volsfu_speech_encode(e.speech, (*C.float)(unsafe.SliceData(samples)), C.int(frames), (*C.uint8_t)(&dst[begin]), C.int(frames*FrameBytes))
+	size := C.volsfu_speech_encode(e.speech, (*C.float)(unsafe.SliceData(samples)), C.int(frames),
+		(*C.uint8_t)(&dst[begin]), C.int(frames*FrameBytes))
 	runtime.KeepAlive(e)
 	return dst[:begin+int(size)]
 }
@@ -75,7 +76,8 @@ func NewDecoder() (*Decoder, error) {
 	return d, nil
 }
 
-// Decode appends to dst the samples of a packet, a multiple of FrameSamples; none of one that is empty. Errors wrap ErrMalformed, and leave dst as it was.
+// Decode appends to dst the samples of a packet, a multiple of FrameSamples; none of one that is empty. Errors wrap
+// ErrMalformed, and leave dst as it was.
 func (d *Decoder) Decode(dst []float32, packet []byte) ([]float32, error) {
 	if len(packet) > maxPacket {
 		return dst, fmt.Errorf("%w: %d bytes, expected at most %d", ErrMalformed, len(packet), maxPacket)
@@ -85,7 +87,8 @@ func (d *Decoder) Decode(dst []float32, packet []byte) ([]float32, error) {
 	}
 	begin := len(dst)
 	room := slices.Grow(dst, MaxFrames*FrameSamples)[:begin+MaxFrames*FrameSamples]
-	frames := C.volsfu_speech_decode(d.speech, (*C.uint8_t)(&packet[0]), C.int(len(packet)), (*C.float)(&room[begin]), MaxFrames)
+	frames := C.volsfu_speech_decode(d.speech, (*C.uint8_t)(&packet[0]), C.int(len(packet)), (*C.float)(&room[begin]),
+		MaxFrames)
 	runtime.KeepAlive(d)
 	if frames < 0 {
 		return dst, fmt.Errorf("%w of %d bytes", ErrMalformed, len(packet))

@@ -148,8 +148,8 @@ func (s *Relay) convert(ctx context.Context, session *client.Session, f *bridge.
 	return s.pack(session, f)
 }
 
-// pack has points transcoded, and reports whether they are: those of other codecs are published as they are, if they are
-// from the beginning.
+// pack has points transcoded, and reports whether they are: those of other codecs are published as they are, if they
+// are from the beginning.
 func (s *Relay) pack(session *client.Session, f *bridge.Frame) bool {
 	published := s.upward.cloud
 	switch {

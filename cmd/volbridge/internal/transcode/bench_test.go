@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// BenchmarkDraco is what one frame of 40,000 points on the surface of a body takes one worker: up is from cwi0 to Draco, down is back.
+// BenchmarkDraco is what one frame of 40,000 points on the surface of a body takes one worker: up is from cwi0 to
+// Draco, down is back.
 func BenchmarkDraco(b *testing.B) {
 	if !draco.Available() {
 		b.Skip("skipped: built without Draco")

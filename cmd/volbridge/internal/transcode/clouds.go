@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// gridStep is the distance of two positions, in metres, of what is encoded: cameras of VR2Gather's kind measure no better than 2 mm. A power of two leaves no
-	// rounding, so that boxes of all sizes share one grid.
+	// gridStep is the distance of two positions, in metres, of what is encoded: cameras of VR2Gather's kind measure no
+	// better than 2 mm. A power of two leaves no rounding, so that boxes of all sizes share one grid.
 	gridStep = 1.0 / 1024
-	// leastBits and mostBits are the bits per coordinate of the smallest and largest box. The smallest has edges of 8 m around the origin, where VR2Gather puts
-	// whom it captures.
+	// leastBits and mostBits are the bits per coordinate of the smallest and largest box. The smallest has edges of 8 m
+	// around the origin, where VR2Gather puts whom it captures.
 	leastBits, mostBits = 13, 24
 	// fastest is the speed of encoders: live frames do not wait.
 	fastest = 10
@@ -24,8 +24,9 @@ const (
 	exactBits = 24
 )
 
-// grid is how a cloud within bounds is quantised: in steps of about a millimetre, in a box around the origin that depends on nothing but how far the cloud reaches, so
-// that tiles, qualities and frames line up. Points farther than 8 km from the origin are moved there.
+// grid is how a cloud within bounds is quantised: in steps of about a millimetre, in a box around the origin that
+// depends on nothing but how far the cloud reaches, so that tiles, qualities and frames line up. Points farther than 8
+// km from the origin are moved there.
 func grid(bounds volumetric.BoundingBox) codec.Params {
 	params := codec.Params{Speed: fastest}
 	for bits := leastBits; bits <= mostBits; bits++ {
@@ -68,7 +69,8 @@ func NewPacker(to codec.Codec) *Packer {
 	return &Packer{encoder: to.NewEncoder(), decoder: codec.CWI0.NewDecoder()}
 }
 
-// Pack appends to dst what the codec makes of the data of a cwi0 frame, without VR2Gather's header: nothing where it has no points. Errors are those of the codecs.
+// Pack appends to dst what the codec makes of the data of a cwi0 frame, without VR2Gather's header: nothing where it
+// has no points. Errors are those of the codecs.
 func (p *Packer) Pack(dst, data []byte) ([]byte, error) {
 	if err := p.decoder.Decode(&p.cloud, data); err != nil {
 		return dst, err
@@ -92,8 +94,8 @@ func NewUnpacker() *Unpacker {
 	return &Unpacker{encoder: codec.CWI0.NewEncoder(), decoders: make(map[codec.FourCC]codec.Decoder)}
 }
 
-// Unpack appends to dst the cwi0 frame, VR2Gather's header included, of what a codec made, which is empty for a tile without points. Errors are those of the codecs,
-// and wrap codec.ErrUnknown where there is none of the name.
+// Unpack appends to dst the cwi0 frame, VR2Gather's header included, of what a codec made, which is empty for a tile
+// without points. Errors are those of the codecs, and wrap codec.ErrUnknown where there is none of the name.
 func (u *Unpacker) Unpack(dst []byte, fourCC codec.FourCC, data []byte, capture time.Time) ([]byte, error) {
 	u.cloud.Reset()
 	if len(data) > 0 {

@@ -25,7 +25,8 @@ func TestGridsLineUp(t *testing.T) {
 		bounds volumetric.BoundingBox
 		bits   int
 	}{
-		{box(0, 0), 13}, {box(-4, 3.99), 13}, {box(-4.1, 0), 14}, {box(0, 4.2), 14}, {box(-50, 50), 17}, {box(-8000, 8000), 24}, {box(-1e6, 1e6), 24},
+		{box(0, 0), 13}, {box(-4, 3.99), 13}, {box(-4.1, 0), 14}, {box(0, 4.2), 14}, {box(-50, 50), 17},
+		{box(-8000, 8000), 24}, {box(-1e6, 1e6), 24},
 	} {
 		p := grid(test.bounds)
 		if err := p.Validate(); err != nil || p.PositionBits != test.bits {
@@ -76,7 +77,8 @@ func TestThereAndBack(t *testing.T) {
 		}
 		var header vr2gather.FrameHeader
 		points, err := header.Parse(frame[6:])
-		if err != nil || header.FourCC != vr2gather.CodecRawPoints || !header.Capture().Equal(capture) || len(points) != 32+16*len(positions) {
+		if err != nil || header.FourCC != vr2gather.CodecRawPoints || !header.Capture().Equal(capture) ||
+			len(points) != 32+16*len(positions) {
 			t.Fatalf("%s: %d bytes, %v, header %+v", name, len(points), err, header)
 		}
 		var cloud pointcloud.Cloud

@@ -12,11 +12,13 @@ import (
 )
 
 const (
-	// orderWait is how long a packet waits for the ones before it: two of 20 ms. Sound is not repaired, so what has not come by then will hardly come.
+	// orderWait is how long a packet waits for the ones before it: two of 20 ms. Sound is not repaired, so what has not
+	// come by then will hardly come.
 	orderWait = 40 * time.Millisecond
 	// orderPackets is how many packets behind a missing one say that it is lost.
 	orderPackets = 2
-	// lateWindow is how far behind a packet may be and be late, and aheadWindow how far ahead and be of the same stream. Anything else is a stream that begins anew.
+	// lateWindow is how far behind a packet may be and be late, and aheadWindow how far ahead and be of the same
+	// stream. Anything else is a stream that begins anew.
 	lateWindow, aheadWindow = 64, 512
 	// maxFilled is how many samples in a row are made up, 200 ms. More is a pause.
 	maxFilled = maxLost * libopus.FrameSamples
@@ -33,7 +35,8 @@ type Listener struct {
 	waiting []Heard
 	next    uint16
 	begun   bool
-	// expected is the timestamp of what comes next, step the samples of the newest packet; known says that there was one. broken says that it could not be read.
+	// expected is the timestamp of what comes next, step the samples of the newest packet; known says that there was
+	// one. broken says that it could not be read.
 	expected uint32
 	step     int
 	known    bool
@@ -48,7 +51,8 @@ type Listener struct {
 
 // ListenerCounts are what became of packets that were not as they should be.
 type ListenerCounts struct {
-	// Concealed is how many were made up, Late how many came when that had been done already or twice, Malformed how many are no Opus.
+	// Concealed is how many were made up, Late how many came when that had been done already or twice, Malformed how
+	// many are no Opus.
 	Concealed, Late, Malformed int64
 }
 
@@ -87,7 +91,8 @@ func NewListener() (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Listener{decoder: decoder, encoder: encoder, lookahead: lasting(encoder.Lookahead() + theirs.Lookahead())}, nil
+	return &Listener{decoder: decoder, encoder: encoder, lookahead: lasting(encoder.Lookahead() + theirs.Lookahead())},
+		nil
 }
 
 // Push takes a packet. Its frames are had by Next.
@@ -100,7 +105,8 @@ func (l *Listener) Push(p Heard) {
 	case !l.begun || ahead < 0 || ahead > aheadWindow:
 		l.waiting, l.next, l.begun, l.known, l.broken = l.waiting[:0], p.Sequence, true, false, false
 	}
-	at, twice := slices.BinarySearchFunc(l.waiting, p.Sequence, func(h Heard, sequence uint16) int { return int(int16(h.Sequence - sequence)) })
+	at, twice := slices.BinarySearchFunc(l.waiting, p.Sequence,
+		func(h Heard, sequence uint16) int { return int(int16(h.Sequence - sequence)) })
 	if twice {
 		l.counts.Late++
 		return
@@ -116,7 +122,8 @@ func (l *Listener) Due() (time.Time, bool) {
 	return l.waiting[0].Came.Add(orderWait), true
 }
 
-// Next gives the next frame, if there is one by now: with raw in VR2Gather's format without compression (VR2a), else with it (VR2A).
+// Next gives the next frame, if there is one by now: with raw in VR2Gather's format without compression (VR2a), else
+// with it (VR2A).
 func (l *Listener) Next(now time.Time, raw bool) (Made, bool) {
 	for !l.reel.full() {
 		if !l.listen(now) {
@@ -166,7 +173,8 @@ func (l *Listener) listen(now time.Time) bool {
 	return true
 }
 
-// fill appends what belongs between the newest packet and the next: made up where packets are lost, silence where the publisher sent none. It is nothing after a pause.
+// fill appends what belongs between the newest packet and the next: made up where packets are lost, silence where the
+// publisher sent none. It is nothing after a pause.
 func (l *Listener) fill(dst []float32, next *Heard, lost bool) []float32 {
 	missing := int(int32(next.Timestamp - l.expected))
 	if !l.known || missing <= 0 || missing > maxFilled {

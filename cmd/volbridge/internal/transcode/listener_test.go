@@ -109,7 +109,8 @@ func TestListenerWaits(t *testing.T) {
 	}
 }
 
-// TestListenerPauses has a client that stops to send where nobody speaks, for a short and a long while, and one that begins anew.
+// TestListenerPauses has a client that stops to send where nobody speaks, for a short and a long while, and one that
+// begins anew.
 func TestListenerPauses(t *testing.T) {
 	sounding(t)
 	listener, err := NewListener()
@@ -161,7 +162,8 @@ func FuzzListener(f *testing.F) {
 	now := began
 	f.Fuzz(func(t *testing.T, sequence uint16, timestamp uint32, payload []byte, stamp int64) {
 		now = now.Add(5 * time.Millisecond)
-		listener.Push(Heard{Sequence: sequence, Timestamp: timestamp, Payload: payload, Capture: time.UnixMilli(stamp), Came: now})
+		listener.Push(Heard{Sequence: sequence, Timestamp: timestamp, Payload: payload, Capture: time.UnixMilli(stamp),
+			Came: now})
 		for made, ok := listener.Next(now, false); ok; made, ok = listener.Next(now, false) {
 			var header vr2gather.FrameHeader
 			if data, err := header.Parse(made.Frame); err != nil || len(data) != 3*libspeex.FrameBytes {

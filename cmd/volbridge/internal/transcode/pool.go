@@ -17,8 +17,8 @@ type Pool[Key comparable, In, Out any] struct {
 	mu     sync.Mutex
 	wake   sync.Cond
 	closed bool
-	// waiting are the newest things that nobody works at, and busy the streams of those that somebody does. queue is the order of the streams that wait and
-	// are not busy.
+	// waiting are the newest things that nobody works at, and busy the streams of those that somebody does. queue is
+	// the order of the streams that wait and are not busy.
 	waiting map[Key]In
 	busy    map[Key]bool
 	queue   []Key
@@ -36,7 +36,8 @@ func NewPool[Key comparable, In, Out any](workers []Worker[In, Out]) *Pool[Key, 
 	return p
 }
 
-// Submit has something of a stream worked at, and tells whether it takes the place of something older that nobody had begun.
+// Submit has something of a stream worked at, and tells whether it takes the place of something older that nobody had
+// begun.
 func (p *Pool[Key, In, Out]) Submit(key Key, in In) (superseded bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,8 @@ func newEchoes(workers int) (*Pool[int, string, string], echo) {
 	return NewPool[int](list), e
 }
 
-// TestPoolTakesTheNewest has more frames of a stream come than are worked at: the one under way is finished, then comes the newest.
+// TestPoolTakesTheNewest has more frames of a stream come than are worked at: the one under way is finished, then comes
+// the newest.
 func TestPoolTakesTheNewest(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	p, e := newEchoes(2)

@@ -39,7 +39,8 @@ func component(samples []float32, hertz float64) float64 {
 	return 2 * math.Hypot(re, im) / float64(len(samples))
 }
 
-// sameTone fails where samples, the first fifth of a second aside, are not the tone of tests: as loud within so many decibels, of that frequency, and of hardly anything else.
+// sameTone fails where samples, the first fifth of a second aside, are not the tone of tests: as loud within so many
+// decibels, of that frequency, and of hardly anything else.
 func sameTone(t *testing.T, samples []float32, decibels float64) {
 	t.Helper()
 	if len(samples) < libopus.Rate/2 {
@@ -66,8 +67,8 @@ func sameTone(t *testing.T, samples []float32, decibels float64) {
 	}
 }
 
-// asLoud fails where samples are not as loud as the tone within so many decibels, in the mean of stretches of 20 ms: what was made up is out of step with it, and so is
-// Speex for a while after that.
+// asLoud fails where samples are not as loud as the tone within so many decibels, in the mean of stretches of 20 ms:
+// what was made up is out of step with it, and so is Speex for a while after that.
 func asLoud(t *testing.T, samples []float32, decibels float64) {
 	t.Helper()
 	sum, count := 0.0, 0
@@ -206,7 +207,8 @@ func newSinger(t testing.TB, begin time.Time) *singer {
 func (s *singer) next() Heard {
 	captured := s.begin.Add(time.Duration(s.count) * frameTime)
 	h := Heard{
-		Sequence: s.sequence, Timestamp: uint32(1<<32 - 5000 + s.count*frameSamples), Payload: s.encoder.Encode(nil, tone(s.count*frameSamples, 1)),
+		Sequence: s.sequence, Timestamp: uint32(1<<32 - 5000 + s.count*frameSamples),
+		Payload: s.encoder.Encode(nil, tone(s.count*frameSamples, 1)),
 		Capture: captured, Came: captured.Add(50 * time.Millisecond),
 	}
 	s.sequence++

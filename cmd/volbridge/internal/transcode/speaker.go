@@ -17,7 +17,8 @@ import (
 var ErrSound = errors.New("malformed VR2Gather sound")
 
 const (
-	// bitrate is that of Opus, in bit/s: a voice of the whole audible spectrum without loss that one hears. VR2Gather's own sound takes 50 kbit/s.
+	// bitrate is that of Opus, in bit/s: a voice of the whole audible spectrum without loss that one hears. VR2Gather's
+	// own sound takes 50 kbit/s.
 	bitrate = 64_000
 	// maxLost is how many frames in a row are made up: the sound that a coder makes up fades out within 100 to 200 ms.
 	maxLost = 10
@@ -95,8 +96,9 @@ func Speaks(fourCC codec.FourCC) bool {
 	return fourCC == vr2gather.CodecVoice || fourCC == vr2gather.CodecRawVoice
 }
 
-// Push takes a frame. Its packets are had by Next, before another frame is pushed. Frames that are lost are made up: sound is the better for it if they are few, and
-// keeps its time. Errors wrap ErrSound; a frame that cannot be read is lost.
+// Push takes a frame. Its packets are had by Next, before another frame is pushed. Frames that are lost are made up:
+// sound is the better for it if they are few, and keeps its time. Errors wrap ErrSound; a frame that cannot be read is
+// lost.
 func (s *Speaker) Push(in Said) error {
 	samples := s.fresh[:0]
 	lost := 0
@@ -128,7 +130,8 @@ func (s *Speaker) decode(dst []float32, fourCC codec.FourCC, data []byte) ([]flo
 		return samples, nil
 	}
 	if len(data)%sampleBytes != 0 || len(data) > sampleBytes*maxSound {
-		return dst, fmt.Errorf("%w: %d bytes of samples, expected a multiple of %d and at most %d", ErrSound, len(data), sampleBytes, sampleBytes*maxSound)
+		return dst, fmt.Errorf("%w: %d bytes of samples, expected a multiple of %d and at most %d", ErrSound, len(data),
+			sampleBytes, sampleBytes*maxSound)
 	}
 	for ; len(data) > 0; data = data[sampleBytes:] {
 		v := math.Float32frombits(binary.LittleEndian.Uint32(data))
@@ -141,7 +144,8 @@ func (s *Speaker) decode(dst []float32, fourCC codec.FourCC, data []byte) ([]flo
 	return dst, nil
 }
 
-// conceal appends samples for frames that are lost: what Speex makes of the ones before, or silence where there is no codec that would know.
+// conceal appends samples for frames that are lost: what Speex makes of the ones before, or silence where there is no
+// codec that would know.
 func (s *Speaker) conceal(dst []float32, fourCC codec.FourCC, samples int) []float32 {
 	if fourCC == vr2gather.CodecVoice {
 		return s.decoder.Conceal(dst, samples/libspeex.FrameSamples)

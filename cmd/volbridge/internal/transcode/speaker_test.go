@@ -35,7 +35,8 @@ func TestSpeakerKeepsATone(t *testing.T) {
 			t.Errorf("%v: %d packets, %d frames made up", fourCC, len(ear.times), speaker.Concealed())
 		}
 		for i, at := range ear.times {
-			if want := ear.times[0].Add(time.Duration(i) * frameTime); !at.Equal(want) || at.Sub(began.Add(time.Duration(i)*frameTime)).Abs() > frameTime {
+			if want := ear.times[0].Add(time.Duration(i) * frameTime); !at.Equal(want) ||
+				at.Sub(began.Add(time.Duration(i)*frameTime)).Abs() > frameTime {
 				t.Errorf("%v: packet %d was captured after %v", fourCC, i, at.Sub(began))
 			}
 		}
@@ -49,7 +50,8 @@ func TestSpeakerKeepsATone(t *testing.T) {
 	samples := tone(0, 50)
 	for i := 0; i+libspeex.FrameSamples <= len(samples); i += libspeex.FrameSamples {
 		end := began.Add(lasting(i + libspeex.FrameSamples))
-		err := speaker.Push(Said{Number: uint32(i / libspeex.FrameSamples), Codec: vr2gather.CodecVoice, Data: encoder.Encode(nil, samples[i:][:libspeex.FrameSamples]), End: end, Came: end})
+		err := speaker.Push(Said{Number: uint32(i / libspeex.FrameSamples), Codec: vr2gather.CodecVoice,
+			Data: encoder.Encode(nil, samples[i:][:libspeex.FrameSamples]), End: end, Came: end})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +81,8 @@ func TestSoundThereAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		for p, ok := speaker.Next(); ok; p, ok = speaker.Next() {
-			listener.Push(Heard{Sequence: uint16(i), Timestamp: uint32(i * frameSamples), Payload: bytes.Clone(p.Packet), Capture: p.Capture, Came: now})
+			listener.Push(Heard{Sequence: uint16(i), Timestamp: uint32(i * frameSamples),
+				Payload: bytes.Clone(p.Packet), Capture: p.Capture, Came: now})
 		}
 		ear.hear(listener, now, false)
 	}
@@ -87,7 +90,8 @@ func TestSoundThereAndBack(t *testing.T) {
 	if up, down := speaker.Lookahead(), listener.Lookahead(); up <= 0 || down <= 0 || up+down > frameTime {
 		t.Errorf("codecs look ahead by %v and %v, expected less than a frame", up, down)
 	}
-	if first, last := ear.ends[0], ear.ends[len(ear.ends)-1]; len(ear.ends) != 50 || !first.Equal(began.Add(frameTime)) || !last.Equal(began.Add(50*frameTime)) {
+	if first, last := ear.ends[0], ear.ends[len(ear.ends)-1]; len(ear.ends) != 50 ||
+		!first.Equal(began.Add(frameTime)) || !last.Equal(began.Add(50*frameTime)) {
 		t.Errorf("%d frames, from %v to %v", len(ear.ends), first.Sub(began), last.Sub(began))
 	}
 }
@@ -117,19 +121,22 @@ func TestSpeakerConceals(t *testing.T) {
 		if len(ear.times) != 101 || speaker.Concealed() != 10 {
 			t.Errorf("%v: %d packets, %d frames made up", fourCC, len(ear.times), speaker.Concealed())
 		}
-		// Silence takes a tenth of a tone's amplitude, which is 0.9 dB. Speex, which predicts a tone by what it made up, takes a while to be as loud again.
+		// Silence takes a tenth of a tone's amplitude, which is 0.9 dB. Speex, which predicts a tone by what it made
+		// up, takes a while to be as loud again.
 		asLoud(t, ear.samples, 4)
 		for range 2 * maxLost {
 			from.next(began)
 		}
 		push(101 + 2*maxLost)
-		if n := len(ear.times); n != 102 || !ear.times[101].Equal(began.Add((101+2*maxLost)*frameTime)) || speaker.Concealed() != 10 {
+		if n := len(ear.times); n != 102 || !ear.times[101].Equal(began.Add((101+2*maxLost)*frameTime)) ||
+			speaker.Concealed() != 10 {
 			t.Errorf("%v: %d packets, %d frames made up after a pause", fourCC, n, speaker.Concealed())
 		}
 	}
 }
 
-// TestSpeakerFollowsAClock has a sound card that is too slow by a thousandth for ten minutes: times follow without gaps, but for one step a minute or so.
+// TestSpeakerFollowsAClock has a sound card that is too slow by a thousandth for ten minutes: times follow without
+// gaps, but for one step a minute or so.
 func TestSpeakerFollowsAClock(t *testing.T) {
 	var r reel
 	samples := make([]float32, frameSamples)
@@ -173,7 +180,8 @@ func TestSoundThatCannotBeRead(t *testing.T) {
 	// No number is silence, and what is too loud is cut.
 	odd := make([]byte, 0, 4*frameSamples)
 	for i := range frameSamples {
-		odd = binary.LittleEndian.AppendUint32(odd, math.Float32bits([]float32{float32(math.NaN()), float32(math.Inf(1)), -1e30}[i%3]))
+		odd = binary.LittleEndian.AppendUint32(odd,
+			math.Float32bits([]float32{float32(math.NaN()), float32(math.Inf(1)), -1e30}[i%3]))
 	}
 	if err := speaker.Push(Said{Codec: vr2gather.CodecRawVoice, Data: odd}); err != nil {
 		t.Fatal(err)
@@ -246,7 +254,8 @@ func FuzzSpeaker(f *testing.F) {
 		if compressed {
 			fourCC = vr2gather.CodecVoice
 		}
-		if err := speaker.Push(Said{Number: number, Codec: fourCC, Data: data, End: time.UnixMilli(stamp)}); err != nil && !errors.Is(err, ErrSound) {
+		if err := speaker.Push(Said{Number: number, Codec: fourCC, Data: data,
+			End: time.UnixMilli(stamp)}); err != nil && !errors.Is(err, ErrSound) {
 			t.Error(err)
 		}
 		for p, ok := speaker.Next(); ok; p, ok = speaker.Next() {

@@ -7,16 +7,18 @@ import (
 )
 
 const (
-	// drift is how far sound may be from the times that are claimed for it, in the mean: the length of a frame. A sound card that is off by 100 parts in a million
-	// takes 200 s for it.
+	// drift is how far sound may be from the times that are claimed for it, in the mean: the length of a frame. A sound
+	// card that is off by 100 parts in a million takes 200 s for it.
 	drift = 20 * time.Millisecond
-	// pause is from when on what is claimed is another time, and no error any more: VR2Gather's times are read when an image is drawn, and late by some of those.
+	// pause is from when on what is claimed is another time, and no error any more: VR2Gather's times are read when an
+	// image is drawn, and late by some of those.
 	pause = 200 * time.Millisecond
 	// smoothing is the number of packets over which errors are averaged: a third of a second.
 	smoothing = 16
 )
 
-// timeline gives sound times that follow each other without gaps, as receivers need them. Those that are claimed for packets jitter by milliseconds.
+// timeline gives sound times that follow each other without gaps, as receivers need them. Those that are claimed for
+// packets jitter by milliseconds.
 type timeline struct {
 	begun bool
 	// next is when what comes next begins, off how far what is claimed is from that, in the mean.
@@ -24,7 +26,8 @@ type timeline struct {
 	off  time.Duration
 }
 
-// take takes sound that lasts so long, and is claimed to begin at a time. It tells when it begins, and whether it follows what came before.
+// take takes sound that lasts so long, and is claimed to begin at a time. It tells when it begins, and whether it
+// follows what came before.
 func (t *timeline) take(claimed time.Time, long time.Duration) (begin time.Time, follows bool) {
 	off := claimed.Sub(t.next)
 	switch {

@@ -72,10 +72,12 @@ func Parse(line string) (Command, error) {
 	case "auto", "off":
 		return parseQuality(arguments, verb)
 	}
-	simple, ok := map[string]Verb{"stats": VerbStats, "help": VerbHelp, "?": VerbHelp, "quit": VerbQuit, "exit": VerbQuit}[verb]
+	simple, ok := map[string]Verb{"stats": VerbStats, "help": VerbHelp, "?": VerbHelp, "quit": VerbQuit,
+		"exit": VerbQuit}[verb]
 	switch {
 	case !ok:
-		return Command{}, fmt.Errorf("%w command %.32q: expected quality, auto, off, stats, help or quit", ErrSyntax, verb)
+		return Command{}, fmt.Errorf("%w command %.32q: expected quality, auto, off, stats, help or quit", ErrSyntax,
+			verb)
 	case len(arguments) > 0:
 		return Command{}, fmt.Errorf("%w %q: it takes nothing, got %.32q", ErrSyntax, verb, arguments[0])
 	}
@@ -101,7 +103,8 @@ func parseQuality(where []string, wish string) (Command, error) {
 	case 2:
 		publication, tile = where[0], where[1]
 	default:
-		return Command{}, fmt.Errorf("%w target: got %d words, expected a publication, a tile, or both", ErrSyntax, len(where))
+		return Command{}, fmt.Errorf("%w target: got %d words, expected a publication, a tile, or both", ErrSyntax,
+			len(where))
 	}
 	if tile != "" {
 		n, err := strconv.Atoi(tile)
@@ -119,11 +122,12 @@ func parseQuality(where []string, wish string) (Command, error) {
 
 // Matches tells whether the target takes in a publication.
 func (t Target) Matches(ref volumetric.PublicationRef) bool {
-	return (t.Participant == "" || t.Participant == ref.Participant) && (t.Publication == "" || t.Publication == ref.Publication)
+	return (t.Participant == "" || t.Participant == ref.Participant) && (t.Publication == "" ||
+		t.Publication == ref.Publication)
 }
 
-// Resolve is the command in terms of what is published now: one choice for every publication of video that the target matches and that has
-// the tile and the qualities. Where there is none the error says why, around ErrNoMatch.
+// Resolve is the command in terms of what is published now: one choice for every publication of video that the target
+// matches and that has the tile and the qualities. Where there is none the error says why, around ErrNoMatch.
 func Resolve(target Target, wish Wish, participants []signal.Participant) ([]signal.Choice, error) {
 	var choices []signal.Choice
 	var problems []error

@@ -65,7 +65,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// room is alice with a body of two tiles at three qualities, a desk of descriptions and a voice, and bob with a body of one quality.
+// room is alice with a body of two tiles at three qualities, a desk of descriptions and a voice, and bob with a body of
+// one quality.
 func room() []signal.Participant {
 	body := volumetric.Publication{
 		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
@@ -76,7 +77,8 @@ func room() []signal.Participant {
 		Name: "desk", Kind: volumetric.KindVideo, Mode: volumetric.ModeDescriptions,
 		Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 2),
 	}
-	voice := volumetric.Publication{Name: "voice", Kind: volumetric.KindAudio, Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 1)}
+	voice := volumetric.Publication{Name: "voice", Kind: volumetric.KindAudio, Tiles: make([]volumetric.Tile, 1),
+		Qualities: make([]volumetric.QualityLevel, 1)}
 	plain := volumetric.Publication{
 		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
 		Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 1),
@@ -150,7 +152,8 @@ func TestResolveErrors(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"quality body 2", "quality 1 high", "auto", "off alice/body 0", "stats", "quit", "q a/b/c 7 0,1,x", "quality / off"} {
+	for _, seed := range []string{"quality body 2", "quality 1 high", "auto", "off alice/body 0", "stats", "quit",
+		"q a/b/c 7 0,1,x", "quality / off"} {
 		f.Add(seed)
 	}
 	participants := room()

@@ -6,9 +6,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Tracker measures how long it takes from a request to the first frame of the requested quality. It is stepped with the time of what it is told.
-// Tiles are tracked one by one, in volumetric.ModeDescriptions every description of them: a Track is the tile, with quality
-// volumetric.QualityOff, or the description.
+// Tracker measures how long it takes from a request to the first frame of the requested quality. It is stepped with the
+// time of what it is told. Tiles are tracked one by one, in volumetric.ModeDescriptions every description of them: a
+// Track is the tile, with quality volumetric.QualityOff, or the description.
 type Tracker struct {
 	tracks map[volumetric.TrackRef]*tracked
 }
@@ -40,8 +40,8 @@ func (t *Tracker) track(ref volumetric.TrackRef) *tracked {
 	return tr
 }
 
-// Requested tells that a quality is about to be asked for. It supersedes an earlier request that has not shown. Requests for what is shown
-// already, and for nothing, are not measured.
+// Requested tells that a quality is about to be asked for. It supersedes an earlier request that has not shown.
+// Requests for what is shown already, and for nothing, are not measured.
 func (t *Tracker) Requested(ref volumetric.TrackRef, quality volumetric.Quality, now time.Time) {
 	tr := t.track(ref)
 	tr.pending = quality != volumetric.QualityOff && !(tr.known && tr.quality == quality)
@@ -63,9 +63,10 @@ func (t *Tracker) Off(ref volumetric.TrackRef, now time.Time) {
 	tr.known, tr.off = false, now
 }
 
-// Decoded tells that a frame was decoded, and when it was captured. It returns the latency of the request that the frame is the first to fulfil, and whether the
-// quality differs from that of the frame before.
-func (t *Tracker) Decoded(ref volumetric.TrackRef, quality volumetric.Quality, number int64, capture, now time.Time) (latency time.Duration, fulfilled, switched bool) {
+// Decoded tells that a frame was decoded, and when it was captured. It returns the latency of the request that the
+// frame is the first to fulfil, and whether the quality differs from that of the frame before.
+func (t *Tracker) Decoded(ref volumetric.TrackRef, quality volumetric.Quality, number int64, capture,
+	now time.Time) (latency time.Duration, fulfilled, switched bool) {
 	tr := t.track(ref)
 	// What was under way when the tile was switched off says nothing about what is sent now.
 	if !tr.off.IsZero() && !capture.After(tr.off) {
@@ -75,7 +76,8 @@ func (t *Tracker) Decoded(ref volumetric.TrackRef, quality volumetric.Quality, n
 		tr.pending = false
 		latency, fulfilled = now.Sub(tr.requested), true
 	}
-	// Frames that are decoded after newer ones say nothing about what is sent now; a number far below is a publication that began anew.
+	// Frames that are decoded after newer ones say nothing about what is sent now; a number far below is a publication
+	// that began anew.
 	if tr.known && number <= tr.number && number > tr.number-recent {
 		return latency, fulfilled, false
 	}
@@ -93,5 +95,6 @@ func (t *Tracker) Current(ref volumetric.TrackRef, since time.Time) (volumetric.
 	return tr.quality, true
 }
 
-// recent is how far the number of a frame may lie behind the newest: frames are repaired for a quarter of a second, at up to 120 per second.
+// recent is how far the number of a frame may lie behind the newest: frames are repaired for a quarter of a second, at
+// up to 120 per second.
 const recent = 32

@@ -1,5 +1,5 @@
-// Package choice reads what a person at the terminal wants to see and turns it into choices of the signalling protocol; and it measures how
-// long a choice takes until it shows. Nothing in it has goroutines or clocks of its own.
+// Package choice reads what a person at the terminal wants to see and turns it into choices of the signalling protocol;
+// and it measures how long a choice takes until it shows. Nothing in it has goroutines or clocks of its own.
 package choice
 
 import (
@@ -19,7 +19,8 @@ var (
 	ErrNoMatch = errors.New("nothing matches")
 )
 
-// Wish is a quality as people write it: auto, off, a name, a number, or several with commas between for publications of descriptions.
+// Wish is a quality as people write it: auto, off, a name, a number, or several with commas between for publications of
+// descriptions.
 type Wish struct {
 	auto  bool
 	terms []string // none is off
@@ -75,7 +76,8 @@ func (w Wish) Selection(p *volumetric.Publication) (signal.Selection, error) {
 		return signal.Auto(), nil
 	}
 	if p.Mode == volumetric.ModeAlternatives && len(w.terms) > 1 {
-		return signal.Selection{}, fmt.Errorf("%w: %q sends one quality of a tile at a time, got the list %.64q", ErrNoMatch, p.Name, w)
+		return signal.Selection{}, fmt.Errorf("%w: %q sends one quality of a tile at a time, got the list %.64q",
+			ErrNoMatch, p.Name, w)
 	}
 	var s signal.Selection
 	for _, term := range w.terms {
@@ -104,5 +106,6 @@ func find(p *volumetric.Publication, term string) (volumetric.Quality, error) {
 	for q, level := range p.Qualities {
 		names = append(names, strings.TrimSpace(fmt.Sprintf("%d %s", q, level.Name)))
 	}
-	return 0, fmt.Errorf("%w: %q has no quality %.32q, expected one of %s", ErrNoMatch, p.Name, term, strings.Join(names, ", "))
+	return 0, fmt.Errorf("%w: %q has no quality %.32q, expected one of %s", ErrNoMatch, p.Name, term,
+		strings.Join(names, ", "))
 }

@@ -1,5 +1,6 @@
-// Package decode decodes received frames in parallel. Of each tile at most one frame waits: the newest one wins, so that a receiver that is
-// behind shows less and not later. A fixed number of workers decodes; whoever submits never waits.
+// Package decode decodes received frames in parallel. Of each tile at most one frame waits: the newest one wins, so
+// that a receiver that is behind shows less and not later. A fixed number of workers decodes; whoever submits never
+// waits.
 package decode
 
 import (
@@ -34,13 +35,14 @@ type Pool struct {
 	mu     sync.Mutex
 	wake   sync.Cond
 	closed bool
-	// waiting are the newest frames that nobody decodes yet, by tile (description in volumetric.ModeDescriptions), and queue is the order of
-	// the tiles.
+	// waiting are the newest frames that nobody decodes yet, by tile (description in volumetric.ModeDescriptions), and
+	// queue is the order of the tiles.
 	waiting map[volumetric.TrackRef]client.Frame
 	queue   []volumetric.TrackRef
 }
 
-// resultBacklog is how many results may wait for their reader: a tenth of a second of 1,200 tile frames per second. Then workers wait.
+// resultBacklog is how many results may wait for their reader: a tenth of a second of 1,200 tile frames per second.
+// Then workers wait.
 const resultBacklog = 128
 
 // NewPool starts the workers. With keep, results bring their clouds; without, clouds are decoded and dropped.
@@ -57,8 +59,8 @@ func NewPool(workers int, keep bool) *Pool {
 	return p
 }
 
-// Submit queues a frame of a tile. It returns how many frames are superseded thereby before their decoding began: the one that waited, or
-// the submitted one where that is the older.
+// Submit queues a frame of a tile. It returns how many frames are superseded thereby before their decoding began: the
+// one that waited, or the submitted one where that is the older.
 func (p *Pool) Submit(tile volumetric.TrackRef, frame client.Frame) (superseded int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,8 +85,8 @@ func restarted(frame, other client.Frame) bool { return frame.Capture.After(othe
 // Results brings what was decoded, in no particular order. It is closed once the pool is closed and empty.
 func (p *Pool) Results() <-chan Result { return p.results }
 
-// Close drops what waits and returns how many frames of each tile that were. Frames under way still come as results, which must be read until
-// the channel is closed.
+// Close drops what waits and returns how many frames of each tile that were. Frames under way still come as results,
+// which must be read until the channel is closed.
 func (p *Pool) Close() (superseded map[volumetric.TrackRef]int) {
 	superseded = make(map[volumetric.TrackRef]int)
 	p.mu.Lock()

@@ -46,7 +46,8 @@ func ref(tile int) volumetric.TrackRef {
 }
 
 func frame(tile int, number int64) client.Frame {
-	return client.Frame{Track: ref(tile), Number: number, Codec: gate.FourCC(), Data: make([]byte, 3), Capture: time.Unix(number, 0)}
+	return client.Frame{Track: ref(tile), Number: number, Codec: gate.FourCC(), Data: make([]byte, 3),
+		Capture: time.Unix(number, 0)}
 }
 
 // TestNewestWins holds a worker in tile 0 while frames of two tiles come.

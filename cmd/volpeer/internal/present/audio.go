@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Audio plays the packets of one sound at their time. A packet that comes after its time is lost, as to any device that plays on.
+// Audio plays the packets of one sound at their time. A packet that comes after its time is lost, as to any device that
+// plays on.
 type Audio struct {
 	// waiting are packets that are not due yet, by capture.
 	waiting []sound
@@ -31,7 +32,8 @@ const (
 	maxWaiting = 500
 	// maxPlayed is how many played packets are remembered: video shown now was captured within the last second.
 	maxPlayed = 64
-	// maxGap is how far after a packet the time line still follows from it. Lost packets are concealed; after a longer pause nothing is heard.
+	// maxGap is how far after a packet the time line still follows from it. Lost packets are concealed; after a longer
+	// pause nothing is heard.
 	maxGap = 200 * time.Millisecond
 )
 
@@ -41,7 +43,8 @@ func (a *Audio) Arrived(capture time.Time, duration time.Duration, now time.Time
 		a.late++
 		return
 	}
-	i, twice := slices.BinarySearchFunc(a.waiting, capture, func(s sound, c time.Time) int { return s.capture.Compare(c) })
+	i, twice := slices.BinarySearchFunc(a.waiting, capture,
+		func(s sound, c time.Time) int { return s.capture.Compare(c) })
 	if twice {
 		return
 	}
@@ -68,7 +71,8 @@ func (a *Audio) Step(now time.Time, delay time.Duration) {
 	}
 }
 
-// PlayedAt is when the sound of a capture time is heard, by the packet that began last before it; it tells false where there was none lately.
+// PlayedAt is when the sound of a capture time is heard, by the packet that began last before it; it tells false where
+// there was none lately.
 func (a *Audio) PlayedAt(capture time.Time) (time.Time, bool) {
 	for _, p := range slices.Backward(a.played) {
 		if after := capture.Sub(p.capture); after >= 0 {

@@ -2,13 +2,13 @@ package present
 
 import "time"
 
-// Delay is the playout delay of one participant: how long after its capture something is shown or played. It follows how late the
-// streams are: their 99th percentile and a margin, whichever stream is the latest. It rises at once, since what comes late is lost until
-// then, and falls slowly, so that sound can be stretched to follow without being heard.
+// Delay is the playout delay of one participant: how long after its capture something is shown or played. It follows
+// how late the streams are: their 99th percentile and a margin, whichever stream is the latest. It rises at once, since
+// what comes late is lost until then, and falls slowly, so that sound can be stretched to follow without being heard.
 //
-// It lies between one frame interval and the deadline after the first packets' usual arrival: what has not come by then never will. Where that
-// arrival becomes earlier, as when a queue has drained, it falls to the new bound at once: frames do not wait beyond the deadline, and sound that fell
-// slowly would be behind them for seconds.
+// It lies between one frame interval and the deadline after the first packets' usual arrival: what has not come by then
+// never will. Where that arrival becomes earlier, as when a queue has drained, it falls to the new bound at once:
+// frames do not wait beyond the deadline, and sound that fell slowly would be behind them for seconds.
 type Delay struct {
 	// deadline is how long frames are repaired after their first packet.
 	deadline time.Duration

@@ -9,7 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestDelayFalls: one late frame raises the delay; when a hundred others have come in time it falls, by 10 ms per second.
+// TestDelayFalls: one late frame raises the delay; when a hundred others have come in time it falls, by 10 ms per
+// second.
 func TestDelayFalls(t *testing.T) {
 	d := NewDelay(150 * time.Millisecond)
 	const interval = 33 * time.Millisecond
@@ -96,7 +97,8 @@ func TestWindow(t *testing.T) {
 		all = append(all, v)
 		recent := slices.Sorted(slices.Values(all[max(0, len(all)-windowSize):]))
 		if !slices.Equal(recent, w.sorted) {
-			t.Fatalf("after %d the window holds %d values, expected the newest %d", len(all), len(w.sorted), len(recent))
+			t.Fatalf("after %d the window holds %d values, expected the newest %d", len(all), len(w.sorted),
+				len(recent))
 		}
 		if got, want := w.quantile(0.5), recent[(len(recent)-1)/2]; got != want {
 			t.Fatalf("the median is %v, expected %v", got, want)
@@ -163,7 +165,8 @@ func TestAudio(t *testing.T) {
 	for _, test := range tests {
 		got, ok := a.PlayedAt(at(test.capture))
 		if ok != test.ok || ok && !got.Equal(at(test.want)) {
-			t.Errorf("sound captured at %g: expected %g, %v, got %v, %v", test.capture, test.want, test.ok, got.Sub(at(0)), ok)
+			t.Errorf("sound captured at %g: expected %g, %v, got %v, %v", test.capture, test.want, test.ok,
+				got.Sub(at(0)), ok)
 		}
 	}
 }

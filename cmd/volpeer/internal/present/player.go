@@ -28,7 +28,8 @@ type Shown struct {
 	Decoded time.Time
 	// Clouds are of all tiles and descriptions, of this frame and, where it has none, of an earlier one.
 	Clouds []*pointcloud.Cloud
-	// Held is, for each tile that was missing, in how many of the frame numbers since the frame shown before. It is valid until the next step.
+	// Held is, for each tile that was missing, in how many of the frame numbers since the frame shown before. It is
+	// valid until the next step.
 	Held map[int]int
 }
 
@@ -70,16 +71,18 @@ type frame struct {
 }
 
 const (
-	// history is how many frame numbers back late tiles are still noticed: what is repaired for 250 ms comes within 30 numbers at 120 per second.
+	// history is how many frame numbers back late tiles are still noticed: what is repaired for 250 ms comes within 30
+	// numbers at 120 per second.
 	history = 32
 	// maxStretch is the largest jump of frame numbers that is taken for missing frames, ten seconds at 100 per second.
 	maxStretch = 1000
-	// anewAfter is how much later a lower number must be captured to belong to a new beginning. Where captures are unknown, arrivals stand for
-	// them, which repairs put out of order by less.
+	// anewAfter is how much later a lower number must be captured to belong to a new beginning. Where captures are
+	// unknown, arrivals stand for them, which repairs put out of order by less.
 	anewAfter = 250 * time.Millisecond
 )
 
-// NewPlayer makes the player of a publication. Nothing waits for longer than the deadline once it is decoded, whatever its capture time says.
+// NewPlayer makes the player of a publication. Nothing waits for longer than the deadline once it is decoded, whatever
+// its capture time says.
 func NewPlayer(mode volumetric.Mode, deadline time.Duration) *Player {
 	p := &Player{descriptions: mode == volumetric.ModeDescriptions, deadline: deadline, held: make(map[int]int)}
 	p.restart()
@@ -91,7 +94,8 @@ func (p *Player) restart() {
 	p.playing = false
 }
 
-// Off tells that the server stopped sending a tile. The tile is on again with the first frame captured afterwards. Its first frame may still be on its way.
+// Off tells that the server stopped sending a tile. The tile is on again with the first frame captured afterwards. Its
+// first frame may still be on its way.
 func (p *Player) Off(number int, now time.Time) {
 	t := p.tiles[number]
 	if t == nil {
@@ -127,7 +131,8 @@ func (p *Player) Decoded(a Arrival) {
 	p.expect(&a)
 	f := p.frames[a.Number]
 	if f == nil {
-		f = &frame{capture: a.Capture, first: a.First, firstDecoded: a.Decoded, lastDecoded: a.Decoded, tiles: make(map[int]parts)}
+		f = &frame{capture: a.Capture, first: a.First, firstDecoded: a.Decoded, lastDecoded: a.Decoded,
+			tiles: make(map[int]parts)}
 		p.frames[a.Number] = f
 	}
 	f.first = earliest(f.first, a.First)
@@ -187,7 +192,8 @@ func (p *Player) Next(delay time.Duration) (next time.Time, ok bool) {
 	return next, ok
 }
 
-// Step shows the newest frame that is due and was not shown. Numbers between it and the one shown before are passed over.
+// Step shows the newest frame that is due and was not shown. Numbers between it and the one shown before are passed
+// over.
 func (p *Player) Step(now time.Time, delay time.Duration) (Shown, bool) {
 	number, found := int64(0), false
 	for n, f := range p.frames {

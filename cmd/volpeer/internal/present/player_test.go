@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestAccounts plays 2,000 frames of four tiles, of which some come late and some never: what is shown goes forward, and every tile of
-// every number is either there when its frame is passed or held.
+// TestAccounts plays 2,000 frames of four tiles, of which some come late and some never: what is shown goes forward,
+// and every tile of every number is either there when its frame is passed or held.
 func TestAccounts(t *testing.T) {
 	const tiles, frames, interval = 4, 2000, 33.
 	for seed := range uint64(20) {
@@ -26,12 +26,14 @@ func TestAccounts(t *testing.T) {
 					late += 150 * random.Float64()
 				}
 				capture := interval * float64(n)
-				arrivals = append(arrivals, Arrival{Tile: tile, Number: int64(n), Capture: at(capture), First: at(capture + 15), Decoded: at(capture + late)})
+				arrivals = append(arrivals, Arrival{Tile: tile, Number: int64(n), Capture: at(capture),
+					First: at(capture + 15), Decoded: at(capture + late)})
 			}
 		}
 		slices.SortStableFunc(arrivals, func(a, b Arrival) int { return a.Decoded.Compare(b.Decoded) })
 		stage := NewStage(150 * time.Millisecond)
-		stage.Add(&volumetric.Publication{Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 30})
+		stage.Add(&volumetric.Publication{Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
+			FrameRate: 30})
 		player := stage.Player("body")
 		have := make(map[int64]int) // tiles decoded by the time that their number was passed
 		shown, held := int64(-1), 0
@@ -83,13 +85,15 @@ func TestAccounts(t *testing.T) {
 // BenchmarkStage is one frame of four tiles, decoded one after the other and shown.
 func BenchmarkStage(b *testing.B) {
 	stage := NewStage(150 * time.Millisecond)
-	stage.Add(&volumetric.Publication{Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 30})
+	stage.Add(&volumetric.Publication{Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
+		FrameRate: 30})
 	b.ReportAllocs()
 	for n := range b.N {
 		capture := at(33 * float64(n))
 		for tile := range 4 {
 			decoded := capture.Add(time.Duration(20+tile) * time.Millisecond)
-			stage.Decoded("body", Arrival{Tile: tile, Number: int64(n), Capture: capture, First: capture, Decoded: decoded})
+			stage.Decoded("body", Arrival{Tile: tile, Number: int64(n), Capture: capture, First: capture,
+				Decoded: decoded})
 			stage.Step(decoded)
 			stage.Next(decoded)
 		}

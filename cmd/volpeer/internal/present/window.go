@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// windowSize is how many observations are looked back on: ten seconds at 30 per second. Of so many, three may exceed the 99th percentile.
+// windowSize is how many observations are looked back on: ten seconds at 30 per second. Of so many, three may exceed
+// the 99th percentile.
 const windowSize = 300
 
 // window holds the newest observations and their order.

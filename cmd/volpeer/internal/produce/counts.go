@@ -4,14 +4,14 @@ import "github.com/volsfu/volsfu/internal/peer/distribution"
 
 // Counts say what was produced.
 type Counts struct {
-	// Captured frames fell due; Dropped ones of them were not encoded though wanted; Idle ones, since no tile of them was wanted at any quality; Published
-	// ones were.
+	// Captured frames fell due; Dropped ones of them were not encoded though wanted; Idle ones, since no tile of them
+	// was wanted at any quality; Published ones were.
 	Captured, Published, Idle int64
 	Dropped                   Drops
 	// Sent are tiles at one quality that the sink took, Unsent those that it could not send.
 	Sent, Unsent int64
-	// Paused are tiles at one quality that were not encoded since nobody took them, GivenUp those that the network could not carry. Saved is what they would
-	// have taken in bytes, by the last frame that was encoded of each.
+	// Paused are tiles at one quality that were not encoded since nobody took them, GivenUp those that the network
+	// could not carry. Saved is what they would have taken in bytes, by the last frame that was encoded of each.
 	Paused, GivenUp, Saved int64
 	// Late are tiles at one quality that were not encoded since they would not have been done in time.
 	Late int64
@@ -21,8 +21,8 @@ type Counts struct {
 	Encode distribution.Distribution
 }
 
-// Drops are captures that were not encoded, by reason: the source failed to give them; it was behind and left them out; a newer one came before the encoder was
-// free; they would not have been encoded in time.
+// Drops are captures that were not encoded, by reason: the source failed to give them; it was behind and left them out;
+// a newer one came before the encoder was free; they would not have been encoded in time.
 type Drops struct{ Failed, Missed, Replaced, Late int64 }
 
 // All is their sum.

@@ -9,9 +9,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// cutter cuts a captured cloud into tiles, once per frame, and tiles into qualities. The points of a capture come in an order that says
-// nothing about where they lie, and tiling keeps it: any stretch of a tile is an even sample of it and costs nothing but a look.
-// Stretches that do not overlap are complementary and lie in between each other, which makes them descriptions.
+// cutter cuts a captured cloud into tiles, once per frame, and tiles into qualities. The points of a capture come in an
+// order that says nothing about where they lie, and tiling keeps it: any stretch of a tile is an even sample of it and
+// costs nothing but a look. Stretches that do not overlap are complementary and lie in between each other, which makes
+// them descriptions.
 type cutter struct {
 	tiler  pointcloud.Tiler
 	levels []ladder.Level
@@ -130,7 +131,8 @@ func (c *cutter) part(tile, q int, s *scratch) (*pointcloud.Cloud, error) {
 	return &s.view, nil
 }
 
-// of gives the bounds of the stretch in a sequence of n. The ends of neighbours round alike, so that nothing is in two of them or lost between.
+// of gives the bounds of the stretch in a sequence of n. The ends of neighbours round alike, so that nothing is in two
+// of them or lost between.
 func (s stretch) of(n int) (begin, end int) {
 	return round(s.begin, n), round(s.end, n)
 }

@@ -18,32 +18,36 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// encoder encodes all tiles of a frame at all qualities, in parallel, and hands each over as soon as it is done. Its workers live until
-// close; encode is called by one goroutine.
+// encoder encodes all tiles of a frame at all qualities, in parallel, and hands each over as soon as it is done. Its
+// workers live until close; encode is called by one goroutine.
 type encoder struct {
 	config  Config
 	cutter  *cutter
 	workers []*worker
-	// jobs are in the order in which they are begun: the largest first, so that no worker is left with a large one at the end.
+	// jobs are in the order in which they are begun: the largest first, so that no worker is left with a large one at
+	// the end.
 	jobs  []job
 	sizes []int // of the newest frame in bytes, by tile × qualities + quality
-	// queue are the jobs in the order of this frame, rest is room for those that do not come first. began tells by tile × qualities + quality which were
-	// done in the last frame.
+	// queue are the jobs in the order of this frame, rest is room for those that do not come first. began tells by tile
+	// × qualities + quality which were done in the last frame.
 	queue, rest []job
 	began       []bool
-	// asked tells in the same way which of them are to be done in this frame, points how many each had in the newest frame that it was done of.
+	// asked tells in the same way which of them are to be done in this frame, points how many each had in the newest
+	// frame that it was done of.
 	asked  []bool
 	points []int
 	// fresh tells in the same way which were done in the newest frame.
 	fresh []bool
 
-	// model knows what jobs take, schedule which of them there is time for, costs is room for that; tuning is nil where no quality has a bitrate.
+	// model knows what jobs take, schedule which of them there is time for, costs is room for that; tuning is nil where
+	// no quality has a bitrate.
 	model    *model.Model
 	schedule *schedule
 	costs    []time.Duration
 	tuning   *tuning
 
-	// One frame at a time: the fields below are set before the workers are woken, and read again after all have reported.
+	// One frame at a time: the fields below are set before the workers are woken, and read again after all have
+	// reported.
 	frame    *capture.Frame
 	stages   client.Stages
 	number   uint32
@@ -128,7 +132,8 @@ func (e *encoder) close() {
 	e.ended.Wait()
 }
 
-// encode encodes a frame that was captured at that time, the zero time where there is no hurry, and returns once every tile of it is handed over.
+// encode encodes a frame that was captured at that time, the zero time where there is no hurry, and returns once every
+// tile of it is handed over.
 func (e *encoder) encode(frame *capture.Frame, captured time.Time, number uint32, sink Sink) outcome {
 	now := time.Now()
 	if captured.IsZero() {
@@ -188,7 +193,8 @@ func (e *encoder) work(w *worker) {
 	}
 }
 
-// arrange puts what is wanted again before everything else: somebody waits for it, and other qualities of its tile leave after it.
+// arrange puts what is wanted again before everything else: somebody waits for it, and other qualities of its tile
+// leave after it.
 func (e *encoder) arrange() {
 	e.queue, e.rest = e.queue[:0], e.rest[:0]
 	for _, j := range e.jobs {
@@ -259,7 +265,8 @@ func (e *encoder) do(w *worker, j job) error {
 	return nil
 }
 
-// inTime tells whether a job may begin: its quality is to be encoded in this frame, and it will be done by the deadline as far as is known.
+// inTime tells whether a job may begin: its quality is to be encoded in this frame, and it will be done by the deadline
+// as far as is known.
 func (e *encoder) inTime(j job) bool {
 	switch {
 	case !e.schedule.admitted[j.quality]:
@@ -287,8 +294,8 @@ func (e *encoder) size(j job) int { return e.sizes[e.track(j)] }
 // track is the index of what a job makes among all tiles and qualities.
 func (e *encoder) track(j job) int { return j.tile*len(e.config.Levels) + j.quality }
 
-// bitrates are the nominal rates of one tile at each quality, by the newest frame: the mean over the tiles of what their frames have in bytes,
-// prefix and descriptors included.
+// bitrates are the nominal rates of one tile at each quality, by the newest frame: the mean over the tiles of what
+// their frames have in bytes, prefix and descriptors included.
 func (e *encoder) bitrates(frameRate float64) []volumetric.QualityLevel {
 	levels := make([]volumetric.QualityLevel, len(e.config.Levels))
 	for q, l := range e.config.Levels {

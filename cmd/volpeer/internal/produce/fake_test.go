@@ -13,7 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// fakeSource gives a frame, or an error, for every step that the test allows. Colours say which point of which frame it is.
+// fakeSource gives a frame, or an error, for every step that the test allows. Colours say which point of which frame it
+// is.
 type fakeSource struct {
 	points int
 	steps  chan error

@@ -1,10 +1,11 @@
-// Package produce turns captured clouds into the frames of a publication: the newest capture is cut into tiles, these are sampled and
-// encoded at all qualities in parallel, and each is handed over as soon as it is done. Where the encoder is behind, captures are dropped
-// and counted, and frame numbers have no gaps all the same: they count what is encoded. Tiles are not encoded at qualities that nobody takes, or that the
-// network cannot carry; once they are wanted again, the next capture has them.
+// Package produce turns captured clouds into the frames of a publication: the newest capture is cut into tiles, these
+// are sampled and encoded at all qualities in parallel, and each is handed over as soon as it is done. Where the
+// encoder is behind, captures are dropped and counted, and frame numbers have no gaps all the same: they count what is
+// encoded. Tiles are not encoded at qualities that nobody takes, or that the network cannot carry; once they are wanted
+// again, the next capture has them.
 //
-// One goroutine captures, one encodes with the help of a fixed number of workers; both end before Run returns. A Producer belongs to the
-// goroutine that runs it, but for its statistics, which anybody may ask for.
+// One goroutine captures, one encodes with the help of a fixed number of workers; both end before Run returns. A
+// Producer belongs to the goroutine that runs it, but for its statistics, which anybody may ask for.
 package produce
 
 import (
@@ -36,12 +37,14 @@ type Source interface {
 	Read(ctx context.Context, frame *capture.Frame) error
 }
 
-// Sink takes encoded tiles; *client.Publisher is one. Several goroutines call it at once, but the frames of one tile at one quality come in
-// the order of their numbers. The data is the sink's only during the call. An error around client.ErrNotConnected counts the tile as
-// unsent, any other ends the production; one that is not taken counts as paused, or as given up.
+// Sink takes encoded tiles; *client.Publisher is one. Several goroutines call it at once, but the frames of one tile at
+// one quality come in the order of their numbers. The data is the sink's only during the call. An error around
+// client.ErrNotConnected counts the tile as unsent, any other ends the production; one that is not taken counts as
+// paused, or as given up.
 type Sink interface {
 	WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) (taken bool, err error)
-	// Wanted tells whether a tile is to be encoded at a quality now, and GaveUp whether it is not because the network cannot carry it.
+	// Wanted tells whether a tile is to be encoded at a quality now, and GaveUp whether it is not because the network
+	// cannot carry it.
 	Wanted(tile int, quality volumetric.Quality) bool
 	GaveUp(tile int, quality volumetric.Quality) bool
 }
@@ -50,9 +53,11 @@ type Sink interface {
 type Config struct {
 	// Tiling says how captures are cut into tiles.
 	Tiling pointcloud.TilingSpec
-	// Importance weighs the points that qualities with fewer than all of them keep, in volumetric.ModeAlternatives; nil keeps even samples.
+	// Importance weighs the points that qualities with fewer than all of them keep, in volumetric.ModeAlternatives; nil
+	// keeps even samples.
 	Importance *pointcloud.ImportanceConfig
-	// Voxels has qualities with fewer points than all made of voxels, as large as gives about so many, in volumetric.ModeAlternatives.
+	// Voxels has qualities with fewer points than all made of voxels, as large as gives about so many, in
+	// volumetric.ModeAlternatives.
 	Voxels bool
 	// Levels are the qualities, ascending.
 	Levels []ladder.Level
@@ -60,8 +65,8 @@ type Config struct {
 	Codec  codec.Codec
 	// ColorQuality is that of colours that are coded with loss: see codec.Params.
 	ColorQuality int
-	// Limit is how long after its capture a frame is to be encoded: what will not be done by then is not begun. 0 is three of the source's frame intervals, and 50 ms
-	// at least.
+	// Limit is how long after its capture a frame is to be encoded: what will not be done by then is not begun. 0 is
+	// three of the source's frame intervals, and 50 ms at least.
 	Limit time.Duration
 	// Box holds every point; all tiles and qualities are quantised in it.
 	Box volumetric.BoundingBox
@@ -72,8 +77,9 @@ type Config struct {
 }
 
 const (
-	// limitIntervals is how many frame intervals after its capture a frame is to be encoded: at 30 per second 100 ms, of the 150 ms that receivers wait for it at
-	// least. Where encoding takes two of them, one is left to wait for it, and half of the captures are encoded whole.
+	// limitIntervals is how many frame intervals after its capture a frame is to be encoded: at 30 per second 100 ms,
+	// of the 150 ms that receivers wait for it at least. Where encoding takes two of them, one is left to wait for it,
+	// and half of the captures are encoded whole.
 	limitIntervals = 3
 	// leastLimit is what a busy machine may keep any program waiting now and then.
 	leastLimit = 50 * time.Millisecond
@@ -90,7 +96,8 @@ type Producer struct {
 	counts Counts
 }
 
-// New makes a producer and starts its workers. The configuration's codec must encode a cloud of the source as it says, which Measure finds out.
+// New makes a producer and starts its workers. The configuration's codec must encode a cloud of the source as it says,
+// which Measure finds out.
 func New(source Source, c Config) (*Producer, error) {
 	if c.Workers <= 0 {
 		c.Workers = runtime.GOMAXPROCS(0)
@@ -114,8 +121,8 @@ func New(source Source, c Config) (*Producer, error) {
 // Close ends the workers. It is called once no Run is under way.
 func (p *Producer) Close() { p.encoder.close() }
 
-// Measure encodes a frame of the source without handing it over, to describe the publication: its tiles, and its qualities with their
-// nominal bitrates. It shows, too, whether source and codec work.
+// Measure encodes a frame of the source without handing it over, to describe the publication: its tiles, and its
+// qualities with their nominal bitrates. It shows, too, whether source and codec work.
 func (p *Producer) Measure(ctx context.Context) ([]volumetric.Tile, []volumetric.QualityLevel, error) {
 	var frame capture.Frame
 	if err := p.source.Read(ctx, &frame); err != nil {
@@ -135,11 +142,12 @@ func (p *Producer) Measure(ctx context.Context) ([]volumetric.Tile, []volumetric
 	return p.encoder.cutter.tiler.Tiles(), p.encoder.bitrates(rate), nil
 }
 
-// maxFailures is how many captures may fail in a row: one second's at 30 per second. A file that cannot be read any more stays so.
+// maxFailures is how many captures may fail in a row: one second's at 30 per second. A file that cannot be read any
+// more stays so.
 const maxFailures = 30
 
-// Run produces until the context ends, which is no error, or until the source or the sink fails for good. It begins with the next capture;
-// what fell due before does not count.
+// Run produces until the context ends, which is no error, or until the source or the sink fails for good. It begins
+// with the next capture; what fell due before does not count.
 func (p *Producer) Run(ctx context.Context, sink Sink) error {
 	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -35,7 +35,8 @@ func BenchmarkEncode(b *testing.B) {
 	}
 	for _, c := range codecs {
 		for _, workers := range []int{1, 2} {
-			b.Run(c.Name()+"/"+string(rune('0'+workers)), func(b *testing.B) { benchmark(b, c, workers, "low,mid,high") })
+			b.Run(c.Name()+"/"+string(rune('0'+workers)),
+				func(b *testing.B) { benchmark(b, c, workers, "low,mid,high") })
 		}
 	}
 	b.Run("voxels", func(b *testing.B) { benchmark(b, free{}, 1, "low=v20mm,mid=v10mm,high") })
@@ -50,7 +51,8 @@ func benchmark(b *testing.B, c codec.Codec, workers int, qualities string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, err := newEncoder(Config{Tiling: pointcloud.TilingSpec{Tiles: 4}, Levels: levels, Mode: volumetric.ModeAlternatives, Codec: c, Box: source.Info().Box, Workers: workers})
+	e, err := newEncoder(Config{Tiling: pointcloud.TilingSpec{Tiles: 4}, Levels: levels,
+		Mode: volumetric.ModeAlternatives, Codec: c, Box: source.Info().Box, Workers: workers})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -29,7 +29,8 @@ func levels(t *testing.T, text string) []ladder.Level {
 }
 
 func config(t *testing.T, tiles int, qualities string) Config {
-	return Config{Tiling: pointcloud.TilingSpec{Tiles: tiles}, Levels: levels(t, qualities), Mode: volumetric.ModeAlternatives, Codec: codec.Raw, Box: box, Workers: 3, Limit: time.Hour}
+	return Config{Tiling: pointcloud.TilingSpec{Tiles: tiles}, Levels: levels(t, qualities),
+		Mode: volumetric.ModeAlternatives, Codec: codec.Raw, Box: box, Workers: 3, Limit: time.Hour}
 }
 
 // produced runs a producer over so many frames, one after the other.
@@ -80,7 +81,8 @@ func ids(c *pointcloud.Cloud) []int {
 func TestAlternatives(t *testing.T) {
 	const points, frames = 4000, 3
 	sink, counts := produced(t, newFakeSource(points), config(t, 4, "low,some=2000:12,high"), frames)
-	if counts.Captured != frames || counts.Published != frames || counts.Dropped.All() != 0 || counts.Sent != frames*12 || counts.Unsent != 0 || counts.Encode.Count() != frames {
+	if counts.Captured != frames || counts.Published != frames || counts.Dropped.All() != 0 ||
+		counts.Sent != frames*12 || counts.Unsent != 0 || counts.Encode.Count() != frames {
 		t.Errorf("got counts %+v", counts)
 	}
 	tiling, _ := pointcloud.NewTiling(4, box)
@@ -168,10 +170,12 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// TestNewestWins holds the first frame in the encoder while more are captured: only the last of them is encoded, under the next number.
+// TestNewestWins holds the first frame in the encoder while more are captured: only the last of them is encoded, under
+// the next number.
 func TestNewestWins(t *testing.T) {
 	source := newFakeSource(100)
-	p, err := New(source, Config{Tiling: pointcloud.TilingSpec{Tiles: 1}, Levels: levels(t, "high"), Mode: volumetric.ModeAlternatives, Codec: codec.Raw, Box: box, Workers: 1, Limit: time.Hour})
+	p, err := New(source, Config{Tiling: pointcloud.TilingSpec{Tiles: 1}, Levels: levels(t, "high"),
+		Mode: volumetric.ModeAlternatives, Codec: codec.Raw, Box: box, Workers: 1, Limit: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +210,8 @@ func TestNewestWins(t *testing.T) {
 	}
 }
 
-// TestUnwantedTilesAreNotEncoded: what nobody takes costs nothing, and the next capture after it is wanted has it under the next number.
+// TestUnwantedTilesAreNotEncoded: what nobody takes costs nothing, and the next capture after it is wanted has it under
+// the next number.
 func TestUnwantedTilesAreNotEncoded(t *testing.T) {
 	source, sink := newFakeSource(100), newFakeSink()
 	p, err := New(source, config(t, 2, "low,high"))
@@ -229,11 +234,13 @@ func TestUnwantedTilesAreNotEncoded(t *testing.T) {
 		t.Errorf("got %+v, want 4 tiles sent", all)
 	}
 	sink.set(map[[2]int]bool{{0, 0}: true, {0, 1}: true}, map[[2]int]bool{{1, 1}: true})
-	if some := capture(); some.Sent != 1 || some.Paused != 2 || some.GivenUp != 1 || some.Saved+some.Bytes != all.Bytes || some.Points >= all.Points/2 {
+	if some := capture(); some.Sent != 1 || some.Paused != 2 || some.GivenUp != 1 ||
+		some.Saved+some.Bytes != all.Bytes || some.Points >= all.Points/2 {
 		t.Errorf("got %+v, want 1 tile sent, 2 paused, 1 given up, of %d bytes", some, all.Bytes)
 	}
 	sink.set(map[[2]int]bool{{0, 0}: true, {0, 1}: true, {1, 0}: true, {1, 1}: true}, nil)
-	if none := capture(); none.Idle != 1 || none.Published != 0 || none.Paused != 4 || none.Saved != all.Bytes || none.Encode.Count() != 0 {
+	if none := capture(); none.Idle != 1 || none.Published != 0 || none.Paused != 4 || none.Saved != all.Bytes ||
+		none.Encode.Count() != 0 {
 		t.Errorf("got %+v, want nothing but an idle capture", none)
 	}
 	sink.set(nil, nil)
@@ -258,7 +265,8 @@ type refusing struct{ *fakeSink }
 
 func (refusing) Wanted(int, volumetric.Quality) bool { return true }
 
-// TestWhatIsNotTakenIsNotSent: what stops being wanted while it is encoded counts as paused, or as given up, and a capture of which nothing is taken is not published.
+// TestWhatIsNotTakenIsNotSent: what stops being wanted while it is encoded counts as paused, or as given up, and a
+// capture of which nothing is taken is not published.
 func TestWhatIsNotTakenIsNotSent(t *testing.T) {
 	p, err := New(newFakeSource(100), config(t, 2, "full=100%,half=50%"))
 	if err != nil {
@@ -273,11 +281,13 @@ func TestWhatIsNotTakenIsNotSent(t *testing.T) {
 	}
 	sink := refusing{newFakeSink()}
 	sink.set(map[[2]int]bool{{0, 0}: true, {0, 1}: true}, map[[2]int]bool{{1, 1}: true})
-	if o := p.encoder.encode(&frame, time.Time{}, 0, sink); o.err != nil || o.sent != 1 || o.paused != 2 || o.gaveUp != 1 || o.saved != 0 || o.bytes == 0 {
+	if o := p.encoder.encode(&frame, time.Time{}, 0, sink); o.err != nil || o.sent != 1 || o.paused != 2 ||
+		o.gaveUp != 1 || o.saved != 0 || o.bytes == 0 {
 		t.Errorf("got %+v, want 1 tile sent, 2 paused and 1 given up, all encoded", o)
 	}
 	sink.set(map[[2]int]bool{{0, 0}: true, {0, 1}: true, {1, 0}: true, {1, 1}: true}, nil)
-	if o := p.encoder.encode(&frame, time.Time{}, 1, sink); o.err != nil || o.sent != 0 || o.paused != 4 || o.bytes != 0 {
+	if o := p.encoder.encode(&frame, time.Time{}, 1, sink); o.err != nil || o.sent != 0 || o.paused != 4 ||
+		o.bytes != 0 {
 		t.Errorf("got %+v, want all paused", o)
 	}
 }
@@ -390,7 +400,8 @@ func TestHiccups(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if counts.Captured != 80 || counts.Dropped != (Drops{Failed: 40}) || counts.Published != 40 || counts.Unsent != 40 || counts.Sent != 0 {
+	if counts.Captured != 80 || counts.Dropped != (Drops{Failed: 40}) || counts.Published != 40 ||
+		counts.Unsent != 40 || counts.Sent != 0 {
 		t.Errorf("expected 80 captured, 40 dropped, 40 published and unsent, got %+v", counts)
 	}
 }
@@ -410,11 +421,13 @@ func TestMeasure(t *testing.T) {
 	if len(tiles) != 4 || len(qualities) != 2 || qualities[0].Name != "low" || qualities[1].Name != "high" {
 		t.Fatalf("got tiles %v and qualities %v", tiles, qualities)
 	}
-	// Raw has 9 bytes per point at 9 and at 11 bits, and 1,000 points in a tile are 9 packets: 9000 + 32 + 12 + 8 × 16 bytes, 30 times per second.
+	// Raw has 9 bytes per point at 9 and at 11 bits, and 1,000 points in a tile are 9 packets: 9000 + 32 + 12 + 8 × 16
+	// bytes, 30 times per second.
 	if got, want := float64(qualities[1].Bitrate), 8*30*(9000+32+12+8*16.); got < want*0.99 || got > want*1.01 {
 		t.Errorf("expected about %g bit/s of one tile at high quality, got %v", want, qualities[1].Bitrate)
 	}
-	if largest := p.encoder.jobs[:4]; !slices.ContainsFunc(largest, func(j job) bool { return j.quality == 1 }) || largest[0].quality != 1 {
+	if largest := p.encoder.jobs[:4]; !slices.ContainsFunc(largest, func(j job) bool { return j.quality == 1 }) ||
+		largest[0].quality != 1 {
 		t.Errorf("expected to begin with the high quality, got %v", p.encoder.jobs)
 	}
 }

@@ -20,14 +20,16 @@ type schedule struct {
 }
 
 func newSchedule(qualities, workers int, limit time.Duration) *schedule {
-	return &schedule{limit: limit, workers: workers, passed: make([]int, qualities), admitted: make([]bool, qualities), order: make([]int, qualities), first: -1}
+	return &schedule{limit: limit, workers: workers, passed: make([]int, qualities), admitted: make([]bool, qualities),
+		order: make([]int, qualities), first: -1}
 }
 
-// admit decides about a capture of that age, of which each quality takes so much time of one worker, 0 where it is not wanted. It is false where the
-// capture is to be dropped: a newer one will be encoded in time.
+// admit decides about a capture of that age, of which each quality takes so much time of one worker, 0 where it is not
+// wanted. It is false where the capture is to be dropped: a newer one will be encoded in time.
 //
-// Where not even a new capture would be, qualities are left out. Those that were left out for longest come first and lower ones before higher ones, so
-// that all take turns, and the first is encoded in any case: what is known of times may be out of date.
+// Where not even a new capture would be, qualities are left out. Those that were left out for longest come first and
+// lower ones before higher ones, so that all take turns, and the first is encoded in any case: what is known of times
+// may be out of date.
 func (s *schedule) admit(age time.Duration, costs []time.Duration) bool {
 	total := time.Duration(0)
 	for q, cost := range costs {

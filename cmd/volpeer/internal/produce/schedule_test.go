@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSchedule plays captures of three qualities and two workers against a limit of 100 ms: age, what each quality takes, and below what is encoded,
-// "-" where the capture is dropped. "!" marks what is encoded in any case.
+// TestSchedule plays captures of three qualities and two workers against a limit of 100 ms: age, what each quality
+// takes, and below what is encoded, "-" where the capture is dropped. "!" marks what is encoded in any case.
 func TestSchedule(t *testing.T) {
 	const script = `
 # Enough time for all, also where it has waited for a while.
@@ -52,7 +52,10 @@ func TestSchedule(t *testing.T) {
 			got = described(s)
 		}
 		words := strings.Fields(want)
-		slices.SortFunc(words, func(a, b string) int { return strings.Compare(strings.TrimPrefix(a, "!"), strings.TrimPrefix(b, "!")) })
+		slices.SortFunc(words, func(a, b string) int {
+			return strings.Compare(strings.TrimPrefix(a, "!"),
+				strings.TrimPrefix(b, "!"))
+		})
 		if want = strings.Join(words, " "); got != want {
 			t.Errorf("%s: got %s", line, got)
 		}

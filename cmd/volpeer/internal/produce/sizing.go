@@ -6,8 +6,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// sizing keeps the size of the voxels that each quality is made of at what gives about the points that it is to have. The first size is searched for; then a frame
-// corrects the next one, since a surface has as many voxels as fit its area. It belongs to the goroutine that encodes.
+// sizing keeps the size of the voxels that each quality is made of at what gives about the points that it is to have.
+// The first size is searched for; then a frame corrects the next one, since a surface has as many voxels as fit its
+// area. It belongs to the goroutine that encodes.
 type sizing struct {
 	grid  pointcloud.VoxelGrid
 	sizes []voxelSize
@@ -22,7 +23,8 @@ type voxelSize struct {
 	thinned bool
 }
 
-// leastStep and mostStep bound what one frame may change: what is seen of an object changes by more where it comes or goes.
+// leastStep and mostStep bound what one frame may change: what is seen of an object changes by more where it comes or
+// goes.
 const leastStep, mostStep = 0.8, 1.25
 
 func newSizing(qualities int) *sizing { return &sizing{sizes: make([]voxelSize, qualities)} }

@@ -19,7 +19,8 @@ func ball(points int, radius float64) *pointcloud.Cloud {
 		y := 1 - 2*(float64(k)+0.5)/float64(points)
 		sin, cos := math.Sincos(float64(k) * math.Pi * (3 - math.Sqrt(5)))
 		flat := math.Sqrt(1 - y*y)
-		cloud.Append([3]float32{float32(radius * flat * cos), float32(radius * y), float32(radius * flat * sin)}, [3]uint8{uint8(i), 2, 3})
+		cloud.Append([3]float32{float32(radius * flat * cos), float32(radius * y), float32(radius * flat * sin)},
+			[3]uint8{uint8(i), 2, 3})
 	}
 	return cloud
 }
@@ -28,7 +29,8 @@ func within(got, want int, part float64) bool {
 	return math.Abs(float64(got-want)) <= part*float64(want)
 }
 
-// TestSizesFollowTheObject: voxels have the size that gives as many points as are wanted, also when the object grows or other numbers are wanted.
+// TestSizesFollowTheObject: voxels have the size that gives as many points as are wanted, also when the object grows or
+// other numbers are wanted.
 func TestSizesFollowTheObject(t *testing.T) {
 	s := newSizing(1)
 	var grid pointcloud.VoxelGrid
@@ -69,7 +71,8 @@ func TestSizesFollowTheObject(t *testing.T) {
 	}
 }
 
-// TestVoxelQualities: qualities with fewer points than all are made of voxels, those by a bitrate too, and they keep it.
+// TestVoxelQualities: qualities with fewer points than all are made of voxels, those by a bitrate too, and they keep
+// it.
 func TestVoxelQualities(t *testing.T) {
 	c := config(t, 2, "low=25%,mid=2Mbit,high=100%")
 	c.Voxels = true

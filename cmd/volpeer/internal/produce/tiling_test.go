@@ -28,10 +28,13 @@ func (s labelledSource) Read(ctx context.Context, frame *capture.Frame) error {
 	return nil
 }
 
-// TestEveryTiling: whatever an object is cut by, each tile is a frame, also where it has no points, and together they are the object.
+// TestEveryTiling: whatever an object is cut by, each tile is a frame, also where it has no points, and together they
+// are the object.
 func TestEveryTiling(t *testing.T) {
 	for _, spec := range []pointcloud.TilingSpec{
-		{By: "cameras"}, {By: "octants"}, {By: "kmeans", Tiles: 7}, {By: "labels", Parts: []pointcloud.Part{{Name: "a", Labels: []uint16{1}}, {Name: "b", Labels: []uint16{9}}}},
+		{By: "cameras"}, {By: "octants"}, {By: "kmeans", Tiles: 7},
+		{By: "labels", Parts: []pointcloud.Part{{Name: "a", Labels: []uint16{1}},
+			{Name: "b", Labels: []uint16{9}}}},
 	} {
 		const points = 900
 		source, sink := labelledSource{newFakeSource(points)}, newFakeSink()

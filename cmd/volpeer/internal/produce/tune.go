@@ -19,25 +19,30 @@ type Uplink interface {
 }
 
 const (
-	// busy is the part of the processors' time that qualities with a bitrate may take: capture, tiling and sending have the rest.
+	// busy is the part of the processors' time that qualities with a bitrate may take: capture, tiling and sending have
+	// the rest.
 	busy = 0.7
-	// rounds are how often rungs are found before the first frame: after all that may be chosen was tried, what was chosen is, three times.
+	// rounds are how often rungs are found before the first frame: after all that may be chosen was tried, what was
+	// chosen is, three times.
 	rounds = 4
-	// trialFrames are encoded and handed over of a quality that was given up and has become smaller since. They are not sent, but the client measures
-	// tracks by what it is given, an eighth of each frame's size: 32 leave 1.4 % of what was before, and the quality returns if it fits.
+	// trialFrames are encoded and handed over of a quality that was given up and has become smaller since. They are not
+	// sent, but the client measures tracks by what it is given, an eighth of each frame's size: 32 leave 1.4 % of what
+	// was before, and the quality returns if it fits.
 	trialFrames = 32
 )
 
 // tuning keeps the qualities that have a bitrate at it. It belongs to the goroutine that encodes.
 type tuning struct {
 	tuner *ladder.Tuner
-	// qualities are those that it is about; wanted says of each whether any tile is, trials how many frames to encode though it was given up.
+	// qualities are those that it is about; wanted says of each whether any tile is, trials how many frames to encode
+	// though it was given up.
 	qualities []int
 	wanted    []bool
 	trials    []int
 }
 
-// tune finds the rungs of qualities with a bitrate by encoding a capture in many ways. Without such qualities it does nothing.
+// tune finds the rungs of qualities with a bitrate by encoding a capture in many ways. Without such qualities it does
+// nothing.
 func (e *encoder) tune(cloud *pointcloud.Cloud, frameRate float64) error {
 	var wishes []ladder.Wish
 	t := &tuning{}
@@ -77,7 +82,9 @@ func (e *encoder) tune(cloud *pointcloud.Cloud, frameRate float64) error {
 // ladderSource describes what is encoded.
 func (e *encoder) ladderSource(cloud *pointcloud.Cloud, frameRate float64, rungs int) (ladder.Source, error) {
 	if cloud.Len() == 0 || frameRate <= 0 {
-		return ladder.Source{}, fmt.Errorf("%w: %d points at %g frames per second, expected more of both to find bitrates by", ErrConfig, cloud.Len(), frameRate)
+		return ladder.Source{},
+			fmt.Errorf("%w: %d points at %g frames per second, expected more of both to find bitrates by", ErrConfig,
+				cloud.Len(), frameRate)
 	}
 	// Voxels of four points each are twice as wide as points are apart.
 	var voxels pointcloud.VoxelGrid
@@ -158,7 +165,8 @@ func (e *encoder) retune(now time.Time, sink Sink) {
 	if t.tuner.Step(now, estimate, t.wanted, e.model) {
 		e.takeRungs()
 		for i, r := range t.tuner.Rungs() {
-			e.config.Log.Info("tuned", "quality", e.config.Levels[t.qualities[i]].Name, "to", r.String(), "uplink", estimate)
+			e.config.Log.Info("tuned", "quality", e.config.Levels[t.qualities[i]].Name, "to", r.String(), "uplink",
+				estimate)
 		}
 	}
 }
@@ -182,12 +190,14 @@ func (w *worker) encode(c codec.Codec, cloud *pointcloud.Cloud, params codec.Par
 	data, err := w.encoder.Encode(w.data[:0], cloud, params)
 	w.data = data
 	if err == nil {
-		w.observed = append(w.observed, model.Observation{Codec: c, Params: params, Points: cloud.Len(), Bytes: len(data), Took: time.Since(begun)})
+		w.observed = append(w.observed, model.Observation{Codec: c, Params: params, Points: cloud.Len(),
+			Bytes: len(data), Took: time.Since(begun)})
 	}
 	return err
 }
 
-// expect says what each quality of the frame will take of one worker, of the tiles that were wanted when it was arranged.
+// expect says what each quality of the frame will take of one worker, of the tiles that were wanted when it was
+// arranged.
 func (e *encoder) expect() []time.Duration {
 	clear(e.costs)
 	for _, j := range e.queue {

@@ -43,15 +43,16 @@ type carried struct {
 
 func (c *carried) Uplink() volumetric.Bitrate { return c.rate }
 
-// TestBitrateIsMet: raw frames have 6 bytes per point at up to 8 bits, so that 4,000 points take 5.8 Mbit/s with all that is around them, and 2
-// Mbit/s are 1,360 of them.
+// TestBitrateIsMet: raw frames have 6 bytes per point at up to 8 bits, so that 4,000 points take 5.8 Mbit/s with all
+// that is around them, and 2 Mbit/s are 1,360 of them.
 func TestBitrateIsMet(t *testing.T) {
 	p, qualities, _ := measured(t, config(t, 2, "low=2Mbit,high=20Mbit,fixed=50%"))
 	if low := 2 * qualities[0].Bitrate; low > 2e6*1.01 || low < 1.9e6 {
 		t.Errorf("both tiles of the low quality take %v, want just under 2 Mbit/s", low)
 	}
 	levels := p.encoder.config.Levels
-	if levels[1].Points != 4000 || levels[0].Points > 1380 || levels[0].Points < 1250 || levels[2].Points != 0 || levels[2].Bits != 11 {
+	if levels[1].Points != 4000 || levels[0].Points > 1380 || levels[0].Points < 1250 || levels[2].Points != 0 ||
+		levels[2].Bits != 11 {
 		t.Errorf("got levels %v", levels)
 	}
 	// Points 10 cm apart in a box of 2 m want the coarsest steps, and may have finer ones where all of them fit.
@@ -60,14 +61,16 @@ func TestBitrateIsMet(t *testing.T) {
 	}
 }
 
-// TestBitrateFollowsTheUplink down at once, and up once it has carried more for a while; the lowest quality stays as it is.
+// TestBitrateFollowsTheUplink down at once, and up once it has carried more for a while; the lowest quality stays as it
+// is.
 func TestBitrateFollowsTheUplink(t *testing.T) {
 	p, _, frame := measured(t, config(t, 2, "low=1Mbit,high=8Mbit"))
 	sink := &carried{newFakeSink(), 100e6}
 	full := p.encoder.encode(frame, time.Time{}, 0, sink)
 	sink.rate = 5e6
 	small := p.encoder.encode(frame, time.Time{}, 1, sink)
-	if want := 0.75 * 5e6 / 30 / 8; float64(small.bytes) > want || float64(small.bytes) < 0.8*want || 2*full.bytes < 3*small.bytes {
+	if want := 0.75 * 5e6 / 30 / 8; float64(small.bytes) > want || float64(small.bytes) < 0.8*want ||
+		2*full.bytes < 3*small.bytes {
 		t.Errorf("a frame has %d bytes, then %d, want just under %.0f", full.bytes, small.bytes, want)
 	}
 	if low := sink.frames[[2]int{0, 0}]; low[0].cloud.Len() != low[1].cloud.Len() {
@@ -109,7 +112,8 @@ func knows(p *Producer, took ...time.Duration) {
 	for q, d := range took {
 		params := p.encoder.params(p.encoder.config.Levels[q])
 		for range 10000 {
-			p.encoder.model.Observe(model.Observation{Codec: codec.Raw, Params: params, Points: 1000, Bytes: 9000, Took: d})
+			p.encoder.model.Observe(model.Observation{Codec: codec.Raw, Params: params, Points: 1000, Bytes: 9000,
+				Took: d})
 		}
 	}
 }
@@ -142,7 +146,8 @@ func TestTooLate(t *testing.T) {
 	if err := p.encode(captured{frame, time.Now().Add(-2 * c.Limit)}, sink); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Counts(); got.Published != 1 || got.Sent != 2 || got.Late != 0 || got.Dropped != (Drops{Late: 1}) || got.Idle != 0 {
+	if got := p.Counts(); got.Published != 1 || got.Sent != 2 || got.Late != 0 || got.Dropped != (Drops{Late: 1}) ||
+		got.Idle != 0 {
 		t.Errorf("got %+v, want one frame, and one capture dropped", got)
 	}
 }
