@@ -1,5 +1,5 @@
-// Command volpeer is the reference client: it publishes point clouds and sound to a room, and watches what others
-// publish.
+// Command volpeer is the reference client: it publishes point clouds and audio to a room, and receives the publications
+// of others.
 package main
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/watch"
 )
 
-// version is stamped by the linker.
+// version is set by the linker.
 var version = "dev"
 
 func main() {
-	// The first signal ends things in order, a second one at once.
+	// The first signal ends the program in order, a second one at once.
 	ctx, restore := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, restore)
 	root := newRoot()
@@ -35,14 +35,14 @@ func main() {
 	}
 }
 
-// Exit statuses beside 0. Programs that measure tell by them whether nothing came that could be decoded, which they may
-// have wanted to know, or something failed.
+// Exit statuses other than 0. Measurement scripts use them to distinguish a session without any decodable frame, which
+// may be an expected result, from a failure.
 const (
 	statusFailed  = 1
 	statusNothing = 3
 )
 
-// statusOf is the exit status of a command that returned an error.
+// statusOf returns the exit status for the error of a command.
 func statusOf(err error) int {
 	if errors.Is(err, watch.ErrNothing) {
 		return statusNothing
@@ -73,12 +73,12 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// moved are commands that are in another program now, by their names here.
+// moved lists the commands that have moved to another program, by their old names.
 var moved = []struct{ name, to string }{
 	{"bridge", "volbridge"}, {"direct", "vollab direct"}, {"compare", "vollab compare"}, {"codec", "vollab codec"},
 }
 
-// movedCommands return an error that names the command that took their place.
+// movedCommands returns hidden commands that fail with the name of the new command.
 func movedCommands() []*cobra.Command {
 	var commands []*cobra.Command
 	for _, m := range moved {
@@ -92,10 +92,10 @@ func movedCommands() []*cobra.Command {
 	return commands
 }
 
-// peerProgram is the name under which VR2Gather starts its own peer.
+// peerProgram is the name by which VR2Gather starts its own peer.
 const peerProgram = "WebRTCSFU-peer"
 
-// startedAsBridge returns an error if the program was started in place of VR2Gather's own peer.
+// startedAsBridge returns an error if the program was started by the name of VR2Gather's own peer.
 func startedAsBridge(program string) error {
 	name := strings.TrimSuffix(strings.ToLower(program[strings.LastIndexAny(program, `/\`)+1:]), ".exe")
 	if name != strings.ToLower(peerProgram) {

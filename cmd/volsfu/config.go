@@ -31,7 +31,7 @@ func newConfig() *cobra.Command {
 	return cmd
 }
 
-// configCommand makes a command that loads the configuration as serve does and then does something with it.
+// configCommand returns a command that loads the configuration as serve does and then calls run.
 func configCommand(use, short string, run func(*cobra.Command, *config.Loader) error) *cobra.Command {
 	settings := config.DefaultConfig()
 	loader := config.NewLoader(&settings)

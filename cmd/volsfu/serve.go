@@ -48,7 +48,7 @@ func newServe() *cobra.Command {
 	return cmd
 }
 
-// stopTimeout bounds how long the operators' listener may finish its requests at the end.
+// stopTimeout is the time limit for active requests of the operators' listener at the end.
 const stopTimeout = 5 * time.Second
 
 // run starts a server and runs it until SIGINT, SIGTERM or an operator ends it. Then it drains the rooms and ends. A
@@ -59,7 +59,8 @@ func run(log *zap.Logger, nice int, start func() (*server.Server, error)) error 
 		// systemd and container runtimes raise the priority before the start, or leave it unchanged.
 		log.Info("the priority stays as it is", zap.Error(err))
 	}
-	// Whoever is told that the server is ready may end it at once.
+	// The handler is installed before the server starts, because a supervisor may send a signal as soon as the server
+	// is ready.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -86,7 +87,7 @@ func run(log *zap.Logger, nice int, start func() (*server.Server, error)) error 
 	return failure
 }
 
-// drain waits until all have gone, the time for that is over, or a signal comes.
+// drain waits until all participants have left, the drain time is over, or a signal arrives.
 func drain(s *server.Server, signals <-chan os.Signal) {
 	draining, end := context.WithCancel(context.Background())
 	defer end()
@@ -100,7 +101,7 @@ func drain(s *server.Server, signals <-chan os.Signal) {
 	s.Drain(draining)
 }
 
-// newLog makes a logger to standard error.
+// newLog returns a logger to standard error.
 func newLog(c config.Log) (*zap.Logger, error) {
 	level, err := zapcore.ParseLevel(c.Level)
 	if err != nil {

@@ -16,28 +16,28 @@ import (
 	"github.com/volsfu/volsfu/internal/server"
 )
 
-// originalSTUN is what the SFU that VR2Gather was made for asks for its public address.
+// originalSTUN is the STUN server that VR2Gather's original SFU asks for its public address.
 const originalSTUN = "stun:stun.l.google.com:19302"
 
-// errPorts says that a range of ports is none.
+// errPorts is returned if a range of ports is invalid.
 var errPorts = errors.New("invalid range of ports")
 
-// vr2gatherFlags are the flags of the SFU that VR2Gather was made for.
+// vr2gatherFlags has the flags of VR2Gather's original SFU.
 type vr2gatherFlags struct {
 	address, ports, candidates string
 	tiles, qualities, level    int
 	stun                       bool
 }
 
-// newVR2Gather is the server in the place of the SFU that VR2Gather was made for: same command line, no tokens, nothing
-// but its dialect.
+// newVR2Gather returns the command that replaces VR2Gather's original SFU: the same command line, no tokens, and no
+// protocol but its dialect.
 func newVR2Gather() *cobra.Command {
 	return &cobra.Command{
 		Use:   "vr2gather",
 		Short: "Run the server in the place of VR2Gather's own SFU, with that one's flags",
 		Long: "Run the server in the place of VR2Gather's own SFU: only that dialect, without tokens, in one room. The flags are that SFU's, with one dash or two; " +
 			"volsfu serve with vr2gather.enabled opens the dialect beside everything else.",
-		// The flags are of Go's own kind, where -addr is one flag and not four.
+		// The flags use the syntax of Go's flag package, in which -addr is one flag and not four.
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			flags, err := parseVR2Gather(arguments, cmd.OutOrStdout())
@@ -52,7 +52,7 @@ func newVR2Gather() *cobra.Command {
 	}
 }
 
-// parseVR2Gather reads the flags. Where they ask for help, it is written.
+// parseVR2Gather parses the flags. If the flags ask for help, the help text is written to help.
 func parseVR2Gather(arguments []string, help io.Writer) (vr2gatherFlags, error) {
 	var f vr2gatherFlags
 	set := flag.NewFlagSet("volsfu vr2gather", flag.ContinueOnError)
@@ -74,14 +74,14 @@ func parseVR2Gather(arguments []string, help io.Writer) (vr2gatherFlags, error) 
 	return f, nil
 }
 
-// settings are the configuration that the flags stand for, but for the port of media.
+// settings returns the configuration that corresponds to the flags, without the media port.
 func (f vr2gatherFlags) settings() config.Config {
 	c := config.DefaultConfig()
-	// Nobody could tell the peers that the server will stop, and the orchestrator wants the port back.
+	// The dialect cannot announce a drain to the peers, and the orchestrator needs the port back.
 	c.Server.Listen, c.Admin.Listen, c.Server.DrainTime = f.address, "", 0
 	c.VR2Gather.Enabled, c.VR2Gather.RequireToken = true, false
 	c.VR2Gather.Tiles, c.VR2Gather.Qualities, c.VR2Gather.Candidates = f.tiles, f.qualities, f.candidates
-	// Peers take media over UDP only, and each server of an orchestrator has ports of its own.
+	// The peers use media over UDP only, and each server of an orchestrator has its own ports.
 	c.Media.TCP = false
 	if f.stun {
 		c.Media.STUNServers = []string{originalSTUN}
@@ -90,7 +90,7 @@ func (f vr2gatherFlags) settings() config.Config {
 	return c
 }
 
-// parsePorts reads min:max. Empty is the port 0, which the system chooses for.
+// parsePorts parses min:max. An empty text is port 0, with which the system chooses a port.
 func parsePorts(text string) (first, last int, err error) {
 	if text == "" {
 		return 0, 0, nil
@@ -104,7 +104,7 @@ func parsePorts(text string) (first, last int, err error) {
 	return first, last, nil
 }
 
-// serveVR2Gather runs the server on the first port of the range that is free.
+// serveVR2Gather runs the server on the first free port of the range.
 func serveVR2Gather(f vr2gatherFlags) error {
 	settings := f.settings()
 	first, last, err := parsePorts(f.ports)
@@ -125,7 +125,7 @@ func serveVR2Gather(f vr2gatherFlags) error {
 	})
 }
 
-// startVR2Gather starts the server with media on the first port that is free.
+// startVR2Gather starts the server with media on the first free port.
 func startVR2Gather(settings config.Config, first, last int, log *zap.Logger) (*server.Server, error) {
 	for port := first; ; port++ {
 		settings.Media.Port = port

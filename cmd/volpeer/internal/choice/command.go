@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Help says what may be typed.
+// Help is the help text of the commands.
 const Help = `commands:
   quality [[PARTICIPANT/]PUBLICATION] [TILE] QUALITY   QUALITY: auto, off, a name, a number from 0, or a list as 0,2
   auto [[PARTICIPANT/]PUBLICATION] [TILE]              let the server decide
@@ -19,10 +19,10 @@ const Help = `commands:
   help                                                 print this
   quit                                                 end`
 
-// Verb is what a command does.
+// Verb is the kind of a command.
 type Verb uint8
 
-// The verbs. VerbNone is an empty line.
+// The verbs. An empty line is VerbNone.
 const (
 	VerbNone Verb = iota
 	VerbQuality
@@ -31,29 +31,29 @@ const (
 	VerbQuit
 )
 
-// AllTiles is the tile number of a target that is all tiles.
+// AllTiles is the tile number of a Target that covers all tiles.
 const AllTiles = -1
 
-// Target is what a choice is for; what is left empty matches all.
+// Target selects tiles. An empty name matches every participant or publication.
 type Target struct {
 	Participant, Publication string
 	Tile                     int
 }
 
-// Everything is every tile of every publication.
+// Everything selects every tile of every publication.
 var Everything = Target{Tile: AllTiles}
 
-// Command is one line that was typed. Target and Wish are for VerbQuality.
+// Command is one parsed line. Target and Wish are set for VerbQuality only.
 type Command struct {
 	Verb   Verb
 	Target Target
 	Wish   Wish
 }
 
-// maxLine is more than two names of the longest sort, a number and a wish take.
+// maxLine is the largest line in bytes: more than two names of maximum length, a tile number and a wish.
 const maxLine = 4096
 
-// Parse reads one line. Errors are around ErrSyntax.
+// Parse parses one line. Errors wrap ErrSyntax.
 func Parse(line string) (Command, error) {
 	if len(line) > maxLine {
 		return Command{}, fmt.Errorf("%w line: %d bytes, expected at most %d", ErrSyntax, len(line), maxLine)
@@ -84,7 +84,8 @@ func Parse(line string) (Command, error) {
 	return Command{Verb: simple}, nil
 }
 
-// parseQuality reads where a wish is for. A single word that is a number is a tile.
+// parseQuality parses the target of a wish. A single word that is a number selects a tile, any other word a
+// publication.
 func parseQuality(where []string, wish string) (Command, error) {
 	c := Command{Verb: VerbQuality, Target: Everything}
 	var err error
@@ -120,14 +121,15 @@ func parseQuality(where []string, wish string) (Command, error) {
 	return c, nil
 }
 
-// Matches tells whether the target takes in a publication.
+// Matches reports whether the target covers the publication.
 func (t Target) Matches(ref volumetric.PublicationRef) bool {
 	return (t.Participant == "" || t.Participant == ref.Participant) && (t.Publication == "" ||
 		t.Publication == ref.Publication)
 }
 
-// Resolve is the command in terms of what is published now: one choice for every publication of video that the target
-// matches and that has the tile and the qualities. Where there is none the error says why, around ErrNoMatch.
+// Resolve translates a wish for a target into choices of the signalling protocol. The result has one choice for each
+// published video that the target matches and that has the tile and the qualities. If there is no such publication, the
+// error has the reasons and wraps ErrNoMatch.
 func Resolve(target Target, wish Wish, participants []signal.Participant) ([]signal.Choice, error) {
 	var choices []signal.Choice
 	var problems []error
@@ -170,7 +172,7 @@ func (t Target) choose(ref volumetric.PublicationRef, p *volumetric.Publication,
 	return choice, err
 }
 
-// String names the target's publications for people.
+// String describes the publications of the target in messages to users.
 func (t Target) String() string {
 	switch {
 	case t.Participant != "" && t.Publication != "":

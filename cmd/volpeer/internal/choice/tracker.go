@@ -6,29 +6,29 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Tracker measures how long it takes from a request to the first frame of the requested quality. It is stepped with the
-// time of what it is told. Tiles are tracked one by one, in volumetric.ModeDescriptions every description of them: a
-// Track is the tile, with quality volumetric.QualityOff, or the description.
+// Tracker measures the time from a request for a quality to the first decoded frame of that quality. Every method takes
+// the current time; a Tracker reads no clock. Its key is a tile, with quality volumetric.QualityOff, or in
+// volumetric.ModeDescriptions one description of the tile.
 type Tracker struct {
 	tracks map[volumetric.TrackRef]*tracked
 }
 
-// tracked is what is known of one tile or description.
+// tracked is the state of one tile or description.
 type tracked struct {
-	// number and quality are the newest decoded frame's.
+	// known is set once a frame was decoded. number, quality and decoded are those of the newest frame.
 	known   bool
 	number  int64
 	quality volumetric.Quality
 	decoded time.Time
-	// off is when it was last switched off.
+	// off is the time at which the tile was switched off last.
 	off time.Time
-	// wanted was requested at a time and has not shown yet.
+	// pending is set from a request until a frame of the quality wanted is decoded.
 	pending   bool
 	wanted    volumetric.Quality
 	requested time.Time
 }
 
-// NewTracker makes a tracker that knows of nothing.
+// NewTracker returns an empty tracker.
 func NewTracker() *Tracker { return &Tracker{tracks: make(map[volumetric.TrackRef]*tracked)} }
 
 func (t *Tracker) track(ref volumetric.TrackRef) *tracked {
@@ -40,35 +40,36 @@ func (t *Tracker) track(ref volumetric.TrackRef) *tracked {
 	return tr
 }
 
-// Requested tells that a quality is about to be asked for. It supersedes an earlier request that has not shown.
-// Requests for what is shown already, and for nothing, are not measured.
+// Requested records that a quality is about to be requested. It supersedes an earlier pending request. A request for
+// the current quality or for QualityOff is not measured.
 func (t *Tracker) Requested(ref volumetric.TrackRef, quality volumetric.Quality, now time.Time) {
 	tr := t.track(ref)
 	tr.pending = quality != volumetric.QualityOff && !(tr.known && tr.quality == quality)
 	tr.wanted, tr.requested = quality, now
 }
 
-// Withdrawn tells that the quality is left to the server, or that the request failed.
+// Withdrawn cancels the pending request, because the server now decides the quality or because the request failed.
 func (t *Tracker) Withdrawn(ref volumetric.TrackRef) { t.track(ref).pending = false }
 
-// Pending tells that a request has neither shown nor been superseded.
+// Pending reports whether a request is pending.
 func (t *Tracker) Pending(ref volumetric.TrackRef) bool {
 	tr := t.tracks[ref]
 	return tr != nil && tr.pending
 }
 
-// Off tells that the tile is no longer sent: whatever is captured afterwards is a change.
+// Off records that the server stopped sending the tile. The first frame captured later is not counted as a switch.
 func (t *Tracker) Off(ref volumetric.TrackRef, now time.Time) {
 	tr := t.track(ref)
 	tr.known, tr.off = false, now
 }
 
-// Decoded tells that a frame was decoded, and when it was captured. It returns the latency of the request that the
-// frame is the first to fulfil, and whether the quality differs from that of the frame before.
+// Decoded records a decoded frame and its capture time. If the frame is the first that fulfils the pending request,
+// fulfilled is set and latency is the time since the request. switched reports whether the quality differs from that of
+// the previous frame.
 func (t *Tracker) Decoded(ref volumetric.TrackRef, quality volumetric.Quality, number int64, capture,
 	now time.Time) (latency time.Duration, fulfilled, switched bool) {
 	tr := t.track(ref)
-	// What was under way when the tile was switched off says nothing about what is sent now.
+	// A frame captured before the tile was switched off does not show what is sent now.
 	if !tr.off.IsZero() && !capture.After(tr.off) {
 		return 0, false, false
 	}
@@ -76,8 +77,8 @@ func (t *Tracker) Decoded(ref volumetric.TrackRef, quality volumetric.Quality, n
 		tr.pending = false
 		latency, fulfilled = now.Sub(tr.requested), true
 	}
-	// Frames that are decoded after newer ones say nothing about what is sent now; a number far below is a publication
-	// that began anew.
+	// A frame that is decoded after a newer one does not show what is sent now. A number far below the newest belongs
+	// to a publication that was restarted.
 	if tr.known && number <= tr.number && number > tr.number-recent {
 		return latency, fulfilled, false
 	}
@@ -86,7 +87,7 @@ func (t *Tracker) Decoded(ref volumetric.TrackRef, quality volumetric.Quality, n
 	return latency, fulfilled, switched
 }
 
-// Current is the quality of the newest frame, if one was decoded since a time.
+// Current returns the quality of the newest frame, if it was decoded at or after since.
 func (t *Tracker) Current(ref volumetric.TrackRef, since time.Time) (volumetric.Quality, bool) {
 	tr := t.tracks[ref]
 	if tr == nil || !tr.known || tr.decoded.Before(since) {
@@ -95,6 +96,6 @@ func (t *Tracker) Current(ref volumetric.TrackRef, since time.Time) (volumetric.
 	return tr.quality, true
 }
 
-// recent is how far the number of a frame may lie behind the newest: frames are repaired for a quarter of a second, at
-// up to 120 per second.
+// recent is the largest distance of a late frame's number from the newest. Frames are repaired for 250 ms, which is 30
+// frames at 120 per second.
 const recent = 32

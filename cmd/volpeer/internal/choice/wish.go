@@ -1,5 +1,6 @@
-// Package choice reads what a person at the terminal wants to see and turns it into choices of the signalling protocol;
-// and it measures how long a choice takes until it shows. Nothing in it has goroutines or clocks of its own.
+// Package choice parses the quality commands of a user at the terminal and translates them into choices of the
+// signalling protocol. It also measures the time from a choice to the first frame of the chosen quality. The package
+// has no goroutines and reads no clock.
 package choice
 
 import (
@@ -13,32 +14,32 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Errors of reading and of matching. They are wrapped with what was read and what was expected.
+// Errors of parsing and of matching. They are wrapped with the input and the expected form.
 var (
 	ErrSyntax  = errors.New("cannot read")
 	ErrNoMatch = errors.New("nothing matches")
 )
 
-// Wish is a quality as people write it: auto, off, a name, a number, or several with commas between for publications of
-// descriptions.
+// Wish is a quality as users write it: auto, off, a name, a number, or a comma-separated list for publications in
+// volumetric.ModeDescriptions.
 type Wish struct {
 	auto  bool
-	terms []string // none is off
+	terms []string // empty means off
 }
 
-// Auto and Off are the wishes without a quality.
+// Auto leaves the quality to the server. Off requests no data.
 var (
 	Auto = Wish{auto: true}
 	Off  = Wish{}
 )
 
-// IsAuto tells whether the wish leaves everything to the server.
+// IsAuto reports whether the wish leaves the quality to the server.
 func (w Wish) IsAuto() bool { return w.auto }
 
-// maxTerms is the number of qualities that a publication may have.
+// maxTerms is the largest number of qualities of a publication.
 const maxTerms = volumetric.MaxQualities
 
-// ParseWish reads a wish. Whether a name or number exists is only known with a publication at hand.
+// ParseWish parses a wish. Selection checks later whether the names and numbers exist in a publication.
 func ParseWish(text string) (Wish, error) {
 	switch text {
 	case "auto":
@@ -58,7 +59,7 @@ func ParseWish(text string) (Wish, error) {
 	return Wish{terms: terms}, nil
 }
 
-// String writes the wish as ParseWish reads it.
+// String returns the wish in the syntax of ParseWish.
 func (w Wish) String() string {
 	switch {
 	case w.auto:
@@ -70,7 +71,7 @@ func (w Wish) String() string {
 	}
 }
 
-// Selection is the wish in terms of a publication's qualities, or an error around ErrNoMatch.
+// Selection translates the wish into the qualities of a publication. Errors wrap ErrNoMatch.
 func (w Wish) Selection(p *volumetric.Publication) (signal.Selection, error) {
 	if w.auto {
 		return signal.Auto(), nil
@@ -92,7 +93,7 @@ func (w Wish) Selection(p *volumetric.Publication) (signal.Selection, error) {
 	return s, nil
 }
 
-// find looks for a name first, then takes the term for a number.
+// find returns the quality with the name term, or else the quality with that number.
 func find(p *volumetric.Publication, term string) (volumetric.Quality, error) {
 	for q, level := range p.Qualities {
 		if level.Name == term {

@@ -1,6 +1,6 @@
-// Package decode decodes received frames in parallel. Of each tile at most one frame waits: the newest one wins, so
-// that a receiver that is behind shows less and not later. A fixed number of workers decodes; whoever submits never
-// waits.
+// Package decode decodes received frames in parallel, with a fixed number of workers. At most one frame per tile waits.
+// A newer frame replaces the waiting one, so that a slow receiver shows fewer frames instead of late ones. Submit never
+// blocks.
 package decode
 
 import (
@@ -14,19 +14,19 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Result is a frame that was decoded, or could not be.
+// Result is the result of decoding one frame.
 type Result struct {
 	Frame client.Frame
-	// Cloud is the decoded tile, the receiver's to keep, where the pool keeps clouds; else nil.
+	// Cloud is the decoded tile, owned by the receiver of the result. It is nil if the pool does not keep clouds.
 	Cloud *pointcloud.Cloud
-	// Points is the number of points.
+	// Points is the number of decoded points.
 	Points int
-	// Began and Decoded are when decoding began and was done, by this host's clock.
+	// Began and Decoded are the times of the start and the end of decoding, by this host's clock.
 	Began, Decoded time.Time
 	Err            error
 }
 
-// Pool is a set of workers. Its methods are safe for concurrent use.
+// Pool is a set of decoding workers. Its methods are safe for concurrent use.
 type Pool struct {
 	keep    bool
 	results chan Result
@@ -35,17 +35,17 @@ type Pool struct {
 	mu     sync.Mutex
 	wake   sync.Cond
 	closed bool
-	// waiting are the newest frames that nobody decodes yet, by tile (description in volumetric.ModeDescriptions), and
-	// queue is the order of the tiles.
+	// waiting has the newest frame of each tile (in volumetric.ModeDescriptions: of each description) whose decoding
+	// has not begun. queue has the keys of waiting in order of arrival.
 	waiting map[volumetric.TrackRef]client.Frame
 	queue   []volumetric.TrackRef
 }
 
-// resultBacklog is how many results may wait for their reader: a tenth of a second of 1,200 tile frames per second.
-// Then workers wait.
+// resultBacklog is the capacity of the result channel: 0.1 s at 1,200 tile frames per second. Workers block when the
+// channel is full.
 const resultBacklog = 128
 
-// NewPool starts the workers. With keep, results bring their clouds; without, clouds are decoded and dropped.
+// NewPool starts the workers. If keep is set, results contain their clouds; otherwise clouds are decoded and discarded.
 func NewPool(workers int, keep bool) *Pool {
 	p := &Pool{
 		keep:    keep,
@@ -59,8 +59,8 @@ func NewPool(workers int, keep bool) *Pool {
 	return p
 }
 
-// Submit queues a frame of a tile. It returns how many frames are superseded thereby before their decoding began: the
-// one that waited, or the submitted one where that is the older.
+// Submit queues a frame of a tile. It returns the number of frames that are superseded before decoding: the frame that
+// waited, or the submitted one if it is older. After Close it returns 1.
 func (p *Pool) Submit(tile volumetric.TrackRef, frame client.Frame) (superseded int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,14 +79,15 @@ func (p *Pool) Submit(tile volumetric.TrackRef, frame client.Frame) (superseded 
 	return 0
 }
 
-// restarted tells whether a frame with a lower number is newer all the same, since the publication began anew.
+// restarted reports whether a frame with a lower number is newer, because its publication was restarted.
 func restarted(frame, other client.Frame) bool { return frame.Capture.After(other.Capture) }
 
-// Results brings what was decoded, in no particular order. It is closed once the pool is closed and empty.
+// Results returns the channel of results, in no particular order. The channel is closed when the pool is closed and all
+// workers have returned.
 func (p *Pool) Results() <-chan Result { return p.results }
 
-// Close drops what waits and returns how many frames of each tile that were. Frames under way still come as results,
-// which must be read until the channel is closed.
+// Close discards the waiting frames and returns their number for each tile. Frames that are being decoded still yield
+// results, which must be read until the channel is closed.
 func (p *Pool) Close() (superseded map[volumetric.TrackRef]int) {
 	superseded = make(map[volumetric.TrackRef]int)
 	p.mu.Lock()
@@ -104,7 +105,7 @@ func (p *Pool) Close() (superseded map[volumetric.TrackRef]int) {
 	return superseded
 }
 
-// take waits for a frame; it tells false once the pool is closed.
+// take waits for a frame. It returns false when the pool is closed.
 func (p *Pool) take() (client.Frame, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +122,7 @@ func (p *Pool) take() (client.Frame, bool) {
 	return frame, true
 }
 
-// work decodes until the pool is closed.
+// work decodes frames until the pool is closed.
 func (p *Pool) work() {
 	decoders := make(map[codec.FourCC]codec.Decoder)
 	var scratch pointcloud.Cloud
@@ -148,7 +149,7 @@ func (p *Pool) work() {
 	}
 }
 
-// decode decodes one frame with the codec that it names. A frame without data is a tile without points in every codec.
+// decode decodes one frame with the codec named in the frame. A frame without data is an empty tile in every codec.
 func decode(decoders map[codec.FourCC]codec.Decoder, cloud *pointcloud.Cloud, frame *client.Frame) error {
 	if len(frame.Data) == 0 {
 		cloud.Reset()

@@ -5,39 +5,41 @@ import (
 	"time"
 )
 
-// Audio plays the packets of one sound at their time. A packet that comes after its time is lost, as to any device that
-// plays on.
+// Audio simulates the playback of one audio publication. A packet that arrives after its playout time is lost, as with
+// a real audio device.
 type Audio struct {
-	// waiting are packets that are not due yet, by capture.
+	// waiting has the packets that are not due, in order of capture time.
 	waiting []sound
-	// played are the newest packets, by capture.
+	// played has the newest played packets, in order of capture time.
 	played []played
 	late   int64
 }
 
-// sound is one packet.
+// sound is one audio packet.
 type sound struct {
 	capture  time.Time
 	duration time.Duration
 }
 
-// played is a packet and when it began to sound.
+// played is a packet with the time at which its playback began.
 type played struct {
 	sound
 	begun time.Time
 }
 
 const (
-	// maxWaiting bounds the packets that wait: ten seconds of 20 ms packets, where captures lie in the future.
+	// maxWaiting bounds the waiting packets: 10 s of 20 ms packets. Only packets with capture times in the future reach
+	// it.
 	maxWaiting = 500
-	// maxPlayed is how many played packets are remembered: video shown now was captured within the last second.
+	// maxPlayed is the number of played packets that are kept: 1.28 s of 20 ms packets. Video that is shown now was
+	// captured within the last second.
 	maxPlayed = 64
-	// maxGap is how far after a packet the time line still follows from it. Lost packets are concealed; after a longer
-	// pause nothing is heard.
+	// maxGap is the longest pause after a packet in which the timeline is extrapolated. Lost packets are concealed;
+	// during a longer pause nothing is audible.
 	maxGap = 200 * time.Millisecond
 )
 
-// Arrived takes one packet.
+// Arrived adds a packet. A packet whose end is already past its playout time is counted as late.
 func (a *Audio) Arrived(capture time.Time, duration time.Duration, now time.Time, delay time.Duration) {
 	if capture.Add(duration + delay).Before(now) {
 		a.late++
@@ -54,7 +56,8 @@ func (a *Audio) Arrived(capture time.Time, duration time.Duration, now time.Time
 	}
 }
 
-// Step begins what is due. A packet begins at its time exactly: devices take sound ahead of it.
+// Step starts playback of the packets that are due. Playback begins exactly at the playout time, because devices are
+// filled ahead of time.
 func (a *Audio) Step(now time.Time, delay time.Duration) {
 	n := 0
 	for _, s := range a.waiting {
@@ -71,8 +74,8 @@ func (a *Audio) Step(now time.Time, delay time.Duration) {
 	}
 }
 
-// PlayedAt is when the sound of a capture time is heard, by the packet that began last before it; it tells false where
-// there was none lately.
+// PlayedAt returns the time at which the sound captured at the given time is audible, according to the last packet that
+// begins before that capture time. It returns false if no packet covers the time within maxGap.
 func (a *Audio) PlayedAt(capture time.Time) (time.Time, bool) {
 	for _, p := range slices.Backward(a.played) {
 		if after := capture.Sub(p.capture); after >= 0 {
@@ -82,5 +85,5 @@ func (a *Audio) PlayedAt(capture time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Late is how many packets came too late to be played.
+// Late returns the number of packets that arrived after their playout time.
 func (a *Audio) Late() int64 { return a.late }

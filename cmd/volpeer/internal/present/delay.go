@@ -2,17 +2,18 @@ package present
 
 import "time"
 
-// Delay is the playout delay of one participant: how long after its capture something is shown or played. It follows
-// how late the streams are: their 99th percentile and a margin, whichever stream is the latest. It rises at once, since
-// what comes late is lost until then, and falls slowly, so that sound can be stretched to follow without being heard.
+// Delay computes the playout delay of one participant: the time from capture to display or playback. The target is the
+// 99th percentile of the lateness of each stream plus a margin, for the latest stream. The delay rises to the target at
+// once, because frames are lost until it has risen. It falls slowly, so that audio can be time-stretched inaudibly.
 //
-// It lies between one frame interval and the deadline after the first packets' usual arrival: what has not come by then
-// never will. Where that arrival becomes earlier, as when a queue has drained, it falls to the new bound at once:
-// frames do not wait beyond the deadline, and sound that fell slowly would be behind them for seconds.
+// The delay is at least one frame interval. It is at most the median arrival of first packets plus the repair deadline,
+// because frames that are still incomplete then are never completed. If that bound falls, for example because a queue
+// has drained, the delay falls to the bound at once: frames do not wait longer than the deadline, and audio that fell
+// slowly would lag behind them for seconds.
 type Delay struct {
-	// deadline is how long frames are repaired after their first packet.
+	// deadline is the time for which frames are repaired after their first packet.
 	deadline time.Duration
-	// interval is the longest frame interval of the streams.
+	// interval is the longest frame interval of all streams.
 	interval time.Duration
 	streams  map[string]*stream
 
@@ -21,29 +22,29 @@ type Delay struct {
 	at      time.Time
 }
 
-// stream is how late one stream is, from capture.
+// stream has the lateness of one stream, relative to capture.
 type stream struct {
-	// begun is when the first packet came, ready when all was decoded.
+	// begun is the arrival of the first packet, ready the completion of decoding.
 	begun, ready window
 }
 
 const (
-	// lateQuantile is the part of frames that the delay waits for.
+	// lateQuantile is the fraction of frames that the delay covers.
 	lateQuantile = 0.99
-	// margin is what timers and a busy processor add.
+	// margin covers timer inaccuracy and scheduling delays.
 	margin = 5 * time.Millisecond
-	// fallRate is how fast the delay falls, per second: speech that is 1 % faster sounds the same.
+	// fallRate is the decrease of the delay per second: 1 %, which is inaudible when speech is sped up by it.
 	fallRate = 10 * time.Millisecond
-	// usualInterval is taken where a publication does not state its frame rate.
+	// usualInterval is used if a publication does not state its frame rate.
 	usualInterval = time.Second / 30
 )
 
-// NewDelay makes the delay of a participant whose frames are repaired until the deadline.
+// NewDelay returns the delay of a participant whose frames are repaired until the deadline.
 func NewDelay(deadline time.Duration) *Delay {
 	return &Delay{deadline: deadline, streams: make(map[string]*stream)}
 }
 
-// observe takes how late something of a stream was: its first packet, and all of it.
+// observe adds an observation of a stream: the lateness of the first packet and of the complete frame.
 func (d *Delay) observe(name string, begun, ready time.Duration) {
 	s := d.streams[name]
 	if s == nil {
@@ -54,10 +55,10 @@ func (d *Delay) observe(name string, begun, ready time.Duration) {
 	s.ready.add(ready)
 }
 
-// forget ends a stream.
+// forget removes a stream.
 func (d *Delay) forget(name string) { delete(d.streams, name) }
 
-// At is the delay at a time.
+// At returns the delay at now.
 func (d *Delay) At(now time.Time) time.Duration {
 	target, limit, known := d.target()
 	switch {
@@ -75,7 +76,7 @@ func (d *Delay) At(now time.Time) time.Duration {
 	return d.current
 }
 
-// target is what the delay should be, limit what it may be at most.
+// target returns the desired delay and its upper limit. known is false before the first observation.
 func (d *Delay) target() (target, limit time.Duration, known bool) {
 	var base time.Duration
 	for _, s := range d.streams {
@@ -86,6 +87,7 @@ func (d *Delay) target() (target, limit time.Duration, known bool) {
 		}
 		target, limit, base = max(target, late), max(limit, begun+d.deadline), min(base, begun)
 	}
-	// A publisher whose clock is ahead gives captures in the future: then the bound lies there, too.
+	// A publisher whose clock is ahead has capture times in the future. Then the lower bound is shifted by the same
+	// amount.
 	return max(target, d.interval+min(base, 0)), limit, known
 }

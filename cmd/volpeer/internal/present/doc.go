@@ -1,8 +1,7 @@
-// Package present decides when what was received is shown. A publication is shown at one frame number at a time: frames
-// wait for the playout delay of their participant, which all of that participant's publications and sound share, so
-// that what was captured together is seen and heard together. Tiles that are missing when their time has come are kept
-// from the frame before.
+// Package present decides when received frames are shown. A publication shows one frame number at a time. All
+// publications and the audio of a participant share one playout delay, so that data captured together is shown and
+// played together. If a tile is missing when its frame is due, the tile of the previous frame is kept.
 //
-// Everything here is stepped with explicit times, all by the server's clock, in which captures are given. A Stage
-// belongs to one goroutine.
+// All functions take explicit times by the server's clock, the clock of capture times. A Stage is owned by one
+// goroutine.
 package present

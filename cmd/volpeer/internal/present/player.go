@@ -9,27 +9,28 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Arrival is one decoded tile, in volumetric.ModeDescriptions one description of it.
+// Arrival is one decoded tile, or in volumetric.ModeDescriptions one description of a tile.
 type Arrival struct {
 	Tile    int
 	Quality volumetric.Quality
 	Number  int64
-	// Capture is when it was captured, First when its first packet came, Decoded when it was ready.
+	// Capture is the capture time, First the arrival of the first packet, Decoded the end of decoding.
 	Capture, First, Decoded time.Time
-	// Cloud is nil where clouds are not kept.
+	// Cloud is nil if clouds are not kept.
 	Cloud *pointcloud.Cloud
 }
 
-// Shown is what a publication shows from now on.
+// Shown is the frame that a publication shows from now on.
 type Shown struct {
 	Number  int64
 	Capture time.Time
-	// Decoded is when the last of the frame's tiles that have come was ready.
+	// Decoded is the time at which the last tile of the frame that has arrived was decoded.
 	Decoded time.Time
-	// Clouds are of all tiles and descriptions, of this frame and, where it has none, of an earlier one.
+	// Clouds has the clouds of all tiles and descriptions. A tile that is missing in this frame has its cloud of an
+	// earlier frame.
 	Clouds []*pointcloud.Cloud
-	// Held is, for each tile that was missing, in how many of the frame numbers since the frame shown before. It is
-	// valid until the next step.
+	// Held has, for each tile that was missing, the number of frame numbers since the frame shown before in which it
+	// was missing. The map is valid until the next step.
 	Held map[int]int
 }
 
@@ -38,51 +39,54 @@ type Player struct {
 	descriptions bool
 	deadline     time.Duration
 	tiles        map[int]*tile
-	// frames are those that still come or wait to be shown, by number.
+	// frames has the frames that are incomplete or wait to be shown, by number.
 	frames map[int64]*frame
 	newest int64
 	shown  int64
-	// playing says that a frame was shown.
+	// playing is set once a frame was shown.
 	playing bool
 	held    map[int]int
 }
 
-// tile is what is shown of a tile.
+// tile is the state of one tile.
 type tile struct {
-	// on says that frames of it are expected, from number since on; off is when the server stopped sending it.
+	// on is set if frames of the tile are expected, from number since on. off is the time at which the server stopped
+	// sending the tile.
 	on    bool
 	since int64
 	off   time.Time
-	// number and parts are what is shown.
+	// number and parts describe the frame that is shown.
 	number int64
 	parts  parts
 }
 
-// parts are the clouds of one tile in one frame, by quality; in volumetric.ModeAlternatives there is one.
+// parts has the clouds of one tile in one frame, by quality. In volumetric.ModeAlternatives it has one entry.
 type parts map[volumetric.Quality]*pointcloud.Cloud
 
-// frame is what has come of one frame number.
+// frame has the tiles received for one frame number.
 type frame struct {
 	capture time.Time
-	// first is when the first of its packets came, decoded when the first and last of its tiles were ready.
+	// first is the arrival of the first packet. firstDecoded and lastDecoded are the times at which the first and the
+	// last tile were decoded.
 	first, firstDecoded, lastDecoded time.Time
 	tiles                            map[int]parts
 	observed                         bool
 }
 
 const (
-	// history is how many frame numbers back late tiles are still noticed: what is repaired for 250 ms comes within 30
-	// numbers at 120 per second.
+	// history is the number of frame numbers in which late tiles are accepted. Repair takes at most 250 ms, which is 30
+	// frames at 120 per second.
 	history = 32
-	// maxStretch is the largest jump of frame numbers that is taken for missing frames, ten seconds at 100 per second.
+	// maxStretch is the largest jump of frame numbers that is counted as missing frames: 10 s at 100 per second.
 	maxStretch = 1000
-	// anewAfter is how much later a lower number must be captured to belong to a new beginning. Where captures are
-	// unknown, arrivals stand for them, which repairs put out of order by less.
+	// anewAfter is the minimum difference of capture times by which a lower frame number is recognised as a restart of
+	// the publication. If capture times are unknown, arrival times replace them; repair reorders arrivals by less than
+	// this.
 	anewAfter = 250 * time.Millisecond
 )
 
-// NewPlayer makes the player of a publication. Nothing waits for longer than the deadline once it is decoded, whatever
-// its capture time says.
+// NewPlayer returns the player of a publication. A decoded frame waits no longer than the deadline, whatever its
+// capture time is.
 func NewPlayer(mode volumetric.Mode, deadline time.Duration) *Player {
 	p := &Player{descriptions: mode == volumetric.ModeDescriptions, deadline: deadline, held: make(map[int]int)}
 	p.restart()
@@ -94,8 +98,8 @@ func (p *Player) restart() {
 	p.playing = false
 }
 
-// Off tells that the server stopped sending a tile. The tile is on again with the first frame captured afterwards. Its
-// first frame may still be on its way.
+// Off records that the server stopped sending a tile. The tile is on again with the first frame captured later. The
+// first frame of the tile may still be in flight.
 func (p *Player) Off(number int, now time.Time) {
 	t := p.tiles[number]
 	if t == nil {
@@ -105,19 +109,19 @@ func (p *Player) Off(number int, now time.Time) {
 	t.on, t.off = false, now
 }
 
-// Passed tells whether a newer frame of the tile is shown already, so that decoding this one would be in vain.
+// Passed reports whether a newer frame of the tile is already shown, so that this frame need not be decoded.
 func (p *Player) Passed(number int, frame int64, capture time.Time) bool {
 	t := p.tiles[number]
 	return p.playing && t != nil && t.number > frame && !p.begunAnew(frame, capture)
 }
 
-// begunAnew tells whether a lower number is later all the same, since the publication was ended and begun again.
+// begunAnew reports whether a lower number is newer, because the publication was restarted.
 func (p *Player) begunAnew(number int64, capture time.Time) bool {
 	newest := p.frames[p.newest]
 	return newest != nil && number < p.newest && capture.Sub(newest.capture) > anewAfter
 }
 
-// Decoded takes a decoded tile.
+// Decoded adds a decoded tile.
 func (p *Player) Decoded(a Arrival) {
 	if p.begunAnew(a.Number, a.Capture) {
 		p.restart()
@@ -152,7 +156,7 @@ func (p *Player) Decoded(a Arrival) {
 	}
 }
 
-// expect notes that frames of the tile come.
+// expect records that frames of the tile are being received.
 func (p *Player) expect(a *Arrival) {
 	t := p.tiles[a.Tile]
 	switch {
@@ -165,7 +169,7 @@ func (p *Player) expect(a *Arrival) {
 	}
 }
 
-// keep makes the frame's tiles those that are shown, unless newer ones are.
+// keep makes the tiles of the frame the shown ones, except those that already show a newer frame.
 func (p *Player) keep(number int64, f *frame) {
 	for i, parts := range f.tiles {
 		if t := p.tiles[i]; number >= t.number {
@@ -174,12 +178,13 @@ func (p *Player) keep(number int64, f *frame) {
 	}
 }
 
-// due is when a frame is to be shown.
+// due returns the time at which a frame is to be shown.
 func (p *Player) due(f *frame, delay time.Duration) time.Time {
 	return earliest(f.capture.Add(delay), f.firstDecoded.Add(p.deadline))
 }
 
-// Next is when Step has something to show, if nothing else comes; it tells false where nothing waits.
+// Next returns the time at which Step has a frame to show if nothing else arrives. It returns false if no frame is
+// waiting.
 func (p *Player) Next(delay time.Duration) (next time.Time, ok bool) {
 	for number, f := range p.frames {
 		if p.playing && number <= p.shown {
@@ -192,8 +197,8 @@ func (p *Player) Next(delay time.Duration) (next time.Time, ok bool) {
 	return next, ok
 }
 
-// Step shows the newest frame that is due and was not shown. Numbers between it and the one shown before are passed
-// over.
+// Step shows the newest frame that is due and was not shown. Frame numbers between the previous frame and this one are
+// skipped.
 func (p *Player) Step(now time.Time, delay time.Duration) (Shown, bool) {
 	number, found := int64(0), false
 	for n, f := range p.frames {
@@ -217,7 +222,8 @@ func (p *Player) Step(now time.Time, delay time.Duration) (Shown, bool) {
 	return Shown{Number: number, Capture: f.capture, Decoded: f.lastDecoded, Clouds: p.clouds(), Held: p.held}, true
 }
 
-// hold passes on to a frame number: tiles that it has are shown, the others are kept and counted.
+// hold advances to a frame number: the frame's tiles become the shown ones; the other tiles are kept and counted as
+// held.
 func (p *Player) hold(number int64) {
 	f := p.frames[number]
 	if f != nil {
@@ -231,7 +237,7 @@ func (p *Player) hold(number int64) {
 	}
 }
 
-// clouds are what is shown, by tile and quality. Tiles that are switched off are not.
+// clouds returns the shown clouds, ordered by tile and quality, without the tiles that are switched off.
 func (p *Player) clouds() []*pointcloud.Cloud {
 	var list []*pointcloud.Cloud
 	for _, i := range slices.Sorted(maps.Keys(p.tiles)) {
@@ -248,7 +254,8 @@ func (p *Player) clouds() []*pointcloud.Cloud {
 	return list
 }
 
-// observe tells the delay how late frames were: once all tiles that are on have come, or when no more are waited for.
+// observe reports the lateness of frames to delay: of a frame with all tiles that are on, or of a frame outside the
+// history.
 func (p *Player) observe(name string, delay *Delay) {
 	for number, f := range p.frames {
 		if old := number <= p.newest-history; !f.observed && (old || p.complete(number, f)) {
@@ -260,7 +267,8 @@ func (p *Player) observe(name string, delay *Delay) {
 	}
 }
 
-// complete tells whether every tile that is on has come. How many descriptions of a tile come cannot be known.
+// complete reports whether every tile that is on has arrived. The number of descriptions of a tile is unknown, so that
+// frames in volumetric.ModeDescriptions are never complete.
 func (p *Player) complete(number int64, f *frame) bool {
 	if p.descriptions {
 		return false

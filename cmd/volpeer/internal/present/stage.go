@@ -8,14 +8,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Stage shows and plays what one participant publishes.
+// Stage shows and plays everything that one participant publishes.
 type Stage struct {
 	deadline time.Duration
 	delay    *Delay
 	acts     map[string]*act
 }
 
-// act is one publication: a player, or a sound.
+// act is one publication: a video player or audio.
 type act struct {
 	interval time.Duration
 	player   *Player
@@ -26,17 +26,18 @@ type act struct {
 type Showing struct {
 	Publication string
 	Shown
-	// Skew is how much later than its sound the frame is seen, where the participant is heard.
+	// Skew is the delay of the displayed frame relative to its sound. Heard is set if the participant has audio at that
+	// time.
 	Skew  time.Duration
 	Heard bool
 }
 
-// NewStage makes the stage of a participant whose frames are repaired until the deadline after their first packet.
+// NewStage returns the stage of a participant whose frames are repaired until the deadline after their first packet.
 func NewStage(deadline time.Duration) *Stage {
 	return &Stage{deadline: deadline, delay: NewDelay(deadline), acts: make(map[string]*act)}
 }
 
-// Add adds a publication, or describes one anew. One of the same name that was there is forgotten.
+// Add adds a publication. A publication of the same name is replaced.
 func (s *Stage) Add(p *volumetric.Publication) {
 	a := &act{}
 	if p.Kind == volumetric.KindAudio {
@@ -52,13 +53,13 @@ func (s *Stage) Add(p *volumetric.Publication) {
 	s.changed(p.Name)
 }
 
-// Remove ends a publication.
+// Remove removes a publication.
 func (s *Stage) Remove(name string) {
 	delete(s.acts, name)
 	s.changed(name)
 }
 
-// changed forgets what was known of a publication.
+// changed discards the observations of a publication.
 func (s *Stage) changed(name string) {
 	s.delay.forget(name)
 	s.delay.interval = 0
@@ -67,10 +68,10 @@ func (s *Stage) changed(name string) {
 	}
 }
 
-// Empty tells that the participant publishes nothing.
+// Empty reports whether the participant publishes nothing.
 func (s *Stage) Empty() bool { return len(s.acts) == 0 }
 
-// Player is the player of a publication, nil where there is none.
+// Player returns the player of a publication, or nil if there is none.
 func (s *Stage) Player(publication string) *Player {
 	if a := s.acts[publication]; a != nil {
 		return a.player
@@ -78,7 +79,7 @@ func (s *Stage) Player(publication string) *Player {
 	return nil
 }
 
-// Decoded takes a decoded tile of a publication.
+// Decoded adds a decoded tile of a publication.
 func (s *Stage) Decoded(publication string, arrival Arrival) {
 	if p := s.Player(publication); p != nil {
 		s.play(arrival.Decoded)
@@ -87,7 +88,7 @@ func (s *Stage) Decoded(publication string, arrival Arrival) {
 	}
 }
 
-// Heard takes a packet of sound: when it was captured, how long it lasts, and when it came.
+// Heard adds an audio packet with its capture time, duration and arrival time.
 func (s *Stage) Heard(publication string, capture time.Time, duration time.Duration, arrival time.Time) {
 	a := s.acts[publication]
 	if a == nil || a.audio == nil {
@@ -98,7 +99,7 @@ func (s *Stage) Heard(publication string, capture time.Time, duration time.Durat
 	a.audio.Arrived(capture, duration, arrival, s.delay.At(arrival))
 }
 
-// play plays the sound that is due. It is called before whatever may change the delay.
+// play plays the audio that is due. It is called before every operation that can change the delay.
 func (s *Stage) play(now time.Time) {
 	for _, a := range s.acts {
 		if a.audio != nil {
@@ -107,7 +108,7 @@ func (s *Stage) play(now time.Time) {
 	}
 }
 
-// Step plays and shows what is due.
+// Step plays and shows everything that is due.
 func (s *Stage) Step(now time.Time) []Showing {
 	s.play(now)
 	delay := s.delay.At(now)
@@ -130,7 +131,7 @@ func (s *Stage) Step(now time.Time) []Showing {
 	return list
 }
 
-// heardAt is when the participant's sound of a capture time is heard.
+// heardAt returns the time at which the participant's sound captured at the given time is audible.
 func (s *Stage) heardAt(capture time.Time) (time.Time, bool) {
 	for _, name := range slices.Sorted(maps.Keys(s.acts)) {
 		if audio := s.acts[name].audio; audio != nil {
@@ -142,7 +143,8 @@ func (s *Stage) heardAt(capture time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Next is when Step has something to show, if nothing else comes; it tells false where nothing waits.
+// Next returns the time at which Step has a frame to show if nothing else arrives. It returns false if no frame is
+// waiting.
 func (s *Stage) Next(now time.Time) (next time.Time, ok bool) {
 	delay := s.delay.At(now)
 	for _, a := range s.acts {
@@ -156,5 +158,5 @@ func (s *Stage) Next(now time.Time) (next time.Time, ok bool) {
 	return next, ok
 }
 
-// Delay is the playout delay at a time.
+// Delay returns the playout delay at now.
 func (s *Stage) Delay(now time.Time) time.Duration { return s.delay.At(now) }

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// windowSize is how many observations are looked back on: ten seconds at 30 per second. Of so many, three may exceed
-// the 99th percentile.
+// windowSize is the number of observations that are kept: 10 s at 30 per second. Three of them may exceed the 99th
+// percentile.
 const windowSize = 300
 
-// window holds the newest observations and their order.
+// window holds the newest observations, in order of arrival and sorted.
 type window struct {
 	ring   []time.Duration
 	at     int
 	sorted []time.Duration
 }
 
-// add takes one observation, and drops the oldest of a full window.
+// add adds an observation and removes the oldest of a full window.
 func (w *window) add(v time.Duration) {
 	if len(w.ring) < windowSize {
 		w.ring = append(w.ring, v)
@@ -30,7 +30,7 @@ func (w *window) add(v time.Duration) {
 	w.sorted = slices.Insert(w.sorted, i, v)
 }
 
-// quantile is the smallest observation that the fraction q of all do not exceed.
+// quantile returns the smallest observation that at least the fraction q of all observations do not exceed.
 func (w *window) quantile(q float64) time.Duration {
 	return w.sorted[max(0, int(q*float64(len(w.sorted))+0.999999)-1)]
 }

@@ -2,33 +2,33 @@ package produce
 
 import "github.com/volsfu/volsfu/internal/peer/distribution"
 
-// Counts say what was produced.
+// Counts are the counters of a producer.
 type Counts struct {
-	// Captured frames fell due; Dropped ones of them were not encoded though wanted; Idle ones, since no tile of them
-	// was wanted at any quality; Published ones were.
+	// Captured is the number of captures that fell due. Each capture is also in one of Published, Idle (no tile was
+	// wanted at any quality) and Dropped (wanted, but not encoded).
 	Captured, Published, Idle int64
 	Dropped                   Drops
-	// Sent are tiles at one quality that the sink took, Unsent those that it could not send.
+	// Sent counts tiles at one quality that the sink accepted, Unsent those that the sink could not send.
 	Sent, Unsent int64
-	// Paused are tiles at one quality that were not encoded since nobody took them, GivenUp those that the network
-	// could not carry. Saved is what they would have taken in bytes, by the last frame that was encoded of each.
+	// Paused counts tiles at one quality that were not encoded because no receiver takes them, GivenUp those that the
+	// network cannot carry. Saved estimates their size in bytes, by the newest encoded frame of each.
 	Paused, GivenUp, Saved int64
-	// Late are tiles at one quality that were not encoded since they would not have been done in time.
+	// Late counts tiles at one quality that were not encoded because they would have missed the time limit.
 	Late int64
-	// Points are what was encoded, all tiles and qualities; Bytes what was sent of it.
+	// Points is the number of encoded points over all tiles and qualities, Bytes the number of bytes sent.
 	Points, Bytes int64
 	// Encode is the time from taking a capture to handing over its last tile.
 	Encode distribution.Distribution
 }
 
-// Drops are captures that were not encoded, by reason: the source failed to give them; it was behind and left them out;
-// a newer one came before the encoder was free; they would not have been encoded in time.
+// Drops counts captures that were not encoded, by reason: reading from the source failed; the source was behind and
+// skipped them; a newer capture arrived before the encoder was free; encoding would have missed the time limit.
 type Drops struct{ Failed, Missed, Replaced, Late int64 }
 
-// All is their sum.
+// All returns the sum.
 func (d Drops) All() int64 { return d.Failed + d.Missed + d.Replaced + d.Late }
 
-// Counts gives what was produced since the last call.
+// Counts returns the counters since the last call.
 func (p *Producer) Counts() Counts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,7 +37,7 @@ func (p *Producer) Counts() Counts {
 	return counts
 }
 
-// Add adds what was produced in another stretch of time.
+// Add adds the counters of another interval.
 func (c *Counts) Add(other Counts) {
 	c.Captured += other.Captured
 	c.Published += other.Published

@@ -9,26 +9,25 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// cutter cuts a captured cloud into tiles, once per frame, and tiles into qualities. The points of a capture come in an
-// order that says nothing about where they lie, and tiling keeps it: any stretch of a tile is an even sample of it and
-// costs nothing but a look. Stretches that do not overlap are complementary and lie in between each other, which makes
-// them descriptions.
+// cutter cuts a captured cloud into tiles, once per frame, and tiles into qualities. The order of a capture's points is
+// independent of their positions, and tiling preserves the order. Therefore every contiguous range of a tile is an even
+// sample and needs no copy. Disjoint ranges are complementary, which makes them descriptions.
 type cutter struct {
 	tiler  pointcloud.Tiler
 	levels []ladder.Level
 	mode   volumetric.Mode
 	// importance is nil for even samples.
 	importance *pointcloud.ImportanceConfig
-	// sizing is nil where qualities with fewer points than all are not made of voxels.
+	// sizing is nil if reduced qualities are not made of voxels.
 	sizing *sizing
 
 	splitter pointcloud.Splitter
 	tiles    []pointcloud.Cloud
-	// stretches are the parts of a tile's points that each quality has, in this frame.
+	// stretches has the range of a tile's points for each quality in this frame.
 	stretches []stretch
 }
 
-// stretch is a part of a sequence, in fractions of its length.
+// stretch is a range of a sequence, in fractions of its length.
 type stretch struct{ begin, end float64 }
 
 func newCutter(c Config) (*cutter, error) {
@@ -73,7 +72,7 @@ func (c *cutter) split(cloud *pointcloud.Cloud) error {
 	for _, l := range c.levels {
 		sum += l.Portion(cloud.Len())
 	}
-	// Descriptions that would ask for more points than there are share them out in proportion.
+	// If the descriptions ask for more points than there are, their shares are scaled to the available points.
 	scale := 1 / max(1, sum)
 	at := 0.0
 	for q, l := range c.levels {
@@ -93,7 +92,7 @@ func (c *cutter) split(cloud *pointcloud.Cloud) error {
 	return nil
 }
 
-// scratch is what one worker needs to make a quality of a tile.
+// scratch is the memory that one worker needs to make a quality of a tile.
 type scratch struct {
 	voxels     pointcloud.VoxelGrid
 	importance *pointcloud.Importance // nil for even samples
@@ -101,7 +100,7 @@ type scratch struct {
 	view       pointcloud.Cloud
 }
 
-// equip makes what a worker needs.
+// equip allocates the memory of a worker.
 func (c *cutter) equip(s *scratch) (err error) {
 	if c.importance != nil {
 		s.importance, err = pointcloud.NewImportance(*c.importance)
@@ -109,7 +108,7 @@ func (c *cutter) equip(s *scratch) (err error) {
 	return err
 }
 
-// part is one tile at one quality, valid until the scratch is used again or the next frame is split.
+// part returns one tile at one quality. The cloud is valid until the scratch is used again or the next frame is split.
 func (c *cutter) part(tile, q int, s *scratch) (*pointcloud.Cloud, error) {
 	cloud := &c.tiles[tile]
 	if edge := max(c.levels[q].Voxel, c.sizing.edge(q)); edge > 0 {
@@ -120,7 +119,7 @@ func (c *cutter) part(tile, q int, s *scratch) (*pointcloud.Cloud, error) {
 	}
 	begin, end := c.stretches[q].of(cloud.Len())
 	if c.mode == volumetric.ModeAlternatives && end == 0 && cloud.Len() > 0 {
-		// A tile that has points keeps at least one, so that it does not vanish at a low quality.
+		// A tile with points keeps at least one, so that it does not disappear at a low quality.
 		end = 1
 	}
 	if s.importance != nil && end < cloud.Len() {
@@ -131,8 +130,8 @@ func (c *cutter) part(tile, q int, s *scratch) (*pointcloud.Cloud, error) {
 	return &s.view, nil
 }
 
-// of gives the bounds of the stretch in a sequence of n. The ends of neighbours round alike, so that nothing is in two
-// of them or lost between.
+// of returns the bounds of the range in a sequence of n elements. Adjacent ranges round equally, so that every element
+// is in exactly one of them.
 func (s stretch) of(n int) (begin, end int) {
 	return round(s.begin, n), round(s.end, n)
 }

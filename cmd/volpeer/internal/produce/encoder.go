@@ -18,41 +18,40 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// encoder encodes all tiles of a frame at all qualities, in parallel, and hands each over as soon as it is done. Its
-// workers live until close; encode is called by one goroutine.
+// encoder encodes all tiles of a frame at all qualities in parallel and hands over each tile when it is encoded. The
+// workers run until close. encode is called by one goroutine.
 type encoder struct {
 	config  Config
 	cutter  *cutter
 	workers []*worker
-	// jobs are in the order in which they are begun: the largest first, so that no worker is left with a large one at
-	// the end.
+	// jobs has all jobs in order of decreasing size, so that no worker starts a large job last.
 	jobs  []job
-	sizes []int // of the newest frame in bytes, by tile × qualities + quality
-	// queue are the jobs in the order of this frame, rest is room for those that do not come first. began tells by tile
-	// × qualities + quality which were done in the last frame.
+	sizes []int // bytes of the newest frame, by tile × qualities + quality
+	// queue has the jobs in the order of this frame; rest is scratch memory for it. began has, by tile × qualities +
+	// quality, whether the job was wanted in the last frame.
 	queue, rest []job
 	began       []bool
-	// asked tells in the same way which of them are to be done in this frame, points how many each had in the newest
-	// frame that it was done of.
+	// asked has, by the same index, the jobs that are requested in this frame, and points the number of points in the
+	// newest frame that was encoded of each.
 	asked  []bool
 	points []int
-	// fresh tells in the same way which were done in the newest frame.
+	// fresh has, by the same index, the jobs that were encoded in the newest frame.
 	fresh []bool
 
-	// model knows what jobs take, schedule which of them there is time for, costs is room for that; tuning is nil where
-	// no quality has a bitrate.
+	// model predicts the duration of jobs. schedule selects the qualities for which there is time; costs is scratch
+	// memory for it. tuning is nil if no quality has a target bitrate.
 	model    *model.Model
 	schedule *schedule
 	costs    []time.Duration
 	tuning   *tuning
 
-	// One frame at a time: the fields below are set before the workers are woken, and read again after all have
-	// reported.
+	// The encoder works on one frame at a time. The fields below are set before the workers are woken and read after
+	// all of them have reported.
 	frame    *capture.Frame
 	stages   client.Stages
 	number   uint32
 	sink     Sink
-	deadline time.Time // the zero time for none
+	deadline time.Time // zero means no deadline
 	next     atomic.Int64
 	wake     chan struct{}
 	busy     sync.WaitGroup
@@ -61,7 +60,7 @@ type encoder struct {
 
 type job struct{ tile, quality int }
 
-// worker is what one goroutine needs to encode.
+// worker is the state of one encoding goroutine.
 type worker struct {
 	encoder  codec.Encoder
 	scratch  scratch
@@ -70,21 +69,23 @@ type worker struct {
 	observed []model.Observation
 }
 
-// outcome is what became of a frame's tiles.
+// outcome counts the results of one frame's tiles.
 type outcome struct {
 	sent, unsent int
-	// paused and gaveUp were not sent; most of them were not encoded, which has saved so many bytes.
+	// paused and gaveUp count tiles that were not sent. Most of them were not encoded, which saved the number of bytes
+	// in saved.
 	paused, gaveUp, saved int
-	// late were not encoded for want of time. Where dropped is set, nothing was: a newer capture will be in time.
+	// late counts tiles that were not encoded for lack of time. If dropped is set, no tile was encoded, because a newer
+	// capture can be encoded in time.
 	late    int
 	dropped bool
-	// points are those that were encoded, all qualities together; bytes what was sent.
+	// points is the number of encoded points over all qualities, bytes the number of bytes sent.
 	points, bytes int
 	err           error
 }
 
 func newEncoder(c Config) (*encoder, error) {
-	// Levels change where they follow a bitrate.
+	// Levels with a target bitrate change.
 	c.Levels = slices.Clone(c.Levels)
 	cutter, err := newCutter(c)
 	if err != nil {
@@ -132,8 +133,8 @@ func (e *encoder) close() {
 	e.ended.Wait()
 }
 
-// encode encodes a frame that was captured at that time, the zero time where there is no hurry, and returns once every
-// tile of it is handed over.
+// encode encodes a frame and returns when all its tiles are handed over. captured is the capture time; with the zero
+// time the frame has no time limit.
 func (e *encoder) encode(frame *capture.Frame, captured time.Time, number uint32, sink Sink) outcome {
 	now := time.Now()
 	if captured.IsZero() {
@@ -154,7 +155,8 @@ func (e *encoder) encode(frame *capture.Frame, captured time.Time, number uint32
 	}
 	clear(e.fresh)
 	e.next.Store(0)
-	// A quick worker may be woken twice and a slow one not at all, so outcomes are summed up until all wakes are done.
+	// A fast worker may be woken twice and a slow one not at all. Therefore outcomes are added up after all wakes are
+	// done.
 	for _, w := range e.workers {
 		w.outcome = outcome{}
 	}
@@ -180,7 +182,7 @@ func (e *encoder) encode(frame *capture.Frame, captured time.Time, number uint32
 	return sum
 }
 
-// work does jobs of the frame until none is left.
+// work runs jobs of the frame until none is left.
 func (e *encoder) work(w *worker) {
 	for {
 		i := int(e.next.Add(1)) - 1
@@ -193,8 +195,8 @@ func (e *encoder) work(w *worker) {
 	}
 }
 
-// arrange puts what is wanted again before everything else: somebody waits for it, and other qualities of its tile
-// leave after it.
+// arrange moves jobs that are wanted again to the front: a receiver waits for them, and keeps its present quality of
+// the tile until they arrive.
 func (e *encoder) arrange() {
 	e.queue, e.rest = e.queue[:0], e.rest[:0]
 	for _, j := range e.jobs {
@@ -265,8 +267,8 @@ func (e *encoder) do(w *worker, j job) error {
 	return nil
 }
 
-// inTime tells whether a job may begin: its quality is to be encoded in this frame, and it will be done by the deadline
-// as far as is known.
+// inTime reports whether a job may begin: its quality was admitted in this frame, and the predicted end is before the
+// deadline.
 func (e *encoder) inTime(j job) bool {
 	switch {
 	case !e.schedule.admitted[j.quality]:
@@ -277,12 +279,12 @@ func (e *encoder) inTime(j job) bool {
 	return !time.Now().Add(e.predict(j).Took).After(e.deadline)
 }
 
-// params are those of a level.
+// params returns the codec parameters of a level.
 func (e *encoder) params(l ladder.Level) codec.Params {
 	return codec.Params{PositionBits: l.Bits, Speed: l.Speed, Box: e.config.Box, ColorQuality: e.config.ColorQuality}
 }
 
-// order sorts the jobs by what they cost in the newest frame.
+// order sorts the jobs by the encoded size in the newest frame, largest first.
 func (e *encoder) order() {
 	slices.SortStableFunc(e.jobs, func(a, b job) int {
 		return cmp.Compare(e.size(b), e.size(a))
@@ -291,11 +293,11 @@ func (e *encoder) order() {
 
 func (e *encoder) size(j job) int { return e.sizes[e.track(j)] }
 
-// track is the index of what a job makes among all tiles and qualities.
+// track returns the index of a job's result among all tiles and qualities.
 func (e *encoder) track(j job) int { return j.tile*len(e.config.Levels) + j.quality }
 
-// bitrates are the nominal rates of one tile at each quality, by the newest frame: the mean over the tiles of what
-// their frames have in bytes, prefix and descriptors included.
+// bitrates returns the nominal bitrate of one tile at each quality: the mean over the tiles of the newest frame's size,
+// with prefix and descriptors, times the frame rate.
 func (e *encoder) bitrates(frameRate float64) []volumetric.QualityLevel {
 	levels := make([]volumetric.QualityLevel, len(e.config.Levels))
 	for q, l := range e.config.Levels {
@@ -313,7 +315,7 @@ func (e *encoder) bitrates(frameRate float64) []volumetric.QualityLevel {
 	return levels
 }
 
-// nowhere takes all frames and keeps none.
+// nowhere is a Sink that accepts and discards all frames.
 type nowhere struct{}
 
 func (nowhere) Wanted(int, volumetric.Quality) bool { return true }

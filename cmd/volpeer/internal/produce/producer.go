@@ -1,11 +1,11 @@
-// Package produce turns captured clouds into the frames of a publication: the newest capture is cut into tiles, these
-// are sampled and encoded at all qualities in parallel, and each is handed over as soon as it is done. Where the
-// encoder is behind, captures are dropped and counted, and frame numbers have no gaps all the same: they count what is
-// encoded. Tiles are not encoded at qualities that nobody takes, or that the network cannot carry; once they are wanted
-// again, the next capture has them.
+// Package produce turns captured clouds into the frames of a publication. The newest capture is cut into tiles; the
+// tiles are sampled and encoded at all qualities in parallel; each tile is handed over when it is encoded. If the
+// encoder is behind, captures are dropped and counted. Frame numbers count encoded captures and have no gaps. A tile is
+// not encoded at a quality that no receiver takes or that the network cannot carry. When the tile is wanted again, the
+// next capture includes it.
 //
-// One goroutine captures, one encodes with the help of a fixed number of workers; both end before Run returns. A
-// Producer belongs to the goroutine that runs it, but for its statistics, which anybody may ask for.
+// One goroutine captures. Another encodes, with a fixed number of workers. Both end before Run returns. A Producer is
+// owned by the goroutine that runs it, except for Counts, which is safe for concurrent use.
 package produce
 
 import (
@@ -25,63 +25,63 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Errors of producing. They are wrapped with what was wrong.
+// Errors of producing. They are wrapped with the reason.
 var (
 	ErrConfig = errors.New("invalid production")
 	ErrSource = errors.New("source gives no more frames")
 )
 
-// Source is where clouds come from; capture.Source is one.
+// Source is a source of clouds. capture.Source implements it.
 type Source interface {
 	Info() capture.Info
 	Read(ctx context.Context, frame *capture.Frame) error
 }
 
-// Sink takes encoded tiles; *client.Publisher is one. Several goroutines call it at once, but the frames of one tile at
-// one quality come in the order of their numbers. The data is the sink's only during the call. An error around
-// client.ErrNotConnected counts the tile as unsent, any other ends the production; one that is not taken counts as
-// paused, or as given up.
+// Sink accepts encoded tiles. *client.Publisher implements it. Several goroutines call it concurrently, but the frames
+// of one tile at one quality arrive in the order of their numbers. The sink may use the data only during the call. An
+// error that wraps client.ErrNotConnected counts the tile as unsent; any other error ends the production. A tile that
+// is not taken counts as paused or given up.
 type Sink interface {
 	WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) (taken bool, err error)
-	// Wanted tells whether a tile is to be encoded at a quality now, and GaveUp whether it is not because the network
-	// cannot carry it.
+	// Wanted reports whether a tile is to be encoded at a quality now. GaveUp reports whether it is not wanted because
+	// the network cannot carry it.
 	Wanted(tile int, quality volumetric.Quality) bool
 	GaveUp(tile int, quality volumetric.Quality) bool
 }
 
-// Config says what is made of the captures.
+// Config describes how captures are encoded.
 type Config struct {
-	// Tiling says how captures are cut into tiles.
+	// Tiling describes how captures are cut into tiles.
 	Tiling pointcloud.TilingSpec
-	// Importance weighs the points that qualities with fewer than all of them keep, in volumetric.ModeAlternatives; nil
-	// keeps even samples.
+	// Importance weighs the points that reduced qualities keep, in volumetric.ModeAlternatives. If it is nil, reduced
+	// qualities are even samples.
 	Importance *pointcloud.ImportanceConfig
-	// Voxels has qualities with fewer points than all made of voxels, as large as gives about so many, in
-	// volumetric.ModeAlternatives.
+	// Voxels makes reduced qualities of voxels, in volumetric.ModeAlternatives. The voxel size is chosen for about the
+	// number of points of the quality.
 	Voxels bool
-	// Levels are the qualities, ascending.
+	// Levels are the qualities, in ascending order.
 	Levels []ladder.Level
 	Mode   volumetric.Mode
 	Codec  codec.Codec
-	// ColorQuality is that of colours that are coded with loss: see codec.Params.
+	// ColorQuality is the quality of lossy colour coding; see codec.Params.
 	ColorQuality int
-	// Limit is how long after its capture a frame is to be encoded: what will not be done by then is not begun. 0 is
-	// three of the source's frame intervals, and 50 ms at least.
+	// Limit is the time from capture to the end of encoding. A tile that would end later is not encoded. 0 means three
+	// frame intervals of the source, and at least 50 ms.
 	Limit time.Duration
-	// Box holds every point; all tiles and qualities are quantised in it.
+	// Box contains every point. All tiles and qualities are quantised in it.
 	Box volumetric.BoundingBox
-	// Workers is how many tiles are encoded at once; 0 is one per processor.
+	// Workers is the number of tiles that are encoded concurrently. 0 means one per processor.
 	Workers int
-	// Log takes what goes wrong with single captures; nil is silence.
+	// Log receives errors of single captures. nil disables logging.
 	Log *slog.Logger
 }
 
 const (
-	// limitIntervals is how many frame intervals after its capture a frame is to be encoded: at 30 per second 100 ms,
-	// of the 150 ms that receivers wait for it at least. Where encoding takes two of them, one is left to wait for it,
-	// and half of the captures are encoded whole.
+	// limitIntervals is the default of Config.Limit in frame intervals: 100 ms at 30 per second, of the minimum of 150
+	// ms for which receivers wait. If encoding takes two intervals, one is left for waiting, and half of the captures
+	// are encoded completely.
 	limitIntervals = 3
-	// leastLimit is what a busy machine may keep any program waiting now and then.
+	// leastLimit is the scheduling delay that any program may see on a busy machine.
 	leastLimit = 50 * time.Millisecond
 )
 
@@ -96,8 +96,8 @@ type Producer struct {
 	counts Counts
 }
 
-// New makes a producer and starts its workers. The configuration's codec must encode a cloud of the source as it says,
-// which Measure finds out.
+// New returns a producer and starts its workers. Measure checks whether the codec can encode the source with this
+// configuration.
 func New(source Source, c Config) (*Producer, error) {
 	if c.Workers <= 0 {
 		c.Workers = runtime.GOMAXPROCS(0)
@@ -118,11 +118,11 @@ func New(source Source, c Config) (*Producer, error) {
 	return &Producer{encoder: encoder, source: source, log: c.Log}, nil
 }
 
-// Close ends the workers. It is called once no Run is under way.
+// Close ends the workers. It must not be called during Run.
 func (p *Producer) Close() { p.encoder.close() }
 
-// Measure encodes a frame of the source without handing it over, to describe the publication: its tiles, and its
-// qualities with their nominal bitrates. It shows, too, whether source and codec work.
+// Measure encodes one frame of the source without handing it over. It returns the description of the publication: the
+// tiles, and the qualities with their nominal bitrates. Errors of the source and of the codec are returned.
 func (p *Producer) Measure(ctx context.Context) ([]volumetric.Tile, []volumetric.QualityLevel, error) {
 	var frame capture.Frame
 	if err := p.source.Read(ctx, &frame); err != nil {
@@ -142,18 +142,18 @@ func (p *Producer) Measure(ctx context.Context) ([]volumetric.Tile, []volumetric
 	return p.encoder.cutter.tiler.Tiles(), p.encoder.bitrates(rate), nil
 }
 
-// maxFailures is how many captures may fail in a row: one second's at 30 per second. A file that cannot be read any
-// more stays so.
+// maxFailures is the number of consecutive captures that may fail: one second at 30 per second. A file that has become
+// unreadable stays so.
 const maxFailures = 30
 
-// Run produces until the context ends, which is no error, or until the source or the sink fails for good. It begins
-// with the next capture; what fell due before does not count.
+// Run produces until the context ends, which is not an error, or until the source or the sink fails permanently. It
+// begins with the next capture; captures that fell due earlier are not counted.
 func (p *Producer) Run(ctx context.Context, sink Sink) error {
 	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	newest := newMailbox[captured]()
-	// One frame is being read, one waits, one is being encoded.
+	// One frame is being read, one waits and one is being encoded.
 	free := make(chan *capture.Frame, 3)
 	for range cap(free) {
 		free <- new(capture.Frame)
@@ -177,7 +177,7 @@ func (p *Producer) Run(ctx context.Context, sink Sink) error {
 	}
 }
 
-// captured is a frame and when the source gave it.
+// captured is a frame with the time at which the source returned it.
 type captured struct {
 	frame *capture.Frame
 	at    time.Time
@@ -208,7 +208,7 @@ func (p *Producer) capture(ctx context.Context, newest *mailbox[captured], free 
 		if first {
 			missed = 0
 		}
-		// Before it is handed over: what is counted as published is counted as captured.
+		// The capture is counted before it is handed over, so that a published frame is always counted as captured.
 		p.count(func(c *Counts) {
 			c.Captured += 1 + missed
 			c.Dropped.Missed += missed

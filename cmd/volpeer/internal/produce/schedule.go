@@ -6,16 +6,18 @@ import (
 	"time"
 )
 
-// schedule decides what of a capture is encoded where there is not enough time for all of it. It is pure.
+// schedule selects the qualities of a capture that are encoded if there is not enough time for all. It is a pure
+// function of its inputs.
 type schedule struct {
-	// limit is how long after its capture a frame is to be encoded, 0 for no limit.
+	// limit is the time from capture to the end of encoding. 0 means no limit.
 	limit   time.Duration
 	workers int
-	// passed is for how many frames in a row each quality was left out, admitted what is encoded of this frame.
+	// passed has the number of consecutive frames in which each quality was omitted. admitted has the qualities that
+	// are encoded in this frame.
 	passed   []int
 	admitted []bool
 	order    []int
-	// first is what is encoded in any case, -1 for nothing.
+	// first is the quality that is encoded in any case, or -1.
 	first int
 }
 
@@ -24,12 +26,12 @@ func newSchedule(qualities, workers int, limit time.Duration) *schedule {
 		order: make([]int, qualities), first: -1}
 }
 
-// admit decides about a capture of that age, of which each quality takes so much time of one worker, 0 where it is not
-// wanted. It is false where the capture is to be dropped: a newer one will be encoded in time.
+// admit decides about a capture of the given age. costs has the time of one worker for each quality, 0 if the quality
+// is not wanted. admit returns false if the capture is to be dropped, because a newer one can be encoded in time.
 //
-// Where not even a new capture would be, qualities are left out. Those that were left out for longest come first and
-// lower ones before higher ones, so that all take turns, and the first is encoded in any case: what is known of times
-// may be out of date.
+// If even a new capture could not be encoded in time, qualities are omitted. The quality that was omitted for the
+// largest number of frames comes first, and lower qualities come before higher ones, so that all take turns. The first
+// is encoded in any case, because the predicted times may be outdated.
 func (s *schedule) admit(age time.Duration, costs []time.Duration) bool {
 	total := time.Duration(0)
 	for q, cost := range costs {

@@ -6,30 +6,30 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// sizing keeps the size of the voxels that each quality is made of at what gives about the points that it is to have.
-// The first size is searched for; then a frame corrects the next one, since a surface has as many voxels as fit its
-// area. It belongs to the goroutine that encodes.
+// sizing adjusts the voxel size of each quality to the intended number of points. The first size is searched. After
+// that, each frame corrects the size for the next one: the number of voxels of a surface is proportional to its area
+// divided by the square of the edge. sizing is owned by the encoding goroutine.
 type sizing struct {
 	grid  pointcloud.VoxelGrid
 	sizes []voxelSize
 }
 
-// voxelSize is what one quality is made of, by the newest frame.
+// voxelSize is the voxel size of one quality, according to the newest frame.
 type voxelSize struct {
-	// edge is in metres, 0 before it is known. It gives about so many points.
+	// edge is the voxel size in metres, 0 before it is known. It yields about points points.
 	edge   float32
 	points int
-	// thinned says that the frame has more points than the quality is to have.
+	// thinned is set if the frame has more points than the quality is to have.
 	thinned bool
 }
 
-// leastStep and mostStep bound what one frame may change: what is seen of an object changes by more where it comes or
-// goes.
+// leastStep and mostStep bound the change of the size per frame. Larger changes of the number of points are caused by
+// objects that enter or leave the view.
 const leastStep, mostStep = 0.8, 1.25
 
 func newSizing(qualities int) *sizing { return &sizing{sizes: make([]voxelSize, qualities)} }
 
-// aim has a quality made of so many points of a new frame.
+// aim sets the intended number of points of a quality for a new frame.
 func (s *sizing) aim(q int, cloud *pointcloud.Cloud, points int) (err error) {
 	size := &s.sizes[q]
 	if size.thinned = points > 0 && points < cloud.Len(); !size.thinned {
@@ -46,7 +46,7 @@ func (s *sizing) aim(q int, cloud *pointcloud.Cloud, points int) (err error) {
 	return nil
 }
 
-// edge is the size of the voxels of a quality in this frame, 0 where all points are kept.
+// edge returns the voxel size of a quality in this frame, 0 if all points are kept.
 func (s *sizing) edge(q int) float32 {
 	if s == nil || !s.sizes[q].thinned {
 		return 0
@@ -54,14 +54,14 @@ func (s *sizing) edge(q int) float32 {
 	return s.sizes[q].edge
 }
 
-// correct takes how many points a quality had where it was to have so many.
+// correct adjusts the size of a quality that had had points instead of wanted.
 func (s *sizing) correct(q, had int, wanted float64) {
 	if size := &s.sizes[q]; size.thinned && had > 0 && wanted >= 1 {
 		size.edge *= float32(max(leastStep, min(mostStep, math.Sqrt(float64(had)/wanted))))
 	}
 }
 
-// resize learns from the frame that was encoded last how large the voxels of the next one are to be.
+// resize corrects the voxel sizes for the next frame, by the frame that was encoded last.
 func (e *encoder) resize() {
 	if e.cutter.sizing == nil {
 		return

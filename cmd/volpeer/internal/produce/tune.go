@@ -13,36 +13,37 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Uplink is a Sink that knows what the network carries, 0 for unknown: qualities with a bitrate follow it.
+// Uplink is implemented by a Sink that has an estimate of the network's capacity. Uplink returns 0 if the estimate is
+// unknown. Qualities with a target bitrate follow it.
 type Uplink interface {
 	Uplink() volumetric.Bitrate
 }
 
 const (
-	// busy is the part of the processors' time that qualities with a bitrate may take: capture, tiling and sending have
-	// the rest.
+	// busy is the fraction of processor time that qualities with a target bitrate may use. The rest is left for
+	// capture, tiling and sending.
 	busy = 0.7
-	// rounds are how often rungs are found before the first frame: after all that may be chosen was tried, what was
-	// chosen is, three times.
+	// rounds is the number of rounds in which rungs are searched before the first frame: one with all candidates, three
+	// with the selected ones.
 	rounds = 4
-	// trialFrames are encoded and handed over of a quality that was given up and has become smaller since. They are not
-	// sent, but the client measures tracks by what it is given, an eighth of each frame's size: 32 leave 1.4 % of what
-	// was before, and the quality returns if it fits.
+	// trialFrames is the number of frames that are encoded and handed over of a quality that was given up and has
+	// become smaller since. They are not sent, but the client measures the rate of a track from them with a weight of
+	// 1/8 per frame. After 32 frames, the old rate has a weight of 1.4 %, and the quality returns if it fits.
 	trialFrames = 32
 )
 
-// tuning keeps the qualities that have a bitrate at it. It belongs to the goroutine that encodes.
+// tuning keeps the qualities with a target bitrate at their rate. It is owned by the encoding goroutine.
 type tuning struct {
 	tuner *ladder.Tuner
-	// qualities are those that it is about; wanted says of each whether any tile is, trials how many frames to encode
-	// though it was given up.
+	// qualities has the indices of the tuned qualities. wanted has, for each of them, whether any tile is wanted.
+	// trials has, by quality, the number of frames that are encoded although the quality was given up.
 	qualities []int
 	wanted    []bool
 	trials    []int
 }
 
-// tune finds the rungs of qualities with a bitrate by encoding a capture in many ways. Without such qualities it does
-// nothing.
+// tune finds the rungs of the qualities with a target bitrate, by encoding a capture with many parameters. It does
+// nothing if there are no such qualities.
 func (e *encoder) tune(cloud *pointcloud.Cloud, frameRate float64) error {
 	var wishes []ladder.Wish
 	t := &tuning{}
@@ -79,14 +80,14 @@ func (e *encoder) tune(cloud *pointcloud.Cloud, frameRate float64) error {
 	return nil
 }
 
-// ladderSource describes what is encoded.
+// ladderSource describes the encoded content to package ladder.
 func (e *encoder) ladderSource(cloud *pointcloud.Cloud, frameRate float64, rungs int) (ladder.Source, error) {
 	if cloud.Len() == 0 || frameRate <= 0 {
 		return ladder.Source{},
 			fmt.Errorf("%w: %d points at %g frames per second, expected more of both to find bitrates by", ErrConfig,
 				cloud.Len(), frameRate)
 	}
-	// Voxels of four points each are twice as wide as points are apart.
+	// A voxel of four points is twice as wide as the distance of two points.
 	var voxels pointcloud.VoxelGrid
 	edge, err := voxels.EdgeFor(cloud, max(1, cloud.Len()/4))
 	if err != nil {
@@ -101,7 +102,7 @@ func (e *encoder) ladderSource(cloud *pointcloud.Cloud, frameRate float64, rungs
 	}, nil
 }
 
-// try encodes the split capture in all the ways that may be chosen.
+// try encodes the capture that was split last with all candidate parameters.
 func (e *encoder) try(source ladder.Source, trials []ladder.Rung) error {
 	w := e.workers[0]
 	tried := make(map[ladder.Rung]bool)
@@ -117,7 +118,7 @@ func (e *encoder) try(source ladder.Source, trials []ladder.Rung) error {
 			points := int(math.Round(float64(cloud.Len()) * float64(r.Points) / float64(source.Points)))
 			view := cloud.View(0, min(points, cloud.Len()))
 			if e.config.Voxels && r.Points < source.Points && cloud.Len() > 0 {
-				// As many points as are apart by so much are voxels of that size.
+				// Voxels as wide as the distance of the sampled points yield the same number of points.
 				edge := source.Spacing * float32(math.Sqrt(float64(source.Points)/float64(r.Points)))
 				if err := w.scratch.voxels.Voxelize(cloud, &w.scratch.cloud, edge); err != nil {
 					return err
@@ -133,7 +134,7 @@ func (e *encoder) try(source ladder.Source, trials []ladder.Rung) error {
 	return nil
 }
 
-// takeRungs has the next frames encoded as the tuner says.
+// takeRungs applies the tuner's rungs to the next frames.
 func (e *encoder) takeRungs() {
 	for i, r := range e.tuning.tuner.Rungs() {
 		q := e.tuning.qualities[i]
@@ -144,7 +145,7 @@ func (e *encoder) takeRungs() {
 	}
 }
 
-// retune follows the uplink, and what was learnt of the codec.
+// retune follows the uplink estimate and the learned codec model.
 func (e *encoder) retune(now time.Time, sink Sink) {
 	if e.tuning == nil {
 		return
@@ -171,10 +172,10 @@ func (e *encoder) retune(now time.Time, sink Sink) {
 	}
 }
 
-// tries tells whether a quality that was given up is encoded all the same, to show that it has become smaller.
+// tries reports whether a quality that was given up is encoded anyway, to show that it has become smaller.
 func (e *encoder) tries(q int) bool { return e.tuning != nil && e.tuning.trials[q] > 0 }
 
-// learn takes what the workers have observed.
+// learn adds the workers' observations to the model.
 func (e *encoder) learn() {
 	for _, w := range e.workers {
 		for _, o := range w.observed {
@@ -184,7 +185,7 @@ func (e *encoder) learn() {
 	}
 }
 
-// encode encodes into the worker's memory and notes what it took.
+// encode encodes into the worker's memory and records the duration.
 func (w *worker) encode(c codec.Codec, cloud *pointcloud.Cloud, params codec.Params) error {
 	begun := time.Now()
 	data, err := w.encoder.Encode(w.data[:0], cloud, params)
@@ -196,8 +197,8 @@ func (w *worker) encode(c codec.Codec, cloud *pointcloud.Cloud, params codec.Par
 	return err
 }
 
-// expect says what each quality of the frame will take of one worker, of the tiles that were wanted when it was
-// arranged.
+// expect returns the predicted time of one worker for each quality of the frame, over the tiles that were wanted in
+// arrange.
 func (e *encoder) expect() []time.Duration {
 	clear(e.costs)
 	for _, j := range e.queue {
@@ -209,7 +210,7 @@ func (e *encoder) expect() []time.Duration {
 	return e.costs
 }
 
-// predict is what a job is expected to take, nothing where nothing is known.
+// predict returns the predicted cost of a job, 0 if the model has no data.
 func (e *encoder) predict(j job) model.Prediction {
 	points := e.points[e.track(j)]
 	if e.config.Levels[j.quality].Voxel == 0 {

@@ -12,16 +12,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// audience is who looks at an object that many are sent, all from one place.
+// audience is the common position of all viewers of an object that is sent once for all of them.
 type audience struct {
 	worth worth.Config
 	place [3]float32
 }
 
-// errAudience says which flags go together.
+// errAudience is returned if --audience is given without a flag that uses it, or the reverse.
 var errAudience = errors.New("expected --audience together with --regions, --detail-distance or both")
 
-// onlookers reads who looks at what is published; nil if all points count alike.
+// onlookers parses the flags of the audience. It returns nil if all points have the same weight.
 func (o *Options) onlookers() (*audience, error) {
 	field, err := o.Worth.Field()
 	if err != nil {
@@ -43,7 +43,8 @@ func (o *Options) onlookers() (*audience, error) {
 	return &audience{config, place}, nil
 }
 
-// before is a source as it is worth sending to the audience. If that fails the source is closed.
+// before wraps a source, so that it has only the points that are worth sending to the audience. If that fails, the
+// source is closed.
 func (a *audience) before(source capture.Source) (capture.Source, error) {
 	thinned, err := worth.NewSource(source, a.worth, a.place)
 	if err != nil {
@@ -52,10 +53,10 @@ func (a *audience) before(source capture.Source) (capture.Source, error) {
 	return thinned, nil
 }
 
-// errPlace says how places are written.
+// errPlace has the syntax of positions.
 var errPlace = errors.New("expected X,Y,Z in metres")
 
-// parsePlace reads a place.
+// parsePlace parses a position.
 func parsePlace(text string) (place [3]float32, err error) {
 	words := strings.Split(text, ",")
 	if len(words) != len(place) {

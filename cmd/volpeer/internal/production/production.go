@@ -1,6 +1,5 @@
-// Package production is what is captured and what is made of it, as the flags of publishing and of recording say: the
-// source, the tiles, the qualities, the codec and the audience. Its values are plain data; package produce does the
-// work.
+// Package production has the flags that publishing and recording share: the source, the tiles, the qualities, the codec
+// and the audience. Its types are plain data; package produce does the work.
 package production
 
 import (
@@ -26,37 +25,38 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Options is what the flags say.
+// Options has the values of the flags.
 type Options struct {
-	// Source is where clouds come from, Capture how. Background and Cameras are flags that Settings sets in Capture.
+	// Source selects the source of clouds, Capture its options. Background and Cameras are flags that Settings copies
+	// into Capture.
 	Source     string
 	Capture    capture.Options
 	Background []string
 	Cameras    cameras.Flags
-	// Tiling, Tiles and Labels say how the object is cut into tiles.
+	// Tiling, Tiles and Labels describe how the object is cut into tiles.
 	Tiling string
 	Tiles  int
 	Labels string
-	// Qualities, Split, Sampling and Weights say which points each quality has.
+	// Qualities, Split, Sampling and Weights select the points of each quality.
 	Qualities, Split, Sampling, Weights string
-	// Codec encodes. ColorQuality is 1 to 100, 0 for the codec's own.
+	// Codec is the name of the codec. ColorQuality is 1 to 100, or 0 for the default of the codec.
 	Codec        string
 	ColorQuality int
-	// Within is how long after its capture a frame is to be encoded, 0 for three frame intervals.
+	// Within is the time from capture to the end of encoding, 0 for three frame intervals.
 	Within time.Duration
-	// VR2Gather asks for what VR2Gather's clients read.
+	// VR2Gather requests frames in the format of VR2Gather's clients.
 	VR2Gather bool
-	// Audience is where the viewers stand, and Worth what points are worth to them.
+	// Audience is the position of the viewers. Worth has the flags that weigh the points for them.
 	Audience string
 	Worth    worth.Flags
 	// Name and Mode are those of the publication.
 	Name, Mode string
 }
 
-// DefaultOptions are options before flags.
+// DefaultOptions returns the options before flags are parsed.
 func DefaultOptions() Options { return Options{Capture: capture.DefaultOptions()} }
 
-// Flags registers the flags that say what is captured, and what is made of it. points is the default of --points.
+// Flags registers the flags of capturing and encoding. points is the default of --points.
 func (o *Options) Flags(f *pflag.FlagSet, points int) {
 	f.StringVar(&o.Source, "source", "synthetic", "where the clouds come from: "+strings.Join(capture.Kinds(), ", "))
 	f.StringArrayVar(&o.Background, "background", nil,
@@ -89,7 +89,7 @@ func (o *Options) Flags(f *pflag.FlagSet, points int) {
 			"receivers get any of them")
 }
 
-// PublishFlags registers the flags of production that publishing has and recording has not.
+// PublishFlags registers the flags that publishing has and recording has not.
 func (o *Options) PublishFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.ColorQuality, "color-quality", 0, fmt.Sprintf("quality of colours that the codec keeps with loss, "+
 		"1 to 100 as JPEG counts it; 0 is %d", codec.DefaultColorQuality))
@@ -111,14 +111,14 @@ var (
 	errRead = errors.New("--vr2gather: VR2Gather reads the codec cwi0 in mode alternatives")
 )
 
-// Settings is what the flags come to: everything but the source, which takes its time to open.
+// Settings are the checked flags. The source is opened separately, because that takes time.
 type Settings struct {
-	// Config has no box yet, which the source knows.
+	// Config has no box, which the source determines.
 	produce.Config
-	audience *audience // nil if all points count alike
+	audience *audience // nil if all points have the same weight
 }
 
-// Settings checks the flags and reads them.
+// Settings parses and checks the flags.
 func (o *Options) Settings(log *slog.Logger) (Settings, error) {
 	mode := volumetric.Mode(o.Mode)
 	switch {
@@ -173,7 +173,7 @@ func (o *Options) Settings(log *slog.Logger) (Settings, error) {
 	}, nil
 }
 
-// Open opens the source, with the points that are worth sending to the audience.
+// Open opens the source, reduced to the points that are worth sending to the audience.
 func (o *Options) Open(settings Settings) (capture.Source, error) {
 	source, err := capture.Open(o.Source, o.Capture)
 	if err != nil {
@@ -185,7 +185,7 @@ func (o *Options) Open(settings Settings) (capture.Source, error) {
 	return source, nil
 }
 
-// Prepare makes the producer of a source's frames, and describes what it will publish.
+// Prepare returns the producer of a source's frames and the description of the publication.
 func (o *Options) Prepare(ctx context.Context, settings Settings, source capture.Source) (*produce.Producer,
 	volumetric.Publication, error) {
 	config := settings.Config
@@ -204,8 +204,8 @@ func (o *Options) Prepare(ctx context.Context, settings Settings, source capture
 	return producer, description, nil
 }
 
-// describe describes a publication. Frames name their codec themselves; the format lets a receiver know before the
-// first of them.
+// describe describes a publication. Every frame names its codec. The format in the description names it before the
+// first frame arrives.
 func describe(name string, config produce.Config, rate float64, tiles []volumetric.Tile,
 	qualities []volumetric.QualityLevel) volumetric.Publication {
 	return volumetric.Publication{

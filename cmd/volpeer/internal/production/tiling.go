@@ -13,22 +13,22 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// tilingHelp explains the tilings.
+// tilingHelp is the help text of the tilings.
 const tilingHelp = "direction; cameras, by the set of those that saw a point (1, 3, 7, 15, 31 … tiles for 1, 2, 3, " +
 	"4, 5 … cameras); octants (8); " +
 	"kmeans, around centres in the first frame; labels, by --label-tiles and one more for the rest"
 
-// defaultQualities are the qualities where neither --qualities nor --split says anything.
+// defaultQualities is used if neither --qualities nor --split is given.
 const defaultQualities = "low,mid,high"
 
-// The ways to sample.
+// The sampling methods.
 const (
 	samplingEven       = "even"
 	samplingImportance = "importance"
 	samplingVoxels     = "voxels"
 )
 
-// Errors of cutting.
+// Errors of the flags of tiling and sampling.
 var (
 	errSampling = errors.New("--sampling: expected even, importance or voxels, the latter two in mode alternatives")
 	errWeights  = errors.New("--label-weights: expected LABEL=FACTOR,… with labels of 0 to 65535, and --sampling " +
@@ -38,7 +38,7 @@ var (
 		"with --mode descriptions and without --qualities")
 )
 
-// cut is how the object is cut into tiles.
+// cut returns the tiling.
 func (o *Options) cut() (pointcloud.TilingSpec, error) {
 	spec := pointcloud.TilingSpec{By: o.Tiling, Tiles: o.Tiles, Seed: uint64(o.Capture.Seed)}
 	switch {
@@ -61,7 +61,7 @@ func (o *Options) cut() (pointcloud.TilingSpec, error) {
 	return spec, nil
 }
 
-// parseParts reads the labels of tiles.
+// parseParts parses the labels of tiles.
 func parseParts(text string) ([]pointcloud.Part, error) {
 	var parts []pointcloud.Part
 	for _, item := range strings.Split(text, ",") {
@@ -79,7 +79,7 @@ func parseParts(text string) ([]pointcloud.Part, error) {
 	return parts, nil
 }
 
-// levels are the qualities.
+// levels returns the qualities.
 func (o *Options) levels(mode volumetric.Mode) ([]ladder.Level, error) {
 	if o.Split == "" {
 		levels, err := ladder.ParseLevels(o.Qualities)
@@ -105,8 +105,7 @@ func (o *Options) levels(mode volumetric.Mode) ([]ladder.Level, error) {
 		sum += percent
 		items = append(items, fmt.Sprintf("part%d=%s%%%s", i+1, share, coding))
 	}
-	// Shares are written with some digits; what is missing to 100 by their rounding belongs to the last one all the
-	// same.
+	// Shares are rounded to a few digits. The last share also takes the remainder to 100 %.
 	if math.Abs(sum-100) > 0.05 {
 		return nil, fmt.Errorf("%w: they add up to %g", errSplit, sum)
 	}
@@ -122,7 +121,7 @@ func (o *Options) levels(mode volumetric.Mode) ([]ladder.Level, error) {
 	return levels, nil
 }
 
-// importance is what points are weighed by, nil for even samples.
+// importance returns the weights of points, or nil for even samples.
 func (o *Options) importance(mode volumetric.Mode) (*pointcloud.ImportanceConfig, error) {
 	switch {
 	case o.Weights != "" && o.Sampling != samplingImportance:

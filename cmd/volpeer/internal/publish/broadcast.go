@@ -15,14 +15,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// feed makes the frames of a publication; *produce.Producer is one.
+// feed produces the frames of a publication. *produce.Producer implements it.
 type feed interface {
 	Run(ctx context.Context, sink produce.Sink) error
 	Counts() produce.Counts
 	Close()
 }
 
-// broadcast is a publication under way.
+// broadcast is a publication in progress.
 type broadcast struct {
 	producer    feed
 	sink        produce.Sink
@@ -39,7 +39,7 @@ type broadcast struct {
 	heard        soundCounts
 }
 
-// presence is what a broadcast needs of a session; *client.Session is one.
+// presence is the part of a session that a broadcast uses. *client.Session implements it.
 type presence interface {
 	Events() <-chan client.Event
 	Uplink() client.UplinkStats
@@ -47,7 +47,7 @@ type presence interface {
 	Err() error
 }
 
-// run broadcasts once media flows. The end of the context, or of the time, is no error.
+// run publishes when media flows. The end of the context or of the time limit is not an error.
 func (b *broadcast) run(ctx context.Context, session presence, seconds float64) error {
 	if err := connected(ctx, session, b.log); err != nil || ctx.Err() != nil {
 		return err
@@ -69,7 +69,7 @@ func (b *broadcast) run(ctx context.Context, session presence, seconds float64) 
 	return err
 }
 
-// carrying is a sink that knows what the way to the server carries.
+// carrying is a sink with the uplink estimate of a session.
 type carrying struct {
 	produce.Sink
 	session presence
@@ -98,7 +98,7 @@ func connected(ctx context.Context, session presence, log *slog.Logger) error {
 	}
 }
 
-// follow prints a line every second until something ends.
+// follow prints a line every second until the broadcast ends.
 func (b *broadcast) follow(ctx context.Context, session presence, failures <-chan error) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -128,7 +128,7 @@ func (b *broadcast) follow(ctx context.Context, session presence, failures <-cha
 	}
 }
 
-// take takes what was produced since the last time.
+// take adds the counters since the last call to the total.
 func (b *broadcast) take(now time.Time) produce.Counts {
 	counts := b.producer.Counts()
 	b.total.Add(counts)

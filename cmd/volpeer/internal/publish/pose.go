@@ -11,10 +11,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// errPose says how poses are written.
+// errPose has the syntax of poses.
 var errPose = errors.New("expected X,Y,Z or X,Y,Z,YAW, in metres and degrees")
 
-// parsePose reads where an object stands in the room, and how far it is turned to the left, seen from above.
+// parsePose parses the position of an object in the room and its rotation in degrees to the left, seen from above.
 func parsePose(text string) (client.Pose, error) {
 	words := strings.Split(text, ",")
 	if len(words) != 3 && len(words) != 4 {
@@ -32,7 +32,7 @@ func parsePose(text string) (client.Pose, error) {
 	return client.Pose{Position: [3]float64(numbers[:3]), Orientation: [4]float64{0, sin, 0, cos}}, nil
 }
 
-// placed is a pose, nil for none.
+// placed parses a pose; it returns nil for an empty text.
 func placed(text string) (*client.Pose, error) {
 	if text == "" {
 		return nil, nil

@@ -1,8 +1,8 @@
-// Package publish is volpeer publish: it joins a room, publishes what a source shows, and sound beside it, and sums up
-// what was sent.
+// Package publish implements volpeer publish: it joins a room, publishes a source and optional audio, and prints a
+// summary.
 //
-// A broadcast belongs to the goroutine that runs it. The feed and the sound each have a goroutine; what they count is
-// behind a mutex or atomic.
+// A broadcast is owned by the goroutine that runs it. The feed and the audio have a goroutine each. Their counters are
+// atomic or guarded by a mutex.
 package publish
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// options is what the flags of volpeer publish say.
+// options has the flags of volpeer publish.
 type options struct {
 	production.Options
 	room    peer.Room
@@ -37,10 +37,10 @@ type options struct {
 	times   timing.Measurement
 }
 
-// errName says that sound and object would have one name.
+// errName is returned if the object has the name of the audio publication.
 var errName = errors.New(`--publication: "audio" is the name of the sound beside it`)
 
-// Command is volpeer publish.
+// Command returns the command volpeer publish.
 func Command() *cobra.Command {
 	p := &options{Options: production.DefaultOptions()}
 	cmd := &cobra.Command{
@@ -65,10 +65,10 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// soundName is what the publication of sound is called.
+// soundName is the name of the audio publication.
 const soundName = "audio"
 
-// run publishes until the context ends or something fails for good.
+// run publishes until the context ends or the broadcast fails permanently.
 func (p *options) run(ctx context.Context, out, console io.Writer, log *slog.Logger) error {
 	settings, err := p.check(log)
 	if err != nil {
@@ -103,14 +103,14 @@ func (p *options) run(ctx context.Context, out, console io.Writer, log *slog.Log
 	return errors.Join(err, p.times.Close())
 }
 
-// settings is what the flags come to.
+// settings are the checked flags.
 type settings struct {
 	production.Settings
-	sound *opus.Recording // nil for none
-	pose  *client.Pose    // nil if the object was not placed
+	sound *opus.Recording // nil without audio
+	pose  *client.Pose    // nil without a pose
 }
 
-// check reads the flags.
+// check parses and checks the flags.
 func (p *options) check(log *slog.Logger) (s settings, err error) {
 	if err := p.room.Check(); err != nil {
 		return s, err
@@ -133,7 +133,7 @@ func (p *options) check(log *slog.Logger) (s settings, err error) {
 	return s, nil
 }
 
-// open opens the source and prepares what is made of it. Tiles that were encoded before are sent as they are.
+// open opens the source and prepares the encoder. A recording of encoded tiles is sent without encoding.
 func (p *options) open(ctx context.Context, s settings) (*broadcast, error) {
 	replayed, err := replay.Open(p.Source)
 	if err != nil {
@@ -166,13 +166,13 @@ type closing struct {
 	source io.Closer
 }
 
-// Close ends the feed before its source.
+// Close closes the feed before its source.
 func (c closing) Close() {
 	c.feed.Close()
 	_ = c.source.Close()
 }
 
-// prepare makes the producer and describes what it will publish. What remains is where to.
+// prepare returns a broadcast without sinks, which enter sets.
 func (p *options) prepare(ctx context.Context, s settings, source capture.Source) (*broadcast, error) {
 	producer, description, err := p.Prepare(ctx, s.Settings, source)
 	if err != nil {
@@ -181,7 +181,7 @@ func (p *options) prepare(ctx context.Context, s settings, source capture.Source
 	return &broadcast{producer: producer, description: description, sound: s.sound, pose: s.pose}, nil
 }
 
-// enter joins the room with what was prepared, and says where to broadcast it.
+// enter joins the room with the prepared publications and sets the sinks of the broadcast.
 func (p *options) enter(ctx context.Context, b *broadcast) (*client.Session, error) {
 	publications := []volumetric.Publication{b.description}
 	if b.sound != nil {

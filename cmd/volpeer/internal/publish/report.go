@@ -13,24 +13,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// report is the object that volpeer publish --json prints.
+// report is the JSON object that volpeer publish --json prints.
 type report struct {
 	Publication string  `json:"publication"`
 	Seconds     float64 `json:"seconds"`
-	// Frames are captures: those that fell due, those that were encoded, those that were not though somebody would have
-	// taken them, in all and by reason, and those that nobody took anything of.
+	// Frames are captures: those that fell due, those that were encoded, those that were wanted but not encoded (in
+	// total and by reason), and those of which no receiver wanted any tile.
 	FramesCaptured  int64 `json:"frames_captured"`
 	FramesPublished int64 `json:"frames_published"`
 	FramesDropped   int64 `json:"frames_dropped"`
-	// DroppedFor are the reasons: the source failed to give a frame; the source was behind; a newer one was captured
-	// before the encoder was free; it would not have been encoded in time.
+	// DroppedFor has the reasons: reading from the source failed; the source was behind; a newer frame was captured
+	// before the encoder was free; encoding would have missed the time limit.
 	DroppedFor dropReport `json:"frames_dropped_for"`
 	FramesIdle int64      `json:"frames_idle"`
 	FPS        float64    `json:"fps"`
-	// Tile frames are tiles at one quality. Sent ones were encoded and handed over, unsent ones came while there was no
-	// connection. Paused ones were not encoded since nobody took them, given up ones since the uplink could not carry
-	// them; what both would have taken is saved. Late ones were not encoded since they would not have been done in
-	// time. Dropped ones were handed over, and left out since they had waited for the uplink for too long.
+	// Tile frames are tiles at one quality. Sent tile frames were encoded and handed over. Unsent ones occurred while
+	// there was no connection. Paused ones were not encoded because no receiver takes them, given up ones because the
+	// uplink cannot carry them; BitsSaved is the size of both. Late ones were not encoded because they would have
+	// missed the time limit. Dropped ones were handed over and discarded after waiting too long for the uplink.
 	TileFramesSent    int64                    `json:"tile_frames_sent"`
 	TileFramesUnsent  int64                    `json:"tile_frames_unsent"`
 	TileFramesPaused  int64                    `json:"tile_frames_paused"`
@@ -43,15 +43,15 @@ type report struct {
 	Bitrate           int64                    `json:"bitrate_bps"`
 	Points            float64                  `json:"points_per_frame"`
 	Audio             soundReport              `json:"audio"`
-	// Tiles and Qualities are as they were announced.
+	// Tiles and Qualities are those of the announced publication.
 	Tiles     int                       `json:"tiles"`
 	Qualities []volumetric.QualityLevel `json:"qualities"`
-	// Layers are where the time of frames went before they had left; nil if that was not measured.
+	// Layers has the latency of frames by layer until they are sent; nil if latency was not measured.
 	Layers *summary.Layers `json:"layers"`
 }
 
-// uplinkReport is how the uplink is used at the end: what it carries, 0 if unknown, which tracks it does not, and
-// bytes sent to find that out.
+// uplinkReport describes the uplink at the end: the estimated capacity (0 if unknown), the tracks that it cannot carry,
+// and the bytes sent as probes.
 type uplinkReport struct {
 	Estimate   volumetric.Bitrate `json:"estimate_bps"`
 	GaveUp     []signal.OwnTrack  `json:"gave_up"`
@@ -107,7 +107,7 @@ func (b *broadcast) summary() report {
 
 func thousandths(v float64) float64 { return math.Round(v*1000) / 1000 }
 
-// producedLine says what was produced in a stretch of time, and what the uplink carries.
+// producedLine formats the counters of an interval and the uplink estimate.
 func producedLine(name string, c *produce.Counts, uplink volumetric.Bitrate, took time.Duration) string {
 	seconds := took.Seconds()
 	line := fmt.Sprintf("%s  captured %.1f fps  published %.1f fps  dropped %d  encoding %s ms  %s",

@@ -12,17 +12,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// voice takes packets of sound; *client.Publisher is one.
+// voice accepts audio packets. *client.Publisher implements it.
 type voice interface {
 	WritePackets(tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte) (taken bool, err error)
 }
 
-// soundCounts are packets of sound.
+// soundCounts counts audio packets.
 type soundCounts struct {
 	sent, unsent atomic.Int64
 }
 
-// speak sends the sound in a loop, each packet when it begins, until the context ends.
+// speak sends the recording in a loop, each packet at its begin time, until the context ends.
 func (b *broadcast) speak(ctx context.Context) error {
 	playback := opus.NewPlayback(b.sound, time.Now())
 	clock := capture.SystemClock{}
@@ -37,7 +37,7 @@ func (b *broadcast) speak(ctx context.Context) error {
 		switch taken, err := b.voice.WritePackets(0, 0, begin, [][]byte{packet.Data}); {
 		case taken:
 			b.heard.sent.Add(1)
-		case err == nil: // nobody listens
+		case err == nil: // no receiver takes the packet
 		case errors.Is(err, client.ErrNotConnected):
 			b.heard.unsent.Add(1)
 		default:
@@ -46,7 +46,7 @@ func (b *broadcast) speak(ctx context.Context) error {
 	}
 }
 
-// openSound is a recording, nil for none.
+// openSound opens a recording; it returns nil for an empty name.
 func openSound(name string) (*opus.Recording, error) {
 	switch name {
 	case "":

@@ -11,23 +11,23 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// vr2gatherSink puts VR2Gather's header before frames of the codec cwi0, as a publication that is marked so has them.
+// vr2gatherSink prepends VR2Gather's header to frames of the codec cwi0, as publications with the VR2Gather mark
+// require.
 type vr2gatherSink struct {
 	produce.Sink
 	clock clock
 }
 
-// clock tells the server's time; *client.Session is one.
+// clock converts local time to the server's time. *client.Session implements it.
 type clock interface {
 	ServerTime(t time.Time) time.Time
 }
 
-// wholeFrames are the memory of frames with their headers, from one to the next. A pointer goes in and out without an
-// allocation.
+// wholeFrames has the memory of frames with headers. It stores pointers, so that Put and Get do not allocate.
 var wholeFrames = sync.Pool{New: func() any { return new([]byte) }}
 
-// WriteFrame implements produce.Sink. Capture times are by the server's clock, as those of other publications:
-// receivers reckon by it.
+// WriteFrame implements produce.Sink. Capture times in the header are by the server's clock, as in all other
+// publications.
 func (s vr2gatherSink) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) (bool, error) {
 	whole := wholeFrames.Get().(*[]byte)
 	defer wholeFrames.Put(whole)
@@ -36,8 +36,8 @@ func (s vr2gatherSink) WriteFrame(tile int, quality volumetric.Quality, f client
 	return s.Sink.WriteFrame(tile, quality, f)
 }
 
-// appendVR2Gather appends a frame of the codec cwi0 to dst as VR2Gather's clients exchange it. They take the capture
-// time of a cloud from the codec's data, not from the header.
+// appendVR2Gather appends a frame of the codec cwi0 to dst in the format of VR2Gather's clients. These clients read the
+// capture time from the codec's data and not from the header.
 func appendVR2Gather(dst []byte, fourCC volumetric.FourCC, data []byte, capture time.Time) []byte {
 	begin := len(dst)
 	dst = append(dst, make([]byte, vr2gather.FrameHeaderSize)...)

@@ -1,7 +1,6 @@
-// Package record is volpeer record: it writes what a source shows into a journal, as captured or as encoded.
+// Package record implements volpeer record: it writes a source into a journal, as captured or as encoded.
 //
-// The goroutine that films and the goroutine that reports progress share the counts of a take, which are behind a
-// mutex.
+// The recording goroutine and the progress goroutine share the counters of a take, which a mutex guards.
 package record
 
 import (
@@ -26,7 +25,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// options is what the flags of volpeer record say; what is encoded, as for publishing.
+// options has the flags of volpeer record. The flags of encoding are those of publishing.
 type options struct {
 	production.Options
 	output  string
@@ -35,7 +34,7 @@ type options struct {
 	json    bool
 }
 
-// Command is volpeer record.
+// Command returns the command volpeer record.
 func Command() *cobra.Command {
 	r := &options{Options: production.DefaultOptions()}
 	cmd := &cobra.Command{
@@ -64,18 +63,18 @@ var (
 	errImages  = errors.New("--content images: the source has no depth images")
 )
 
-// Summary is the object that volpeer record --json prints.
+// Summary is the JSON object that volpeer record --json prints.
 type Summary struct {
 	Content string  `json:"content"`
 	Seconds float64 `json:"seconds"`
-	// Frames are captures that were Summary, or encoded tiles; frames lost those that fell due while an earlier one was
-	// being read or written, or that failed.
+	// Frames is the number of recorded captures or encoded tiles. FramesLost is the number of captures that failed or
+	// fell due while an earlier one was being read or written.
 	Frames     int64 `json:"frames"`
 	FramesLost int64 `json:"frames_lost"`
 	Bytes      int64 `json:"bytes"`
 }
 
-// run records until the context ends, the time is over or something fails for good.
+// run records until the context ends, the time limit is reached or recording fails permanently.
 func (r *options) run(ctx context.Context, out, console io.Writer, log *slog.Logger) error {
 	content := journal.Content(r.content)
 	switch {
@@ -108,10 +107,10 @@ func (r *options) run(ctx context.Context, out, console io.Writer, log *slog.Log
 	return err
 }
 
-// take is a recording under way. Its film and the goroutine that says how far it is share the counts.
+// take is a recording in progress. film and the progress goroutine share the counters.
 type take struct {
 	writer *journal.Writer
-	// film records until the context ends, which is no error.
+	// film records until the context ends, which is not an error.
 	film func(ctx context.Context, log *slog.Logger) error
 
 	mu           sync.Mutex
@@ -119,7 +118,7 @@ type take struct {
 	began, ended time.Time
 }
 
-// begin opens what is Summary to.
+// begin creates the journal and returns the take.
 func (r *options) begin(ctx context.Context, content journal.Content, settings production.Settings,
 	source capture.Source) (*take, error) {
 	info := source.Info()
@@ -164,7 +163,7 @@ func (t *take) lose(frames int64) {
 	t.lost += frames
 }
 
-// maxBroken is how many captures may fail in a row: one second's at 30 per second.
+// maxBroken is the number of consecutive captures that may fail: one second at 30 per second.
 const maxBroken = 30
 
 // capture records clouds or images.
@@ -198,7 +197,7 @@ func (t *take) capture(ctx context.Context, content journal.Content, source capt
 	}
 }
 
-// tileSink records what is encoded; it wants everything.
+// tileSink is a Sink that records all tiles at all qualities.
 type tileSink struct{ writer *journal.Writer }
 
 // Wanted implements produce.Sink.
@@ -216,7 +215,7 @@ func (s tileSink) WriteFrame(tile int, quality volumetric.Quality, f client.Outg
 
 var _ produce.Sink = tileSink{}
 
-// run films, says every second how far it is, and makes that last.
+// run records, prints progress every second, and syncs the journal to disk every second.
 func (t *take) run(ctx context.Context, seconds float64, console io.Writer, log *slog.Logger) error {
 	ctx, cancel := peer.Limit(ctx, seconds)
 	defer cancel()

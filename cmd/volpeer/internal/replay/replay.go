@@ -1,5 +1,5 @@
-// Package replay publishes the encoded tiles of a journal again. One goroutine runs a Replay; others may ask for its
-// counts.
+// Package replay publishes the encoded tiles of a journal. One goroutine runs a Replay; Counts is safe for concurrent
+// use.
 package replay
 
 import (
@@ -17,8 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Replay sends the tiles of a journal again, with the bytes and at the times that they had, in a loop. Its counts may
-// be asked for while it runs.
+// Replay sends the tiles of a journal with their original bytes and timing, in a loop. Counts may be called during Run.
 type Replay struct {
 	reader *journal.Reader
 
@@ -28,8 +27,8 @@ type Replay struct {
 
 var errReplayed = errors.New("--vr2gather: the journal's frames are of another codec than cwi0")
 
-// Open opens the source of a publication if the source is a journal of encoded tiles, and returns nil for any other
-// source.
+// Open opens the source of a publication if the source is a journal of encoded tiles. For any other source it returns
+// nil.
 func Open(source string) (*Replay, error) {
 	path, ok := strings.CutPrefix(source, "replay:")
 	if !ok || path == "" {
@@ -45,7 +44,7 @@ func Open(source string) (*Replay, error) {
 	return &Replay{reader: reader}, nil
 }
 
-// Publication describes what will be sent: as the journal does, under another name. Frames for VR2Gather have to be of
+// Publication returns the journal's description of the publication under another name. Frames for VR2Gather must be of
 // the codec cwi0.
 func (r *Replay) Publication(name string, vr2gather bool) (volumetric.Publication, error) {
 	description := *r.reader.Head().Publication
@@ -61,7 +60,7 @@ func (r *Replay) Publication(name string, vr2gather bool) (volumetric.Publicatio
 // Close closes the journal.
 func (r *Replay) Close() { _ = r.reader.Close() }
 
-// Counts returns what was counted since the last call.
+// Counts returns the counters since the last call.
 func (r *Replay) Counts() produce.Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +69,7 @@ func (r *Replay) Counts() produce.Counts {
 	return counts
 }
 
-// Run sends until the context ends. It ends with the context, which is no error, or when the sink or the file fails.
+// Run sends until the context ends, which is not an error, or until the sink or the file fails.
 func (r *Replay) Run(ctx context.Context, sink produce.Sink) error {
 	entries := r.reader.Entries()
 	first, last := entries[0], entries[len(entries)-1]
@@ -79,10 +78,10 @@ func (r *Replay) Run(ctx context.Context, sink produce.Sink) error {
 		span = max(span, uint32(e.Number-first.Number)+1)
 	}
 	period := last.Captured - first.Captured + time.Duration(float64(time.Second)/r.reader.Head().FrameRate)
-	// The first tile leaves now: it was captured a while before.
+	// The first tile is sent now. Its capture was earlier by the recorded encoding time.
 	base := time.Now().Add(-first.Written)
 	var tile journal.Tile
-	published := false // anything of the capture under way
+	published := false // whether any tile of the current capture was sent
 	for number := uint32(0); ; number, base = number+span, base.Add(period) {
 		for i := range entries {
 			e := &entries[i]
@@ -102,7 +101,7 @@ func (r *Replay) Run(ctx context.Context, sink produce.Sink) error {
 	}
 }
 
-// end counts a capture, whose last tile had been handed over so long after it.
+// end counts a capture. took is the time from capture to handing over its last tile.
 func (r *Replay) end(published bool, took time.Duration) {
 	r.count(func(c *produce.Counts) {
 		c.Captured++
@@ -115,7 +114,7 @@ func (r *Replay) end(published bool, took time.Duration) {
 	})
 }
 
-// send hands one tile over, unless nobody wants it, and reports whether it did.
+// send hands over one tile if it is wanted. It reports whether it did.
 func (r *Replay) send(index int, capture time.Time, number uint32, sink produce.Sink, tile *journal.Tile) (bool,
 	error) {
 	e := &r.reader.Entries()[index]
@@ -142,7 +141,7 @@ func (r *Replay) send(index int, capture time.Time, number uint32, sink produce.
 	return true, nil
 }
 
-// withheld counts a tile that is not sent, and the bytes that were not even read for it.
+// withheld counts a tile that was not sent, and the bytes that were not read because of that.
 func (r *Replay) withheld(gaveUp bool, saved int) {
 	r.count(func(c *produce.Counts) {
 		c.Saved += int64(saved)
@@ -160,7 +159,7 @@ func (r *Replay) count(change func(*produce.Counts)) {
 	change(&r.counts)
 }
 
-// sleepUntil waits for a time, and reports whether it came before the context ended.
+// sleepUntil waits until at. It reports whether the time was reached before the context ended.
 func sleepUntil(ctx context.Context, at time.Time) bool {
 	wait := time.Until(at)
 	if wait <= 0 {

@@ -11,33 +11,34 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Book is everything that happened while watching. Times are by the server's clock, in which captures are given.
+// Book collects the counters of a watching client. Times are by the server's clock, the clock of capture times.
 type Book struct {
-	// first is when the first frame was decoded.
+	// first is the time at which the first frame was decoded.
 	first time.Time
 	tiles map[volumetric.TileRef]*page
 	skew  map[volumetric.PublicationRef]*distribution.Distribution
 	sound map[volumetric.PublicationRef]*soundCounter
-	// estimate and allocated are the server's last word.
+	// estimate and allocated are the newest values that the server reported.
 	estimate, allocated volumetric.Bitrate
 }
 
-// page is what is known of one tile beyond what the session counts.
+// page has the counters of one tile that the session does not have.
 type page struct {
 	decoded, failed, skipped, held, switches int64
-	// shots are decoded frame numbers: the descriptions of one are one.
+	// shots counts decoded frame numbers. All descriptions of one frame number count once.
 	shots           shotCounter
 	latency, change distribution.Distribution
-	// recent is the part of latency since the last look.
+	// recent is the part of latency since the last TakeRecent.
 	recent distribution.Distribution
-	// on is how long the tile was on before since; since is when it was switched on, zero while it is off.
+	// on is the time for which the tile was on before since. since is the time at which it was switched on, zero while
+	// it is off.
 	on    time.Duration
 	since time.Time
-	// off is when it was switched off.
+	// off is the time at which the tile was switched off.
 	off time.Time
 }
 
-// NewBook opens the books.
+// NewBook returns an empty book.
 func NewBook() *Book {
 	return &Book{
 		tiles: make(map[volumetric.TileRef]*page),
@@ -55,8 +56,8 @@ func (b *Book) page(ref volumetric.TileRef) *page {
 	return p
 }
 
-// Decoded books a decoded frame: its number, when it was captured and when it was decoded. A capture time of zero is
-// not known.
+// Decoded records a decoded frame with its number, capture time and time of decoding. A zero capture time means that it
+// is unknown.
 func (b *Book) Decoded(ref volumetric.TileRef, number int64, capture, decoded time.Time) {
 	p := b.page(ref)
 	p.decoded++
@@ -73,36 +74,36 @@ func (b *Book) Decoded(ref volumetric.TileRef, number int64, capture, decoded ti
 	}
 }
 
-// Failed books a complete frame that the decoder refused.
+// Failed records a complete frame that could not be decoded.
 func (b *Book) Failed(ref volumetric.TileRef) { b.page(ref).failed++ }
 
-// Skipped books complete frames that were superseded before they were decoded.
+// Skipped records complete frames that were superseded before they were decoded.
 func (b *Book) Skipped(ref volumetric.TileRef, frames int) {
 	if frames > 0 {
 		b.page(ref).skipped += int64(frames)
 	}
 }
 
-// Held books a tile that was kept from an earlier frame in so many.
+// Held records that a tile of an earlier frame was shown in the given number of frames.
 func (b *Book) Held(ref volumetric.TileRef, frames int) { b.page(ref).held += int64(frames) }
 
-// Bandwidth books what the server thinks that the link carries, and the rate of what it has decided to send.
+// Bandwidth records the server's estimate of the link and the rate that the server allocated.
 func (b *Book) Bandwidth(estimate, allocated volumetric.Bitrate) {
 	b.estimate, b.allocated = estimate, allocated
 }
 
-// Switched books a tile whose quality changed.
+// Switched records a change of a tile's quality.
 func (b *Book) Switched(ref volumetric.TileRef) { b.page(ref).switches++ }
 
-// Changed books how long a request took until it showed.
+// Changed records the time from a request to the first frame of the requested quality.
 func (b *Book) Changed(ref volumetric.TileRef, latency time.Duration) {
 	b.page(ref).change.Add(latency)
 }
 
-// Off books that a tile is not sent any more, until its next frame. Its first frame may still be on its way.
+// Off records that a tile is not sent until its next frame. The first frame of the tile may still be in flight.
 func (b *Book) Off(ref volumetric.TileRef, now time.Time) { b.page(ref).switchOff(now) }
 
-// Ended books that a publication has ended.
+// Ended records the end of a publication.
 func (b *Book) Ended(ref volumetric.PublicationRef, now time.Time) {
 	for tile, p := range b.tiles {
 		if tile.PublicationRef == ref {
@@ -115,7 +116,7 @@ func (p *page) switchOff(now time.Time) {
 	p.on, p.since, p.off = p.onTime(now), time.Time{}, now
 }
 
-// onTime is how long the tile was on, from its first decoded frame.
+// onTime returns the time for which the tile was on, from its first decoded frame.
 func (p *page) onTime(now time.Time) time.Duration {
 	if p.since.IsZero() {
 		return p.on
@@ -123,7 +124,7 @@ func (p *page) onTime(now time.Time) time.Duration {
 	return p.on + max(0, now.Sub(p.since))
 }
 
-// Skew books how much later than its sound a frame was seen.
+// Skew records the delay of a displayed frame relative to its sound.
 func (b *Book) Skew(ref volumetric.PublicationRef, skew time.Duration) {
 	d := b.skew[ref]
 	if d == nil {
@@ -133,7 +134,7 @@ func (b *Book) Skew(ref volumetric.PublicationRef, skew time.Duration) {
 	d.Add(skew.Abs())
 }
 
-// Sound books a packet of sound by its RTP sequence number.
+// Sound records an audio packet by its RTP sequence number.
 func (b *Book) Sound(ref volumetric.PublicationRef, sequence uint16) {
 	c := b.sound[ref]
 	if c == nil {
@@ -149,7 +150,7 @@ func (b *Book) Known(ref volumetric.TileRef) bool {
 	return p != nil && p.decoded > 0
 }
 
-// TakeRecent gives the latencies of a publication since the last time.
+// TakeRecent returns the latencies of a publication since the last call.
 func (b *Book) TakeRecent(ref volumetric.PublicationRef) (recent distribution.Distribution) {
 	for tile, p := range b.tiles {
 		if tile.PublicationRef == ref {
@@ -160,7 +161,7 @@ func (b *Book) TakeRecent(ref volumetric.PublicationRef) (recent distribution.Di
 	return recent
 }
 
-// Shots is how many frame numbers were decoded so far, summed over the tiles of a publication.
+// Shots returns the number of decoded frame numbers, summed over the tiles of a publication.
 func (b *Book) Shots(ref volumetric.PublicationRef) (shots int64) {
 	for tile, p := range b.tiles {
 		if tile.PublicationRef == ref {
@@ -170,7 +171,8 @@ func (b *Book) Shots(ref volumetric.PublicationRef) (shots int64) {
 	return shots
 }
 
-// Sum sums up. stats are the session's, of volumetric tiles only; descriptions of a tile are added up.
+// Sum returns the summary. stats are the session's counters of volumetric tiles only. The counters of a tile's
+// descriptions are added up.
 func (b *Book) Sum(stats []client.TileStats, now time.Time) Summary {
 	byTile := make(map[volumetric.TileRef]*Tile)
 	watched := 0.0
@@ -198,7 +200,7 @@ func (b *Book) Sum(stats []client.TileStats, now time.Time) Summary {
 		}
 		t.Expected = t.Decoded + t.Undecodable + t.Missing + t.Skipped + t.DroppedByServer
 		s.Add(&t.Figures)
-		// Tiles of which nothing was expected, since they were off, do not count in the mean.
+		// Tiles without expected frames were off. They do not count in the mean.
 		if t.Expected > 0 {
 			s.FPS += t.FPS
 			measured++
@@ -229,8 +231,8 @@ func (b *Book) tile(byTile map[volumetric.TileRef]*Tile, ref volumetric.TileRef)
 	return t
 }
 
-// received adds what the session counted. Frames that it could not hand over were complete, and superseded by those
-// that came after.
+// received adds the session's counters. Frames that overflowed the session's queue were complete and superseded by
+// later ones.
 func (t *Tile) received(s *client.TileStats, watched float64) {
 	t.Undecodable += s.Undecodable
 	t.Missing += s.Missing
@@ -245,7 +247,7 @@ func (t *Tile) received(s *client.TileStats, watched float64) {
 	}
 }
 
-// shown adds what the books say.
+// shown adds the book's counters.
 func (t *Tile) shown(p *page, now time.Time) {
 	t.Decoded = p.decoded
 	t.Undecodable += p.failed

@@ -7,30 +7,31 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// Layers are where the time of frames went.
+// Layers is the latency of frames by layer.
 type Layers struct {
-	// Frames are those with records, and Complete those of them with every stage from capture to their end.
+	// Frames is the number of frames with a record, Complete the number of those with every stage from capture to the
+	// end.
 	Frames   int64 `json:"frames"`
 	Complete int64 `json:"frames_complete"`
-	// Layers are those that any frame has, in their order.
+	// Layers has the layers that any frame has, in order.
 	Layers []Layer `json:"layers"`
-	// Clocks are the hosts' as of the newest record.
+	// Clocks has the clocks of the hosts in the newest record.
 	Clocks []HostClock `json:"clocks"`
 }
 
-// Layer is one layer of all frames that have it, in milliseconds.
+// Layer has the statistics of one layer over all frames that have it, in milliseconds.
 type Layer struct {
 	Name   string  `json:"layer"`
 	Frames int64   `json:"frames"`
 	Mean   float64 `json:"mean"`
 	distribution.Percentiles
-	// Bound is how far a single value may be off at most, because clocks are only known so well, and Uncertainty how
-	// far if paths take equally long in both directions; 0 within one host.
+	// Bound is the largest error of a single value that the clock synchronisation allows. Uncertainty is the largest
+	// error if paths have equal delays in both directions. Both are 0 within one host.
 	Bound       float64 `json:"bound"`
 	Uncertainty float64 `json:"uncertainty"`
 }
 
-// HostClock is where one host had its time from, in microseconds.
+// HostClock is the time source of one host. Times are in microseconds.
 type HostClock struct {
 	Host         string            `json:"host"`
 	Source       frametimes.Source `json:"source"`
@@ -40,7 +41,7 @@ type HostClock struct {
 	Disagreement float64           `json:"disagreement_us"`
 }
 
-// LayerBook adds up layers. The zero value is ready.
+// LayerBook collects the layers of frames. The zero value is ready for use.
 type LayerBook struct {
 	frames, complete int64
 	layers           [frametimes.LayerCount]layerPage
@@ -53,7 +54,7 @@ type layerPage struct {
 	bound, uncertainty time.Duration
 }
 
-// Add books a frame.
+// Add adds a frame.
 func (b *LayerBook) Add(r *frametimes.Record, layers *frametimes.Layers) {
 	b.frames++
 	if _, complete := layers.Sum(); complete {
@@ -74,7 +75,7 @@ func (b *LayerBook) Add(r *frametimes.Record, layers *frametimes.Layers) {
 	}
 }
 
-// Sum sums up.
+// Sum returns the statistics.
 func (b *LayerBook) Sum() *Layers {
 	s := &Layers{Frames: b.frames, Complete: b.complete, Layers: []Layer{}, Clocks: []HostClock{}}
 	for l := range frametimes.Layer(frametimes.LayerCount) {

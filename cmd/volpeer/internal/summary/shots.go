@@ -1,10 +1,10 @@
 package summary
 
-// shotCounter counts frame numbers, each once however often and in whatever order it comes.
+// shotCounter counts distinct frame numbers, in any order of arrival.
 type shotCounter struct {
 	shots  int64
 	newest int64
-	// seen has a bit for each of the newest 64 numbers, the lowest for newest itself.
+	// seen is a bit mask of the newest 64 numbers. The lowest bit is newest.
 	seen uint64
 }
 
@@ -12,7 +12,7 @@ func (c *shotCounter) count(number int64) {
 	behind := c.newest - number
 	switch {
 	case c.shots == 0, behind <= -64, behind >= 64:
-		// The first, or so far from the others that they are no longer looked for.
+		// This is the first number, or a number too far from the others to be in the mask.
 		c.newest, c.seen = number, 1
 	case behind < 0:
 		c.newest, c.seen = number, c.seen<<-behind|1

@@ -1,17 +1,17 @@
 package summary
 
-// soundCounter counts the packets of one sound: what did not come between the lowest and the highest sequence number is
-// lost.
+// soundCounter counts the packets of one audio stream. Missing sequence numbers between the lowest and the highest
+// count as lost.
 type soundCounter struct {
-	// whole is the sum of stretches that have ended, stretch the present one.
+	// whole is the sum of finished sequences, stretch the current one.
 	whole, stretch  soundCounts
 	lowest, highest int64
 }
 
 type soundCounts struct{ received, lost int64 }
 
-// maxSoundGap is the largest jump of sequence numbers that is taken for loss: ten seconds of 20 ms packets. After a
-// larger one a new stretch begins.
+// maxSoundGap is the largest jump of sequence numbers that counts as loss: 10 s of 20 ms packets. A larger jump starts
+// a new sequence.
 const maxSoundGap = 500
 
 func (c *soundCounter) count(sequence uint16) {

@@ -1,5 +1,5 @@
-// Package summary keeps the books of a watching client and sums them up, as the object that watching ends with. It is
-// stepped with the time of what it is told; a Book belongs to one goroutine.
+// Package summary collects the counters of a watching client and computes the summary that volpeer watch prints at the
+// end. All methods take explicit times. A Book is owned by one goroutine.
 package summary
 
 import (
@@ -8,23 +8,23 @@ import (
 	"github.com/volsfu/volsfu/internal/peer/distribution"
 )
 
-// Summary is what a watching client prints at its end. Counts are of tile frames.
+// Summary is the JSON object that volpeer watch --json prints. Counts are of tile frames.
 type Summary struct {
 	Figures
 	Audio Audio `json:"audio"`
-	// Estimate is what the server last said that the link carries, Allocated the rate of what it had decided to send
-	// then; 0 if it said nothing.
+	// Estimate is the server's last estimate of the link, Allocated the rate that the server allocated at that time.
+	// Both are 0 if the server reported nothing.
 	Estimate  int64 `json:"estimate_bps"`
 	Allocated int64 `json:"allocated_bps"`
-	// Render is what was drawn; nil if nothing was to be.
+	// Render has the counters of rendering; nil if nothing was rendered.
 	Render *Render `json:"render"`
-	// Layers are where the time of frames went; nil if that was not measured.
+	// Layers has the latency of frames by layer; nil if latency was not measured.
 	Layers *Layers `json:"layers"`
-	// Publications are the figures of each (participant, publication, tile).
+	// Publications has the figures of each (participant, publication, tile).
 	Publications []Tile `json:"publications"`
 }
 
-// Tile is the figures of one tile. Skew is its publication's.
+// Tile has the figures of one tile. Skew is that of its publication.
 type Tile struct {
 	Participant string `json:"participant"`
 	Publication string `json:"publication"`
@@ -32,10 +32,9 @@ type Tile struct {
 	Figures
 }
 
-// Figures are the figures of a tile, or of all together.
+// Figures are the counters of one tile or of all tiles.
 type Figures struct {
-	// Expected frames are the sum of the five counts below; frames that were still on their way at the end are not
-	// among them.
+	// Expected is the sum of the five counters below. Frames that were in flight at the end are not included.
 	Expected        int64 `json:"frames_expected"`
 	Decoded         int64 `json:"frames_decoded"`
 	Undecodable     int64 `json:"frames_undecodable"`
@@ -44,52 +43,53 @@ type Figures struct {
 	DroppedByServer int64 `json:"frames_dropped_by_server"`
 	Held            int64 `json:"tiles_held"`
 	Switches        int64 `json:"switches"`
-	// Latency is from capture to decoded.
+	// Latency is the time from capture to the end of decoding.
 	Latency distribution.Percentiles `json:"latency_ms"`
-	// FPS is frames decoded per second while the tile was on, the descriptions of one frame number together being one;
-	// of all tiles, the mean.
+	// FPS is the number of decoded frames per second while the tile was on. All descriptions of one frame number count
+	// once. For all tiles together, FPS is the mean over the tiles.
 	FPS float64 `json:"fps"`
-	// Bitrate is the payload received per second, from the first frame on.
+	// Bitrate is the received payload in bit/s, from the first frame on.
 	Bitrate         int64  `json:"bitrate_bps"`
 	PacketsReceived uint64 `json:"packets_received"`
 	PacketsLost     uint64 `json:"packets_lost"`
 	NACKsSent       uint64 `json:"nacks_sent"`
-	// PacketsRecovered are those of the lost that came all the same.
+	// PacketsRecovered is the number of lost packets that arrived by retransmission or parity.
 	PacketsRecovered uint64 `json:"packets_recovered"`
-	// QualityChange is from a request to the first frame of that quality decoded.
+	// QualityChange is the time from a request to the first decoded frame of the requested quality.
 	QualityChange distribution.Percentiles `json:"quality_change_latency_ms"`
-	// Skew is how far apart sound and volume of the same capture time were heard and seen, whichever came first.
+	// Skew is the absolute time difference between sound and video of the same capture time.
 	Skew distribution.Percentiles `json:"av_skew_ms"`
 }
 
-// Audio are the figures of received sound.
+// Audio has the counters of received audio.
 type Audio struct {
 	PacketsReceived int64 `json:"packets_received"`
 	PacketsLost     int64 `json:"packets_lost"`
 }
 
-// Render are the figures of what was drawn. Frames are those of publications, all tiles together.
+// Render has the counters of rendering. Frames are those of publications, with all tiles.
 type Render struct {
 	Drawn int64 `json:"frames_drawn"`
-	// Superseded frames were due to be shown, and replaced by the next before they were drawn.
+	// Superseded frames were due to be shown and replaced by the next frame before they were drawn.
 	Superseded int64 `json:"frames_superseded"`
-	// Wait is from the last tile decoded to the beginning of drawing, playout included; Draw the drawing; Latency from
-	// capture to drawn.
+	// Wait is the time from the last decoded tile to the start of drawing, including the playout delay. Draw is the
+	// time of drawing. Latency is the time from capture to the end of drawing.
 	Wait    distribution.Percentiles `json:"wait_ms"`
 	Draw    distribution.Percentiles `json:"draw_ms"`
 	Latency distribution.Percentiles `json:"latency_ms"`
-	// Pictures were written, PicturesDropped were not, since another was being written.
+	// Pictures is the number of pictures written. PicturesDropped is the number of pictures that were skipped because
+	// another one was being written.
 	Pictures        int64 `json:"pictures_written"`
 	PicturesDropped int64 `json:"pictures_dropped"`
 }
 
-// round keeps so many digits after the point.
+// round rounds to the given number of decimal digits.
 func round(v float64, digits int) float64 {
 	scale := math.Pow10(digits)
 	return math.Round(v*scale) / scale
 }
 
-// Add adds the counts of a tile.
+// Add adds the counters of a tile.
 func (f *Figures) Add(t *Figures) {
 	f.Expected += t.Expected
 	f.Decoded += t.Decoded

@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Text is the summary for people.
+// Text formats the summary for a terminal.
 func (s *Summary) Text() string {
 	var b strings.Builder
 	for i := range s.Publications {
@@ -35,7 +35,7 @@ func (s *Summary) Text() string {
 	return b.String()
 }
 
-// Table is a table for people; empty if nothing was measured.
+// Table formats the layers as a table. The result is empty if nothing was measured.
 func (l *Layers) Table() string {
 	if l == nil || len(l.Layers) == 0 {
 		return ""
@@ -64,7 +64,7 @@ func (l *Layers) Table() string {
 	return b.String()
 }
 
-// hardwareLine says that network cards gave no stamps, where kernels did.
+// hardwareLine reports that timestamps of network cards are absent, or those of kernels too.
 func hardwareLine(l *Layers) string {
 	kernel, hardware := false, false
 	for i := range l.Layers {

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// headerTimeout bounds how long a scraper may take to ask.
+// headerTimeout is the limit for reading the header of a request.
 const headerTimeout = 10 * time.Second
 
 // Listener serves metrics at /metrics.
@@ -25,8 +25,8 @@ type Listener struct {
 	ended    chan struct{}
 }
 
-// Listen begins to serve metrics of a registry of its own, in which those of the Go runtime and the process are. Errors
-// name the address.
+// Listen serves metrics of a new registry, which contains the metrics of the Go runtime and of the process. Errors name
+// the address.
 func Listen(address string, log *slog.Logger) (*Listener, error) {
 	registry := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{collectors.NewGoCollector(),
@@ -55,13 +55,13 @@ func Listen(address string, log *slog.Logger) (*Listener, error) {
 	return l, nil
 }
 
-// Registerer is where metrics are registered.
+// Registerer returns the registry of the listener.
 func (l *Listener) Registerer() prometheus.Registerer { return l.registry }
 
-// Address is where metrics are served.
+// Address returns the address of the listener.
 func (l *Listener) Address() string { return l.listener.Addr().String() }
 
-// Close ends serving once what is under way is done, or the context ends.
+// Close ends serving when active requests are done or the context ends.
 func (l *Listener) Close(ctx context.Context) error {
 	err := l.server.Shutdown(ctx)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// Measurement is what the flags about times of frames say, and the recorder that they ask for. It belongs to one
-// goroutine.
+// Measurement has the flags of frame times and the recorder that they request. It is owned by one goroutine.
 type Measurement struct {
 	file, metrics string
 	layers        bool
@@ -38,7 +37,7 @@ func (t *Measurement) Flags(f *pflag.FlagSet) {
 // Wanted reports whether frames are to be traced.
 func (t *Measurement) Wanted() bool { return t.layers || t.file != "" || t.metrics != "" }
 
-// Open prepares to take records.
+// Open creates the listener and the recorder.
 func (t *Measurement) Open(log *slog.Logger) (err error) {
 	if !t.Wanted() {
 		return nil
@@ -56,14 +55,14 @@ func (t *Measurement) Open(log *slog.Logger) (err error) {
 	return nil
 }
 
-// Follow takes the records of a session until it ends.
+// Follow records the frame times of a session until the session ends.
 func (t *Measurement) Follow(session *client.Session) {
 	if t.recorder != nil {
 		t.running.Go(func() { t.recorder.Run(session.FrameTimes()) })
 	}
 }
 
-// Sum waits for the end of the session that was followed, and sums up; nil if nothing was measured.
+// Sum waits for the end of the session passed to Follow and returns the layers; nil if latency was not measured.
 func (t *Measurement) Sum() *summary.Layers {
 	if t.recorder == nil {
 		return nil
@@ -72,10 +71,10 @@ func (t *Measurement) Sum() *summary.Layers {
 	return t.recorder.Layers()
 }
 
-// lastScrape is how long a scrape of metrics under way may still take at the end.
+// lastScrape is the time limit for a metrics request that is active at the end.
 const lastScrape = time.Second
 
-// Close ends what Open began.
+// Close closes the recorder and the listener.
 func (t *Measurement) Close() error {
 	var errs []error
 	if t.recorder != nil {

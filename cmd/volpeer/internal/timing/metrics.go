@@ -8,13 +8,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// layerSeconds is the metric of layers.
+// layerSeconds is the name of the metric of layers.
 const layerSeconds = "volpeer_frame_layer_seconds"
 
-// layerBounds are from 10 µs, what a kernel takes, to 5 s, in four steps per decade.
+// layerBounds are 24 bucket bounds from 10 µs, a short kernel layer, to 5 s: about four per decade.
 var layerBounds = prometheus.ExponentialBucketsRange(10e-6, 5, 24)
 
-// metrics are histograms of layers. The label's values are the layers' names, which are fixed.
+// metrics has a histogram for each layer. The values of the label are the names of the layers, which are fixed.
 type metrics struct {
 	layers [frametimes.LayerCount]prometheus.Observer
 }

@@ -1,6 +1,5 @@
-// Package timing keeps what a session tells of the times of frames: as lines of a file, as metrics for Prometheus, and
-// as layers for the summary. One goroutine takes the records, from Run's beginning to its end; the summary may be asked
-// for afterwards.
+// Package timing records the frame times of a session: as lines of a file, as Prometheus metrics, and as layers for the
+// summary. One goroutine runs Run. Layers may be called after Run has returned.
 package timing
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// Recorder takes records.
+// Recorder records frame times.
 type Recorder struct {
 	file   io.Closer
 	buffer *bufio.Writer
@@ -30,8 +29,8 @@ type Recorder struct {
 	layers  summary.LayerBook
 }
 
-// NewRecorder makes a recorder that writes to a file of JSON lines, or of CSV where its name ends so; an empty name
-// writes nothing. Metrics are registered where registerer is not nil.
+// NewRecorder returns a recorder that writes to a file: CSV if the name ends in .csv, JSON lines otherwise. With an
+// empty name it writes no file. If registerer is not nil, metrics are registered.
 func NewRecorder(name string, registerer prometheus.Registerer, log *slog.Logger) (*Recorder, error) {
 	r := &Recorder{log: log}
 	if registerer != nil {
@@ -56,11 +55,12 @@ func NewRecorder(name string, registerer prometheus.Registerer, log *slog.Logger
 	return r, nil
 }
 
-// Run takes records until there are no more.
+// Run records until the channel is closed.
 func (r *Recorder) Run(records <-chan frametimes.Record) {
 	for record := range records {
 		r.take(&record)
-		// Who reads along sees whole lines soon, and a burst costs one write.
+		// The file is flushed when the channel is empty: readers of the file see complete lines soon, and a burst costs
+		// one write.
 		if len(records) == 0 {
 			r.flush()
 		}
@@ -85,7 +85,7 @@ func (r *Recorder) flush() {
 	}
 }
 
-// fail keeps the first error.
+// fail stores the first error.
 func (r *Recorder) fail(err error) {
 	if err != nil {
 		r.failed = err
@@ -93,7 +93,7 @@ func (r *Recorder) fail(err error) {
 	}
 }
 
-// Close closes the file, once Run has returned or was never called. It tells what went wrong with it.
+// Close closes the file and returns the first error of writing. It is called after Run has returned, or without Run.
 func (r *Recorder) Close() error {
 	if r.file == nil {
 		return nil
@@ -106,5 +106,5 @@ func (r *Recorder) Close() error {
 	return nil
 }
 
-// Layers sums up what was taken.
+// Layers returns the statistics of the layers.
 func (r *Recorder) Layers() *summary.Layers { return r.layers.Sum() }

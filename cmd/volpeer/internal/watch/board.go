@@ -14,19 +14,19 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// board remembers what the last line of each publication was made from.
+// board has the values from which the last line of each publication was printed.
 type board struct {
 	at   time.Time
 	last map[volumetric.PublicationRef]mark
 }
 
-// mark is the state of a publication at one time: frame numbers decoded, summed over its tiles, and bytes received.
+// mark has the state of a publication at one time: decoded frame numbers, summed over its tiles, and received bytes.
 type mark struct {
 	shots int64
 	bytes uint64
 }
 
-// print prints a line for every publication that is there, about the time since the last one.
+// print prints a line for every publication, about the time since the last line.
 func (v *viewer) print() {
 	now := v.now()
 	took := now.Sub(v.board.at)
@@ -66,7 +66,7 @@ func (v *viewer) print() {
 	v.board = board{at: now, last: marks}
 }
 
-// qualities are what the tiles of a publication showed within the last second, "-" for nothing.
+// qualities returns the quality of each tile that was decoded within the last second, "-" if there is none.
 func (v *viewer) qualities(ref volumetric.PublicationRef, p *volumetric.Publication, now time.Time) []string {
 	since := now.Add(-time.Second)
 	list := make([]string, len(p.Tiles))
@@ -97,8 +97,7 @@ func comparePublications(a, b volumetric.PublicationRef) int {
 	return cmp.Or(cmp.Compare(a.Participant, b.Participant), cmp.Compare(a.Publication, b.Publication))
 }
 
-// watchedLine is what is known of one publication, for people. since is the sum of its tiles' figures in the stretch of
-// time.
+// watchedLine formats one publication's counters. total is the sum of its tiles' figures.
 func watchedLine(ref volumetric.PublicationRef, qualities []string, frames float64, bytes int64, took time.Duration,
 	latency *distribution.Distribution, total *summary.Figures) string {
 	return fmt.Sprintf("%s  %.1f fps  quality %s  %s  latency %s ms  held %d  undecodable %d  missing %d  skipped %d",

@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// captured is when a frame was captured, or where the publisher does not say when its first packet came.
+// captured returns the capture time of a frame. If the publisher does not state it, the arrival of the first packet is
+// returned.
 func captured(f *client.Frame) time.Time {
 	if f.Capture.IsZero() {
 		return f.First
@@ -19,7 +20,7 @@ func captured(f *client.Frame) time.Time {
 	return f.Capture
 }
 
-// frame takes a complete frame. One that is shown to be superseded already is not decoded.
+// frame takes a complete frame. A frame that is older than the one shown is not decoded.
 func (v *viewer) frame(f *client.Frame) {
 	tile := f.Track.TileRef
 	if player := v.player(tile.PublicationRef); player != nil && player.Passed(tile.Tile, f.Number, captured(f)) {
@@ -62,7 +63,7 @@ func (v *viewer) result(r *decode.Result) {
 	}
 }
 
-// undecodable logs the first frame of each publication that cannot be decoded.
+// undecodable logs the first undecodable frame of each publication.
 func (v *viewer) undecodable(f *client.Frame, err error) {
 	name := f.Track.PublicationRef.String()
 	if v.refused[name] {
@@ -73,7 +74,7 @@ func (v *viewer) undecodable(f *client.Frame, err error) {
 		codecs.Explain(f.Codec, err))
 }
 
-// packet takes a packet of sound.
+// packet takes an audio packet.
 func (v *viewer) packet(p *client.Packet) {
 	ref := p.Track.PublicationRef
 	if !p.Codec.Is(volumetric.MIMEOpus) {
@@ -88,7 +89,7 @@ func (v *viewer) packet(p *client.Packet) {
 	v.record(ref, p)
 }
 
-// record writes the sound that was heard first.
+// record records the first audio publication that is received.
 func (v *viewer) record(ref volumetric.PublicationRef, p *client.Packet) {
 	if v.config.sound == "" {
 		return

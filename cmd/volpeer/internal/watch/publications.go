@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// event takes what happened in the room.
+// event handles a session event.
 func (v *viewer) event(e client.Event) {
 	peer.LogEvent(v.log, e)
 	switch e := e.(type) {
@@ -29,8 +29,8 @@ func (v *viewer) event(e client.Event) {
 	}
 }
 
-// compare takes over what the others publish now. Events say that something changed, the session says what is: whoever
-// resumes, or loses an event, is right again afterwards.
+// compare updates the list of publications from the session. Events only trigger the comparison, so that a resumed
+// session or a lost event leaves no wrong state.
 func (v *viewer) compare() {
 	published := make(map[volumetric.PublicationRef]volumetric.Publication)
 	for _, participant := range v.session.Participants() {
@@ -50,7 +50,7 @@ func (v *viewer) compare() {
 	}
 }
 
-// added takes a new publication, or one that is described again.
+// added adds a new or changed publication.
 func (v *viewer) added(ref volumetric.PublicationRef, p volumetric.Publication) {
 	v.publications[ref] = p
 	framed := p.Codec.Is(volumetric.MIMEVolumetric)
@@ -79,7 +79,7 @@ func (v *viewer) added(ref volumetric.PublicationRef, p volumetric.Publication) 
 	v.requests.ask(choices)
 }
 
-// removed takes the end of a publication.
+// removed removes a publication that has ended.
 func (v *viewer) removed(ref volumetric.PublicationRef) {
 	delete(v.publications, ref)
 	if v.screen != nil {
@@ -98,7 +98,7 @@ func (v *viewer) removed(ref volumetric.PublicationRef) {
 	}
 }
 
-// sending takes the server's word on what a tile, or a description of it, is sent at.
+// sending handles the server's message about the quality of a tile or description that is sent.
 func (v *viewer) sending(e *client.Sending) {
 	tile := e.Track.TileRef
 	p, ok := v.publications[tile.PublicationRef]
@@ -106,8 +106,7 @@ func (v *viewer) sending(e *client.Sending) {
 		return
 	}
 	part, on := v.part(e.Track), e.Quality != volumetric.QualityOff
-	// Frames show when a tile changes between qualities. They do not show that a description is there no longer, or
-	// once more.
+	// Frames show when a tile changes between qualities. They do not show that a description has been removed or added.
 	if p.Mode == volumetric.ModeDescriptions && v.sent[part] != on && v.book.Known(tile) {
 		v.book.Switched(tile)
 	}
@@ -127,8 +126,8 @@ func (v *viewer) sending(e *client.Sending) {
 	}
 }
 
-// described reports whether any description of a tile is sent, or was asked for and is about to be: where one replaces
-// another, the old one ends before the new one begins.
+// described reports whether any description of a tile is sent, or was requested and is about to be sent. When one
+// description replaces another, the old one ends before the new one begins.
 func (v *viewer) described(tile volumetric.TileRef, p *volumetric.Publication) bool {
 	if p.Mode != volumetric.ModeDescriptions {
 		return false
@@ -150,7 +149,7 @@ func (v *viewer) player(ref volumetric.PublicationRef) *present.Player {
 	return stage.Player(ref.Publication)
 }
 
-// part is what is tracked and decoded one after the other: a tile, or a description of one.
+// part returns the unit that is tracked and decoded in order: a tile, or a description of a tile.
 func (v *viewer) part(track volumetric.TrackRef) volumetric.TrackRef {
 	if p := v.publications[track.PublicationRef]; p.Mode != volumetric.ModeDescriptions {
 		track.Quality = volumetric.QualityOff

@@ -20,19 +20,19 @@ type failure struct {
 	err     error
 }
 
-// requests are the viewer's requests for qualities. send belongs to a goroutine of its own; everything else belongs to
-// the viewer's.
+// requests sends the viewer's quality requests. send runs in its own goroutine; everything else is owned by the
+// viewer's goroutine.
 type requests struct {
 	log *slog.Logger
-	// now is the time by the server's clock.
+	// now returns the time by the server's clock.
 	now func() time.Time
-	// publications and volumetric are the viewer's.
+	// publications and volumetric are the viewer's maps.
 	publications map[volumetric.PublicationRef]volumetric.Publication
 	volumetric   map[volumetric.PublicationRef]bool
 
 	tracker *choice.Tracker
 	random  *rand.Rand
-	// asked is what was asked for last.
+	// asked has the last requested selection of each tile.
 	asked  map[volumetric.TileRef]signal.Selection
 	queue  chan []signal.Choice
 	failed chan failure
@@ -52,7 +52,7 @@ func newRequests(v *viewer, seed uint64) *requests {
 	}
 }
 
-// send sends requests in their order, each after the reply to the one before, until the context ends.
+// send sends requests in order, each after the reply to the previous one, until the context ends.
 func (r *requests) send(ctx context.Context, session reception) {
 	for {
 		select {
@@ -73,7 +73,7 @@ func (r *requests) send(ctx context.Context, session reception) {
 	}
 }
 
-// ask asks the server for qualities and notes when.
+// ask queues a request and records its time.
 func (r *requests) ask(choices []signal.Choice) {
 	select {
 	case r.queue <- choices:
@@ -99,7 +99,7 @@ func (r *requests) ask(choices []signal.Choice) {
 	})
 }
 
-// note notes in the tracker what was asked for.
+// note records a request in the tracker.
 func (r *requests) note(part volumetric.TrackRef, wanted signal.Selection, on bool, quality volumetric.Quality,
 	now time.Time) {
 	switch {
@@ -112,7 +112,7 @@ func (r *requests) note(part volumetric.TrackRef, wanted signal.Selection, on bo
 	}
 }
 
-// withdraw takes back what was noted of a request that the server refused.
+// withdraw removes a request that the server refused.
 func (r *requests) withdraw(f failure) {
 	r.log.Warn("the server refuses the choice of qualities", "error", f.err)
 	r.eachTile(f.choices, func(tile volumetric.TileRef, mode volumetric.Mode, qualities int, _ signal.Selection) {
@@ -124,7 +124,7 @@ func (r *requests) withdraw(f failure) {
 	})
 }
 
-// eachTile goes through the tiles of choices.
+// eachTile calls do for every tile that the choices cover.
 func (r *requests) eachTile(choices []signal.Choice,
 	do func(tile volumetric.TileRef, mode volumetric.Mode, qualities int, wanted signal.Selection)) {
 	for _, c := range choices {
@@ -141,7 +141,8 @@ func (r *requests) eachTile(choices []signal.Choice,
 	}
 }
 
-// switchAtRandom asks for another quality of every tile, in volumetric.ModeDescriptions for another set of them.
+// switchAtRandom requests another quality of every tile. In volumetric.ModeDescriptions it requests another set of
+// descriptions.
 func (r *requests) switchAtRandom() {
 	var choices []signal.Choice
 	for _, ref := range slices.SortedFunc(maps.Keys(r.publications), comparePublications) {
@@ -159,7 +160,7 @@ func (r *requests) switchAtRandom() {
 	}
 }
 
-// another is a selection that differs from the one before, each with the same probability, and never none.
+// another returns a random selection, uniformly distributed, that differs from before and is not empty.
 func (r *requests) another(p *volumetric.Publication, before signal.Selection) signal.Selection {
 	for {
 		var s signal.Selection
@@ -178,7 +179,7 @@ func (r *requests) another(p *volumetric.Publication, before signal.Selection) s
 	}
 }
 
-// forget removes what was asked for of a publication that has ended.
+// forget removes the requests of a publication that has ended.
 func (r *requests) forget(ref volumetric.PublicationRef) {
 	maps.DeleteFunc(r.asked, func(tile volumetric.TileRef,
 		_ signal.Selection) bool {

@@ -8,10 +8,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// spectator looks around for the server and for the pictures.
+// spectator sends the viewpoint to the server and to the screen.
 type spectator struct {
 	session sight.Onlooker
-	screen  *render.Screen // nil if nothing is drawn
+	screen  *render.Screen // nil if nothing is rendered
 }
 
 // SetViewpoint implements sight.Onlooker.
@@ -22,12 +22,12 @@ func (s spectator) SetViewpoint(v client.Viewpoint) {
 	}
 }
 
-// placeOf is where an object stands.
+// placeOf converts a pose.
 func placeOf(p *client.Pose) render.Place {
 	return render.Place{Position: p.Position, Orientation: p.Orientation, Scale: p.Scale}
 }
 
-// boxOf is a box around a publication's tiles.
+// boxOf returns the bounding box of a publication's tiles.
 func boxOf(p *volumetric.Publication) (all volumetric.BoundingBox) {
 	for i, tile := range p.Tiles {
 		if i == 0 {
@@ -41,7 +41,7 @@ func boxOf(p *volumetric.Publication) (all volumetric.BoundingBox) {
 	return all
 }
 
-// rendered are the figures of a screen.
+// rendered converts the statistics of a screen.
 func rendered(s render.Stats) *summary.Render {
 	return &summary.Render{
 		Drawn:           s.Drawn,

@@ -7,17 +7,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// undrawn is a decoded tile frame that no picture has shown yet.
+// undrawn is a decoded tile frame that was not drawn yet.
 type undrawn struct {
 	track  volumetric.TrackRef
 	number int64
 }
 
-// maxUndrawn bounds what is kept of one publication: two seconds of 15 tiles at 60 frames per second. What is
-// superseded before it is drawn stays until then.
+// maxUndrawn bounds the entries of one publication: two seconds of 15 tiles at 60 frames per second. A frame that is
+// superseded before it is drawn stays in the list until then.
 const maxUndrawn = 1800
 
-// time notes when a frame was decoded.
+// time records when a frame was decoded.
 func (v *viewer) time(r *decode.Result) {
 	if v.timed == nil {
 		return
@@ -37,7 +37,7 @@ func (v *viewer) time(r *decode.Result) {
 	v.undrawn[ref] = list
 }
 
-// takeDrawn notes what pictures have shown.
+// takeDrawn records the frames that were drawn.
 func (v *viewer) takeDrawn() {
 	v.drawn = v.screen.TakeDrawn(v.drawn[:0])
 	if v.timed == nil {

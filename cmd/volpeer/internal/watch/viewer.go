@@ -20,7 +20,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// reception is what a viewer needs of a session; *client.Session is one.
+// reception is the part of a session that a viewer uses. *client.Session implements it.
 type reception interface {
 	Events() <-chan client.Event
 	Frames() <-chan client.Frame
@@ -33,13 +33,13 @@ type reception interface {
 	Err() error
 }
 
-// timed takes the last stamps of frames; *client.Session does.
+// timed records the last timestamps of frames. *client.Session implements it.
 type timed interface {
 	FrameDecoded(f *client.Frame, began, done time.Time)
 	FrameShown(track volumetric.TrackRef, number int64, began, done time.Time)
 }
 
-// viewerConfig says how to watch.
+// viewerConfig configures a viewer.
 type viewerConfig struct {
 	wish        choice.Wish
 	switchEvery time.Duration
@@ -48,8 +48,8 @@ type viewerConfig struct {
 	sound       string
 }
 
-// viewer watches a room: it decodes frames, shows them, follows choices, and keeps the books. Its fields belong to the
-// goroutine that runs it. All times are by the server's clock.
+// viewer watches a room: it decodes and shows frames, sends choices and collects the counters. Its fields are owned by
+// the goroutine that runs it. All times are by the server's clock.
 type viewer struct {
 	config  viewerConfig
 	console io.Writer
@@ -59,18 +59,19 @@ type viewer struct {
 	pool   *decode.Pool
 	book   *summary.Book
 	stages map[string]*present.Stage
-	// publications are those of the others now, volumetric those that ever were and are decoded here.
+	// publications has the current publications of the other participants, volumetric all those that ever existed and
+	// are decoded here.
 	publications map[volumetric.PublicationRef]volumetric.Publication
 	volumetric   map[volumetric.PublicationRef]bool
 	board        board
 	refused      map[string]bool
-	// sent are the tiles, in volumetric.ModeDescriptions the descriptions of them, that the server says it sends.
+	// sent has the tiles, in volumetric.ModeDescriptions the descriptions, that the server reports as sent.
 	sent map[volumetric.TrackRef]bool
 
 	requests *requests
 
-	// timed is nil if frames are not traced; undrawn are the decoded ones that no picture has shown yet, and drawn
-	// room for those that one has.
+	// timed is nil if frames are not traced. undrawn has the decoded frames that were not drawn yet. drawn is scratch
+	// memory.
 	timed   timed
 	undrawn map[volumetric.PublicationRef][]undrawn
 	drawn   []render.Drawn
@@ -83,7 +84,7 @@ type viewer struct {
 	stats    []client.TileStats
 }
 
-// longestDeadline is what a session takes at most where no deadline is given.
+// longestDeadline is the largest deadline that a session uses by default.
 const longestDeadline = 250 * time.Millisecond
 
 func newViewer(config viewerConfig, console io.Writer, log *slog.Logger) *viewer {
@@ -107,7 +108,7 @@ func newViewer(config viewerConfig, console io.Writer, log *slog.Logger) *viewer
 
 func (v *viewer) now() time.Time { return v.session.ServerTime(time.Now()) }
 
-// run watches until the context ends or somebody types quit, which is no error, or until the session ends.
+// run watches until the context ends or the user types quit, which is not an error, or until the session ends.
 func (v *viewer) run(ctx context.Context, session reception, lines <-chan string) error {
 	v.session = session
 	ctx, cancel := context.WithCancel(ctx)
@@ -124,7 +125,7 @@ func (v *viewer) run(ctx context.Context, session reception, lines <-chan string
 	return err
 }
 
-// loop takes what comes, one thing at a time.
+// loop handles one event at a time.
 func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
@@ -150,9 +151,9 @@ func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
 				frames = nil
 				continue
 			}
-			f.Whole = nil // decoding needs Data only
+			f.Whole = nil // decoding uses Data only
 			v.frame(&f)
-			continue // nothing is shown before it is decoded
+			continue // a frame is shown after decoding
 		case r := <-v.pool.Results():
 			v.result(&r)
 		case p, open := <-packets:
@@ -162,7 +163,7 @@ func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
 			}
 			v.unheard(&p)
 			v.packet(&p)
-			continue // sound is played along with what is shown
+			continue // audio is played in step with video
 		case line, open := <-lines:
 			if !open {
 				lines = nil
@@ -187,7 +188,7 @@ func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
 	}
 }
 
-// unheard logs the first packet of sound that is not Opus, of each publication. Foreign video was logged when it was
+// unheard logs, for each publication, the first audio packet that is not Opus. Unsupported video was logged when it was
 // published.
 func (v *viewer) unheard(p *client.Packet) {
 	ref := p.Track.PublicationRef
@@ -199,7 +200,7 @@ func (v *viewer) unheard(p *client.Packet) {
 	}
 }
 
-// step shows what is due and sets the timer for what comes next.
+// step shows the frames that are due and sets the timer for the next one.
 func (v *viewer) step(timer *time.Timer) {
 	if v.screen != nil {
 		v.takeDrawn()
@@ -219,7 +220,7 @@ func (v *viewer) step(timer *time.Timer) {
 	}
 }
 
-// show books and saves what a publication shows from now on.
+// show counts, renders and saves the frame that a publication shows from now on.
 func (v *viewer) show(participant string, s *present.Showing) {
 	ref := volumetric.PublicationRef{Participant: participant, Publication: s.Publication}
 	for tile, frames := range s.Held {
@@ -239,7 +240,7 @@ func (v *viewer) show(participant string, s *present.Showing) {
 	}
 }
 
-// command does what a line says and reports whether it is to end.
+// command executes a line of input. It reports whether the line was quit.
 func (v *viewer) command(line string) (quit bool) {
 	command, err := choice.Parse(line)
 	if err != nil {
@@ -267,9 +268,9 @@ func (v *viewer) command(line string) (quit bool) {
 
 func (v *viewer) say(text string) { _, _ = fmt.Fprintln(v.console, text) }
 
-// close ends decoding, saving and recording, once run has returned or was never called.
+// close ends decoding, saving and recording. It is called after run has returned, or without run.
 func (v *viewer) close() {
-	// What still waits came too late to be decoded, and counts as superseded by the end.
+	// Frames that still wait were not decoded in time and count as superseded.
 	for tile, frames := range v.pool.Close() {
 		v.book.Skipped(tile.TileRef, frames)
 	}
@@ -292,7 +293,7 @@ func (v *viewer) close() {
 	}
 }
 
-// sum sums up, once run has returned.
+// sum returns the summary. It is called after run has returned.
 func (v *viewer) sum() summary.Summary {
 	sum := v.book.Sum(v.volumetricStats(v.stats), v.ended)
 	if v.screen != nil {
@@ -301,7 +302,7 @@ func (v *viewer) sum() summary.Summary {
 	return sum
 }
 
-// volumetricStats leaves out sound and foreign video, which are not decoded here.
+// volumetricStats returns the counters without audio and unsupported video, which are not decoded here.
 func (v *viewer) volumetricStats(stats []client.TileStats) []client.TileStats {
 	var list []client.TileStats
 	for _, s := range stats {

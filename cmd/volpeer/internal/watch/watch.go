@@ -1,8 +1,8 @@
-// Package watch is volpeer watch: it joins a room, decodes what others publish, shows, draws and saves it, and sums up
-// what came.
+// Package watch implements volpeer watch: it joins a room, decodes, shows, renders and saves the publications of
+// others, and prints a summary.
 //
-// A viewer belongs to the goroutine that runs it. Beside it a goroutine sends requests for qualities, and one looks
-// around.
+// A viewer is owned by the goroutine that runs it. A second goroutine sends quality requests, and a third one sends
+// recorded viewpoints.
 package watch
 
 import (
@@ -31,17 +31,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Options is what the flags of volpeer watch say.
+// Options has the flags of volpeer watch.
 type Options struct {
 	Room    peer.Room
 	Seconds float64
 	Quality string
-	// SwitchEvery is how often another quality is asked for at random, 0 for never; Seed chooses the qualities.
+	// SwitchEvery is the interval of random quality requests, 0 for none. Seed seeds their random numbers.
 	SwitchEvery time.Duration
 	Seed        uint64
 	Deadline    time.Duration
 	Max, Start  peer.Bitrate
-	// Viewpoint is a file of recorded head movements, Person whose of them.
+	// Viewpoint is a file of recorded head movements. Person selects the person in it.
 	Viewpoint, Person string
 	Save              string
 	Render            render.Flags
@@ -50,7 +50,7 @@ type Options struct {
 	Times             timing.Measurement
 }
 
-// Command is volpeer watch.
+// Command returns the command volpeer watch.
 func Command() *cobra.Command {
 	w := &Options{}
 	cmd := &cobra.Command{
@@ -90,10 +90,10 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// ErrNothing is returned if nothing else went wrong. It is never joined with another error.
+// ErrNothing is returned if no frame was decoded and there was no other error. It is never joined with another error.
 var ErrNothing = errors.New("no frame was decoded")
 
-// Run watches until the context ends, somebody types quit, or the session ends.
+// Run watches until the context ends, the user types quit, or the session ends.
 func (w *Options) Run(ctx context.Context, in io.Reader, out, console io.Writer, log *slog.Logger) error {
 	if err := w.Room.Check(); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (w *Options) Run(ctx context.Context, in io.Reader, out, console io.Writer,
 		}
 	}
 	if w.Audio != "" {
-		// Sound may begin late or never: find out now whether the file can be written.
+		// Audio may begin late or never. The file is created now, so that an error is reported at once.
 		file, err := os.Create(w.Audio)
 		if err != nil {
 			return fmt.Errorf("--audio: %w", err)
@@ -176,7 +176,8 @@ func (w *Options) Run(ctx context.Context, in io.Reader, out, console io.Writer,
 	return err
 }
 
-// terminal reports whether somebody may type. Other character devices, as the null device, end at once and do no harm.
+// terminal reports whether the input is a character device. Character devices other than terminals, such as the null
+// device, end at once and do no harm.
 func terminal(in io.Reader) bool {
 	file, ok := in.(*os.File)
 	if !ok {
@@ -186,7 +187,7 @@ func terminal(in io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// read reads lines until the input ends. Nothing can end it earlier: it ends with the program.
+// read reads lines until the input ends. The goroutine cannot be stopped earlier; it ends with the program.
 func read(in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
