@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/relay"
 )
 
-// version is stamped by the linker.
+// version is set by the linker.
 var version = "dev"
 
 func main() {
@@ -54,8 +54,8 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// arguments returns the program's arguments in the form of its flags. The line by which VR2Gather starts its own peer
-// has a long flag behind one hyphen, and may have short flags behind two.
+// arguments converts the program's arguments to the form of its flags. VR2Gather starts its own peer with a long flag
+// after one hyphen, and may use short flags after two.
 func arguments(started []string) []string {
 	args := append([]string(nil), started...)
 	for i, arg := range args {

@@ -8,26 +8,27 @@ import (
 )
 
 const (
-	// maxFrame is how long a frame may be, in bytes: what servers take unless they are told otherwise.
+	// maxFrame is the largest frame in bytes, the default limit of servers.
 	maxFrame = 16 << 20
-	// maxHeld is how many bytes the frames under way may take together.
+	// maxHeld bounds the memory of all incomplete frames together, in bytes.
 	maxHeld = 64 << 20
-	// maxUnderWay is how many frames of one track may be under way. A connector sends one after the other.
+	// maxUnderWay is the number of incomplete frames of one track. A connector sends one frame after the other.
 	maxUnderWay = 2
-	// maxPieces is how many pieces of a frame may be there with gaps between them.
+	// maxPieces is the number of disjoint pieces of a frame.
 	maxPieces = 64
-	// firstPiece is how many bytes are reserved for a frame at first, if it says that it has so many: memory follows
-	// what has come, not what is announced.
+	// firstPiece is the number of bytes that are allocated for a frame at first, if the frame announces at least that
+	// size. Memory grows with the received data, not with the announced size.
 	firstPiece = 256 << 10
-	// patience is how long the rest of a frame is waited for. Its packets come from the same machine, in one go.
+	// patience is the time for which the rest of a frame is awaited. Its packets come from the same machine, in one
+	// burst.
 	patience = 500 * time.Millisecond
 )
 
-// Assembly puts frames together from their packets. What it keeps is bounded, whatever comes.
+// Assembly reassembles frames from packets. Its memory is bounded for any input.
 type Assembly struct {
 	tally  *Tally
 	tracks []track
-	// underWay are the frames under way of all tracks, the oldest first; held is what they take, in bytes.
+	// underWay has the incomplete frames of all tracks, the oldest first. held is their memory in bytes.
 	underWay []*partial
 	held     int
 }
@@ -38,26 +39,26 @@ type track struct {
 	underWay []*partial
 }
 
-// partial is a frame under way.
+// partial is an incomplete frame.
 type partial struct {
 	track  int
 	number uint32
 	length int
 	began  time.Time
 	data   []byte
-	// pieces are the parts that are there, in order, no two of them adjacent.
+	// pieces has the received ranges in order. No two ranges are adjacent.
 	pieces []piece
 }
 
 type piece struct{ begin, end int }
 
-// NewAssembly makes an assembly of so many tracks, which counts what it drops.
+// NewAssembly returns an assembly of the given number of tracks. It counts dropped packets in tally.
 func NewAssembly(tracks int, tally *Tally) *Assembly {
 	return &Assembly{tally: tally, tracks: make([]track, tracks)}
 }
 
-// Push takes a packet of a track, as its parser let it through. It returns the frame that the packet completes, which
-// is the caller's to keep, or nil.
+// Push adds a packet of a track. The packet was checked by its parser. Push returns the frame that the packet
+// completes, owned by the caller, or nil.
 func (a *Assembly) Push(index int, p *vr2gather.Packet, now time.Time) []byte {
 	if index < 0 || index >= len(a.tracks) {
 		a.tally.Add(DropTrack)
@@ -89,17 +90,17 @@ func (a *Assembly) Push(index int, p *vr2gather.Packet, now time.Time) []byte {
 	}
 	a.remove(f)
 	t.order.advance(f.number)
-	// Frames of a track come one after the other: those that began before this one have lost packets.
+	// The frames of a track are sent one after the other. An older frame that is still incomplete has lost packets.
 	for len(t.underWay) > 0 && t.order.late(t.underWay[0].number) {
 		a.giveUp(t.underWay[0])
 	}
 	return f.data
 }
 
-// Late tells whether a frame of a track would be refused for its number.
+// Late reports whether a frame with this number would be dropped as late.
 func (a *Assembly) Late(index int, number uint32) bool { return a.tracks[index].order.late(number) }
 
-// Anew says that a track begins anew: what comes next is not late, whatever its number. What is under way is given up.
+// Anew restarts a track: the next frame is accepted whatever its number is. Incomplete frames are dropped.
 func (a *Assembly) Anew(index int) {
 	t := &a.tracks[index]
 	for len(t.underWay) > 0 {
@@ -108,7 +109,7 @@ func (a *Assembly) Anew(index int) {
 	t.order = order{}
 }
 
-// Expire gives up the frames whose rest does not come.
+// Expire drops the frames that have been incomplete for longer than patience.
 func (a *Assembly) Expire(now time.Time) {
 	for len(a.underWay) > 0 && now.Sub(a.underWay[0].began) >= patience {
 		a.giveUp(a.underWay[0])
@@ -124,7 +125,7 @@ func (t *track) find(number uint32) *partial {
 	return nil
 }
 
-// begin makes room for a frame.
+// begin adds an incomplete frame.
 func (a *Assembly) begin(index int, p *vr2gather.Packet, now time.Time) *partial {
 	t := &a.tracks[index]
 	if len(t.underWay) == maxUnderWay {
@@ -136,7 +137,7 @@ func (a *Assembly) begin(index int, p *vr2gather.Packet, now time.Time) *partial
 	return f
 }
 
-// place takes note of a piece, and tells why it is not taken otherwise.
+// place records a piece. If the piece is refused, place returns the reason.
 func (f *partial) place(p piece) (Drop, bool) {
 	if f.length == 0 {
 		return 0, true
@@ -145,7 +146,7 @@ func (f *partial) place(p piece) (Drop, bool) {
 	if i < 0 {
 		i = len(f.pieces)
 	}
-	// The pieces from i to j touch it.
+	// The ranges from i to j-1 overlap p or touch it.
 	j := i
 	merged := p
 	for ; j < len(f.pieces) && f.pieces[j].begin <= p.end; j++ {
@@ -165,7 +166,7 @@ func (f *partial) place(p piece) (Drop, bool) {
 	return 0, true
 }
 
-// store copies the data of a packet to its place.
+// store copies the data of a packet to its position.
 func (a *Assembly) store(f *partial, p *vr2gather.Packet) {
 	end := int(p.Offset) + len(p.Data)
 	if end > len(f.data) {
@@ -181,7 +182,7 @@ func (f *partial) complete() bool {
 	return f.length == 0 || f.pieces[0] == piece{0, f.length}
 }
 
-// shrink gives up the oldest frames while all together take too much, but not the one that has just grown.
+// shrink drops the oldest frames while the total exceeds maxHeld, except the frame that has just grown.
 func (a *Assembly) shrink(grown *partial) {
 	for a.held > maxHeld {
 		oldest := a.underWay[0]
@@ -195,7 +196,7 @@ func (a *Assembly) shrink(grown *partial) {
 	}
 }
 
-// giveUp forgets a frame that will not be complete. What comes of it still is late.
+// giveUp drops an incomplete frame. Its later packets are late.
 func (a *Assembly) giveUp(f *partial) {
 	a.remove(f)
 	if t := &a.tracks[f.track]; !t.order.late(f.number) {

@@ -12,50 +12,50 @@ import (
 )
 
 const (
-	// maxClients is how many publishers have a number at a time.
+	// maxClients is the number of publishers that can have a number at a time.
 	maxClients = 1024
-	// firstFree is the first number that is given to publishers whose name has none: numbers in names are positions in
-	// a list of users.
+	// firstFree is the first number that is assigned to publishers without a number in their name. Numbers in names are
+	// positions in a list of users, which are below firstFree.
 	firstFree = 1000
 )
 
-// Directory knows whom the connector can hear of, and under which number: VR2Gather knows clients by numbers, rooms
-// know participants by names.
+// Directory maps participants to client numbers: VR2Gather identifies clients by numbers, rooms identify participants
+// by names. It contains the publications that the connector can receive.
 type Directory struct {
 	own     uint32
 	foreign bool
 	members map[string]*member
-	// names are the members by number.
+	// names maps numbers to members.
 	names map[uint32]string
 }
 
-// member is a participant with something for the connector.
+// member is a participant with a publication for the connector.
 type member struct {
 	number uint32
-	// video and audio are what is carried, nil for nothing.
+	// video and audio are the publications for the connector, nil for none.
 	video, audio *volumetric.Publication
-	// asked is what the server was asked for, for each tile of video; vr2gather.QualityKept where for nothing.
+	// asked has the last requested quality of each tile of video, or vr2gather.QualityKept before the first request.
 	asked []volumetric.Quality
 }
 
-// NewDirectory knows nobody. own is the number that nobody else is given.
+// NewDirectory returns an empty directory. own is this client's number, which is not assigned to others.
 func NewDirectory(own uint32) *Directory {
 	return &Directory{own: own, members: make(map[string]*member), names: make(map[uint32]string)}
 }
 
-// TakeForeign has points of all codecs carried, and sound in Opus: they are transcoded for the connector.
+// TakeForeign admits point clouds of all codecs, and audio in Opus, because both are transcoded for the connector.
 func (d *Directory) TakeForeign() { d.foreign = true }
 
-// Admission says what becomes of a publication.
+// Admission is the decision about a publication.
 type Admission struct {
-	// Client is the publisher's number, if the connector is to have the publication.
+	// Client is the publisher's number, if the publication is for the connector.
 	Client  uint32
 	Carried bool
-	// Reason is why it is not to have it, for people.
+	// Reason is the reason for a refusal, in words.
 	Reason string
 }
 
-// Published takes a publication, new or described anew.
+// Published adds or updates a publication.
 func (d *Directory) Published(participant string, p volumetric.Publication) Admission {
 	points := p.Kind == volumetric.KindVideo && p.Codec.MIMEType == volumetric.MIMEVolumetric
 	sound := p.Kind == volumetric.KindAudio && p.Codec.Is(volumetric.MIMEOpus)
@@ -88,7 +88,8 @@ func (d *Directory) Published(participant string, p volumetric.Publication) Admi
 	return Admission{Client: m.number, Carried: true}
 }
 
-// number finds a number for a participant: the one that its name ends in, if there is one and nobody has it.
+// number returns a number for a participant: the number at the end of its name if that is free, otherwise the first
+// free number from firstFree on.
 func (d *Directory) number(participant string) (uint32, bool) {
 	if len(d.members) >= maxClients {
 		return 0, false
@@ -109,7 +110,7 @@ func (d *Directory) free(number uint32) bool {
 	return !taken && number != d.own
 }
 
-// Unpublished forgets a publication.
+// Unpublished removes a publication.
 func (d *Directory) Unpublished(ref volumetric.PublicationRef) {
 	m := d.members[ref.Participant]
 	if m == nil {
@@ -122,7 +123,7 @@ func (d *Directory) Unpublished(ref volumetric.PublicationRef) {
 	}
 }
 
-// Left forgets a participant and frees its number.
+// Left removes a participant and frees its number.
 func (d *Directory) Left(participant string) {
 	if m := d.members[participant]; m != nil {
 		delete(d.names, m.number)
@@ -130,13 +131,14 @@ func (d *Directory) Left(participant string) {
 	}
 }
 
-// Here tells whether somebody has the number.
+// Here reports whether a participant has the number.
 func (d *Directory) Here(client uint32) bool {
 	_, ok := d.names[client]
 	return ok
 }
 
-// Client is the number of the publisher of what the connector is to have. It is not ok for anything else.
+// Client returns the number of the publisher of a publication for the connector. It returns false for other
+// publications.
 func (d *Directory) Client(ref volumetric.PublicationRef) (uint32, bool) {
 	m := d.members[ref.Participant]
 	if m == nil {
@@ -150,9 +152,9 @@ func (d *Directory) Client(ref volumetric.PublicationRef) (uint32, bool) {
 	return 0, false
 }
 
-// Choices turns the text of a quality message into what the server is to be asked for anew, and counts what was
-// ignored: what cannot be read, and publishers, tiles and qualities that there are not. VR2Gather names client 0
-// whoever is meant: that is every publisher that has so many tiles.
+// Choices translates the text of a quality message into requests that were not made before. ignored counts choices that
+// cannot be parsed, and publishers, tiles and qualities that do not exist. Client 0 addresses every publisher with that
+// number of tiles.
 func (d *Directory) Choices(text string) (choices []signal.Choice, ignored int) {
 	wanted, ignored := vr2gather.ParseQualityChoices(text)
 	for _, w := range wanted {
@@ -169,7 +171,8 @@ func (d *Directory) Choices(text string) (choices []signal.Choice, ignored int) 
 	return choices, ignored
 }
 
-// Refused says that the server was not asked, or has refused: what is wanted is asked for again when it is said again.
+// Refused records that the requests were not sent, or were refused. The same qualities are requested again with the
+// next quality message.
 func (d *Directory) Refused(choices []signal.Choice) {
 	for _, c := range choices {
 		if m := d.members[c.Participant]; m != nil && c.Tile != nil && *c.Tile < len(m.asked) {
@@ -178,7 +181,7 @@ func (d *Directory) Refused(choices []signal.Choice) {
 	}
 }
 
-// meant are the participants that a choice is about.
+// meant returns the participants that a choice addresses.
 func (d *Directory) meant(w vr2gather.QualityChoice) []string {
 	if w.Client != 0 {
 		if name, ok := d.names[w.Client]; ok && d.members[name].video != nil {
@@ -195,7 +198,7 @@ func (d *Directory) meant(w vr2gather.QualityChoice) []string {
 	return names
 }
 
-// choices are those about one publisher's tiles.
+// choices returns the requests for one publisher's tiles.
 func (m *member) choices(participant string, qualities []volumetric.Quality) (choices []signal.Choice, ignored int) {
 	for tile, quality := range qualities {
 		switch {

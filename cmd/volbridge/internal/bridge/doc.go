@@ -1,7 +1,7 @@
-// Package bridge is the core of volbridge, which stands between VR2Gather's native connector and a server of signalling
-// v1: the handshake with the connector, frames from datagrams and datagrams from frames, the numbers of capture
-// instants, who is which client, and what is dropped, by reason.
+// Package bridge is the core of volbridge, which connects VR2Gather's native connector to a server of signalling v1. It
+// has the handshake with the connector, the conversion between frames and datagrams, the numbering of capture instants,
+// the client numbers, and the reasons of drops.
 //
-// It opens no sockets and reads no clocks: everything is stepped with now, and returns what is to be done. Its values
-// keep no locks and belong to whoever calls them, one goroutine at a time; only a Tally may be used by many at once.
+// The package opens no sockets and reads no clocks. All methods take the time and return the actions. Types have no
+// locks and are owned by one goroutine at a time. Only Tally is safe for concurrent use.
 package bridge

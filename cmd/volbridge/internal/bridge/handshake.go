@@ -8,39 +8,38 @@ import (
 const (
 	// readyInterval is the interval of ready datagrams to a connector that has not answered.
 	readyInterval = 100 * time.Millisecond
-	// askAfter is the silence after which a connector is asked whether it lives, by a ready datagram each askInterval.
-	// VR2Gather's connector and Unity's package answer every ready datagram, also if they have nothing to send.
+	// askAfter is the silence after which a connector is probed by a ready datagram each askInterval. VR2Gather's
+	// connector and Unity's package answer every ready datagram, even if they have nothing to send.
 	askAfter    = 2 * time.Second
 	askInterval = time.Second
-	// silence is the silence after which nothing is sent to a connector and another one may take its place. The
-	// connector is asked three times before, at 2, 3 and 4 s, so that one lost datagram does not count as the
-	// connector's end.
+	// silence is the silence after which a connector is sent nothing and another one may replace it. Before that, the
+	// connector is probed three times, at 2, 3 and 4 s, so that one lost datagram does not end the connection.
 	silence = 5 * time.Second
 )
 
-// Handshake finds the connector. The ready datagram is repeated until there is an answer, whatever it says, and the
-// connector is at the address that the answer came from. A connector that falls silent is told again, and may then come
-// from another address.
+// Handshake finds the address of the connector. The ready datagram is repeated until an answer arrives, with any
+// content. The source of the answer is the connector's address. A silent connector is sent ready datagrams again and
+// may then answer from another address.
 //
-// With a secret the answer has to present the secret, and so does the first datagram after a silence.
+// If a secret is required, the answer must present the secret, and so must the first datagram after a silence.
 type Handshake struct {
-	// home is where the connector is expected.
+	// home is the address at which the connector is expected.
 	home netip.AddrPort
-	// secret is what the connector has to present, nil if nothing.
+	// secret is the secret that the connector must present, nil for none.
 	secret *Secret
-	// peer is where it is, invalid before the first answer.
+	// peer is the address of the connector, invalid before the first answer.
 	peer netip.AddrPort
-	// heard is when it was heard last, told when a ready datagram was sent last.
+	// heard is the time of the last datagram from the connector, told the time of the last ready datagram to it.
 	heard, told time.Time
 }
 
-// NewHandshake expects the connector at an address.
+// NewHandshake returns a handshake that expects the connector at home.
 func NewHandshake(home netip.AddrPort) *Handshake { return &Handshake{home: home} }
 
-// Require has the connector present a secret.
+// Require makes the connector present a secret.
 func (h *Handshake) Require(secret *Secret) { h.secret = secret }
 
-// Ready appends the addresses that a ready datagram is to be sent to by now; none where it is not due.
+// Ready appends the addresses to which a ready datagram is to be sent now; none if it is not due.
 func (h *Handshake) Ready(now time.Time, to []netip.AddrPort) []netip.AddrPort {
 	interval := readyInterval
 	if h.peer.IsValid() {
@@ -62,7 +61,7 @@ func (h *Handshake) Ready(now time.Time, to []netip.AddrPort) []netip.AddrPort {
 	return append(to, h.home)
 }
 
-// Heard notes a datagram that a connector may have sent, and reports whether it is the connector's.
+// Heard records a datagram without a secret. It reports whether the datagram is from the connector.
 func (h *Handshake) Heard(from netip.AddrPort, now time.Time) bool {
 	if h.secret != nil && (from != h.peer || h.silent(now)) {
 		return false
@@ -70,8 +69,8 @@ func (h *Handshake) Heard(from netip.AddrPort, now time.Time) bool {
 	return h.admit(from, now)
 }
 
-// Presented notes a datagram that presents a secret, and returns the reason for which it is dropped. It is ok if the
-// datagram is the connector's. Without a secret to compare with, any will do.
+// Presented records a datagram that presents a secret. It returns true if the datagram is from the connector, and the
+// reason of the drop otherwise. If no secret is required, any secret is accepted.
 func (h *Handshake) Presented(from netip.AddrPort, secret []byte, now time.Time) (reason Drop, ok bool) {
 	if h.secret != nil && !h.secret.equals(secret) {
 		return DropSecret, false
@@ -79,7 +78,7 @@ func (h *Handshake) Presented(from netip.AddrPort, secret []byte, now time.Time)
 	return DropSource, h.admit(from, now)
 }
 
-// admit takes the sender as the connector unless there is another that is not silent.
+// admit makes the sender the connector, unless there is another connector that is not silent.
 func (h *Handshake) admit(from netip.AddrPort, now time.Time) bool {
 	if h.peer.IsValid() && from != h.peer && !h.silent(now) {
 		return false
@@ -88,11 +87,11 @@ func (h *Handshake) admit(from netip.AddrPort, now time.Time) bool {
 	return true
 }
 
-// Peer is where the connector is. It is not ok before the first answer.
+// Peer returns the address of the connector. It returns false before the first answer.
 func (h *Handshake) Peer() (peer netip.AddrPort, ok bool) { return h.peer, h.peer.IsValid() }
 
-// Receiver is the address that media for the connector is sent to. It is not ok before the first answer, and while the
-// connector is silent.
+// Receiver returns the address to which media for the connector is sent. It returns false before the first answer and
+// while the connector is silent.
 func (h *Handshake) Receiver(now time.Time) (receiver netip.AddrPort, ok bool) {
 	return h.peer, h.peer.IsValid() && !h.silent(now)
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Layout is what a client publishes: so many tiles at so many qualities.
+// Layout is the number of tiles of a client and the number of qualities of each tile.
 type Layout struct{ Tiles, Qualities int }
 
-// Tracks is the number of streams of video.
+// Tracks returns the number of video streams.
 func (l Layout) Tracks() int { return l.Tiles * l.Qualities }
 
-// track is the index of a tile at a quality.
+// track returns the index of a tile at a quality.
 func (l Layout) track(tile, quality uint32) (int, bool) {
 	if uint64(tile) >= uint64(l.Tiles) || uint64(quality) >= uint64(l.Qualities) {
 		return 0, false
@@ -23,36 +23,36 @@ func (l Layout) track(tile, quality uint32) (int, bool) {
 	return int(tile)*l.Qualities + int(quality), true
 }
 
-// Frame is one frame of the connector, complete.
+// Frame is a complete frame from the connector.
 type Frame struct {
 	Kind    volumetric.Kind
 	Tile    int
 	Quality volumetric.Quality
-	// Track is tile × qualities + quality, 0 for audio.
+	// Track is tile × qualities + quality, or 0 for audio.
 	Track int
-	// Number is the connector's, of the track.
+	// Number is the connector's frame number in the track.
 	Number uint32
-	// Header is that of Data, which it is part of.
+	// Header is the parsed header at the beginning of Data.
 	Header vr2gather.FrameHeader
 	Data   []byte
-	// Arrival is when the last packet came.
+	// Arrival is the arrival time of the last packet.
 	Arrival time.Time
 }
 
-// Captured is the time in the frame's header, or that of its arrival where that cannot be true.
+// Captured returns the time in the frame's header, or the arrival time if the header's time is implausible.
 func (f *Frame) Captured() time.Time { return believed(f.Header.TimestampMS, f.Arrival) }
 
-// Arrival is what a datagram of the connector brought: a frame, a text, something about the scene, or nothing.
+// Arrival is the content of a datagram from the connector: a frame, a quality message, a viewpoint, a pose, or nothing.
 type Arrival struct {
 	Frame *Frame
 	View  *signal.Viewpoint
 	Pose  *signal.Pose
-	// Choices is the text of a quality message, where Chosen says that there is one.
+	// Choices is the text of a quality message. Chosen is set if there is one.
 	Choices string
 	Chosen  bool
 }
 
-// Inlet reads what the connector sends.
+// Inlet parses the datagrams of the connector.
 type Inlet struct {
 	Handshake *Handshake
 	layout    Layout
@@ -64,7 +64,7 @@ type Inlet struct {
 	counts    InletCounts
 }
 
-// InletCounts are what came from the connector.
+// InletCounts counts the input from the connector.
 type InletCounts struct {
 	Datagrams   int64 `json:"datagrams"`
 	Frames      int64 `json:"frames"`
@@ -72,7 +72,7 @@ type InletCounts struct {
 	AudioFrames int64 `json:"audio_frames"`
 }
 
-// NewInlet reads a connector that is expected at an address. takes tells whether its media is wanted.
+// NewInlet returns an inlet for a connector that is expected at home. takes is set if its media is wanted.
 func NewInlet(home netip.AddrPort, layout Layout, takes bool, tally *Tally) *Inlet {
 	return &Inlet{
 		Handshake: NewHandshake(home),
@@ -85,7 +85,7 @@ func NewInlet(home netip.AddrPort, layout Layout, takes bool, tally *Tally) *Inl
 	}
 }
 
-// Receive takes a datagram, which may be used for other things afterwards.
+// Receive parses a datagram. The memory of the datagram is not kept.
 func (i *Inlet) Receive(from netip.AddrPort, datagram []byte, now time.Time) Arrival {
 	i.counts.Datagrams++
 	if presentsSecret(datagram) {
@@ -108,7 +108,7 @@ func (i *Inlet) Receive(from netip.AddrPort, datagram []byte, now time.Time) Arr
 			return Arrival{}
 		}
 	}
-	// Whoever sends garbage is not the connector: only what can be read says where that is.
+	// Malformed datagrams must not set the address of the connector.
 	if !i.Handshake.Heard(from, now) {
 		i.tally.Add(DropSource)
 		return Arrival{}
@@ -125,7 +125,7 @@ func (i *Inlet) Receive(from netip.AddrPort, datagram []byte, now time.Time) Arr
 	return Arrival{Frame: i.media(&p, now)}
 }
 
-// presented takes a datagram that presents a secret.
+// presented handles a datagram that presents a secret.
 func (i *Inlet) presented(from netip.AddrPort, datagram []byte, now time.Time) {
 	secret, ok := readSecret(datagram)
 	if !ok {
@@ -137,7 +137,7 @@ func (i *Inlet) presented(from netip.AddrPort, datagram []byte, now time.Time) {
 	}
 }
 
-// seen takes a datagram about the scene.
+// seen handles a datagram about the scene.
 func (i *Inlet) seen(from netip.AddrPort, datagram []byte, now time.Time) Arrival {
 	view, placed, err := i.scene.read(datagram)
 	switch {
@@ -153,7 +153,7 @@ func (i *Inlet) seen(from netip.AddrPort, datagram []byte, now time.Time) Arriva
 	return Arrival{}
 }
 
-// media takes a packet, and returns the frame that it completes.
+// media handles a media packet and returns the frame that the packet completes.
 func (i *Inlet) media(p *vr2gather.Packet, now time.Time) *Frame {
 	f := &Frame{Kind: p.Kind, Tile: int(p.Tile), Quality: volumetric.Quality(p.Quality), Number: p.Frame, Arrival: now}
 	if p.Kind == volumetric.KindAudio {
@@ -167,7 +167,7 @@ func (i *Inlet) media(p *vr2gather.Packet, now time.Time) *Frame {
 		f.Track = track
 		f.Data = i.video.Push(track, p, now)
 	}
-	// A frame without a byte has no header, either, and is no frame.
+	// An empty frame has no header and is not a valid frame.
 	if f.Data == nil {
 		return nil
 	}
@@ -184,11 +184,11 @@ func (i *Inlet) media(p *vr2gather.Packet, now time.Time) *Frame {
 	return f
 }
 
-// Expire gives up frames whose rest does not come.
+// Expire drops the frames that have been incomplete for too long.
 func (i *Inlet) Expire(now time.Time) {
 	i.video.Expire(now)
 	i.audio.Expire(now)
 }
 
-// Counts is what came so far.
+// Counts returns the counters.
 func (i *Inlet) Counts() InletCounts { return i.counts }

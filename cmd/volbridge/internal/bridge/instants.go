@@ -3,47 +3,47 @@ package bridge
 import "time"
 
 const (
-	// keptInstants is how many capture instants are remembered for tiles that are encoded later than others: half a
+	// keptInstants is the number of capture instants that are kept for tiles that are encoded later than others: half a
 	// second at 60 frames per second.
 	keptInstants = 32
-	// maxSkew is how far the time in a frame's header may be from this host's clock to be believed.
+	// maxSkew is the largest plausible difference of the time in a frame's header from this host's clock.
 	maxSkew = 5 * time.Second
-	// minStep is how much later than the one before an instant is at least: captures of one publication go forward.
+	// minStep is the smallest difference of consecutive capture times of a publication, which must increase.
 	minStep = time.Millisecond
 )
 
 // Instants numbers capture instants. Frames of all tiles and qualities with the same time in their header were captured
-// together, and get one number.
+// together and have the same number.
 type Instants struct {
 	kept [keptInstants]instant
 	next uint32
 	// latest is the capture time of the newest instant.
 	latest time.Time
-	// tracks hold the number after that of the newest frame of each track.
+	// tracks has, for each track, the number after that of the newest frame.
 	tracks []uint32
 }
 
-// instant is one capture. It is void where the number plus one, which is kept, is 0.
+// instant is one capture. after is the number plus one; it is 0 in an unused entry.
 type instant struct {
 	stamp   uint64
 	after   uint32
 	capture time.Time
 }
 
-// NewInstants numbers from 0 the frames of so many tracks.
+// NewInstants returns a numbering of the given number of tracks that begins at 0.
 func NewInstants(tracks int) *Instants { return &Instants{tracks: make([]uint32, tracks)} }
 
-// NewInstantsSince numbers from a number that is ahead of all that were given before, by the clock: for receivers that
-// outlive the bridge and reject lower ones.
+// NewInstantsSince returns a numbering that begins at a number derived from the clock. The number is higher than all
+// earlier ones, for receivers that outlive the bridge and reject lower numbers.
 func NewInstantsSince(now time.Time, tracks int) *Instants {
 	n := NewInstants(tracks)
 	n.next = FirstNumber(now)
 	return n
 }
 
-// Of gives the number and the capture time of a track's next frame, by the stamp in its header in milliseconds. Numbers
-// of one track rise, also where stamps stand still or go back. A stamp that cannot be true is replaced by the time of
-// arrival.
+// Of returns the number and the capture time of a track's next frame. stamp is the time in the frame's header in
+// milliseconds. The numbers of one track increase even if stamps repeat or decrease. An implausible stamp is replaced
+// by the arrival time now.
 func (n *Instants) Of(track int, stamp uint64, now time.Time) (number uint32, capture time.Time) {
 	at := instant{stamp: stamp}
 	for _, kept := range n.kept {
@@ -64,7 +64,7 @@ func (n *Instants) Of(track int, stamp uint64, now time.Time) (number uint32, ca
 	return at.after - 1, at.capture
 }
 
-// believed is the time of a stamp in milliseconds, or that of its arrival where it cannot be true.
+// believed returns the time of a stamp in milliseconds, or now if the stamp is implausible.
 func believed(stamp uint64, now time.Time) time.Time {
 	if claimed := time.UnixMilli(int64(stamp)); claimed.Sub(now).Abs() <= maxSkew {
 		return claimed

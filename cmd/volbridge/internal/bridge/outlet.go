@@ -11,22 +11,22 @@ import (
 // Received is one frame for the connector.
 type Received struct {
 	Kind volumetric.Kind
-	// Client is the publisher's number.
+	// Client is the number of the publisher.
 	Client  uint32
 	Tile    int
 	Quality volumetric.Quality
-	// Number is the frame's number within its publication.
+	// Number is the frame's number in its publication.
 	Number uint32
-	// Data is the frame, VR2Gather's header included.
+	// Data is the frame with VR2Gather's header.
 	Data []byte
-	// Arrival is when its last packet came, where that is known.
+	// Arrival is the arrival time of the last packet, zero if unknown.
 	Arrival time.Time
 }
 
-// Outlet turns frames into datagrams for the connector. The connector takes a frame only if its number is no lower than
-// the last one's of the same client and tile, for as long as it lives; publications begin anew at 0. So the outlet
-// numbers by itself, and leaves out what is older than the last one. A connector may outlive the outlet, too, and what
-// it knows of a client: numbers begin with the clock, which is ahead of any that came before.
+// Outlet converts frames into datagrams for the connector. The connector accepts a frame only if its number is at least
+// that of the last frame of the same client and tile, for the lifetime of the connector. A restarted publication begins
+// at 0. Therefore the outlet assigns its own numbers and drops frames that are older than the last one. A connector may
+// also outlive the outlet: the first number is derived from the clock and is higher than all earlier ones.
 type Outlet struct {
 	tally   *Tally
 	streams map[outletStream]*outletState
@@ -44,7 +44,7 @@ type outletState struct {
 	next  uint32
 }
 
-// OutletCounts are what went to the connector.
+// OutletCounts counts the output to the connector.
 type OutletCounts struct {
 	Datagrams   int64 `json:"datagrams"`
 	Frames      int64 `json:"frames"`
@@ -52,19 +52,20 @@ type OutletCounts struct {
 	AudioFrames int64 `json:"audio_frames"`
 }
 
-// firstNumbers is how many numbers there are to begin with, one per millisecond, which is faster than frames come. The
-// highest leaves room to count on, also for a connector whose numbers have a sign. They begin again every 12 days.
+// firstNumbers is the number of possible first numbers, one per millisecond, which is faster than frames arrive. The
+// highest first number leaves room for counting, even if a connector uses signed numbers. First numbers repeat every 12
+// days.
 const firstNumbers = 1 << 30
 
-// FirstNumber is the number of the first frame of a stream that begins now.
+// FirstNumber returns the number of the first frame of a stream that begins now.
 func FirstNumber(now time.Time) uint32 { return uint32(now.UnixMilli() % firstNumbers) }
 
-// NewOutlet makes an outlet that counts what it leaves out.
+// NewOutlet returns an outlet that counts dropped frames in tally.
 func NewOutlet(tally *Tally) *Outlet {
 	return &Outlet{tally: tally, streams: make(map[outletStream]*outletState)}
 }
 
-// Cut appends the datagrams of a frame to dst, one behind the other, each of vr2gather.DatagramSize bytes.
+// Cut appends the datagrams of a frame to dst, each of vr2gather.DatagramSize bytes.
 func (o *Outlet) Cut(dst []byte, f *Received, now time.Time) []byte {
 	s := o.stream(outletStream{f.Kind, f.Client, f.Tile}, now)
 	if s.order.late(f.Number) {
@@ -79,7 +80,8 @@ func (o *Outlet) Cut(dst []byte, f *Received, now time.Time) []byte {
 	for p := range vr2gather.Cut(frame, f.Data) {
 		var err error
 		if dst, err = vr2gather.AppendPacketDatagram(dst, &p); err != nil {
-			// A packet that was cut fits by construction; one that does not is no reason to send a frame with a hole.
+			// Packets that were cut fit by construction. If one does not, the frame is dropped, because a frame with a
+			// gap is useless.
 			o.tally.Add(DropSocket)
 			return dst[:begin]
 		}
@@ -94,7 +96,7 @@ func (o *Outlet) Cut(dst []byte, f *Received, now time.Time) []byte {
 	return dst
 }
 
-// Anew says that a client's publications begin anew: what comes next is not older than what came before.
+// Anew records that a client's publications are restarted: the next frame is not late.
 func (o *Outlet) Anew(client uint32) {
 	for key, s := range o.streams {
 		if key.client == client {
@@ -103,23 +105,22 @@ func (o *Outlet) Anew(client uint32) {
 	}
 }
 
-// Restart says that the publications of all clients begin anew, as they do with another session.
+// Restart records that the publications of all clients are restarted, as in a new session.
 func (o *Outlet) Restart() {
 	for _, s := range o.streams {
 		s.order = order{}
 	}
 }
 
-// Keep forgets all clients but those that are here.
+// Keep removes all clients for which here returns false.
 func (o *Outlet) Keep(here func(client uint32) bool) {
 	maps.DeleteFunc(o.streams, func(key outletStream, _ *outletState) bool { return !here(key.client) })
 }
 
-// Counts is what was cut so far.
+// Counts returns the counters.
 func (o *Outlet) Counts() OutletCounts { return o.counts }
 
-// stream is what is known of a client's tile. There are as many as clients have numbers and publications have tiles,
-// which both are bounded.
+// stream returns the state of a client's tile. The number of states is bounded by the numbers of clients and of tiles.
 func (o *Outlet) stream(key outletStream, now time.Time) *outletState {
 	s := o.streams[key]
 	if s == nil {

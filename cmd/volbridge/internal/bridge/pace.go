@@ -8,29 +8,30 @@ import (
 )
 
 const (
-	// burst is how many datagrams are sent to the connector at once: a frame of 100 kB. Each takes 2,304 bytes of its
-	// socket's buffer, which holds 92 by default where the connector does not read meanwhile.
+	// burst is the number of datagrams that are sent to the connector at once: a frame of 100 kB. Each datagram uses
+	// 2,304 bytes of the connector's socket buffer, which by default holds 92 datagrams while the connector does not
+	// read.
 	burst = 88
-	// datagramTime is what each takes beyond, at 650 Mbit/s: a connector reads one in a fraction of that.
+	// datagramTime is the time per further datagram, at 650 Mbit/s. A connector reads a datagram in a fraction of that
+	// time.
 	datagramTime = 16 * time.Microsecond
-	// leastBurst is what is worth waking up for.
+	// leastBurst is the smallest burst for which a wake-up is worthwhile.
 	leastBurst = burst / 4
 )
 
-// Pace keeps a socket from overflowing: a bucket of datagrams that fills up again with time. The zero value is for
-// sockets on this host.
+// Pace prevents a socket buffer from overflowing: a token bucket of datagrams that refills with time. The zero value is
+// for sockets on this host.
 type Pace struct {
-	// each is what a datagram takes, datagramTime where it is 0.
+	// each is the time per datagram. 0 means datagramTime.
 	each time.Duration
 	full time.Time
 }
 
-// wireSize is the size of a full packet on the wire, in bytes, for paces of links: 1,172 of payload, 20 of RTP, 16 of
-// SRTP, 28 of UDP and IP.
+// wireSize is the size of a full packet on a link, in bytes: 1,172 of payload, 20 of RTP, 16 of SRTP, 28 of UDP and IP.
 const wireSize = 1172 + 20 + 16 + 28
 
-// NewPace is the pace of a link that carries a rate, or that of this host's sockets where the rate is 0 or more than
-// they take.
+// NewPace returns the pace of a link with the given rate. If the rate is 0 or exceeds that of this host's sockets, the
+// pace is that of the sockets.
 func NewPace(rate volumetric.Bitrate) Pace {
 	if rate <= 0 {
 		return Pace{}
@@ -38,8 +39,8 @@ func NewPace(rate volumetric.Bitrate) Pace {
 	return Pace{each: max(datagramTime, time.Duration(wireSize*8*float64(time.Second)/float64(rate)))}
 }
 
-// Take takes up to n datagrams by now, and returns how many may be sent at once. Where it is none, wait says when to
-// ask again.
+// Take requests up to n datagrams and returns the number that may be sent now. If the number is 0, wait is the time
+// until the next attempt.
 func (p *Pace) Take(now time.Time, n int) (taken int, wait time.Duration) {
 	if p.full.Before(now) {
 		p.full = now

@@ -7,34 +7,35 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// maxStreams is how many tiles and sounds of others one session brings at most: as many clients as have a number at a
-// time, of four tiles each.
+// maxStreams is the largest number of tiles and audio streams in one session: the largest number of clients, with four
+// tiles each.
 const maxStreams = 4 * maxClients
 
-// Reception puts together what a server sends by VR2Gather's dialect, whose packets are those that publishers made. It
-// belongs to one session: clients, tiles and numbers may be others in the next.
+// Reception reassembles the packets that a server sends in VR2Gather's dialect. The server forwards the publishers'
+// packets unchanged. A Reception belongs to one session, because clients, tiles and numbers may change in the next
+// session.
 type Reception struct {
 	tally   *Tally
 	frames  *Assembly
 	streams map[outletStream]*receivedStream
 }
 
-// receivedStream is one tile or sound. Its frames are numbered here in the order in which they were complete.
+// receivedStream is one tile or audio stream. Its frames are numbered here in the order of their completion.
 type receivedStream struct {
 	index   int
 	quality uint32
 	next    uint32
 }
 
-// NewReception has received nothing yet.
+// NewReception returns a reception without streams.
 func NewReception(tally *Tally) *Reception {
 	return &Reception{tally: tally, frames: NewAssembly(maxStreams, tally),
 		streams: make(map[outletStream]*receivedStream)}
 }
 
-// Push takes the payload of a packet, and returns the frame that it completes, or nil. Publishers number the frames of
-// each quality for themselves, and not every server makes one count of them: where a stream goes on in another quality,
-// its numbers may begin anew.
+// Push adds the payload of a packet. It returns the frame that the packet completes, or nil. Publishers number the
+// frames of each quality separately, and not every server renumbers them. Therefore the numbers of a stream may restart
+// when its quality changes.
 func (r *Reception) Push(kind volumetric.Kind, payload []byte, now time.Time) *Received {
 	p, err := vr2gather.ParsePacket(kind, payload)
 	if err != nil {
@@ -63,7 +64,8 @@ func (r *Reception) Push(kind volumetric.Kind, payload []byte, now time.Time) *R
 		Number: number, Data: data, Arrival: now}
 }
 
-// stream is the packet's, nil where its tile or quality is none, or there are too many.
+// stream returns the stream of a packet. It returns nil if the tile or quality is out of range or there are too many
+// streams.
 func (r *Reception) stream(p *vr2gather.Packet) *receivedStream {
 	if p.Tile >= volumetric.MaxTiles || p.Quality >= volumetric.MaxQualities {
 		return nil

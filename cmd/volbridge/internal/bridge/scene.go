@@ -11,15 +11,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// The types of datagram that VR2Gather's connector does not know. 4 and 5 mean something to a relative of it.
+// Datagram types that VR2Gather's connector does not have. 4 and 5 are used by a related program.
 const (
-	// datagramView says where the program looks from. After the type follow nine numbers of 32 bits (IEEE 754),
-	// little-endian as everything here: position x, y, z in metres and orientation x, y, z, w in the room's
-	// coordinates, the vertical angle of what is seen in degrees, and its width over its height.
+	// datagramView has the viewpoint of the program. The type is followed by nine little-endian 32-bit numbers (IEEE
+	// 754): position x, y, z in metres and orientation x, y, z, w in the room's coordinates, the vertical field of view
+	// in degrees, and the aspect ratio (width by height).
 	datagramView = 16
-	// datagramScene says where the published object stands: position, orientation and scale as eight such numbers. Then
-	// come two unsigned numbers of 32 bits, the first tile of those whose boxes follow and how many follow, and six
-	// numbers for each box: its least and its greatest corner in the object's coordinates.
+	// datagramScene has the pose of the published object: position, orientation and scale as eight such numbers. Two
+	// unsigned 32-bit numbers follow: the first tile whose box follows and the number of boxes. Each box has six
+	// numbers: its minimum and its maximum corner in the object's coordinates.
 	datagramScene = 17
 )
 
@@ -30,21 +30,21 @@ const (
 	boxBytes   = 6 * 4
 )
 
-// errScene says that a datagram about the scene cannot be read.
+// errScene is returned for a malformed datagram about the scene.
 var errScene = errors.New("malformed scene datagram")
 
-// Scene keeps what the connector says about where things are. The boxes of many tiles come in several datagrams.
+// Scene collects the connector's tile boxes, which may arrive in several datagrams.
 type Scene struct {
 	boxes []volumetric.BoundingBox
 	known []bool
 }
 
-// NewScene knows nothing of an object of so many tiles.
+// NewScene returns the scene of an object with the given number of tiles, without boxes.
 func NewScene(tiles int) *Scene {
 	return &Scene{boxes: make([]volumetric.BoundingBox, tiles), known: make([]bool, tiles)}
 }
 
-// about tells whether a datagram is about the scene.
+// about reports whether a datagram is about the scene.
 func (s *Scene) about(datagram []byte) bool {
 	if len(datagram) < typeBytes {
 		return false
@@ -53,14 +53,13 @@ func (s *Scene) about(datagram []byte) bool {
 	return kind == datagramView || kind == datagramScene
 }
 
-// placed is where the connector's object stands, with the boxes of some of its tiles.
+// placed is the pose of the connector's object with the boxes of some of its tiles, from tile first on.
 type placed struct {
 	pose  *signal.Pose
 	first int
 }
 
-// read reads a datagram about the scene: where the program looks from, or where its object stands. Errors say what is
-// wrong with it.
+// read parses a datagram about the scene: a viewpoint or a pose. Errors wrap errScene or are those of validation.
 func (s *Scene) read(datagram []byte) (*signal.Viewpoint, *placed, error) {
 	body := datagram[typeBytes:]
 	if binary.LittleEndian.Uint32(datagram) == datagramView {
@@ -91,7 +90,8 @@ func (s *Scene) read(datagram []byte) (*signal.Viewpoint, *placed, error) {
 	return nil, &placed{p, int(first)}, p.Validate()
 }
 
-// place takes where the object stands, and gives it with the boxes of all tiles, or with none while some are not known.
+// place stores the boxes of a pose. It returns the pose with the boxes of all tiles, or without boxes until all are
+// known.
 func (s *Scene) place(p *placed) *signal.Pose {
 	copy(s.boxes[p.first:], p.pose.Boxes)
 	for i := range p.pose.Boxes {
@@ -104,7 +104,7 @@ func (s *Scene) place(p *placed) *signal.Pose {
 	return p.pose
 }
 
-// publication stands in a pose while it is checked. Which publication it is about the connector does not say: it has
+// publication is the name in a pose during validation. The connector does not name its publication, because it has only
 // one.
 const publication = "body"
 

@@ -8,25 +8,25 @@ import (
 	"fmt"
 )
 
-// datagramSecret is the type of the datagram with which a connector presents a secret. After the type follow the
-// secret's length in bytes, as a little-endian unsigned number of 32 bits, and the secret.
+// datagramSecret is the type of the datagram with which a connector presents a secret. The type is followed by the
+// secret's length in bytes, as a little-endian unsigned 32-bit number, and the secret.
 const datagramSecret = 18
 
-// The bounds of a secret in bytes. 16 hexadecimal digits have 64 bits: at a million guesses per second half of them
-// take 290,000 years.
+// The limits of a secret's length in bytes. 16 hexadecimal digits have 64 bits: at a million guesses per second, half
+// of the values take 290,000 years.
 const (
 	MinSecret = 16
 	MaxSecret = 128
 )
 
-// ErrSecret says that a secret is too short or too long.
+// ErrSecret is returned for a secret of invalid length.
 var ErrSecret = errors.New("bad bridge secret")
 
-// Secret is what a connector has to present before the bridge listens to it. It keeps a hash, whose length does not
-// depend on the secret's.
+// Secret is the secret that a connector must present. It stores a hash, so that the length of the comparison does not
+// depend on the secret.
 type Secret struct{ sum [sha256.Size]byte }
 
-// NewSecret takes a secret of MinSecret to MaxSecret bytes. Other lengths give an error around ErrSecret.
+// NewSecret returns a secret of MinSecret to MaxSecret bytes. For other lengths the error wraps ErrSecret.
 func NewSecret(text string) (*Secret, error) {
 	if len(text) < MinSecret || len(text) > MaxSecret {
 		return nil, fmt.Errorf("%w: it has %d bytes, expected %d to %d", ErrSecret, len(text), MinSecret, MaxSecret)
@@ -34,7 +34,7 @@ func NewSecret(text string) (*Secret, error) {
 	return &Secret{sum: sha256.Sum256([]byte(text))}, nil
 }
 
-// equals compares in a time that does not depend on where the two differ.
+// equals compares in constant time.
 func (s *Secret) equals(presented []byte) bool {
 	sum := sha256.Sum256(presented)
 	return subtle.ConstantTimeCompare(s.sum[:], sum[:]) == 1
@@ -45,8 +45,8 @@ func presentsSecret(datagram []byte) bool {
 	return len(datagram) >= typeBytes && binary.LittleEndian.Uint32(datagram) == datagramSecret
 }
 
-// readSecret returns the secret in a datagram that presents one. It is false if the length does not fit the datagram or
-// exceeds MaxSecret.
+// readSecret returns the secret in a datagram that presents one. It returns false if the length does not fit the
+// datagram or exceeds MaxSecret.
 func readSecret(datagram []byte) (secret []byte, ok bool) {
 	body := datagram[typeBytes:]
 	if len(body) < 4 {

@@ -2,64 +2,65 @@ package bridge
 
 import "sync/atomic"
 
-// Drop is a reason for which something is not passed on.
+// Drop is a reason for which a datagram, packet, frame or choice is dropped.
 type Drop int
 
-// The reasons, each with what it counts.
+// The reasons.
 const (
-	// DropDatagram counts datagrams of no type that a connector sends, too short or too long.
+	// DropDatagram counts datagrams of an unknown type or an invalid size.
 	DropDatagram Drop = iota
-	// DropSource counts datagrams of others than the connector.
+	// DropSource counts datagrams that are not from the connector.
 	DropSource
-	// DropSecret counts datagrams that present another secret than the bridge's.
+	// DropSecret counts datagrams with a wrong secret.
 	DropSecret
-	// DropPacket counts datagrams whose header does not fit what follows it.
+	// DropPacket counts datagrams whose header does not match the rest.
 	DropPacket
 	// DropTrack counts datagrams of a tile or quality that was not announced.
 	DropTrack
-	// DropNotTaken counts datagrams with media, where media of the connector is not taken.
+	// DropNotTaken counts media datagrams if the connector's media is not wanted.
 	DropNotTaken
-	// DropContradiction counts datagrams that name another length than the rest of their frame, overlap what came of it
-	// in part, or come too scattered.
+	// DropContradiction counts datagrams that contradict the length of their frame, overlap a received piece partially,
+	// or have too many gaps between the pieces.
 	DropContradiction
-	// DropDuplicate counts datagrams whose piece was there already.
+	// DropDuplicate counts datagrams whose piece was received before.
 	DropDuplicate
-	// DropLate counts datagrams of frames that are complete or given up, or older than those.
+	// DropLate counts datagrams of frames that are complete, dropped, or older than such a frame.
 	DropLate
 	// DropSize counts datagrams of frames that are too long.
 	DropSize
-	// DropIncomplete counts frames that were given up, since a newer one was complete, too many were under way, or the
-	// rest of them did not come.
+	// DropIncomplete counts incomplete frames that were dropped because a newer one was complete, there were too many,
+	// or the rest did not arrive.
 	DropIncomplete
-	// DropHeader counts frames that do not begin with VR2Gather's header.
+	// DropHeader counts frames without VR2Gather's header.
 	DropHeader
-	// DropBehind counts frames that came while too many waited to be sent to the server.
+	// DropBehind counts frames that arrived while the queue to the server was full.
 	DropBehind
-	// DropUnsent counts frames that came while there was no connection to the server, or before the server had taken
-	// the publication.
+	// DropUnsent counts frames that arrived without a connection to the server, or before the server accepted the
+	// publication.
 	DropUnsent
-	// DropChoice counts choices of quality that could not be read, that name nobody who is here, or that the server has
-	// refused.
+	// DropChoice counts quality choices that could not be parsed, address an unknown client, or were refused by the
+	// server.
 	DropChoice
-	// DropOrder counts received frames that were older than one that the connector has: it would refuse them.
+	// DropOrder counts received frames that are older than a frame that the connector has. The connector would refuse
+	// them.
 	DropOrder
-	// DropClient counts received frames of publishers for whom there is no client number.
+	// DropClient counts received frames of publishers without a client number.
 	DropClient
-	// DropAudio counts received packets of audio that cannot be read.
+	// DropAudio counts malformed received audio packets.
 	DropAudio
-	// DropReceived counts received packets of VR2Gather's dialect that cannot be read, or are of more streams than
-	// anybody has.
+	// DropReceived counts received packets of VR2Gather's dialect that are malformed or exceed the number of streams.
 	DropReceived
-	// DropOverrun counts received frames that came while too many waited to be sent to the connector.
+	// DropOverrun counts received frames that arrived while the queue to the connector was full.
 	DropOverrun
-	// DropSuperseded and DropReceivedSuperseded count frames that waited to be transcoded when a newer one came, the
-	// connector's and received ones.
+	// DropSuperseded and DropReceivedSuperseded count frames that were replaced by a newer one while waiting for
+	// transcoding: those of the connector and received ones.
 	DropSuperseded
 	DropReceivedSuperseded
-	// DropCodec and DropReceivedCodec count frames that could not be transcoded, the connector's and received ones.
+	// DropCodec and DropReceivedCodec count frames that could not be transcoded: those of the connector and received
+	// ones.
 	DropCodec
 	DropReceivedCodec
-	// DropSilent counts received frames that came while the connector was silent.
+	// DropSilent counts received frames that arrived while the connector was silent.
 	DropSilent
 	// DropSocket counts datagrams that could not be sent to the connector.
 	DropSocket
@@ -68,7 +69,7 @@ const (
 	Reasons
 )
 
-// reasonNames are what summaries call the reasons.
+// reasonNames has the names of the reasons in summaries.
 var reasonNames = [Reasons]string{
 	DropDatagram:           "malformed_datagrams",
 	DropSource:             "foreign_datagrams",
@@ -98,19 +99,19 @@ var reasonNames = [Reasons]string{
 	DropSocket:             "datagrams_not_sent",
 }
 
-// String is the name of the reason in summaries.
+// String returns the name of the reason in summaries.
 func (d Drop) String() string { return reasonNames[d] }
 
-// Tally counts what was dropped. Its methods are safe for concurrent use.
+// Tally counts drops by reason. Its methods are safe for concurrent use.
 type Tally struct{ counts [Reasons]atomic.Int64 }
 
-// Add counts one.
+// Add counts one drop.
 func (t *Tally) Add(d Drop) { t.counts[d].Add(1) }
 
-// Count is how often something was dropped for the reason.
+// Count returns the number of drops for a reason.
 func (t *Tally) Count(d Drop) int64 { return t.counts[d].Load() }
 
-// Counts gives the reasons for which anything was dropped, by name, with how often.
+// Counts returns the number of drops by the name of the reason, without zeros.
 func (t *Tally) Counts() map[string]int64 {
 	counts := make(map[string]int64)
 	for d := range Reasons {

@@ -8,22 +8,22 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Voices puts the audio of others together. Each packet of audio is one of VR2Gather's, whatever it travels by.
+// Voices reassembles the audio of other clients. Each audio packet is one of VR2Gather's, over either protocol.
 type Voices struct {
 	tally *Tally
 	of    map[uint32]*voice
 }
 
-// voice is one publisher's audio. Its frames are numbered here in the order in which they were complete.
+// voice is one publisher's audio. Its frames are numbered here in the order of their completion.
 type voice struct {
 	frames *Assembly
 	next   uint32
 }
 
-// NewVoices hears nobody yet.
+// NewVoices returns an empty Voices.
 func NewVoices(tally *Tally) *Voices { return &Voices{tally: tally, of: make(map[uint32]*voice)} }
 
-// Push takes the payload of a packet of a client's audio, and returns the frame that it completes, or nil.
+// Push adds the payload of a client's audio packet. It returns the frame that the packet completes, or nil.
 func (v *Voices) Push(client uint32, payload []byte, now time.Time) *Received {
 	p, err := vr2gather.ParsePacket(volumetric.KindAudio, payload)
 	if err != nil {
@@ -45,7 +45,7 @@ func (v *Voices) Push(client uint32, payload []byte, now time.Time) *Received {
 	return &Received{Kind: volumetric.KindAudio, Client: client, Number: number, Data: data}
 }
 
-// Keep forgets all clients but those that are here.
+// Keep removes all clients for which here returns false.
 func (v *Voices) Keep(here func(client uint32) bool) {
 	maps.DeleteFunc(v.of, func(client uint32, _ *voice) bool { return !here(client) })
 }

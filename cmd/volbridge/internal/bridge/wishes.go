@@ -8,10 +8,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Address makes the text of a connector's quality message into one that every server of VR2Gather's dialect
-// understands, by how many tiles each client has: what cannot be read is left out and counted, each choice ends in a
-// semicolon, and one for client 0, who is nobody, is said again for every client that has so many tiles. The text is
-// empty where nothing is chosen.
+// Address rewrites a connector's quality message so that every server of VR2Gather's dialect understands it. tiles has
+// the number of tiles of each client. Choices that cannot be parsed are omitted and counted in ignored. Each choice
+// ends in a semicolon. A choice for client 0 is repeated for every client with that number of tiles. The result is
+// empty if there are no choices.
 func Address(text string, tiles map[uint32]int) (out string, ignored int) {
 	choices, ignored := vr2gather.ParseQualityChoices(text)
 	var message []byte
@@ -30,7 +30,7 @@ func Address(text string, tiles map[uint32]int) (out string, ignored int) {
 	return string(message), ignored
 }
 
-// Decline is the text of a quality message that switches all tiles of all clients off.
+// Decline returns a quality message that switches off all tiles of all clients.
 func Decline(tiles map[uint32]int) string {
 	var message []byte
 	for _, client := range slices.Sorted(maps.Keys(tiles)) {

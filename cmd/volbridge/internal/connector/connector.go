@@ -1,7 +1,7 @@
-// Package connector is the bridge's end of the datagrams between it and VR2Gather's native connector: the socket, the
-// handshake, and what the connector sends.
+// Package connector is the bridge's end of the datagram connection to VR2Gather's native connector: the socket, the
+// handshake and the input from the connector.
 //
-// One goroutine runs Read, another Step. The other methods are safe for concurrent use.
+// One goroutine runs Read, another one Step. The other methods are safe for concurrent use.
 package connector
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Connector is the bridge's end of the datagrams between it and the connector. One goroutine reads; sending is safe for
-// concurrent use.
+// Connector is the bridge's end of the datagram connection to the native connector. One goroutine reads; sending is
+// safe for concurrent use.
 type Connector struct {
 	port  *udp.Port
 	tally *bridge.Tally
 	log   *slog.Logger
-	// frames, choices, views and poses bring what the connector sends. Of all but frames only the newest is kept.
+	// frames, choices, views and poses carry the connector's input. Except for frames, only the newest item is kept.
 	frames  chan<- *bridge.Frame
 	choices chan string
 	views   chan *signal.Viewpoint
@@ -38,29 +38,29 @@ type Connector struct {
 	inlet *bridge.Inlet
 }
 
-// receiveBuffer is asked for, for bursts of frames that come while this process does not run: 27 tile frames of 100 kB.
-// Systems give less where they have a limit.
+// receiveBuffer is the requested size of the receive buffer, for bursts that arrive while this process is not
+// scheduled: 27 tile frames of 100 kB. Systems grant less if they have a limit.
 const receiveBuffer = 8 << 20
 
-// stepInterval is how often it is looked whether a ready datagram is due, or a frame past its time.
+// stepInterval is the interval of checking for due ready datagrams and expired frames.
 const stepInterval = 20 * time.Millisecond
 
-// Config says where the bridge listens, and what the connector sends.
+// Config has the addresses and the layout of a connector.
 type Config struct {
-	// Address is where the bridge listens. The connector is expected on the next port.
+	// Address is the address on which the bridge listens. The connector is expected on the next port.
 	Address netip.AddrPort
 	Layout  bridge.Layout
-	// Input says that the connector's media is taken.
+	// Input is set if the connector's media is wanted.
 	Input bool
-	// Secret is what the connector has to present; nil if there is none.
+	// Secret is the secret that the connector must present; nil for none.
 	Secret *bridge.Secret
-	// Frames takes the connector's frames. A frame that does not fit is dropped.
+	// Frames receives the connector's frames. A frame is dropped if the channel is full.
 	Frames chan<- *bridge.Frame
 	Tally  *bridge.Tally
 	Log    *slog.Logger
 }
 
-// Open listens for the connector.
+// Open opens the socket for the connector.
 func Open(c Config) (*Connector, error) {
 	port, err := udp.Listen(udp.Config{Address: c.Address, ReceiveBuffer: receiveBuffer})
 	if err != nil {
@@ -84,22 +84,22 @@ func Open(c Config) (*Connector, error) {
 // Close closes the socket, which ends Read.
 func (c *Connector) Close() error { return c.port.Close() }
 
-// Address is where the bridge listens.
+// Address returns the address on which the bridge listens.
 func (c *Connector) Address() netip.AddrPort { return c.port.Address() }
 
-// Answered is closed when the connector has answered.
+// Answered returns a channel that is closed when the connector has answered.
 func (c *Connector) Answered() <-chan struct{} { return c.answered }
 
-// Choices brings the newest quality message of the connector. A message that was not taken is replaced.
+// Choices returns the channel of quality messages. A message that was not received is replaced by the next one.
 func (c *Connector) Choices() <-chan string { return c.choices }
 
-// Views brings the newest viewpoint of the connector.
+// Views returns the channel of viewpoints, which holds the newest one.
 func (c *Connector) Views() <-chan *signal.Viewpoint { return c.views }
 
-// Poses brings the newest pose of the connector's object.
+// Poses returns the channel of poses of the connector's object, which holds the newest one.
 func (c *Connector) Poses() <-chan *signal.Pose { return c.poses }
 
-// Read takes datagrams until the socket is closed.
+// Read reads datagrams until the socket is closed.
 func (c *Connector) Read() {
 	inbox := udp.NewInbox()
 	socket := c.port.Sockets()[0]
@@ -109,8 +109,8 @@ func (c *Connector) Read() {
 			return
 		}
 		if err != nil {
-			// Systems differ in what they report here of datagrams that were sent and found nobody. No more often than
-			// that.
+			// Some systems report here that an earlier datagram did not reach its destination. The pause bounds the
+			// rate of such errors.
 			time.Sleep(time.Millisecond)
 			continue
 		}
@@ -123,7 +123,7 @@ func (c *Connector) Read() {
 	}
 }
 
-// take takes one datagram.
+// take handles one datagram.
 func (c *Connector) take(from netip.AddrPort, datagram []byte, now time.Time) {
 	c.mu.Lock()
 	arrival := c.inlet.Receive(from, datagram, now)
@@ -150,8 +150,8 @@ func (c *Connector) take(from netip.AddrPort, datagram []byte, now time.Time) {
 	}
 }
 
-// replace leaves something in a channel that holds one thing, in place of what nobody has taken. One goroutine at a
-// time may do so.
+// replace stores an item in a channel of capacity one, in place of an item that was not received. Only one goroutine
+// may call it for a channel.
 func replace[T any](channel chan T, newest T) {
 	select {
 	case <-channel:
@@ -160,7 +160,7 @@ func replace[T any](channel chan T, newest T) {
 	channel <- newest
 }
 
-// found says, once, that the connector has answered. It belongs to the reading goroutine.
+// found closes answered, once. It is called by the reading goroutine.
 func (c *Connector) found() {
 	select {
 	case <-c.answered:
@@ -169,7 +169,7 @@ func (c *Connector) found() {
 	}
 }
 
-// Step repeats the ready datagram and gives up frames until the context ends.
+// Step sends ready datagrams and drops expired frames until the context ends.
 func (c *Connector) Step(ctx context.Context) {
 	ready, err := vr2gather.Datagram{Type: vr2gather.DatagramReady}.Append(nil)
 	if err != nil {
@@ -197,20 +197,19 @@ func (c *Connector) Step(ctx context.Context) {
 	}
 }
 
-// told is what the log has of the connector.
+// told is the state of the connector that was logged last.
 type told struct {
-	// silent is whether the connector was silent, and wrong how many wrong secrets had come, of which the log had at
-	// refusedAt.
+	// silent is set if the connector was silent. wrong is the number of wrong secrets that were logged, at refusedAt.
 	silent    bool
 	wrong     int64
 	refusedAt time.Time
 }
 
-// refusedInterval is the least time between two log lines about wrong secrets.
+// refusedInterval is the shortest time between two log lines about wrong secrets.
 const refusedInterval = time.Second
 
-// tell logs when the connector falls silent and when it is back. Wrong secrets are logged as long as there is no
-// connector: later they are among the reasons for drops.
+// tell logs when the connector becomes silent and when it returns. Wrong secrets are logged until there is a connector;
+// later they are counted in the drops.
 func (c *Connector) tell(t *told, now time.Time) {
 	c.mu.Lock()
 	peer, known := c.inlet.Handshake.Peer()
@@ -231,8 +230,8 @@ func (c *Connector) tell(t *told, now time.Time) {
 	}
 }
 
-// Send sends datagrams of vr2gather.DatagramSize bytes, one behind the other: to the system they are one run, which
-// costs it little more than one datagram. Those that it does not take are in its own count.
+// Send sends datagrams of vr2gather.DatagramSize bytes in one system call with segmentation offload, which costs little
+// more than one datagram. Datagrams that the system refuses are counted by the socket.
 func (c *Connector) Send(datagrams []byte, to netip.AddrPort) {
 	run := [1]udp.Message{{Peer: to, Data: datagrams, Segment: vr2gather.DatagramSize}}
 	if err := c.port.Sockets()[0].Send(run[:]); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -240,24 +239,24 @@ func (c *Connector) Send(datagrams []byte, to netip.AddrPort) {
 	}
 }
 
-// Unsent is how many datagrams the system did not take.
+// Unsent returns the number of datagrams that the system refused.
 func (c *Connector) Unsent() int64 { return int64(c.port.Stats().SendErrors) }
 
-// Peer is where the connector is.
+// Peer returns the address of the connector.
 func (c *Connector) Peer() (netip.AddrPort, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.inlet.Handshake.Peer()
 }
 
-// Receiver is the address that media for the connector is sent to, if it is to be sent any by now.
+// Receiver returns the address to which media for the connector is sent, if the connector is not silent.
 func (c *Connector) Receiver(now time.Time) (netip.AddrPort, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.inlet.Handshake.Receiver(now)
 }
 
-// Counts are what came from the connector so far.
+// Counts returns the counters of the connector's input.
 func (c *Connector) Counts() bridge.InletCounts {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,44 +11,43 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Errors of sessions. They are wrapped with what was acted on.
+// Errors of sessions. They are wrapped with their cause.
 var (
-	// ErrRefused says that the server does not let this client in, however often it asks: the token, the client's
-	// number or what it announces does not do.
+	// ErrRefused means that the server permanently refuses this client: because of the token, the client's number or
+	// its announced tracks.
 	ErrRefused = errors.New("refused by the server")
-	// ErrEnded says that the server, or the network, has ended the session.
+	// ErrEnded means that the server or the network ended the session.
 	ErrEnded = errors.New("session ended")
-	// ErrClosed says that Close has ended it.
+	// ErrClosed means that Close ended the session.
 	ErrClosed = errors.New("session is closed")
-	// ErrTrack says that a packet is of no tile, quality or kind that was announced.
+	// ErrTrack means that a packet has a tile, quality or kind that was not announced.
 	ErrTrack = errors.New("no such track of this client")
 )
 
-// Config says where to go, as whom, and what for.
+// Config describes the server and the client of a session.
 type Config struct {
-	// URL is the address of the websocket, without the query, as ws://host:port/websocket.
+	// URL is the address of the websocket without the query, as ws://host:port/websocket.
 	URL string
-	// Token is the access token, where the server asks for one.
+	// Token is the access token, if the server requires one.
 	Token string
-	// Query is how the client announces itself.
+	// Query is the client's announcement.
 	Query vr2gather.Query
-	// Sink takes what comes.
+	// Sink receives the tracks and packets.
 	Sink Sink
-	// Log takes what the session has to say.
+	// Log receives the log of the session.
 	Log *slog.Logger
 }
 
-// Sink takes what a session receives.
+// Sink receives the media of a session.
 type Sink interface {
-	// Opened says that the server sends a track. It is called by the goroutine that then hands over the track's
-	// packets.
+	// Opened is called when the server opens a track, by the goroutine that then delivers the track's packets.
 	Opened(track vr2gather.Track)
-	// Packet takes the RTP payload of a packet, which is the sink's only until it returns. It is called by as many
-	// goroutines as there are tracks.
+	// Packet receives the RTP payload of a packet. The payload is valid only during the call. Packet is called
+	// concurrently by one goroutine per track.
 	Packet(kind volumetric.Kind, payload []byte, now time.Time)
 }
 
-// address is where the websocket is opened.
+// address returns the URL of the websocket with the query.
 func (c Config) address() (string, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -58,7 +57,7 @@ func (c Config) address() (string, error) {
 	return u.String(), nil
 }
 
-// loopback tells whether the server is on this host.
+// loopback reports whether the server is on this host.
 func (c Config) loopback() bool {
 	u, err := url.Parse(c.URL)
 	if err != nil {

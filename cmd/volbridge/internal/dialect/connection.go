@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// The dialect's formats: the payload types and clock rates that everybody who speaks it has.
+// The formats of the dialect. Payload types and clock rates are fixed.
 const (
 	videoPayloadType = 5
 	audioPayloadType = 6
@@ -28,17 +28,18 @@ var (
 )
 
 const (
-	// reportInterval is how often arrivals are reported, as VR2Gather's peer does: reports of more than 100 ms outgrow
-	// a packet above 140 Mbit/s.
+	// reportInterval is the interval of transport-wide feedback, as in VR2Gather's peer. Above 140 Mbit/s, a report
+	// about 100 ms exceeds the size of a packet.
 	reportInterval = 10 * time.Millisecond
-	// socketBuffer is asked for, both ways: a capture of 9 tiles in 3 qualities of 100 kB comes at once, and takes
-	// twice its size in a socket.
+	// socketBuffer is the requested size of the socket buffers in both directions. A capture of 9 tiles in 3 qualities
+	// of 100 kB arrives in one burst and uses twice its size in a socket.
 	socketBuffer = 8 << 20
-	// replayWindow is how late a packet may come, by its number: two such captures.
+	// replayWindow is the SRTP replay window in packets: two such captures.
 	replayWindow = 8192
 )
 
-// newConnection makes the peer connection. Its headers have 20 bytes: transport-wide numbers are the one extension.
+// newConnection returns the peer connection. RTP headers have 20 bytes: the transport-wide sequence number is the only
+// extension.
 func newConnection(config Config) (*webrtc.PeerConnection, error) {
 	engine := &webrtc.MediaEngine{}
 	for _, format := range []struct {
@@ -82,7 +83,7 @@ func newConnection(config Config) (*webrtc.PeerConnection, error) {
 	return api.NewPeerConnection(webrtc.Configuration{})
 }
 
-// network is the system's, with sockets that hold bursts.
+// network is the system's network with larger socket buffers.
 type network struct{ transport.Net }
 
 // ListenUDP implements transport.Net.

@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Session is one connection to a server, from the websocket's beginning to the end of either.
+// Session is one connection to a server. It ends with the websocket or with the peer connection.
 type Session struct {
 	config     Config
 	conn       *websocket.Conn
@@ -22,28 +22,28 @@ type Session struct {
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	// messages come from the websocket; own are this client's candidates, and texts its quality messages, of which the
-	// newest is kept.
+	// messages has the received messages, own this client's candidates, and texts the newest of its quality messages.
 	messages chan vr2gather.Message
 	own      chan string
 	texts    chan string
-	// connected is closed once media flows.
+	// connected is closed when media flows.
 	connected  chan struct{}
 	connecting sync.Once
-	// started is closed once ICE has begun.
+	// started is closed when ICE has begun.
 	started  chan struct{}
 	starting sync.Once
 
-	// mu guards ended, after which no goroutine begins any more.
+	// mu guards ended. After ended is set, no goroutine is started.
 	mu      sync.Mutex
 	ended   bool
 	running sync.WaitGroup
 }
 
-// maxCandidates is how many candidates are kept that come before the offer, and how many of this client's own may wait.
+// maxCandidates is the number of candidates that are kept before the offer, and the number of this client's own
+// candidates that may wait.
 const maxCandidates = 64
 
-// Join opens the websocket and returns once media flows.
+// Join opens the websocket and returns when media flows.
 func Join(ctx context.Context, config Config) (*Session, error) {
 	conn, err := dial(ctx, config)
 	if err != nil {
@@ -78,7 +78,7 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 	return nil, err
 }
 
-// begin starts a goroutine, unless the session is at its end.
+// begin starts a goroutine, unless the session has ended.
 func (s *Session) begin(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *Session) begin(f func()) {
 	}
 }
 
-// watch follows the peer connection. Its goroutines may be anyone's.
+// watch installs the handlers of the peer connection. They run on the peer connection's goroutines.
 func (s *Session) watch() {
 	s.connection.OnICECandidate(func(c *webrtc.ICECandidate) {
 		if c == nil {
@@ -112,7 +112,7 @@ func (s *Session) watch() {
 	})
 }
 
-// negotiate does what the server says, one message after the other, until the session ends.
+// negotiate handles one message after the other until the session ends.
 func (s *Session) negotiate() {
 	var early []string
 	for {
@@ -134,7 +134,8 @@ func (s *Session) negotiate() {
 	}
 }
 
-// answered brings candidates of this client's; none before the first answer, to which they belong.
+// answered returns the channel of this client's candidates. It returns nil before the first answer, to which the
+// candidates belong.
 func (s *Session) answered() <-chan string {
 	if s.connection.CurrentLocalDescription() == nil {
 		return nil
@@ -142,8 +143,8 @@ func (s *Session) answered() <-chan string {
 	return s.own
 }
 
-// take does what a message says. It keeps candidates that come before the first offer: the server that VR2Gather was
-// made for often sends them so.
+// take handles a message. Candidates that arrive before the first offer are kept: VR2Gather's original server often
+// sends them first.
 func (s *Session) take(m vr2gather.Message, early []string) (kept []string, err error) {
 	switch m.Type {
 	case vr2gather.MessageOffer:
@@ -166,12 +167,12 @@ func (s *Session) take(m vr2gather.Message, early []string) (kept []string, err 
 	return early, nil
 }
 
-// startTime is how long ICE may take to begin after an answer: it does so at once.
+// startTime is the time limit for the start of ICE after an answer. ICE normally starts at once.
 const startTime = time.Second
 
-// settle waits until ICE has begun with what was answered before. The original often makes two offers at once, and Pion
-// takes the second one for a restart of ICE, with other credentials than those of the first answer, as long as ICE has
-// not begun with the first.
+// settle waits until ICE has begun with the previous answer. The original server often makes two offers in quick
+// succession. If ICE has not begun with the first, Pion takes the second one for an ICE restart, with credentials that
+// differ from those of the first answer.
 func (s *Session) settle() {
 	if s.connection.CurrentLocalDescription() == nil {
 		return
@@ -204,15 +205,15 @@ func (s *Session) answer(value string) error {
 	return s.write(vr2gather.MessageAnswer, vr2gather.Description{Type: "answer", SDP: answer.SDP}.Value())
 }
 
-// addCandidate takes one of the server's candidates. One that cannot be read may be of a kind that came later: there
-// are others.
+// addCandidate adds a candidate of the server. A malformed candidate may be of a newer type and is skipped, because
+// there are others.
 func (s *Session) addCandidate(candidate string) {
 	if err := s.connection.AddICECandidate(webrtc.ICECandidateInit{Candidate: candidate}); err != nil {
 		s.config.Log.Warn("candidate of the server's passed over", "candidate", candidate, "error", err)
 	}
 }
 
-// Choose sends a quality message. Of several that wait only the newest is sent.
+// Choose sends a quality message. Only the newest waiting message is sent.
 func (s *Session) Choose(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,16 +224,16 @@ func (s *Session) Choose(text string) {
 	s.texts <- text
 }
 
-// Done is closed when the session has ended; Err says why.
+// Done returns a channel that is closed when the session has ended. Err returns the reason.
 func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
-// Err is why the session ended: ErrClosed after Close, else what went wrong; nil while it lives.
+// Err returns the reason of the session's end: ErrClosed after Close, another error otherwise, nil before the end.
 func (s *Session) Err() error { return context.Cause(s.ctx) }
 
-// goodbyeTime is how long the server may take to take a goodbye.
+// goodbyeTime is the time limit for sending the close message.
 const goodbyeTime = time.Second
 
-// Close ends the session, and waits for its goroutines. More calls do nothing.
+// Close ends the session and waits for its goroutines. Further calls have no effect.
 func (s *Session) Close() {
 	s.cancel(ErrClosed)
 	s.mu.Lock()

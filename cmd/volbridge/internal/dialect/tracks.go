@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// track is one that this client publishes.
+// track is one track of this client.
 type track struct {
 	local *webrtc.TrackLocalStaticRTP
 
@@ -22,14 +22,13 @@ type track struct {
 	payload  []byte
 }
 
-// tracks are all that it publishes.
+// tracks has all tracks of this client.
 type tracks struct {
 	audio *track
-	video []*track // tile × qualities + quality
+	video []*track // by tile × qualities + quality
 }
 
-// addTracks announces sound, then tile by tile and quality by quality: the order in which the server has lines for
-// them.
+// addTracks announces audio, then tile by tile and quality by quality, in the order of the server's media lines.
 func (s *Session) addTracks() error {
 	query := s.config.Query
 	add := func(codec webrtc.RTPCodecCapability, name vr2gather.Track) (*track, error) {
@@ -59,8 +58,8 @@ func (s *Session) addTracks() error {
 	return nil
 }
 
-// WritePacket sends a packet of a frame at once. The timestamp is the frame's; its last packet gets the marker. Packets
-// that the network does not take are lost, as anywhere on their way.
+// WritePacket sends a packet of a frame immediately. timestamp is the frame's RTP timestamp; the last packet has the
+// marker. Packets that the network drops are lost.
 func (s *Session) WritePacket(p *vr2gather.Packet, timestamp uint32) error {
 	t := s.tracks.audio
 	if p.Kind != volumetric.KindAudio {
@@ -82,11 +81,11 @@ func (s *Session) WritePacket(p *vr2gather.Packet, timestamp uint32) error {
 	return t.local.WriteRTP(&rtp.Packet{Header: header, Payload: payload})
 }
 
-// maxPacket is the size of the buffer that packets are received into: the largest of the dialect, and what servers may
-// put around it.
+// maxPacket is the size of the receive buffer: the largest packet of the dialect, plus the headers that servers may
+// add.
 const maxPacket = 1500
 
-// receive hands the packets of a track to the sink until the track ends.
+// receive delivers the packets of a track to the sink until the track ends.
 func (s *Session) receive(remote *webrtc.TrackRemote) {
 	name, err := vr2gather.ParseTrack(remote.ID())
 	if err != nil {

@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	// writeTimeout is how long a message may take to be taken.
+	// writeTimeout is the time limit for writing a message.
 	writeTimeout = 10 * time.Second
-	// maxMessage is how long a message may be, in bytes: an offer has about 1 kB per line, and a room hundreds.
+	// maxMessage is the largest message in bytes: an offer has about 1 kB per media line, and a room has hundreds of
+	// lines.
 	maxMessage = 4 << 20
-	// maxReason is how much of what a server says to a refusal is passed on, in bytes.
+	// maxReason is the number of bytes of a server's refusal that are reported.
 	maxReason = 200
 )
 
@@ -40,14 +41,14 @@ func dial(ctx context.Context, config Config) (*websocket.Conn, error) {
 	return conn, nil
 }
 
-// refusal is what a server means that does not open the websocket.
+// refusal returns the error for a websocket that was not opened.
 func refusal(response *http.Response, err error) error {
 	if response == nil {
 		return err
 	}
 	switch response.StatusCode {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
-		// The library keeps as much of the body as it has read with the header.
+		// The library keeps only the part of the body that was read with the header.
 		reason, _ := io.ReadAll(io.LimitReader(response.Body, maxReason))
 		return fmt.Errorf("%w: %s: %s", ErrRefused, response.Status, strings.TrimSpace(string(reason)))
 	default:
@@ -55,7 +56,7 @@ func refusal(response *http.Response, err error) error {
 	}
 }
 
-// read hands on messages until the websocket ends. What cannot be read ends it, too.
+// read reads messages until the websocket ends. A malformed message ends the session.
 func (s *Session) read() {
 	for {
 		_, text, err := s.conn.ReadMessage()
@@ -76,7 +77,7 @@ func (s *Session) read() {
 	}
 }
 
-// write sends a message. It belongs to the goroutine that negotiates.
+// write sends a message. It is called only by the negotiating goroutine.
 func (s *Session) write(kind vr2gather.MessageType, value string) error {
 	text, err := vr2gather.Message{Client: s.config.Query.Client, Type: kind, Value: value}.Append(nil)
 	if err != nil {

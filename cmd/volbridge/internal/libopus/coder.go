@@ -18,13 +18,13 @@ import (
 	"unsafe"
 )
 
-// Available tells whether this program was built with Opus.
+// Available reports whether this program was built with Opus.
 func Available() bool { return true }
 
-// Encoder encodes one stream of sound.
+// Encoder encodes one audio stream.
 type Encoder struct{ coder *C.OpusEncoder }
 
-// NewEncoder makes an encoder of so many bit/s. It fails where there is no memory.
+// NewEncoder returns an encoder with the given bitrate. It fails if there is not enough memory.
 func NewEncoder(bitsPerSecond int) (*Encoder, error) {
 	e := &Encoder{C.volsfu_opus_encoder(Rate, C.int(bitsPerSecond))}
 	if e.coder == nil {
@@ -49,17 +49,17 @@ func (e *Encoder) Encode(dst []byte, samples []float32) []byte {
 	return dst[:begin+int(size)]
 }
 
-// Lookahead is how many samples what is decoded is behind what was encoded.
+// Lookahead returns the delay of the encoder in samples.
 func (e *Encoder) Lookahead() int {
 	n := int(C.volsfu_opus_lookahead(e.coder))
 	runtime.KeepAlive(e)
 	return n
 }
 
-// Decoder decodes one stream of sound.
+// Decoder decodes one audio stream.
 type Decoder struct{ coder *C.OpusDecoder }
 
-// NewDecoder makes a decoder. It fails where there is no memory.
+// NewDecoder returns a decoder. It fails if there is not enough memory.
 func NewDecoder() (*Decoder, error) {
 	var status C.int
 	d := &Decoder{C.opus_decoder_create(Rate, 1, &status)}
@@ -70,7 +70,7 @@ func NewDecoder() (*Decoder, error) {
 	return d, nil
 }
 
-// Decode appends to dst the samples of a packet. Errors wrap ErrMalformed, and leave dst as it was.
+// Decode appends the samples of a packet to dst. Errors wrap ErrMalformed and leave dst unchanged.
 func (d *Decoder) Decode(dst []float32, packet []byte) ([]float32, error) {
 	if len(packet) == 0 || len(packet) > MaxPacket {
 		return dst, fmt.Errorf("%w: %d bytes, expected 1 to %d", ErrMalformed, len(packet), MaxPacket)
@@ -82,8 +82,8 @@ func (d *Decoder) Decode(dst []float32, packet []byte) ([]float32, error) {
 	return samples, nil
 }
 
-// Recover appends to dst so many samples of a packet that is lost, by what the one after it says of that, which is
-// something where the encoder cared for losses. The number is a multiple of 2.5 ms and at most MaxSamples.
+// Recover appends samples of a lost packet to dst, from the forward error correction in the next packet. It conceals
+// the loss if the encoder did not include any. samples must be a multiple of 2.5 ms and at most MaxSamples.
 func (d *Decoder) Recover(dst []float32, next []byte, samples int) []float32 {
 	if len(next) == 0 || len(next) > MaxPacket {
 		return d.Conceal(dst, samples)
@@ -94,8 +94,8 @@ func (d *Decoder) Recover(dst []float32, next []byte, samples int) []float32 {
 	return append(dst, make([]float32, samples)...)
 }
 
-// Conceal appends to dst so many samples of what may have been in packets that are lost. The number is a multiple of
-// 2.5 ms and at most MaxSamples.
+// Conceal appends samples to dst that conceal lost packets. samples must be a multiple of 2.5 ms and at most
+// MaxSamples.
 func (d *Decoder) Conceal(dst []float32, samples int) []float32 {
 	if concealed, n := d.decode(dst, nil, samples, false); n == samples {
 		return concealed
@@ -103,8 +103,8 @@ func (d *Decoder) Conceal(dst []float32, samples int) []float32 {
 	return append(dst, make([]float32, samples)...)
 }
 
-// decode appends what the library decodes into room for so many samples, and tells how many there are or, below 0, why
-// there are none.
+// decode appends the decoded samples to dst, at most room. It returns their number, or a negative error code of the
+// library.
 func (d *Decoder) decode(dst []float32, packet []byte, room int, before bool) ([]float32, int) {
 	begin := len(dst)
 	into := slices.Grow(dst, room)[:begin+room]

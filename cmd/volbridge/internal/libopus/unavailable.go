@@ -2,13 +2,13 @@
 
 package libopus
 
-// Available tells whether this program was built with Opus.
+// Available reports whether this program was built with Opus.
 func Available() bool { return false }
 
-// Encoder is one that there is not.
+// Encoder is a placeholder without an implementation.
 type Encoder struct{}
 
-// NewEncoder gives ErrUnavailable.
+// NewEncoder returns ErrUnavailable.
 func NewEncoder(int) (*Encoder, error) { return nil, ErrUnavailable }
 
 // Encode is never called.
@@ -17,10 +17,10 @@ func (*Encoder) Encode(dst []byte, _ []float32) []byte { return dst }
 // Lookahead is never called.
 func (*Encoder) Lookahead() int { return 0 }
 
-// Decoder is one that there is not.
+// Decoder is a placeholder without an implementation.
 type Decoder struct{}
 
-// NewDecoder gives ErrUnavailable.
+// NewDecoder returns ErrUnavailable.
 func NewDecoder() (*Decoder, error) { return nil, ErrUnavailable }
 
 // Decode is never called.

@@ -20,19 +20,19 @@ import (
 	"unsafe"
 )
 
-// Available tells whether this program was built with Speex.
+// Available reports whether this program was built with Speex.
 func Available() bool { return true }
 
-// quality is VR2Gather's, of 0 to 10.
+// quality is VR2Gather's quality, on Speex's scale of 0 to 10.
 const quality = 5
 
-// maxPacket is more than MaxFrames take at the highest quality, 106 bytes each.
+// maxPacket exceeds the size of MaxFrames frames at the highest quality, 106 bytes each.
 const maxPacket = 8192
 
-// Encoder encodes one stream of sound.
+// Encoder encodes one audio stream.
 type Encoder struct{ speech *C.volsfu_speech }
 
-// NewEncoder makes an encoder. It fails where there is no memory.
+// NewEncoder returns an encoder. It fails if there is not enough memory.
 func NewEncoder() (*Encoder, error) {
 	e := &Encoder{C.volsfu_speech_encoder(quality)}
 	if e.speech == nil {
@@ -42,7 +42,8 @@ func NewEncoder() (*Encoder, error) {
 	return e, nil
 }
 
-// Encode appends to dst a packet of samples, whose number is a multiple of FrameSamples and at most MaxFrames of those.
+// Encode appends a packet to dst. The number of samples must be a multiple of FrameSamples and at most MaxFrames ×
+// FrameSamples.
 func (e *Encoder) Encode(dst []byte, samples []float32) []byte {
 	frames := len(samples) / FrameSamples
 	if frames == 0 || frames > MaxFrames || len(samples)%FrameSamples != 0 {
@@ -56,17 +57,17 @@ func (e *Encoder) Encode(dst []byte, samples []float32) []byte {
 	return dst[:begin+int(size)]
 }
 
-// Lookahead is how many samples what is decoded is behind what was encoded, as far as the encoder is the reason.
+// Lookahead returns the encoder's part of the codec delay in samples.
 func (e *Encoder) Lookahead() int {
 	n := int(C.volsfu_speech_encoder_lookahead(e.speech))
 	runtime.KeepAlive(e)
 	return n
 }
 
-// Decoder decodes one stream of sound.
+// Decoder decodes one audio stream.
 type Decoder struct{ speech *C.volsfu_speech }
 
-// NewDecoder makes a decoder. It fails where there is no memory.
+// NewDecoder returns a decoder. It fails if there is not enough memory.
 func NewDecoder() (*Decoder, error) {
 	d := &Decoder{C.volsfu_speech_decoder()}
 	if d.speech == nil {
@@ -76,8 +77,8 @@ func NewDecoder() (*Decoder, error) {
 	return d, nil
 }
 
-// Decode appends to dst the samples of a packet, a multiple of FrameSamples; none of one that is empty. Errors wrap
-// ErrMalformed, and leave dst as it was.
+// Decode appends the samples of a packet to dst, a multiple of FrameSamples; none for an empty packet. Errors wrap
+// ErrMalformed and leave dst unchanged.
 func (d *Decoder) Decode(dst []float32, packet []byte) ([]float32, error) {
 	if len(packet) > maxPacket {
 		return dst, fmt.Errorf("%w: %d bytes, expected at most %d", ErrMalformed, len(packet), maxPacket)
@@ -96,7 +97,7 @@ func (d *Decoder) Decode(dst []float32, packet []byte) ([]float32, error) {
 	return room[:begin+int(frames)*FrameSamples], nil
 }
 
-// Conceal appends to dst what may have been in so many frames that are lost.
+// Conceal appends samples to dst that conceal the given number of lost frames.
 func (d *Decoder) Conceal(dst []float32, frames int) []float32 {
 	if frames <= 0 {
 		return dst
@@ -108,7 +109,7 @@ func (d *Decoder) Conceal(dst []float32, frames int) []float32 {
 	return dst
 }
 
-// Lookahead is how many samples what is decoded is behind what was encoded, as far as the decoder is the reason.
+// Lookahead returns the decoder's part of the codec delay in samples.
 func (d *Decoder) Lookahead() int {
 	n := int(C.volsfu_speech_decoder_lookahead(d.speech))
 	runtime.KeepAlive(d)

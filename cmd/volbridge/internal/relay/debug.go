@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// debugFrame is how long frames without meaning are, without their header, and debugRate how many come per second.
+	// debugFrame is the size of a debug frame without its header, debugRate the number of frames per second.
 	debugFrame = 5000
 	debugRate  = 30
 )
 
-// debugCodec names what nobody decodes.
+// debugCodec is a codec that no receiver decodes.
 var debugCodec = volumetric.FourCC{'n', 'o', 'n', 'e'}
 
-// pretend makes frames without meaning until the context ends, as the connector would send them.
+// pretend produces debug frames in place of the connector's frames, until the context ends.
 func (s *Relay) pretend(ctx context.Context) {
 	ticker := time.NewTicker(time.Second / debugRate)
 	defer ticker.Stop()

@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// attendDialect is one session with a server by VR2Gather's dialect, from joining to its end.
+// attendDialect runs one session with a server of VR2Gather's dialect, from joining to the end.
 func (s *Relay) attendDialect(ctx context.Context) error {
 	heard := newListener(s.settings.output, s.tally)
 	query := vr2gather.Query{Client: s.settings.client, Tiles: s.settings.layout.Tiles,
@@ -44,8 +44,8 @@ func (s *Relay) attendDialect(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", errEnded, ended)
 }
 
-// serveDialect serves the connector until the session ends. Sound goes first: it waits for nothing but a burst of
-// datagrams.
+// serveDialect serves the connector until the session ends. Audio has priority; at most one burst of datagrams is sent
+// before it.
 func (s *Relay) serveDialect(ctx context.Context, session *dialect.Session, heard *listener) {
 	var chosen <-chan string
 	if s.local != nil {
@@ -82,7 +82,7 @@ func (s *Relay) serveDialect(ctx context.Context, session *dialect.Session, hear
 			s.figures.received.Complete++
 			s.mu.Unlock()
 		case text := <-chosen:
-			// What is said again is sent again: a publisher may have gone and come back.
+			// A repeated message is sent again, because a publisher may have left and returned.
 			s.downward.chosen, told = text, ""
 			for range choose() {
 				s.tally.Add(bridge.DropChoice)
@@ -97,7 +97,7 @@ func (s *Relay) serveDialect(ctx context.Context, session *dialect.Session, hear
 	}
 }
 
-// hearFor lets sound pass for a while.
+// hearFor forwards audio for the given time.
 func (s *Relay) hearFor(ctx context.Context, long time.Duration, sounds <-chan *bridge.Received) {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
@@ -113,16 +113,16 @@ func (s *Relay) hearFor(ctx context.Context, long time.Duration, sounds <-chan *
 	}
 }
 
-// speaker sends the connector's frames to a server by VR2Gather's dialect. It belongs to one goroutine.
+// speaker sends the connector's frames to a server of VR2Gather's dialect. It is owned by one goroutine.
 type speaker struct {
 	*Relay
 	session *dialect.Session
 	pace    bridge.Pace
-	// offset is what RTP timestamps begin with.
+	// offset is the random offset of RTP timestamps.
 	offset uint32
 }
 
-// lateFrame is how long a tile frame may wait for what may be sent at most.
+// lateFrame is the longest time for which a tile frame may wait for the pacer.
 const lateFrame = 100 * time.Millisecond
 
 // sendDialect sends the connector's frames to the server.
@@ -178,5 +178,5 @@ func (v *speaker) send(ctx context.Context, f *bridge.Frame) {
 	v.left(time.Since(f.Arrival))
 }
 
-// dialectTime is a time in ticks of RTP timestamps, of which there are 90,000 per second.
+// dialectTime converts a time to an RTP timestamp of 90 kHz.
 func dialectTime(at time.Time) uint32 { return uint32(at.UnixMicro() * 9 / 100) }

@@ -13,31 +13,32 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// downward is what is known of the way to the connector, over all sessions. It belongs to one goroutine at a time.
+// downward is the state of the direction to the connector, over all sessions. It is owned by one goroutine at a time.
 type downward struct {
 	tally  *bridge.Tally
 	outlet *bridge.Outlet
 	voices *bridge.Voices
 	pace   bridge.Pace
-	// video and audio are the datagrams of a frame, kept for the next one.
+	// video and audio have the datagrams of a frame. The memory is reused for the next frame.
 	video, audio []byte
-	// chosen is the newest quality message. It holds for publishers that come later, too.
+	// chosen is the newest quality message. It also applies to publishers that join later.
 	chosen string
-	// view is where the connector's program looks from, nil if it has not said.
+	// view is the viewpoint of the connector's program, nil if unknown.
 	view *signal.Viewpoint
 }
 
-// meeting is one session as the connector is told of it.
+// meeting is one session as it is presented to the connector.
 type meeting struct {
 	*Relay
 	session   *client.Session
 	directory *bridge.Directory
 	requests  chan<- []signal.Choice
-	// overdue says that sound has waited for what was before it for long enough.
+	// overdue fires when audio has waited long enough for missing packets.
 	overdue *time.Timer
 }
 
-// serve serves the connector until the session ends. Sound goes first: it waits for nothing but a burst of datagrams.
+// serve serves the connector until the session ends. Audio has priority; at most one burst of datagrams is sent before
+// it.
 func (s *Relay) serve(ctx context.Context, session *client.Session, requests chan<- []signal.Choice,
 	refused <-chan []signal.Choice) {
 	m := &meeting{Relay: s, session: session, requests: requests, overdue: time.NewTimer(0)}
@@ -100,7 +101,7 @@ func (s *Relay) serve(ctx context.Context, session *client.Session, requests cha
 	}
 }
 
-// event takes what happened in the room.
+// event handles a session event.
 func (m *meeting) event(e client.Event) {
 	peer.LogEvent(m.log, e)
 	switch e := e.(type) {
@@ -114,12 +115,12 @@ func (m *meeting) event(e client.Event) {
 		m.directory.Left(e.Identity)
 		m.forget()
 	case client.Resumed:
-		// Who came and went meanwhile is in the list only.
+		// Participants that joined or left meanwhile are only in the list.
 		m.meet()
 	}
 }
 
-// meet takes everybody who is here.
+// meet adds all participants of the session.
 func (m *meeting) meet() {
 	m.directory = bridge.NewDirectory(m.settings.client)
 	if m.transcoding != nil {
@@ -131,7 +132,7 @@ func (m *meeting) meet() {
 	m.forget()
 }
 
-// forget forgets those who are not here any more.
+// forget removes the state of clients that have left.
 func (m *meeting) forget() {
 	m.downward.outlet.Keep(m.directory.Here)
 	m.downward.voices.Keep(m.directory.Here)
@@ -146,7 +147,7 @@ func (m *meeting) came(p signal.Participant) {
 	}
 }
 
-// published takes a publication, and has what the connector cannot read not sent.
+// published adds a publication. If the connector cannot read it, its transmission is switched off.
 func (m *meeting) published(participant string, publication volumetric.Publication) {
 	admission := m.directory.Published(participant, publication)
 	if admission.Carried {
@@ -169,7 +170,7 @@ func (m *meeting) published(participant string, publication volumetric.Publicati
 	}
 }
 
-// choose takes the text of a quality message.
+// choose handles the text of a quality message.
 func (m *meeting) choose(text string) {
 	m.downward.chosen = text
 	choices, ignored := m.directory.Choices(text)
@@ -182,7 +183,7 @@ func (m *meeting) choose(text string) {
 	}
 }
 
-// request has the server asked for qualities.
+// request queues a request for qualities.
 func (m *meeting) request(choices []signal.Choice) {
 	select {
 	case m.requests <- choices:
@@ -192,7 +193,7 @@ func (m *meeting) request(choices []signal.Choice) {
 	}
 }
 
-// client is the number of a publisher, by what was told until now.
+// client returns the number of a publisher, after handling all queued events if the publisher is unknown.
 func (m *meeting) client(ref volumetric.PublicationRef) (uint32, bool) {
 	number, ok := m.directory.Client(ref)
 	for !ok {
@@ -210,11 +211,11 @@ func (m *meeting) client(ref volumetric.PublicationRef) (uint32, bool) {
 	return number, true
 }
 
-// sound takes a packet of a track without frames.
+// sound handles an audio packet.
 func (m *meeting) sound(p *client.Packet) {
 	number, ok := m.client(p.Track.PublicationRef)
 	if !ok {
-		// Sound that the connector does not know is sent all the same, since it is sent to everybody.
+		// Audio is sent to every receiver, also if the connector cannot play it.
 		return
 	}
 	if m.transcoding != nil && p.Codec.Is(volumetric.MIMEOpus) {
@@ -228,7 +229,7 @@ func (m *meeting) sound(p *client.Packet) {
 	m.speakTo(received)
 }
 
-// frame takes a frame, and gives it to the connector as fast as that can read.
+// frame sends a received frame to the connector, as fast as the connector can read.
 func (m *meeting) frame(ctx context.Context, f *client.Frame) {
 	number, ok := m.client(f.Track.PublicationRef)
 	switch {
@@ -249,7 +250,7 @@ func (m *meeting) frame(ctx context.Context, f *client.Frame) {
 	m.passed(m.session.ServerTime(time.Now()).Sub(f.Complete))
 }
 
-// wait lets sound pass for a while.
+// wait forwards audio for the given time.
 func (m *meeting) wait(ctx context.Context, long time.Duration) {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
@@ -270,7 +271,7 @@ func (m *meeting) wait(ctx context.Context, long time.Duration) {
 	}
 }
 
-// deliver sends a tile frame to the connector as fast as the connector can read. While the connector is busy, deliver
+// deliver sends a tile frame to the connector as fast as the connector can read. While the pace is exhausted, deliver
 // calls pause with the time to wait.
 func (s *Relay) deliver(ctx context.Context, r *bridge.Received, pause func(time.Duration)) {
 	d := s.downward
@@ -293,7 +294,7 @@ func (s *Relay) deliver(ctx context.Context, r *bridge.Received, pause func(time
 	s.count()
 }
 
-// speakTo gives the connector a frame of sound, which waits for nothing.
+// speakTo sends an audio frame to the connector without pacing.
 func (s *Relay) speakTo(r *bridge.Received) {
 	d := s.downward
 	if s.unheard() {
@@ -304,8 +305,8 @@ func (s *Relay) speakTo(r *bridge.Received) {
 	s.count()
 }
 
-// unheard reports whether the connector is silent, and counts a frame that is not sent to it therefore. Without a
-// connector frames are cut and counted as if they were sent.
+// unheard reports whether the connector is silent, and counts the frame that is not sent because of that. Without a
+// connector, frames are cut and counted as if they were sent.
 func (s *Relay) unheard() bool {
 	if s.local == nil {
 		return false
@@ -327,21 +328,21 @@ func (s *Relay) give(datagrams []byte) {
 	}
 }
 
-// count makes the outlet's counts known.
+// count publishes the counters of the outlet.
 func (s *Relay) count() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.figures.outlet = s.downward.outlet.Counts()
 }
 
-// passed books how long a frame took from its last packet to the connector.
+// passed records the time of a frame from its last packet to the connector.
 func (s *Relay) passed(took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.figures.down.Add(took)
 }
 
-// look tells the server where the connector's program looks from, if it has said.
+// look sends the connector's viewpoint to the server, if it is known.
 func (m *meeting) look() {
 	if v := m.downward.view; v != nil {
 		m.session.SetViewpoint(client.Viewpoint{Position: v.Position, Orientation: v.Orientation,
@@ -349,7 +350,7 @@ func (m *meeting) look() {
 	}
 }
 
-// show tells where the connector's object stands, if it has said and the object is published.
+// show sends the pose of the connector's object to the server, if the pose is known and the object is published.
 func (s *Relay) show(session *client.Session) {
 	s.mu.Lock()
 	pose := s.pose
@@ -362,7 +363,7 @@ func (s *Relay) show(session *client.Session) {
 		Boxes: pose.Boxes})
 }
 
-// setPose takes where the connector's object stands.
+// setPose stores the pose of the connector's object.
 func (s *Relay) setPose(pose *signal.Pose) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

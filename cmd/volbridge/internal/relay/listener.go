@@ -10,23 +10,22 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// receivedQueue is how many frames of others may wait to be given to the connector: as many as of the connector's for
-// the server.
+// receivedQueue is the number of received frames that may wait for the connector, as many as in the other direction.
 const receivedQueue = 64
 
-// listener takes what a session of VR2Gather's dialect brings, from as many goroutines as there are tracks, and has
-// whole frames for the one that serves the connector. It belongs to one session.
+// listener receives the media of a session in VR2Gather's dialect from one goroutine per track, and queues complete
+// frames for the goroutine that serves the connector. It belongs to one session.
 type listener struct {
 	tally  *bridge.Tally
 	takes  bool
 	frames chan *bridge.Received
 	sounds chan *bridge.Received
-	// opened says that there is another track.
+	// opened signals that a track was opened.
 	opened chan struct{}
 
 	mu        sync.Mutex
 	reception *bridge.Reception
-	// tiles is how many tiles each client has, as far as their tracks have come.
+	// tiles has the number of tiles of each client, as far as their tracks were opened.
 	tiles map[uint32]int
 }
 
@@ -52,7 +51,7 @@ func (l *listener) Opened(track vr2gather.Track) {
 	}
 }
 
-// Packet implements dialect.Sink. The server sends sound, and first tiles, whether the connector wants them or not.
+// Packet implements dialect.Sink. The server sends audio and initial tiles even if the connector does not want them.
 func (l *listener) Packet(kind volumetric.Kind, payload []byte, now time.Time) {
 	if !l.takes {
 		return
@@ -78,7 +77,7 @@ func (l *listener) Packet(kind volumetric.Kind, payload []byte, now time.Time) {
 	}
 }
 
-// clients tells how many tiles each client has.
+// clients returns the number of tiles of each client.
 func (l *listener) clients() map[uint32]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

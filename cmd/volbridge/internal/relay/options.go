@@ -25,7 +25,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Options is what the flags of volbridge say.
+// Options has the flags of volbridge.
 type Options struct {
 	sfu           string
 	port          string
@@ -38,18 +38,18 @@ type Options struct {
 	most          peer.Bitrate
 	seconds       float64
 	json          bool
-	// dialect is how the bridge and the server speak.
+	// dialect is the protocol between the bridge and the server.
 	dialect string
-	// untilInputCloses has the bridge end with whoever holds the other end of input, which is its standard input.
+	// untilInputCloses ends the bridge when standard input is closed, as it is when the program that started the bridge
+	// exits.
 	untilInputCloses bool
-	// transcode has points and sound turned into other codecs and back; packs is that of the points that are published
-	// then.
+	// transcode enables transcoding of points and audio in both directions. packs is the codec of the published points.
 	transcode bool
 	packs     codec.Codec
-	// local is what the port says, invalid if there is no connector.
+	// local is the parsed port, invalid if there is no connector.
 	local netip.AddrPort
-	// secret is what the connector has to present, as text, and required the same as the handshake takes it, nil if
-	// there is none.
+	// secret is the text of the secret that the connector must present. required is the parsed secret, nil if there is
+	// none.
 	secret   string
 	required *bridge.Secret
 }
@@ -88,7 +88,7 @@ func (b *Options) Flags(f *pflag.FlagSet) {
 }
 
 const (
-	// defaultRoom is where bridges meet that were told of no room: VR2Gather knows none.
+	// defaultRoom is the room of bridges that have no room configured: VR2Gather has no rooms.
 	defaultRoom = "vr2gather"
 	// roomVariable and tokenVariable are for launchers whose command line cannot be changed.
 	roomVariable, tokenVariable = "VOLPEER_ROOM", "VOLPEER_TOKEN"
@@ -116,7 +116,7 @@ var (
 	errNoPort = errors.New("expected --port, or --debug, which needs no connector")
 )
 
-// NewLog writes as much as was asked for.
+// NewLog returns a logger with the configured level.
 func (b *Options) NewLog(to io.Writer) *slog.Logger {
 	level := slog.LevelInfo
 	if b.level >= 2 {
@@ -125,7 +125,7 @@ func (b *Options) NewLog(to io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))
 }
 
-// check fills in what was left out and reports the first thing that is wrong.
+// check sets defaults and returns the first error in the flags.
 func (b *Options) check() error {
 	if b.layout.Tiles < 1 || b.layout.Tiles > volumetric.MaxTiles || b.layout.Qualities < 1 ||
 		b.layout.Qualities > volumetric.MaxQualities {
@@ -153,8 +153,8 @@ func (b *Options) check() error {
 	return b.checkRoom()
 }
 
-// checkSecret takes the secret from the flag or the environment. A bridge that listens beyond loopback needs one: the
-// connector is sent the room's media, and without a secret the first sender is the connector.
+// checkSecret reads the secret from the flag or the environment. A bridge that listens beyond loopback requires one:
+// the connector is sent the room's media, and without a secret the first sender would become the connector.
 func (b *Options) checkSecret() error {
 	b.secret = cmp.Or(b.secret, os.Getenv(secretVariable))
 	if b.secret == "" {
@@ -170,7 +170,7 @@ func (b *Options) checkSecret() error {
 	return nil
 }
 
-// checkTranscoding finds the codec that is published where points are transcoded.
+// checkTranscoding selects the codec of the published points, if points are transcoded.
 func (b *Options) checkTranscoding() error {
 	switch {
 	case !b.transcode || b.packs != nil:
@@ -187,7 +187,7 @@ func (b *Options) checkTranscoding() error {
 	return err
 }
 
-// checkRoom fills in where to go, and as whom.
+// checkRoom sets the address of the server, the room and the identity.
 func (b *Options) checkRoom() error {
 	b.room.Server = b.sfu
 	if !strings.Contains(b.sfu, "://") {
@@ -209,8 +209,8 @@ func (b *Options) checkRoom() error {
 	return nil
 }
 
-// checkDialectRoom fills in the address of the websocket of VR2Gather's dialect, which has a path for each room, and
-// one for those who name none.
+// checkDialectRoom sets the address of the websocket of VR2Gather's dialect, which has a path for each room and a
+// default path.
 func (b *Options) checkDialectRoom() error {
 	if b.room.Identity != "" {
 		return fmt.Errorf("--identity %q: %w", b.room.Identity, errIdentity)
@@ -226,7 +226,7 @@ func (b *Options) checkDialectRoom() error {
 	return nil
 }
 
-// listenAddress reads where the bridge listens: on loopback, unless an address is named.
+// listenAddress parses the address on which the bridge listens. The default is loopback.
 func listenAddress(text string) (netip.AddrPort, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
@@ -242,7 +242,7 @@ func listenAddress(text string) (netip.AddrPort, error) {
 	return address, nil
 }
 
-// Run relays until the context ends, in ends if that is wanted, or the server refuses for good.
+// Run relays until the context ends, in ends (if that is enabled), or the server refuses permanently.
 func (b *Options) Run(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) error {
 	if err := b.check(); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (b *Options) Run(ctx context.Context, in io.Reader, out io.Writer, log *slo
 	defer cancel()
 	if b.untilInputCloses {
 		go func() {
-			// Nothing is expected to be written there.
+			// The input is not used.
 			_, _ = io.Copy(io.Discard, in)
 			cancel()
 		}()

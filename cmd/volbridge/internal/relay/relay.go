@@ -1,9 +1,9 @@
-// Package relay is the bridge between VR2Gather's native connector and a server: it joins the room, and joins again
-// when the session is lost, publishes what the connector sends, and gives the connector what others publish. It does so
-// by signalling v1 or by VR2Gather's dialect, and transcodes if that is wanted.
+// Package relay connects VR2Gather's native connector to a server. It joins the room, and rejoins when the session is
+// lost, publishes the connector's frames, and sends the publications of others to the connector. It uses signalling v1
+// or VR2Gather's dialect, and transcodes if configured.
 //
-// Of each session one goroutine sends to the server and owns upward and the speaker of transcoding; another serves the
-// connector and owns downward and the listeners of transcoding. Figures are behind a mutex.
+// In each session, one goroutine sends to the server and owns upward and the transcoding speaker; another one serves
+// the connector and owns downward and the transcoding listeners. A mutex guards the figures.
 package relay
 
 import (
@@ -25,51 +25,51 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Relay is a bridge under way, over one session with the server after the other.
+// Relay is a running bridge. It has one session with the server at a time.
 type Relay struct {
 	settings *Options
 	log      *slog.Logger
 	tally    *bridge.Tally
 	local    *connector.Connector // nil if there is none
-	// frames are those that wait to be sent to the server.
+	// frames has the frames that wait to be sent to the server.
 	frames chan *bridge.Frame
 	began  time.Time
 
-	// upward belongs to the goroutine that sends to the server, of which there is one at a time; downward to the one
-	// that serves the connector.
+	// upward is owned by the goroutine that sends to the server, of which there is one at a time. downward is owned by
+	// the goroutine that serves the connector.
 	upward   *upward
 	downward *downward
 	// transcoding is nil if nothing is transcoded.
 	transcoding *transcoding
 
-	// mu guards what follows. pose is where the connector's object stands, nil if it has not said; speaksRaw says
-	// that its sound is not compressed, and that it expects as much of others'.
+	// mu guards the following fields. pose is the pose of the connector's object, nil if unknown. speaksRaw is set if
+	// the connector sends uncompressed audio; it then also expects uncompressed audio.
 	mu        sync.Mutex
 	figures   figures
 	pose      *signal.Pose
 	speaksRaw bool
 }
 
-// figures are what is told of a bridge, besides what was dropped.
+// figures has the counters of a bridge other than drops.
 type figures struct {
 	sessions int64
 	outlet   bridge.OutletCounts
 	uplink   client.UplinkCounts
 	received client.FrameCounts
-	// up is from the last datagram of a frame to when the SDK has it, down from the last packet of a frame to when the
-	// connector was sent all of it.
+	// up is the time from the last datagram of a frame to its delivery to the client library. down is the time from the
+	// last packet of a frame until all of it was sent to the connector.
 	up, down distribution.Distribution
-	// packed and unpacked are what transcoding adds to each, waiting included; spoken and heard what it adds to sound,
-	// of which so many frames were made up.
+	// packed and unpacked are the times that transcoding adds to up and down, including queueing. spoken and heard are
+	// the times that transcoding adds to audio. concealed is the number of concealed audio frames.
 	packed, unpacked distribution.Distribution
 	spoken, heard    distribution.Distribution
 	concealed        int64
 }
 
-// frameQueue is how many frames may wait to be sent to the server: two captures of 9 tiles in 3 qualities.
+// frameQueue is the number of frames that may wait to be sent to the server: two captures of 9 tiles in 3 qualities.
 const frameQueue = 64
 
-// New makes a relay. The options have been checked.
+// New returns a relay. The options must have been checked.
 func New(b *Options, log *slog.Logger) *Relay {
 	tally := &bridge.Tally{}
 	return &Relay{
@@ -79,7 +79,7 @@ func New(b *Options, log *slog.Logger) *Relay {
 	}
 }
 
-// run bridges until the context ends, or the server refuses for good.
+// run bridges until the context ends or the server refuses permanently.
 func (s *Relay) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -122,19 +122,20 @@ func (s *Relay) run(ctx context.Context) error {
 	return s.stay(ctx)
 }
 
-// Waits between attempts to join.
+// The range of waiting times between attempts to join.
 const (
 	firstRejoin = 500 * time.Millisecond
 	lastRejoin  = 5 * time.Second
 )
 
-// lasting are what a server answers that will answer the same again, and with which operators send somebody away.
+// lasting has the error codes for which another attempt is useless: permanent refusals, and those with which operators
+// remove a participant.
 var lasting = []signal.Code{
 	signal.CodeUnauthorized, signal.CodeVersion, signal.CodeForbidden, signal.CodeKicked, signal.CodeClosed,
 	signal.CodeRevoked,
 }
 
-// stay joins, and joins again whenever the session is lost, until the context ends.
+// stay joins, and rejoins whenever the session is lost, until the context ends.
 func (s *Relay) stay(ctx context.Context) error {
 	wait := firstRejoin
 	attend := s.attend
@@ -164,10 +165,10 @@ func (s *Relay) stay(ctx context.Context) error {
 	}
 }
 
-// errEnded says that a session began and has ended.
+// errEnded means that a session began and has ended.
 var errEnded = errors.New("session ended")
 
-// attend is one session with the server, from joining to its end.
+// attend runs one session with the server, from joining to the end.
 func (s *Relay) attend(ctx context.Context) error {
 	config := client.Config{
 		Publications: s.upward.publications(), Receive: s.settings.output,
@@ -225,15 +226,14 @@ func (s *Relay) publish(ctx context.Context, session *client.Session, f outgoing
 	}
 }
 
-// left books how long a frame took from its last datagram to the server's side.
+// left records the time of a frame from its last datagram to the hand-over to the server's session.
 func (s *Relay) left(took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.figures.up.Add(took)
 }
 
-// ask sends requests for qualities in their order, each after the reply to the one before, and hands back what was
-// refused.
+// ask sends quality requests in order, each after the reply to the previous one, and returns refused requests.
 func (s *Relay) ask(ctx context.Context, session *client.Session, requests <-chan []signal.Choice,
 	refused chan<- []signal.Choice) {
 	for {

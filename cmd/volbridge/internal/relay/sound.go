@@ -14,16 +14,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// listening is the sound of one client as the connector is given it.
+// listening is the audio of one client as it is sent to the connector.
 type listening struct {
 	*transcode.Listener
-	// number is that of the next frame, concealed how many are in the figures.
+	// number is the number of the next frame. concealed is the number of concealed packets that are already in the
+	// figures.
 	number    uint32
 	concealed int64
 }
 
-// say publishes a frame of the connector's sound as Opus, and reports whether it is of a codec that can be: others are
-// published as they are, if they are from the beginning.
+// say transcodes an audio frame of the connector to Opus and publishes it. It returns false if the frame is to be
+// published unchanged, because its codec cannot be transcoded or the audio is already published in VR2Gather's format.
 func (s *Relay) say(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
 	if !transcode.Speaks(f.Header.FourCC) {
 		if s.transcoding.tells(f.Header.FourCC) {
@@ -65,12 +66,12 @@ func (s *Relay) say(ctx context.Context, session *client.Session, f *bridge.Fram
 	return true
 }
 
-// keep forgets the sound of all clients but those that are here.
+// keep removes the audio state of all clients for which here returns false.
 func (t *transcoding) keep(here func(client uint32) bool) {
 	maps.DeleteFunc(t.listeners, func(client uint32, _ *listening) bool { return !here(client) })
 }
 
-// hear takes a packet of Opus for the connector.
+// hear handles an Opus packet for the connector.
 func (m *meeting) hear(p *client.Packet, number uint32) {
 	l := m.transcoding.listeners[number]
 	if l == nil {
@@ -92,7 +93,7 @@ func (m *meeting) hear(p *client.Packet, number uint32) {
 	m.listen()
 }
 
-// listen gives the connector what there is of sound by now.
+// listen sends all available audio frames to the connector.
 func (m *meeting) listen() {
 	if m.transcoding == nil {
 		return
@@ -123,7 +124,7 @@ func (m *meeting) listen() {
 	m.overdue.Reset(next.Sub(now))
 }
 
-// listened books how much later the connector has a frame of sound for being transcoded.
+// listened records the time that transcoding adds to an audio frame.
 func (m *meeting) listened(took time.Duration, l *listening) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,39 +10,38 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// Summary is the object that volbridge --json prints.
+// Summary is the JSON object that volbridge --json prints.
 type Summary struct {
 	Seconds float64 `json:"seconds"`
 	Client  uint32  `json:"client"`
-	// Sessions is how often the server took the bridge in.
+	// Sessions is the number of sessions with the server.
 	Sessions int64 `json:"sessions"`
-	// FromConnector is what came from the connector, ToConnector what it was sent. Frames are tile frames.
+	// FromConnector has the counters of the connector's input, ToConnector those of the output. Frames are tile frames.
 	FromConnector bridge.InletCounts  `json:"from_connector"`
 	ToConnector   bridge.OutletCounts `json:"to_connector"`
-	// Received is what became of the tile frames that the server was to send. Those that are complete were handed to
-	// the connector, or dropped as below.
+	// Received has the results of the tile frames that the server was to send. Complete frames were sent to the
+	// connector or dropped, as counted below.
 	Received client.FrameCounts `json:"received"`
-	// Up is from the last datagram of a frame to when it was handed over to be sent to the server, Down from the last
-	// packet of a frame to when all its datagrams were sent to the connector.
+	// Up is the time from the last datagram of a frame to its hand-over to the server's session. Down is the time from
+	// the last packet of a frame until all its datagrams were sent to the connector.
 	Up   distribution.Percentiles `json:"up_ms"`
 	Down distribution.Percentiles `json:"down_ms"`
-	// Transcoding is what transcoding adds to the two, and to sound, from when a frame comes to when it is turned into
-	// the other codec; null if nothing is transcoded.
+	// Transcoding has the time that transcoding adds to both directions and to audio; null if nothing is transcoded.
 	Transcoding *TranscodingSummary `json:"transcoding"`
-	// Dropped is what was dropped, by reason.
+	// Dropped has the number of drops by reason.
 	Dropped map[string]int64 `json:"dropped"`
-	// Uplink is what was handed over and not sent: since nobody takes it, since the uplink cannot carry it, and since
-	// it had waited for the uplink for too long.
+	// Uplink counts frames that were handed over and not sent: because no receiver takes them, because the uplink
+	// cannot carry them, or because they waited too long for the uplink.
 	Uplink UplinkSummary `json:"uplink"`
 }
 
 type TranscodingSummary struct {
 	Up   distribution.Percentiles `json:"up_ms"`
 	Down distribution.Percentiles `json:"down_ms"`
-	// SoundUp and SoundDown are the same of sound, with what the codecs take to look ahead.
+	// SoundUp and SoundDown are the times for audio, including the lookahead of the codecs.
 	SoundUp   distribution.Percentiles `json:"sound_up_ms"`
 	SoundDown distribution.Percentiles `json:"sound_down_ms"`
-	// Concealed is how many frames of sound were lost and made up.
+	// Concealed is the number of audio frames that were lost and concealed.
 	Concealed int64 `json:"sound_frames_concealed"`
 }
 
@@ -52,7 +51,7 @@ type UplinkSummary struct {
 	Dropped int64 `json:"frames_dropped"`
 }
 
-// add adds the counts of a session.
+// add adds the counters of a session.
 func (f *figures) add(session *client.Session) {
 	counts := session.Uplink().UplinkCounts
 	f.uplink.Paused += counts.Paused
@@ -68,7 +67,7 @@ func (f *figures) add(session *client.Session) {
 	}
 }
 
-// summary is what came of the bridge so far.
+// summary returns the summary so far.
 func (s *Relay) summary() Summary {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +99,7 @@ func (s *Relay) summary() Summary {
 	return b
 }
 
-// watch logs every second what was dropped since the last one, and figures where they are wanted, until the context
-// ends.
+// watch logs drops every second, and other figures if configured, until the context ends.
 func (s *Relay) watch(ctx context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()

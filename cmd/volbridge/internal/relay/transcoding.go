@@ -16,30 +16,29 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// transcoding turns the connector's uncompressed points into a codec's frames, and others' frames into uncompressed
-// points, and sound likewise. It lives as long as the bridge.
+// transcoding converts the connector's uncompressed points into frames of a codec, received frames into uncompressed
+// points, and audio in both directions. It lives as long as the bridge.
 type transcoding struct {
 	packs codec.FourCC
-	// up is by track, down by publication and tile.
+	// up is keyed by track, down by publication and tile.
 	up   *transcode.Pool[int, packable, packed]
 	down *transcode.Pool[volumetric.TrackRef, unpackable, unpacked]
-	// speaker makes Opus of the connector's sound. It belongs to the goroutine that sends to the server.
+	// speaker converts the connector's audio to Opus. It is owned by the goroutine that sends to the server.
 	speaker *transcode.Speaker
-	// listeners make VR2Gather's sound of that of the clients with these numbers. They belong to the goroutine that
+	// listeners convert received audio to VR2Gather's format, by client number. They are owned by the goroutine that
 	// serves the connector.
 	listeners map[uint32]*listening
 
-	// told are the codecs that are in the log, since nothing can be done with them.
+	// mu guards told, which has the codecs that were logged as unsupported.
 	mu   sync.Mutex
 	told map[codec.FourCC]bool
 }
 
-// wholeFrames is the memory of transcoded frames, from one frame to the next. A pointer goes in and out without an
-// allocation.
+// wholeFrames has the memory of transcoded frames. It stores pointers, so that Put and Get do not allocate.
 var wholeFrames = sync.Pool{New: func() any { return new([]byte) }}
 
-// packable is a frame of the connector's that came at a time; packed is what became of it, in memory that goes back to
-// whole.
+// packable is a frame of the connector with the time of its submission. packed is the result; its memory whole is
+// returned to wholeFrames.
 type packable struct {
 	frame *bridge.Frame
 	came  time.Time
@@ -52,7 +51,7 @@ type packed struct {
 	err   error
 }
 
-// unpackable is a frame of a session that is for the connector, with its publisher's number.
+// unpackable is a frame of a session for the connector, with the number of its publisher.
 type unpackable struct {
 	session *client.Session
 	frame   client.Frame
@@ -67,7 +66,7 @@ type unpacked struct {
 	err   error
 }
 
-// newTranscoding starts the workers, half of what the machine has for each direction.
+// newTranscoding starts the workers: half the number of processors for each direction.
 func newTranscoding(packs codec.Codec) (*transcoding, error) {
 	speaker, err := transcode.NewSpeaker()
 	if err != nil {
@@ -91,7 +90,7 @@ func (t *transcoding) close() {
 	t.down.Close()
 }
 
-// packed brings the connector's frames; nothing where nothing is transcoded.
+// packed returns the channel of the connector's transcoded frames; nil without transcoding.
 func (t *transcoding) packed() <-chan packed {
 	if t == nil {
 		return nil
@@ -99,7 +98,7 @@ func (t *transcoding) packed() <-chan packed {
 	return t.up.Results()
 }
 
-// unpacked brings others' frames; nothing where nothing is transcoded.
+// unpacked returns the channel of received transcoded frames; nil without transcoding.
 func (t *transcoding) unpacked() <-chan unpacked {
 	if t == nil {
 		return nil
@@ -107,7 +106,7 @@ func (t *transcoding) unpacked() <-chan unpacked {
 	return t.down.Results()
 }
 
-// reports whether something about a codec is news.
+// tells reports whether a codec was not logged before, and marks it as logged. At most 64 codecs are logged.
 func (t *transcoding) tells(fourCC codec.FourCC) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +118,7 @@ func (t *transcoding) tells(fourCC codec.FourCC) bool {
 	return news
 }
 
-// packer and unpacker are workers. Each belongs to one goroutine.
+// packer and unpacker are workers. Each is owned by one goroutine.
 type packer struct{ *transcode.Packer }
 
 // Do implements transcode.Worker.
@@ -140,7 +139,7 @@ func (u unpacker) Do(in unpackable) unpacked {
 	return out
 }
 
-// convert has a frame of the connector's transcoded, and reports whether it is.
+// convert transcodes a frame of the connector. It returns false if the frame is to be published unchanged.
 func (s *Relay) convert(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
 	if f.Kind == volumetric.KindAudio {
 		return s.say(ctx, session, f)
@@ -148,8 +147,8 @@ func (s *Relay) convert(ctx context.Context, session *client.Session, f *bridge.
 	return s.pack(session, f)
 }
 
-// pack has points transcoded, and reports whether they are: those of other codecs are published as they are, if they
-// are from the beginning.
+// pack submits a point cloud for transcoding. It returns false if the frame is to be published unchanged, because its
+// codec cannot be transcoded or the object is already published in VR2Gather's format.
 func (s *Relay) pack(session *client.Session, f *bridge.Frame) bool {
 	published := s.upward.cloud
 	switch {
@@ -175,7 +174,7 @@ func (s *Relay) pack(session *client.Session, f *bridge.Frame) bool {
 	return true
 }
 
-// publishPacked sends a frame of the connector's that was transcoded.
+// publishPacked sends a transcoded frame of the connector.
 func (s *Relay) publishPacked(ctx context.Context, session *client.Session, p packed) {
 	defer wholeFrames.Put(p.whole)
 	if p.err != nil {
@@ -189,7 +188,7 @@ func (s *Relay) publishPacked(ctx context.Context, session *client.Session, p pa
 	s.publish(ctx, session, outgoing{Frame: p.frame, codec: s.transcoding.packs, data: *p.whole, foreign: true})
 }
 
-// unpack has a frame transcoded for the connector.
+// unpack submits a received frame for transcoding.
 func (m *meeting) unpack(f *client.Frame, number uint32) {
 	key := f.Track
 	key.Quality = volumetric.QualityOff
@@ -198,7 +197,7 @@ func (m *meeting) unpack(f *client.Frame, number uint32) {
 	}
 }
 
-// deliverUnpacked gives the connector a frame that was transcoded, if it is of this session.
+// deliverUnpacked sends a transcoded frame to the connector, if the frame is of this session.
 func (m *meeting) deliverUnpacked(ctx context.Context, u unpacked) {
 	defer wholeFrames.Put(u.whole)
 	if u.session != m.session {

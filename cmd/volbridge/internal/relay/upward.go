@@ -14,18 +14,18 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// upward is what is known of the way to the server, over all sessions. It belongs to one goroutine at a time.
+// upward is the state of the direction to the server, over all sessions. It is owned by one goroutine at a time.
 type upward struct {
 	settings *Options
 	tally    *bridge.Tally
 	log      *slog.Logger
 	instants *bridge.Instants
-	// cloud and voice describe what is published, nil before the first frame of each, which names the codec. VR2Gather
-	// announces a cloud of one tile also for users that never send one.
+	// cloud and voice describe the publications. They are nil before the first frame, which names the codec. VR2Gather
+	// announces a cloud of one tile even for users that never send one.
 	cloud, voice *volumetric.Publication
-	// voiceFrame is the number of the next frame of sound.
+	// voiceFrame is the number of the next audio frame.
 	voiceFrame uint32
-	// refused is the session whose server takes no more publications.
+	// refused is the session in which the server refused a publication.
 	refused *client.Session
 }
 
@@ -38,7 +38,7 @@ func newUpward(b *Options, tally *bridge.Tally, log *slog.Logger) *upward {
 	return u
 }
 
-// publications are what is published from the beginning of a session.
+// publications returns the publications from the beginning of a session.
 func (u *upward) publications() []volumetric.Publication {
 	var list []volumetric.Publication
 	for _, p := range []*volumetric.Publication{u.cloud, u.voice} {
@@ -49,22 +49,23 @@ func (u *upward) publications() []volumetric.Publication {
 	return list
 }
 
-// outgoing is a frame of the connector's as it is published.
+// outgoing is a frame of the connector as it is published.
 type outgoing struct {
 	*bridge.Frame
 	codec volumetric.FourCC
 	data  []byte
-	// foreign says that it is not in VR2Gather's format any more. Sound then has its time of capture.
+	// foreign is set if the frame is no longer in VR2Gather's format. Then an audio frame has a capture time.
 	foreign bool
 	capture time.Time
 }
 
-// asItIs publishes a frame byte for byte.
+// asItIs publishes a frame unchanged.
 func asItIs(f *bridge.Frame) outgoing {
 	return outgoing{Frame: f, codec: f.Header.FourCC, data: f.Data}
 }
 
-// send sends one frame, and reports whether it could. What nobody takes is counted by the session.
+// send sends one frame. It reports whether the session took the frame; the session counts frames that no receiver
+// takes.
 func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) bool {
 	if p := u.published(f.Kind); p != nil && p.VR2Gather == f.foreign {
 		u.tally.Add(bridge.DropCodec)
@@ -93,7 +94,7 @@ func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) 
 	return taken
 }
 
-// published is what is published of a kind, nil before its first frame.
+// published returns the publication of a kind, nil before its first frame.
 func (u *upward) published(kind volumetric.Kind) *volumetric.Publication {
 	if kind == volumetric.KindAudio {
 		return u.voice
@@ -101,7 +102,8 @@ func (u *upward) published(kind volumetric.Kind) *volumetric.Publication {
 	return u.cloud
 }
 
-// speak sends a frame of sound: one packet of Opus where it was transcoded, and else the packets of VR2Gather's peers.
+// speak sends an audio frame: one Opus packet if the frame was transcoded, otherwise packets in the format of
+// VR2Gather's peers.
 func (u *upward) speak(publisher *client.Publisher, f outgoing) (taken bool, err error) {
 	if f.foreign {
 		return publisher.WritePackets(0, 0, f.capture, [][]byte{f.data})
@@ -119,7 +121,7 @@ func (u *upward) speak(publisher *client.Publisher, f outgoing) (taken bool, err
 	return publisher.WritePackets(0, 0, f.Arrival, payloads)
 }
 
-// publisher is where frames of the kind go, nil if the server does not take them.
+// publisher returns the publisher for a frame. It publishes if necessary, and returns nil if the server refuses.
 func (u *upward) publisher(ctx context.Context, session *client.Session, f outgoing) *client.Publisher {
 	place := &u.cloud
 	if f.Kind == volumetric.KindAudio {
@@ -150,14 +152,14 @@ func (u *upward) publisher(ctx context.Context, session *client.Session, f outgo
 	return publisher
 }
 
-// What a bridge publishes is called as what the server makes of VR2Gather's own peers.
+// The names and the type of a bridge's publications, equal to those that the server assigns to VR2Gather's own peers.
 const (
 	cloudName = "body"
 	voiceName = "voice"
 	voiceMIME = "audio/pcm"
 )
 
-// describe describes what frames like this one are published as.
+// describe returns the publication for a frame.
 func (u *upward) describe(f outgoing) volumetric.Publication {
 	var publication volumetric.Publication
 	switch {
@@ -173,7 +175,8 @@ func (u *upward) describe(f outgoing) volumetric.Publication {
 	return publication
 }
 
-// describeCloud describes the connector's tiles. How large they are and what a quality takes nobody has said.
+// describeCloud returns the publication of the connector's tiles. Their boxes and the bitrates of the qualities are
+// unknown.
 func (u *upward) describeCloud(codec volumetric.FourCC) volumetric.Publication {
 	return volumetric.Publication{
 		Name: cloudName,

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// gridStep is the distance of two positions, in metres, of what is encoded: cameras of VR2Gather's kind measure no
-	// better than 2 mm. A power of two leaves no rounding, so that boxes of all sizes share one grid.
+	// gridStep is the distance of quantised positions in metres. VR2Gather's cameras have a resolution of 2 mm at best.
+	// A power of two avoids rounding, so that boxes of all sizes share one grid.
 	gridStep = 1.0 / 1024
-	// leastBits and mostBits are the bits per coordinate of the smallest and largest box. The smallest has edges of 8 m
-	// around the origin, where VR2Gather puts whom it captures.
+	// leastBits and mostBits are the bits per coordinate of the smallest and the largest box. The smallest has edges of
+	// 8 m around the origin, at which VR2Gather places the captured person.
 	leastBits, mostBits = 13, 24
-	// fastest is the speed of encoders: live frames do not wait.
+	// fastest is the highest speed of encoders, for live frames.
 	fastest = 10
-	// exactBits is enough for positions that come from another codec's grid: it has hardly more, and float32 no more.
+	// exactBits is sufficient for positions from another codec's grid, which hardly has more bits, and for float32.
 	exactBits = 24
 )
 
-// grid is how a cloud within bounds is quantised: in steps of about a millimetre, in a box around the origin that
-// depends on nothing but how far the cloud reaches, so that tiles, qualities and frames line up. Points farther than 8
-// km from the origin are moved there.
+// grid returns the quantisation of a cloud: steps of about a millimetre in a box around the origin. The box depends
+// only on the extent of the cloud, so that tiles, qualities and frames are aligned. Points farther than 8 km from the
+// origin are clamped to the box.
 func grid(bounds volumetric.BoundingBox) codec.Params {
 	params := codec.Params{Speed: fastest}
 	for bits := leastBits; bits <= mostBits; bits++ {
@@ -45,10 +45,10 @@ func grid(bounds volumetric.BoundingBox) codec.Params {
 	return params
 }
 
-// exactly is how a cloud within bounds is quantised so that nothing of it is lost.
+// exactly returns the quantisation of a cloud without loss.
 func exactly(bounds volumetric.BoundingBox) codec.Params {
 	params := codec.Params{PositionBits: exactBits, Speed: fastest, Box: bounds}
-	// A cloud of one place has no edge, which a box must have.
+	// A cloud of a single position has no extent. The codec requires a box with positive edges.
 	if params.Range() <= 0 {
 		for axis, v := range bounds.Max {
 			params.Box.Max[axis] = max(v+gridStep, math.Nextafter32(v, math.MaxFloat32))
@@ -57,20 +57,20 @@ func exactly(bounds volumetric.BoundingBox) codec.Params {
 	return params
 }
 
-// Packer makes frames of a codec from VR2Gather's.
+// Packer converts VR2Gather's frames to a codec.
 type Packer struct {
 	encoder codec.Encoder
 	decoder codec.Decoder
 	cloud   pointcloud.Cloud
 }
 
-// NewPacker makes a packer to a codec.
+// NewPacker returns a packer to a codec.
 func NewPacker(to codec.Codec) *Packer {
 	return &Packer{encoder: to.NewEncoder(), decoder: codec.CWI0.NewDecoder()}
 }
 
-// Pack appends to dst what the codec makes of the data of a cwi0 frame, without VR2Gather's header: nothing where it
-// has no points. Errors are those of the codecs.
+// Pack transcodes the data of a cwi0 frame, without VR2Gather's header, and appends the result to dst. A frame without
+// points yields no data. Errors are those of the codecs.
 func (p *Packer) Pack(dst, data []byte) ([]byte, error) {
 	if err := p.decoder.Decode(&p.cloud, data); err != nil {
 		return dst, err
@@ -81,7 +81,7 @@ func (p *Packer) Pack(dst, data []byte) ([]byte, error) {
 	return p.encoder.Encode(dst, &p.cloud, grid(p.cloud.Bounds()))
 }
 
-// Unpacker makes VR2Gather's frames from those of any codec of this program.
+// Unpacker converts frames of any codec of this program to VR2Gather's format.
 type Unpacker struct {
 	encoder  codec.Encoder
 	decoders map[codec.FourCC]codec.Decoder
@@ -89,13 +89,13 @@ type Unpacker struct {
 	encoded  []byte
 }
 
-// NewUnpacker makes an unpacker.
+// NewUnpacker returns an unpacker.
 func NewUnpacker() *Unpacker {
 	return &Unpacker{encoder: codec.CWI0.NewEncoder(), decoders: make(map[codec.FourCC]codec.Decoder)}
 }
 
-// Unpack appends to dst the cwi0 frame, VR2Gather's header included, of what a codec made, which is empty for a tile
-// without points. Errors are those of the codecs, and wrap codec.ErrUnknown where there is none of the name.
+// Unpack appends to dst a cwi0 frame with VR2Gather's header, converted from a frame of another codec. Empty data is a
+// tile without points. Errors are those of the codecs, and wrap codec.ErrUnknown if the codec is unknown.
 func (u *Unpacker) Unpack(dst []byte, fourCC codec.FourCC, data []byte, capture time.Time) ([]byte, error) {
 	u.cloud.Reset()
 	if len(data) > 0 {
@@ -109,7 +109,7 @@ func (u *Unpacker) Unpack(dst []byte, fourCC codec.FourCC, data []byte, capture 
 	}
 	u.encoded = u.encoded[:0]
 	if n := u.cloud.Len(); n > 0 {
-		// A codec may have left the colours out: VR2Gather knows no points without.
+		// The codec may have omitted colours, which VR2Gather requires.
 		for len(u.cloud.Colors) < n {
 			u.cloud.Colors = append(u.cloud.Colors, [3]uint8{128, 128, 128})
 		}
@@ -126,7 +126,7 @@ func (u *Unpacker) Unpack(dst []byte, fourCC codec.FourCC, data []byte, capture 
 	return dst, nil
 }
 
-// decoder is that of a codec.
+// decoder returns the decoder of a codec.
 func (u *Unpacker) decoder(fourCC codec.FourCC) (codec.Decoder, error) {
 	if decoder := u.decoders[fourCC]; decoder != nil {
 		return decoder, nil

@@ -1,9 +1,9 @@
-// Package transcode turns what VR2Gather's clients exchange into what volsfu's others do and back, for volbridge: the
-// server never does. Uncompressed point clouds (cwi0) become frames of another codec, sound (VR2A, which is Speex, and
-// VR2a, which is samples) becomes Opus.
+// Package transcode converts between the formats of VR2Gather's clients and those of volsfu's other clients. volbridge
+// uses it; the server never transcodes. Uncompressed point clouds (cwi0) are converted to frames of another codec.
+// Audio (VR2A, which is Speex, and VR2a, which is uncompressed) is converted to Opus.
 //
-// A Pool has workers that live until it is closed, and of each stream of clouds works at one frame at a time, so that
-// frames stay in order. Whoever submits never waits: of each stream at most one more frame waits, and the newest one
-// wins. Packer and Unpacker are what the workers do. A Speaker and a Listener each transcode one sound, packet by
-// packet as it comes, which takes a fraction of a millisecond. All four belong to one goroutine each.
+// A Pool has workers that run until it is closed. It processes one frame of a stream at a time, so that frames stay in
+// order. Submit never blocks: at most one further frame of a stream waits, and a newer frame replaces it. The workers
+// use Packer and Unpacker. Speaker and Listener each transcode one audio stream packet by packet, which takes a
+// fraction of a millisecond. Each of these four is owned by one goroutine.
 package transcode

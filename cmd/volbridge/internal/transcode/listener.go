@@ -12,36 +12,36 @@ import (
 )
 
 const (
-	// orderWait is how long a packet waits for the ones before it: two of 20 ms. Sound is not repaired, so what has not
-	// come by then will hardly come.
+	// orderWait is the time for which a packet waits for missing earlier ones: two packets of 20 ms. Audio is not
+	// retransmitted, so that later arrival is unlikely.
 	orderWait = 40 * time.Millisecond
-	// orderPackets is how many packets behind a missing one say that it is lost.
+	// orderPackets is the number of packets after a missing one by which it is declared lost.
 	orderPackets = 2
-	// lateWindow is how far behind a packet may be and be late, and aheadWindow how far ahead and be of the same
-	// stream. Anything else is a stream that begins anew.
+	// lateWindow is the largest distance of a late packet, aheadWindow the largest distance of an early one. Any other
+	// sequence number restarts the stream.
 	lateWindow, aheadWindow = 64, 512
-	// maxFilled is how many samples in a row are made up, 200 ms. More is a pause.
+	// maxFilled is the largest number of consecutive concealed samples, 200 ms. A longer gap is a pause.
 	maxFilled = maxLost * libopus.FrameSamples
-	// concealStep is the step in which Opus makes up sound: 2.5 ms (RFC 6716 section 2.1.4).
+	// concealStep is the granularity of Opus concealment: 2.5 ms (RFC 6716 section 2.1.4).
 	concealStep = libopus.Rate / 400
 )
 
-// Listener makes VR2Gather's sound of one stream of Opus. It is stepped with the time, and belongs to one goroutine.
+// Listener converts one Opus stream to VR2Gather's audio. It takes explicit times and is owned by one goroutine.
 type Listener struct {
 	decoder *libopus.Decoder
 	encoder *libspeex.Encoder
 	reel    reel
-	// waiting are packets that came, in their order; next is the number of the one that is decoded next.
+	// waiting has the received packets in order. next is the sequence number of the packet that is decoded next.
 	waiting []Heard
 	next    uint16
 	begun   bool
-	// expected is the timestamp of what comes next, step the samples of the newest packet; known says that there was
-	// one. broken says that it could not be read.
+	// expected is the timestamp of the next packet and step the number of samples of the newest one. known is set after
+	// the first packet. broken is set if the newest packet could not be decoded.
 	expected uint32
 	step     int
 	known    bool
 	broken   bool
-	// fresh, encoded and frame are memory for what is decoded and encoded.
+	// fresh and frame are memory for decoded samples and encoded frames.
 	fresh     []float32
 	frame     []byte
 	lookahead time.Duration
@@ -49,34 +49,34 @@ type Listener struct {
 	counts    ListenerCounts
 }
 
-// ListenerCounts are what became of packets that were not as they should be.
+// ListenerCounts counts irregular packets.
 type ListenerCounts struct {
-	// Concealed is how many were made up, Late how many came when that had been done already or twice, Malformed how
-	// many are no Opus.
+	// Concealed is the number of concealed packets. Late is the number of packets that arrived after concealment or
+	// twice. Malformed is the number of packets that are not valid Opus.
 	Concealed, Late, Malformed int64
 }
 
-// Heard is a packet of Opus.
+// Heard is an Opus packet.
 type Heard struct {
 	Sequence  uint16
 	Timestamp uint32
-	// Payload is the listener's to keep.
+	// Payload is owned by the listener.
 	Payload []byte
-	// Capture is when its first sample was captured, or when the packet came where that is not known.
+	// Capture is the capture time of the first sample, or the arrival time if the capture time is unknown.
 	Capture time.Time
-	// Came is when the bridge had it.
+	// Came is the time at which the bridge received the packet.
 	Came time.Time
 }
 
-// Made is a frame of VR2Gather's sound of 20 ms.
+// Made is an audio frame of 20 ms in VR2Gather's format.
 type Made struct {
 	// Frame begins with VR2Gather's header. It is valid until the next call.
 	Frame []byte
-	// Came is when the last packet that is in it came.
+	// Came is the arrival time of the last packet in the frame.
 	Came time.Time
 }
 
-// NewListener makes a listener. It fails with what SoundAvailable gives, and where there is no memory.
+// NewListener returns a listener. It fails with the error of SoundAvailable, or if there is not enough memory.
 func NewListener() (*Listener, error) {
 	decoder, err := libopus.NewDecoder()
 	if err != nil {
@@ -86,7 +86,7 @@ func NewListener() (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	// VR2Gather's decoder is like this one.
+	// The connector's decoder has the same lookahead as this one.
 	theirs, err := libspeex.NewDecoder()
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func NewListener() (*Listener, error) {
 		nil
 }
 
-// Push takes a packet. Its frames are had by Next.
+// Push adds a packet. Next returns its frames.
 func (l *Listener) Push(p Heard) {
 	ahead := int16(p.Sequence - l.next)
 	switch {
@@ -114,7 +114,7 @@ func (l *Listener) Push(p Heard) {
 	l.waiting = slices.Insert(l.waiting, at, p)
 }
 
-// Due is when a packet will have waited for long enough, whatever comes.
+// Due returns the time at which the first waiting packet is decoded even if earlier packets are missing.
 func (l *Listener) Due() (time.Time, bool) {
 	if len(l.waiting) == 0 {
 		return time.Time{}, false
@@ -122,8 +122,7 @@ func (l *Listener) Due() (time.Time, bool) {
 	return l.waiting[0].Came.Add(orderWait), true
 }
 
-// Next gives the next frame, if there is one by now: with raw in VR2Gather's format without compression (VR2a), else
-// with it (VR2A).
+// Next returns the next frame, if one is available: uncompressed (VR2a) if raw is set, otherwise compressed (VR2A).
 func (l *Listener) Next(now time.Time, raw bool) (Made, bool) {
 	for !l.reel.full() {
 		if !l.listen(now) {
@@ -147,7 +146,7 @@ func (l *Listener) Next(now time.Time, raw bool) (Made, bool) {
 	return Made{Frame: l.frame, Came: l.came}, true
 }
 
-// listen decodes the next packet, and tells whether there is one by now.
+// listen decodes the next packet. It reports whether there was one.
 func (l *Listener) listen(now time.Time) bool {
 	if len(l.waiting) == 0 {
 		return false
@@ -173,8 +172,8 @@ func (l *Listener) listen(now time.Time) bool {
 	return true
 }
 
-// fill appends what belongs between the newest packet and the next: made up where packets are lost, silence where the
-// publisher sent none. It is nothing after a pause.
+// fill appends the samples between the newest packet and the next one: concealed samples for lost packets, silence if
+// the publisher sent none. After a pause it appends nothing.
 func (l *Listener) fill(dst []float32, next *Heard, lost bool) []float32 {
 	missing := int(int32(next.Timestamp - l.expected))
 	if !l.known || missing <= 0 || missing > maxFilled {
@@ -183,7 +182,7 @@ func (l *Listener) fill(dst []float32, next *Heard, lost bool) []float32 {
 	end := len(dst) + missing
 	if lost && l.step > 0 {
 		l.counts.Concealed += int64((missing + l.step - 1) / l.step)
-		// The packet that is lost last is in the next one, if the publisher cared.
+		// The last lost packet is recovered from the next one, if the publisher uses forward error correction.
 		last := min(missing, l.step) / concealStep * concealStep
 		for rest := (missing - last) / concealStep * concealStep; rest > 0; {
 			n := min(rest, libopus.MaxSamples)
@@ -197,8 +196,8 @@ func (l *Listener) fill(dst []float32, next *Heard, lost bool) []float32 {
 	return append(dst, make([]float32, end-len(dst))...)
 }
 
-// Counts is what became of packets that were not as they should be.
+// Counts returns the counters.
 func (l *Listener) Counts() ListenerCounts { return l.counts }
 
-// Lookahead is how much later VR2Gather's decoder has what goes in, beside the time that the work takes.
+// Lookahead returns the delay of VR2Gather's codec, without processing time.
 func (l *Listener) Lookahead() time.Duration { return l.lookahead }

@@ -4,11 +4,11 @@ import "sync"
 
 // Worker does the work of one goroutine.
 type Worker[In, Out any] interface {
-	// Do works at one thing.
+	// Do processes one item.
 	Do(In) Out
 }
 
-// Pool has workers work at things that come in streams, named by keys. Its methods are safe for concurrent use.
+// Pool processes items of several streams, named by keys, on its workers. Its methods are safe for concurrent use.
 type Pool[Key comparable, In, Out any] struct {
 	results chan Out
 	stop    chan struct{}
@@ -17,8 +17,8 @@ type Pool[Key comparable, In, Out any] struct {
 	mu     sync.Mutex
 	wake   sync.Cond
 	closed bool
-	// waiting are the newest things that nobody works at, and busy the streams of those that somebody does. queue is
-	// the order of the streams that wait and are not busy.
+	// waiting has the newest unprocessed item of each stream. busy has the streams of the items that are being
+	// processed. queue has the streams that wait and are not busy, in order.
 	waiting map[Key]In
 	busy    map[Key]bool
 	queue   []Key
@@ -36,8 +36,7 @@ func NewPool[Key comparable, In, Out any](workers []Worker[In, Out]) *Pool[Key, 
 	return p
 }
 
-// Submit has something of a stream worked at, and tells whether it takes the place of something older that nobody had
-// begun.
+// Submit queues an item of a stream. It reports whether the item replaces an older one that was not started.
 func (p *Pool[Key, In, Out]) Submit(key Key, in In) (superseded bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,10 +49,11 @@ func (p *Pool[Key, In, Out]) Submit(key Key, in In) (superseded bool) {
 	return superseded
 }
 
-// Results brings what was made, that of each stream in order. Workers wait until it is read.
+// Results returns the channel of results. The results of a stream are in order. Workers block until their result is
+// read.
 func (p *Pool[Key, In, Out]) Results() <-chan Out { return p.results }
 
-// Close ends the workers and waits for them. What waits is dropped, and so is what nobody reads.
+// Close ends the workers and waits for them. Waiting items and unread results are discarded.
 func (p *Pool[Key, In, Out]) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -63,7 +63,7 @@ func (p *Pool[Key, In, Out]) Close() {
 	p.workers.Wait()
 }
 
-// work works until the pool is closed.
+// work processes items until the pool is closed.
 func (p *Pool[Key, In, Out]) work(w Worker[In, Out]) {
 	for {
 		key, in, ok := p.take()
@@ -79,7 +79,7 @@ func (p *Pool[Key, In, Out]) work(w Worker[In, Out]) {
 	}
 }
 
-// take waits for something to do; it tells false once the pool is closed.
+// take waits for an item. It returns false when the pool is closed.
 func (p *Pool[Key, In, Out]) take() (key Key, in In, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +97,7 @@ func (p *Pool[Key, In, Out]) take() (key Key, in In, ok bool) {
 	return key, in, true
 }
 
-// done has the stream's next thing worked at, if there is one.
+// done makes the stream's next item available, if there is one.
 func (p *Pool[Key, In, Out]) done(key Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

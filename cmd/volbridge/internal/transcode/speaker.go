@@ -13,22 +13,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// ErrSound says that a frame of VR2Gather's sound cannot be read.
+// ErrSound is returned for a malformed frame of VR2Gather's audio.
 var ErrSound = errors.New("malformed VR2Gather sound")
 
 const (
-	// bitrate is that of Opus, in bit/s: a voice of the whole audible spectrum without loss that one hears. VR2Gather's
-	// own sound takes 50 kbit/s.
+	// bitrate is the bitrate of Opus in bit/s: fullband speech without audible loss. VR2Gather's own audio uses 50
+	// kbit/s.
 	bitrate = 64_000
-	// maxLost is how many frames in a row are made up: the sound that a coder makes up fades out within 100 to 200 ms.
+	// maxLost is the largest number of consecutive concealed frames. The concealment of a decoder fades out within 100
+	// to 200 ms.
 	maxLost = 10
-	// maxSound is how many samples a frame of VR2Gather's may have: a second.
+	// maxSound is the largest number of samples of a VR2Gather frame: one second.
 	maxSound = libopus.Rate
-	// sampleBytes is the size of a sample of sound that is not compressed.
+	// sampleBytes is the size of an uncompressed sample.
 	sampleBytes = 4
 )
 
-// SoundAvailable gives nil if this program was built with what transcodes sound, and else why it was not.
+// SoundAvailable returns nil if this program was built with the audio codecs, and the error of the missing codec
+// otherwise.
 func SoundAvailable() error {
 	switch {
 	case !libopus.Available():
@@ -39,46 +41,46 @@ func SoundAvailable() error {
 	return nil
 }
 
-// Speaker makes Opus of one client's sound. It belongs to one goroutine.
+// Speaker converts one client's audio to Opus. It is owned by one goroutine.
 type Speaker struct {
 	decoder *libspeex.Decoder
 	encoder *libopus.Encoder
 	reel    reel
-	// number is that of the newest frame, and step its samples; begun says that there is one.
+	// number is the number of the newest frame and step its number of samples. begun is set after the first frame.
 	number uint32
 	step   int
 	begun  bool
-	// fresh and packet are memory for what is decoded and encoded.
+	// fresh and packet are memory for decoded samples and encoded packets.
 	fresh     []float32
 	packet    []byte
 	came      time.Time
 	concealed int64
 }
 
-// Said is a frame of VR2Gather's sound.
+// Said is a frame of VR2Gather's audio.
 type Said struct {
-	// Number is that of the packets that brought the frame: what is missing was lost.
+	// Number is the frame's number. A gap in the numbers is a loss.
 	Number uint32
 	Codec  codec.FourCC
-	// Data is what follows VR2Gather's header.
+	// Data is the frame without VR2Gather's header.
 	Data []byte
-	// End is when its last sample was captured, which is what the header's time says.
+	// End is the capture time of the last sample, as in the header.
 	End time.Time
-	// Came is when the bridge had it.
+	// Came is the time at which the bridge received the frame.
 	Came time.Time
 }
 
-// Spoken is a packet of Opus of 20 ms.
+// Spoken is an Opus packet of 20 ms.
 type Spoken struct {
 	// Packet is valid until the next call.
 	Packet []byte
-	// Capture is when its first sample was captured, by whose clock the frames' times are.
+	// Capture is the capture time of the first sample, by the clock of the frames' times.
 	Capture time.Time
-	// Came is when the last frame that is in it came.
+	// Came is the arrival time of the last frame in the packet.
 	Came time.Time
 }
 
-// NewSpeaker makes a speaker. It fails with what SoundAvailable gives, and where there is no memory.
+// NewSpeaker returns a speaker. It fails with the error of SoundAvailable, or if there is not enough memory.
 func NewSpeaker() (*Speaker, error) {
 	decoder, err := libspeex.NewDecoder()
 	if err != nil {
@@ -91,13 +93,13 @@ func NewSpeaker() (*Speaker, error) {
 	return &Speaker{decoder: decoder, encoder: encoder}, nil
 }
 
-// Speaks tells whether there is a way from a codec to Opus.
+// Speaks reports whether a codec can be converted to Opus.
 func Speaks(fourCC codec.FourCC) bool {
 	return fourCC == vr2gather.CodecVoice || fourCC == vr2gather.CodecRawVoice
 }
 
-// Push takes a frame. Its packets are had by Next, before another frame is pushed. Frames that are lost are made up:
-// sound is the better for it if they are few, and keeps its time. Errors wrap ErrSound; a frame that cannot be read is
+// Push adds a frame. Next returns its packets and must be called until it returns false before the next Push. Up to
+// maxLost lost frames are concealed, which preserves the timing. Errors wrap ErrSound; a malformed frame counts as
 // lost.
 func (s *Speaker) Push(in Said) error {
 	samples := s.fresh[:0]
@@ -135,7 +137,7 @@ func (s *Speaker) decode(dst []float32, fourCC codec.FourCC, data []byte) ([]flo
 	}
 	for ; len(data) > 0; data = data[sampleBytes:] {
 		v := math.Float32frombits(binary.LittleEndian.Uint32(data))
-		// What is no number is silence.
+		// NaN becomes silence.
 		if v != v {
 			v = 0
 		}
@@ -144,8 +146,7 @@ func (s *Speaker) decode(dst []float32, fourCC codec.FourCC, data []byte) ([]flo
 	return dst, nil
 }
 
-// conceal appends samples for frames that are lost: what Speex makes of the ones before, or silence where there is no
-// codec that would know.
+// conceal appends samples for lost frames: concealment by Speex, or silence for uncompressed audio.
 func (s *Speaker) conceal(dst []float32, fourCC codec.FourCC, samples int) []float32 {
 	if fourCC == vr2gather.CodecVoice {
 		return s.decoder.Conceal(dst, samples/libspeex.FrameSamples)
@@ -153,7 +154,7 @@ func (s *Speaker) conceal(dst []float32, fourCC codec.FourCC, samples int) []flo
 	return append(dst, make([]float32, samples)...)
 }
 
-// Next gives the next packet, if there is one.
+// Next returns the next packet, if there is one.
 func (s *Speaker) Next() (Spoken, bool) {
 	if !s.reel.full() {
 		return Spoken{}, false
@@ -164,8 +165,8 @@ func (s *Speaker) Next() (Spoken, bool) {
 	return Spoken{Packet: s.packet, Capture: begin, Came: s.came}, true
 }
 
-// Concealed is how many frames were made up.
+// Concealed returns the number of concealed frames.
 func (s *Speaker) Concealed() int64 { return s.concealed }
 
-// Lookahead is how much later Opus has what goes in, beside the time that the work takes.
+// Lookahead returns the delay of Opus, without processing time.
 func (s *Speaker) Lookahead() time.Duration { return lasting(s.encoder.Lookahead()) }

@@ -7,27 +7,27 @@ import (
 )
 
 const (
-	// drift is how far sound may be from the times that are claimed for it, in the mean: the length of a frame. A sound
-	// card that is off by 100 parts in a million takes 200 s for it.
+	// drift is the largest mean difference between the generated and the claimed times: the length of a frame. A sound
+	// card that is off by 100 ppm reaches it after 200 s.
 	drift = 20 * time.Millisecond
-	// pause is from when on what is claimed is another time, and no error any more: VR2Gather's times are read when an
-	// image is drawn, and late by some of those.
+	// pause is the difference from which a claimed time is a pause and not an error. VR2Gather reads its times when an
+	// image is drawn; they are late by a few images.
 	pause = 200 * time.Millisecond
-	// smoothing is the number of packets over which errors are averaged: a third of a second.
+	// smoothing is the number of packets over which the difference is averaged: a third of a second.
 	smoothing = 16
 )
 
-// timeline gives sound times that follow each other without gaps, as receivers need them. Those that are claimed for
-// packets jitter by milliseconds.
+// timeline assigns contiguous times to audio, as receivers need them. The claimed times of packets jitter by
+// milliseconds.
 type timeline struct {
 	begun bool
-	// next is when what comes next begins, off how far what is claimed is from that, in the mean.
+	// next is the begin of the next packet. off is the mean difference of the claimed times from next.
 	next time.Time
 	off  time.Duration
 }
 
-// take takes sound that lasts so long, and is claimed to begin at a time. It tells when it begins, and whether it
-// follows what came before.
+// take adds audio with a claimed begin and a duration. It returns the assigned begin, and whether the audio continues
+// the previous one.
 func (t *timeline) take(claimed time.Time, long time.Duration) (begin time.Time, follows bool) {
 	off := claimed.Sub(t.next)
 	switch {
@@ -44,20 +44,20 @@ func (t *timeline) take(claimed time.Time, long time.Duration) (begin time.Time,
 	return begin, follows
 }
 
-// lasting is how long so many samples last.
+// lasting returns the duration of a number of samples.
 func lasting(samples int) time.Duration {
 	return time.Duration(samples) * time.Second / libopus.Rate
 }
 
-// reel holds samples until they make a frame of 20 ms, which both codecs have here.
+// reel collects samples for frames of 20 ms, the frame length of both codecs here.
 type reel struct {
 	timeline
 	samples []float32
-	// begin is when the first of the samples was captured.
+	// begin is the capture time of the first sample.
 	begin time.Time
 }
 
-// add takes samples that end at a time, as is claimed. What is left of a frame from before a pause is dropped.
+// add adds samples that end at the claimed time. After a pause, an incomplete frame is discarded.
 func (r *reel) add(samples []float32, end time.Time) {
 	begin, follows := r.take(end.Add(-lasting(len(samples))), lasting(len(samples)))
 	if !follows {
@@ -67,10 +67,10 @@ func (r *reel) add(samples []float32, end time.Time) {
 	r.samples = append(r.samples, samples...)
 }
 
-// full tells whether there is a frame.
+// full reports whether a complete frame is available.
 func (r *reel) full() bool { return len(r.samples) >= libopus.FrameSamples }
 
-// frame is the first frame, and when it begins.
+// frame returns the first frame and its begin.
 func (r *reel) frame() ([]float32, time.Time) { return r.samples[:libopus.FrameSamples], r.begin }
 
 // wind removes the first frame.
