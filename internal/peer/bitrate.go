@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Bitrate is the value of a flag: a rate in bit/s, 0 if the flag is not given.
+// Bitrate is a flag value: a rate in bit/s, 0 if the flag is not set.
 type Bitrate volumetric.Bitrate
 
 // Set implements pflag.Value.
@@ -31,7 +31,7 @@ func (b *Bitrate) String() string {
 // Type implements pflag.Value.
 func (b *Bitrate) Type() string { return "rate" }
 
-// RateText is the mean rate of bytes over a time, for people.
+// RateText formats the mean rate of a number of bytes in a time.
 func RateText(bytes int64, took time.Duration) string {
 	return fmt.Sprintf("%.1f Mbit/s", float64(bytes)*8/1e6/took.Seconds())
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// LogEvent logs what happened in the room.
+// LogEvent logs an event of the room.
 func LogEvent(log *slog.Logger, e client.Event) {
 	switch e := e.(type) {
 	case client.Connected:

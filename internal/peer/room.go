@@ -14,12 +14,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// Room says which room to join, and as whom.
+// Room has the flags that select the room and the participant.
 type Room struct {
 	Server, Name, Identity, Token string
-	// Clock is where this host has its time from, as the flag --clock says.
+	// Clock is the time source of this host, the value of --clock.
 	Clock string
-	// Media replaces the UDP socket if it is not nil, for emulated networks. No flag sets it.
+	// Media replaces the UDP socket if it is not nil, for emulated networks. It has no flag.
 	Media net.PacketConn
 }
 
@@ -37,20 +37,20 @@ func (r *Room) Flags(f *pflag.FlagSet) {
 }
 
 const (
-	// JoinTimeout bounds how long the server may take to admit a participant.
+	// JoinTimeout bounds the time in which the server admits a participant.
 	JoinTimeout = 15 * time.Second
-	// ReplyTimeout bounds how long the server may take to reply to a request.
+	// ReplyTimeout bounds the time in which the server replies to a request.
 	ReplyTimeout = 10 * time.Second
-	// RequestBacklog is the number of requests that may wait for the replies to the requests before them.
+	// RequestBacklog is the number of requests that may wait for the replies to earlier requests.
 	RequestBacklog = 64
 )
 
 var errNotTold = errors.New("expected --room and --identity, or a --token that names them")
 
-// ErrDuration says that a time is negative. It is wrapped with the flag.
+// ErrDuration is returned for a negative duration. It is wrapped with the flag.
 var ErrDuration = errors.New("expected 0 or more")
 
-// Check reports which flags are missing.
+// Check returns an error if a required flag is missing.
 func (r *Room) Check() error {
 	if r.Token == "" && (r.Name == "" || r.Identity == "") {
 		return errNotTold
@@ -75,13 +75,14 @@ func (r *Room) Join(ctx context.Context, config client.Config) (*client.Session,
 	return session, nil
 }
 
-// clockOffsetVariable moves the clock of a process, for trials with clocks that disagree.
+// clockOffsetVariable is an environment variable that shifts the clock of the process, for tests with clocks that
+// differ.
 const clockOffsetVariable = "VOLSFU_CLOCK_OFFSET"
 
-// errClock is wrapped with what was given.
+// errClock is wrapped with the value of --clock.
 var errClock = errors.New("expected estimated, system or ptp")
 
-// clockSettings returns the source of this host's time, and by how much the clock is moved.
+// clockSettings returns the time source of this host and the shift of its clock.
 func clockSettings(source string) (frametimes.Source, time.Duration, error) {
 	if source != "" && !frametimes.Source(source).Valid() {
 		return "", 0, fmt.Errorf("--clock: %w, got %.32q", errClock, source)
@@ -97,7 +98,7 @@ func clockSettings(source string) (frametimes.Source, time.Duration, error) {
 	return frametimes.Source(source), shift, nil
 }
 
-// Limit ends the context after a number of seconds; 0 is no limit.
+// Limit returns a context that ends after a number of seconds. 0 means no limit.
 func Limit(ctx context.Context, seconds float64) (context.Context, context.CancelFunc) {
 	if seconds <= 0 {
 		return context.WithCancel(ctx)

@@ -1,4 +1,4 @@
-// Package cameras is the flags that say how --source realsense captures.
+// Package cameras has the flags of --source realsense.
 package cameras
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense"
 )
 
-// Flags say how --source realsense captures.
+// Flags has the values of the flags.
 type Flags struct {
 	serials, filters      []string
 	size, record, library string
@@ -36,7 +36,7 @@ func usualSize() string {
 	return fmt.Sprintf("%dx%d", usual.Width, usual.Height)
 }
 
-// Set checks the flags and sets what they say in config.
+// Set checks the flags and stores their values in config.
 func (c *Flags) Set(config *realsense.Config, log *slog.Logger) error {
 	var err error
 	if config.Width, config.Height, err = realsense.ParseSize(cmp.Or(c.size, usualSize())); err != nil {

@@ -1,5 +1,5 @@
-// Package codecs finds codecs by the names that people give them, and says what to do if a codec is missing from the
-// program.
+// Package codecs finds codecs by the names that users give them, and explains how to get a codec that is missing from
+// the program.
 package codecs
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Choose finds the codec to encode with. Without a name it is Draco, or raw in a program that was built without Draco.
+// Choose returns the codec for encoding. The default is Draco, or raw in a program that was built without Draco.
 func Choose(name string, log *slog.Logger) (codec.Codec, error) {
 	if name == "" {
 		name = "draco"
@@ -32,11 +32,11 @@ func Choose(name string, log *slog.Logger) (codec.Codec, error) {
 	return c, nil
 }
 
-// Grammar says which names Find knows, for the help of a flag.
+// Grammar lists the names that Find accepts, for the help of a flag.
 const Grammar = "draco, draco+jpeg, zstd, raw or cwi0; parts:CODEC:K codes in K parts on as many threads, parts in one part " +
 	"per processor by draco; labels:CODEC keeps labels and cameras of points beside draco, draco+jpeg, zstd or raw"
 
-// Find finds a codec that encodes, as parts.Find does, and says what to do if Draco is missing.
+// Find returns a codec that can encode, as parts.Find does. If Draco is missing, the error explains how to build it in.
 func Find(name string) (codec.Codec, error) {
 	c, err := parts.Find(name)
 	if errors.Is(err, codec.ErrUnknown) && strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "parts:"),
@@ -46,7 +46,8 @@ func Find(name string) (codec.Codec, error) {
 	return c, err
 }
 
-// Explain returns why a frame cannot be decoded. If a codec is not available, the error says what to do.
+// Explain returns the reason for which a frame cannot be decoded. If a codec is not available, the error explains how
+// to get it.
 func Explain(fourCC codec.FourCC, err error) error {
 	if !errors.Is(err, codec.ErrUnknown) {
 		return err
@@ -55,7 +56,7 @@ func Explain(fourCC codec.FourCC, err error) error {
 	case codec.FourCC{'d', 'r', 'c', 'o'}, codec.FourCC{'d', 'r', 'c', 'm'}, codec.FourCC{'d', 'r', 'c', 'j'}:
 		return draco.ErrUnavailable
 	case codec.FourCC{'p', 'a', 'r', 't'}:
-		// The error says what codes the parts: of what encodes, only Draco's can be missing.
+		// The error names the codec of the parts. Of the codecs that encode parts, only Draco can be missing.
 		if !draco.Available() {
 			return fmt.Errorf("%w; %w", err, draco.ErrUnavailable)
 		}

@@ -1,5 +1,5 @@
-// Package distribution collects durations in memory that does not grow with their number, and gives percentiles of
-// them. A Distribution belongs to one goroutine at a time.
+// Package distribution collects durations in bounded memory and computes percentiles. A Distribution is owned by one
+// goroutine at a time.
 package distribution
 
 import (
@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// classBits sets the precision. Durations are counted in microseconds: each below 2^(classBits+1) on its own, larger
-// ones in 2^classBits classes per power of two. The middle of a class is then within 1/256 = 0.4 % of what is in it.
+// classBits sets the precision. Durations are counted in microseconds: each value below 2^(classBits+1) has its own
+// class; larger values have 2^classBits classes per power of two. The middle of a class is within 1/256 = 0.4 % of
+// every value in the class.
 const classBits = 7
 
-// Distribution is a set of durations. The zero value is the empty one.
+// Distribution is a set of durations. The zero value is the empty set.
 type Distribution struct {
 	classes []uint32
 	count   uint64
 	largest time.Duration
 }
 
-// Add puts one duration in; those below zero, as of clocks that disagree a little, count as zero.
+// Add adds a duration. A negative duration, for example of clocks that differ slightly, counts as zero.
 func (d *Distribution) Add(v time.Duration) {
 	v = max(v, 0)
 	c := class(v)
@@ -31,7 +32,7 @@ func (d *Distribution) Add(v time.Duration) {
 	d.largest = max(d.largest, v)
 }
 
-// Merge puts in all durations of another distribution.
+// Merge adds all durations of another distribution.
 func (d *Distribution) Merge(other *Distribution) {
 	if missing := len(other.classes) - len(d.classes); missing > 0 {
 		d.classes = append(d.classes, make([]uint32, missing)...)
@@ -43,25 +44,25 @@ func (d *Distribution) Merge(other *Distribution) {
 	d.largest = max(d.largest, other.largest)
 }
 
-// Clone is a copy with memory of its own.
+// Clone returns a copy with its own memory.
 func (d *Distribution) Clone() Distribution {
 	return Distribution{classes: slices.Clone(d.classes), count: d.count, largest: d.largest}
 }
 
-// Reset empties the distribution and keeps its memory.
+// Reset removes all durations and keeps the memory.
 func (d *Distribution) Reset() {
 	clear(d.classes)
 	d.count, d.largest = 0, 0
 }
 
-// Count is how many durations were put in.
+// Count returns the number of durations.
 func (d *Distribution) Count() uint64 { return d.count }
 
-// Max is the largest duration, exactly; 0 of none.
+// Max returns the largest duration exactly, or 0 if there is none.
 func (d *Distribution) Max() time.Duration { return d.largest }
 
-// Quantile is the smallest duration that at least the fraction q of all do not exceed (nearest rank), within 0.4 %; 0
-// of none.
+// Quantile returns the smallest duration that at least the fraction q of all durations do not exceed (nearest rank),
+// within 0.4 %. It returns 0 if there is none.
 func (d *Distribution) Quantile(q float64) time.Duration {
 	rank := max(1, uint64(q*float64(d.count)+0.999999))
 	for c, n := range d.classes {
@@ -73,14 +74,14 @@ func (d *Distribution) Quantile(q float64) time.Duration {
 	return d.largest
 }
 
-// class is the index of a duration's class.
+// class returns the index of a duration's class.
 func class(v time.Duration) int {
 	us := uint64(v / time.Microsecond)
 	shift := max(0, bits.Len64(us)-classBits-1)
 	return shift<<classBits + int(us>>shift)
 }
 
-// middle is the middle of a class.
+// middle returns the middle of a class.
 func middle(c int) time.Duration {
 	if c < 2<<classBits {
 		return time.Duration(c) * time.Microsecond

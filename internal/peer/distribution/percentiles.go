@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Percentiles are percentiles of a distribution in milliseconds, rounded to microseconds; null if the distribution is
-// empty.
+// Percentiles has the percentiles of a distribution in milliseconds, rounded to microseconds; null if the distribution
+// is empty.
 type Percentiles struct {
 	P50 *float64 `json:"p50"`
 	P95 *float64 `json:"p95"`
@@ -29,7 +29,7 @@ func (d *Distribution) Percentiles() Percentiles {
 	return Percentiles{P50: ms(d.Quantile(0.5)), P95: ms(d.Quantile(0.95)), P99: ms(d.Quantile(0.99)), Max: ms(d.Max())}
 }
 
-// Text is the percentiles for people, as "median/95 %/99 %/largest" in milliseconds; "-" if the distribution is empty.
+// Text formats the percentiles as "median/95 %/99 %/largest" in milliseconds, or "-" if the distribution is empty.
 func (p Percentiles) Text() string {
 	if p.P50 == nil {
 		return "-"
@@ -41,7 +41,7 @@ func (p Percentiles) Text() string {
 	return strings.Join(text, "/")
 }
 
-// Text is the median and the 95th percentile in milliseconds, for people; "-" if the distribution is empty.
+// Text formats the median and the 95th percentile in milliseconds, or "-" if the distribution is empty.
 func (d *Distribution) Text() string {
 	if d.Count() == 0 {
 		return "-"

@@ -2,25 +2,26 @@ package opus
 
 import "time"
 
-// Playback is a recording in a loop: which packet is due when. It is stepped with now and belongs to one goroutine.
+// Playback schedules the packets of a recording in a loop. It takes explicit times and is owned by one goroutine.
 type Playback struct {
 	recording *Recording
 	next      int
 	due       time.Time
 }
 
-// NewPlayback begins a recording at a time.
+// NewPlayback returns a playback that begins at start.
 func NewPlayback(recording *Recording, start time.Time) *Playback {
 	return &Playback{recording: recording, due: start}
 }
 
-// Due is when the next packet begins to sound.
+// Due returns the begin time of the next packet.
 func (p *Playback) Due() time.Time { return p.due }
 
-// maxLag is what a sound card's buffer would hold: who falls back further has been suspended, and goes on from now.
+// maxLag is the largest backlog, comparable to a sound card's buffer. A caller with a larger backlog was suspended, and
+// playback continues from the present time.
 const maxLag = 500 * time.Millisecond
 
-// Next gives the next packet and when it begins, if it is due by now.
+// Next returns the next packet and its begin time, if the packet is due.
 func (p *Playback) Next(now time.Time) (packet Packet, begin time.Time, ok bool) {
 	if p.due.After(now) {
 		return Packet{}, time.Time{}, false

@@ -7,23 +7,23 @@ import (
 	"github.com/pion/webrtc/v4/pkg/media/oggwriter"
 )
 
-// Recorder writes one received track of Opus as an Ogg file. Packets are put into order; for each lost one it writes a
-// packet without sound, which decoders conceal, so that what follows keeps its time. It belongs to one goroutine.
+// Recorder writes one received Opus track to an Ogg file. It puts packets in order. For each lost packet it writes a
+// packet without audio, which decoders conceal, so that later packets keep their time. A Recorder is owned by one
+// goroutine.
 type Recorder struct {
 	writer *oggwriter.OggWriter
-	// waiting are packets behind a gap, by extended sequence number; next is the number to be written.
+	// waiting has the packets after a gap, by extended sequence number. next is the number of the next packet to write.
 	waiting map[int64]*rtp.Packet
 	started bool
 	next    int64
 	toc     byte
 }
 
-// reorderPackets is how many packets may wait behind a missing one: 400 ms of 20 ms packets, more than any repair
-// takes.
+// reorderPackets is the number of packets that may wait for a missing one: 400 ms of 20 ms packets, more than any
+// repair takes.
 const reorderPackets = 20
 
-// maxConcealed is the longest gap that is filled: ten seconds of 20 ms packets. A longer one is a pause or another
-// track.
+// maxConcealed is the longest gap that is filled: 10 s of 20 ms packets. A longer gap is a pause or another track.
 const maxConcealed = 500
 
 // NewRecorder creates the file.
@@ -35,7 +35,7 @@ func NewRecorder(name string, channels uint16) (*Recorder, error) {
 	return &Recorder{writer: writer, waiting: make(map[int64]*rtp.Packet)}, nil
 }
 
-// Write takes one packet. Packets that come twice or too late are dropped. Errors are the file's.
+// Write adds one packet. Duplicate and late packets are dropped. Errors are those of the file.
 func (r *Recorder) Write(packet *rtp.Packet) error {
 	if _, err := Duration(packet.Payload); err != nil {
 		return nil
@@ -53,7 +53,7 @@ func (r *Recorder) Write(packet *rtp.Packet) error {
 	return r.release(reorderPackets)
 }
 
-// release writes what is in order, and what waits behind gaps while more than so many packets wait.
+// release writes the packets that are in order. If more than keep packets wait, it also writes those after gaps.
 func (r *Recorder) release(keep int) error {
 	for {
 		packet := r.waiting[r.next]
@@ -68,8 +68,7 @@ func (r *Recorder) release(keep int) error {
 				r.next = first
 				continue
 			}
-			// Code 0 with nothing after the first byte is one frame without data (RFC 6716 section 3.2.1, RFC 7845
-			// section 4.1).
+			// Code 0 without further bytes is one frame without data (RFC 6716 section 3.2.1, RFC 7845 section 4.1).
 			packet = &rtp.Packet{Payload: []byte{r.toc &^ 3}}
 		}
 		r.next++
@@ -89,7 +88,7 @@ func (r *Recorder) first() int64 {
 	return first
 }
 
-// Close writes what waits and closes the file.
+// Close writes the waiting packets and closes the file.
 func (r *Recorder) Close() error {
 	err := r.release(0)
 	if closing := r.writer.Close(); err == nil {

@@ -1,5 +1,5 @@
-// Package opus takes Opus packets out of Ogg files, and puts received ones into such files. It neither encodes nor
-// decodes sound.
+// Package opus reads Opus packets from Ogg files and writes received packets to such files. It neither encodes nor
+// decodes audio.
 package opus
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Errors of packets and files. They are wrapped with what was found.
+// Errors of packets and files. They are wrapped with the details.
 var (
 	ErrPacket = errors.New("invalid Opus packet")
 	ErrFile   = errors.New("invalid Ogg Opus file")
 )
 
-// ClockRate is the RTP clock of Opus in Hz, whatever the sound was sampled at (RFC 7587 section 4.1).
+// ClockRate is the RTP clock rate of Opus in Hz for any sample rate (RFC 7587 section 4.1).
 const ClockRate = 48000
 
-// Publication describes sound in Opus as RFC 7587 section 7 requires: always two channels, whatever the packets have.
+// Publication describes Opus audio as RFC 7587 section 7 requires: always two channels, independent of the packets.
 func Publication(name string) volumetric.Publication {
 	return volumetric.Publication{
 		Name:      name,
@@ -36,14 +36,14 @@ func Publication(name string) volumetric.Publication {
 	}
 }
 
-// Recording is sound as a sequence of Opus packets.
+// Recording is a sequence of Opus packets.
 type Recording struct {
 	Packets []Packet
 	// Channels is 1 or 2.
 	Channels int
 }
 
-// Packet is one Opus packet and how long it sounds.
+// Packet is one Opus packet with its duration.
 type Packet struct {
 	Data     []byte
 	Duration time.Duration
@@ -55,7 +55,7 @@ type Packet struct {
 //go:embed tone.ogg
 var toneFile []byte
 
-// Tone is two seconds of 440 Hz.
+// Tone returns two seconds of 440 Hz.
 func Tone() *Recording {
 	tone, err := Read(bytes.NewReader(toneFile))
 	if err != nil {
@@ -78,14 +78,14 @@ func Open(name string) (*Recording, error) {
 	return recording, nil
 }
 
-// maxFileBytes is an hour at 128 kbit/s; a recording is held in memory.
+// maxFileBytes is more than an hour at 128 kbit/s. A recording is held in memory.
 const maxFileBytes = 64 << 20
 
-// Read reads the first logical stream of an Ogg file, which must be Opus in one or two channels (RFC 7845). Errors are
-// around ErrFile or the reader's own.
+// Read reads the first logical stream of an Ogg file, which must be Opus with one or two channels (RFC 7845). Errors
+// wrap ErrFile or are those of the reader.
 func Read(r io.Reader) (*Recording, error) {
-	// oggreader checks pages and their sums, but does not tell where packets begin: that stands in the page's header,
-	// which it passes over.
+	// oggreader checks pages and their checksums, but does not return packet boundaries. These are in the page header,
+	// which oggreader discards.
 	var page bytes.Buffer
 	limited := &io.LimitedReader{R: r, N: maxFileBytes}
 	reader, header, err := oggreader.NewWith(io.TeeReader(limited, &page))
@@ -117,11 +117,11 @@ func Read(r io.Reader) (*Recording, error) {
 	return d.recording, nil
 }
 
-// demuxer cuts the pages of one logical stream into packets (RFC 3533 section 6).
+// demuxer splits the pages of one logical stream into packets (RFC 3533 section 6).
 type demuxer struct {
 	recording *Recording
 	serial    [4]byte
-	// partial is a packet that goes on in the next page, open whether there is one.
+	// partial is a packet that continues in the next page. open is set if there is one.
 	partial []byte
 	open    bool
 	tagged  bool
@@ -141,14 +141,14 @@ const (
 
 func serial(page []byte) [4]byte { return [4]byte(page[serialOffset:]) }
 
-// page takes a whole page, which oggreader has checked for length.
+// page handles a complete page, whose length oggreader has checked.
 func (d *demuxer) page(page []byte) error {
 	if serial(page) != d.serial {
 		return nil
 	}
 	segments := int(page[segmentsOffset])
 	lacing, data := page[lacingOffset:lacingOffset+segments], page[lacingOffset+segments:]
-	// What should go on but was not begun, and what was begun but does not go on, belongs to a page that is missing.
+	// A continuation without a begin, and a begin without a continuation, belong to a missing page and are discarded.
 	skip := page[typeOffset]&flagContinued != 0 && !d.open
 	if page[typeOffset]&flagContinued == 0 {
 		d.partial, d.open = d.partial[:0], false
@@ -171,7 +171,7 @@ func (d *demuxer) page(page []byte) error {
 	return nil
 }
 
-// packet takes a whole packet: the first is the comments, the others are sound.
+// packet handles a complete packet: the first has the comments, the others have audio.
 func (d *demuxer) packet(data []byte) error {
 	if !d.tagged {
 		if !bytes.HasPrefix(data, []byte("OpusTags")) {
@@ -191,7 +191,7 @@ func (d *demuxer) packet(data []byte) error {
 // maxDuration is the longest packet (RFC 6716 section 3.2.5).
 const maxDuration = 120 * time.Millisecond
 
-// Duration is how long a packet sounds, by its first two bytes (RFC 6716 section 3.1). Errors are around ErrPacket.
+// Duration returns the duration of a packet, from its first two bytes (RFC 6716 section 3.1). Errors wrap ErrPacket.
 func Duration(packet []byte) (time.Duration, error) {
 	if len(packet) == 0 {
 		return 0, fmt.Errorf("%w: it is empty", ErrPacket)
@@ -213,7 +213,7 @@ func Duration(packet []byte) (time.Duration, error) {
 	return duration, nil
 }
 
-// frameDuration is the length of a frame in each of the 32 configurations of RFC 6716, table 2.
+// frameDuration returns the length of a frame in each of the 32 configurations of RFC 6716, table 2.
 func frameDuration(configuration uint8) time.Duration {
 	switch {
 	case configuration < 12: // SILK

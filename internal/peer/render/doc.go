@@ -1,7 +1,7 @@
-// Package render draws point clouds off the screen, so that the time at which a frame is shown exists on the command
-// line, too. A Rasteriser draws one picture on all cores, without allocating; a Screen draws the newest of what it is
-// given, and keeps the books of when it was drawn.
+// Package render draws point clouds without a display, so that command-line programs also have a time at which a frame
+// is shown. A Rasteriser draws one picture on all cores without allocating. A Screen draws the newest frame of each
+// object and records the times of drawing.
 //
-// A Rasteriser belongs to the goroutine that draws with it, its workers to the Rasteriser. A Screen's methods are safe
-// for concurrent use; its goroutine owns its Rasteriser.
+// A Rasteriser is owned by the goroutine that draws with it, and owns its workers. The methods of a Screen are safe for
+// concurrent use; its goroutine owns its Rasteriser.
 package render

@@ -13,13 +13,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Flags say what is drawn and written.
+// Flags has the flags of rendering.
 type Flags struct {
 	On bool
-	// Dir is the folder for pictures. Every is which of the pictures are written: 1 is all of them.
+	// Dir is the folder for pictures. Every n-th picture is written, with n = Every.
 	Dir   string
 	Every int
-	// From is the fixed view, empty if the view follows a recording.
+	// From is the fixed view; empty if the view follows a recording.
 	From string
 }
 
@@ -40,7 +40,7 @@ var (
 	ErrEvery = errors.New("--render-every: expected 1 or more")
 )
 
-// Open makes the screen, nil if nothing is to be drawn. now is the clock of captures.
+// Open returns the screen, or nil if nothing is to be drawn. now is the clock of capture times.
 func (r *Flags) Open(now func() time.Time, log *slog.Logger) (*Screen, error) {
 	if !r.On && r.Dir == "" {
 		return nil, nil
@@ -63,7 +63,7 @@ func (r *Flags) Open(now func() time.Time, log *slog.Logger) (*Screen, error) {
 	return screen, nil
 }
 
-// Follower is the screen where its pictures follow a recording, else nil.
+// Follower returns the screen if its view follows a recording, and nil otherwise.
 func (r *Flags) Follower(screen *Screen) *Screen {
 	if r.From != "" {
 		return nil
@@ -71,7 +71,7 @@ func (r *Flags) Follower(screen *Screen) *Screen {
 	return screen
 }
 
-// ParseView reads where a picture is taken from.
+// ParseView parses a view.
 func ParseView(text string) (View, error) {
 	words := strings.Split(text, ",")
 	if len(words) < 3 || len(words) > 5 {
@@ -85,7 +85,7 @@ func ParseView(text string) (View, error) {
 			return View{}, fmt.Errorf("%w, got %.32q", ErrView, text)
 		}
 	}
-	// The eye is turned about the upright axis, and before that about the one to its right.
+	// The view is rotated by the pitch about its right axis and then by the yaw about the vertical axis.
 	sinYaw, cosYaw := math.Sincos(numbers[3] * math.Pi / 360)
 	sinPitch, cosPitch := math.Sincos(numbers[4] * math.Pi / 360)
 	return View{

@@ -14,13 +14,13 @@ import (
 	"github.com/volsfu/volsfu/internal/peer/save"
 )
 
-// Gallery writes pictures as PNG files. One goroutine writes one picture at a time; those that come meanwhile are
+// Gallery writes pictures as PNG files. One goroutine writes one picture at a time. Pictures that arrive meanwhile are
 // dropped and counted, so that drawing is never delayed.
 type Gallery struct {
 	dir      string
 	log      *slog.Logger
 	pictures chan picture
-	// spare is the image of the picture that was written last, while nobody writes.
+	// spare has the image of the last written picture, if no picture is being written.
 	spare    chan *image.RGBA
 	finished sync.WaitGroup
 
@@ -32,7 +32,7 @@ type picture struct {
 	image  *image.RGBA
 }
 
-// OpenGallery makes the folder where it is missing.
+// OpenGallery creates the folder if necessary.
 func OpenGallery(dir string, log *slog.Logger) (*Gallery, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -43,10 +43,11 @@ func OpenGallery(dir string, log *slog.Logger) (*Gallery, error) {
 	return g, nil
 }
 
-// Counts are the pictures written, and those dropped, since another was being written or the disk refused them.
+// Counts returns the number of written pictures, and the number of pictures dropped because another one was being
+// written or writing failed.
 func (g *Gallery) Counts() (written, dropped int64) { return g.written.Load(), g.dropped.Load() }
 
-// Hang takes the rasteriser's picture, unless another is being written.
+// Hang writes the rasteriser's picture, unless another one is being written.
 func (g *Gallery) Hang(number int64, r *Rasteriser) {
 	select {
 	case spare := <-g.spare:
@@ -56,7 +57,7 @@ func (g *Gallery) Hang(number int64, r *Rasteriser) {
 	}
 }
 
-// Close writes what waits.
+// Close waits until the pending picture is written.
 func (g *Gallery) Close() {
 	close(g.pictures)
 	g.finished.Wait()

@@ -10,23 +10,23 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// The size of pictures that Screens draw: the window of the usual viewer.
+// The size of pictures that Screens draw, in pixels.
 const (
 	Width  = 1280
 	Height = 720
 )
 
 const (
-	// near is the distance in metres below which points are not drawn: they would fill the picture.
+	// near is the distance in metres below which points are not drawn, because they would cover the picture.
 	near = 0.05
-	// bandRows is how many rows one worker draws at a time: 45 rows of 1,280 pixels are 460 kB, which fit into a core's
-	// own cache.
+	// bandRows is the number of rows that one worker draws at a time: 45 rows of 1,280 pixels are 460 kB, which fit a
+	// core's own cache.
 	bandRows = 45
-	// maxSize bounds a point's size in pixels: what is so large is too near to be looked at.
+	// maxSize bounds the drawn size of a point in pixels. Only points very close to the viewer reach it.
 	maxSize = 48
-	// background is dark grey, so that black clothes show.
+	// background is dark grey, so that black clothes are visible.
 	background = 0x202428
-	// blank is a pixel that nothing was drawn on: farther away than every point.
+	// blank is an empty pixel: farther away than every point.
 	blank = math.MaxUint32<<32 | background
 )
 
@@ -36,13 +36,13 @@ type Layer struct {
 	Place Place
 }
 
-// Rasteriser draws points as squares that are as large as they are near, the nearest in front.
+// Rasteriser draws points as squares whose size decreases with the distance, the nearest point in front.
 //
-// It draws in three rounds, each shared by all workers: how wide each cloud's points are, where each point is and in
-// which bands of the picture, and the bands.
+// It draws in three rounds, each shared by all workers: the width of each cloud's points; the position and the bands of
+// each point; and the bands.
 type Rasteriser struct {
 	width, height int
-	// pixels have the depth, as the bits of a positive float32, in the high half, and the colour in the low one: the
+	// pixels have the depth in the upper half, as the bits of a positive float32, and the colour in the lower half. The
 	// smallest word is in front.
 	pixels []uint64
 
@@ -58,7 +58,7 @@ type Rasteriser struct {
 	running sync.WaitGroup
 }
 
-// worker is the share of one core. bands are what it found to draw in each band.
+// worker is the state of one core. bands has the marks that the worker found in each band.
 type worker struct {
 	tasks chan func(*Rasteriser, *worker)
 	index int
@@ -66,14 +66,14 @@ type worker struct {
 	bands [][]mark
 }
 
-// mark is one point in the picture: the pixels from left and top to before right and bottom.
+// mark is one point in the picture: the pixels from left and top up to, but not including, right and bottom.
 type mark struct {
 	left, top, right, bottom int16
 	word                     uint64
 }
 
-// NewRasteriser makes one for pictures of a size, both of 1 to 16,384 pixels, with so many workers (0: one per core).
-// Close ends them.
+// NewRasteriser returns a rasteriser for pictures of a size, width and height from 1 to 16,384 pixels. workers is the
+// number of workers, 0 for one per core. Close ends them.
 func NewRasteriser(width, height, workers int) *Rasteriser {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -102,7 +102,7 @@ func (r *Rasteriser) Close() {
 	r.running.Wait()
 }
 
-// Draw draws a picture of the layers. They are only read, and not kept.
+// Draw draws a picture of the layers. The layers are not modified and not kept.
 func (r *Rasteriser) Draw(view View, layers []Layer) {
 	r.view, r.layers, r.points = view, layers, 0
 	r.cameras, r.widths = r.cameras[:0], r.widths[:0]
@@ -117,7 +117,7 @@ func (r *Rasteriser) Draw(view View, layers []Layer) {
 	r.layers = nil
 }
 
-// share lets all workers do their part of a round.
+// share runs a round on all workers.
 func (r *Rasteriser) share(task func(*Rasteriser, *worker)) {
 	r.next.Store(0)
 	r.round.Add(len(r.workers))
@@ -127,14 +127,14 @@ func (r *Rasteriser) share(task func(*Rasteriser, *worker)) {
 	r.round.Wait()
 }
 
-// measure finds the width of points, cloud by cloud.
+// measure computes the width of points, cloud by cloud.
 func (r *Rasteriser) measure(w *worker) {
 	for i := r.next.Add(1) - 1; i < int64(len(r.layers)); i = r.next.Add(1) - 1 {
 		r.widths[i] = w.gauge.width(r.layers[i].Cloud)
 	}
 }
 
-// project finds where the points of a worker's share are: equal parts of all points, in their order.
+// project projects the points of a worker's share: equal parts of all points, in order.
 func (r *Rasteriser) project(w *worker) {
 	for i := range w.bands {
 		w.bands[i] = w.bands[i][:0]
@@ -150,7 +150,7 @@ func (r *Rasteriser) project(w *worker) {
 	}
 }
 
-// projectSome finds the points from and to before to of a layer.
+// projectSome projects the points from up to, but not including, to of a layer.
 func (r *Rasteriser) projectSome(w *worker, layer, from, to int) {
 	cloud, c := r.layers[layer].Cloud, r.cameras[layer]
 	size := r.widths[layer] * c.grown * c.focal
@@ -165,7 +165,7 @@ func (r *Rasteriser) projectSome(w *worker, layer, from, to int) {
 		y := c.rows[1][0]*p[0] + c.rows[1][1]*p[1] + c.rows[1][2]*p[2] + c.rows[1][3]
 		inverse := 1 / z
 		side := min(max(size*inverse, 1), maxSize)
-		// Half of the side before the middle; 0.5 rounds.
+		// The square is centred at the projected point; 0.5 rounds to the nearest pixel.
 		left := middleX + x*c.focal*inverse - side/2 + 0.5
 		top := middleY - y*c.focal*inverse - side/2 + 0.5
 		if !(left > -maxSize && left < float32(r.width) && top > -maxSize && top < float32(r.height)) {
@@ -183,10 +183,10 @@ func (r *Rasteriser) projectSome(w *worker, layer, from, to int) {
 	}
 }
 
-// floor rounds down what is above -maxSize, as int cannot below 0.
+// floor rounds down values above -maxSize. A conversion to int would round negative values up.
 func floor(v float32) int { return int(v+maxSize) - maxSize }
 
-// put notes a mark in the bands that it touches.
+// put adds a mark to the bands that the mark overlaps.
 func (w *worker) put(m mark) {
 	if m.right <= m.left || m.bottom <= m.top {
 		return
@@ -212,7 +212,7 @@ func (r *Rasteriser) paint(*worker) {
 	}
 }
 
-// paintMarks draws marks as far as they are in the rows from first to before last.
+// paintMarks draws the part of the marks in the rows from first up to, but not including, last.
 func (r *Rasteriser) paintMarks(marks []mark, rows []uint64, first, last int) {
 	for _, m := range marks {
 		top, bottom := max(int(m.top), first), min(int(m.bottom), last)
@@ -228,7 +228,7 @@ func (r *Rasteriser) paintMarks(marks []mark, rows []uint64, first, last int) {
 	}
 }
 
-// Image copies the picture into an image of its size; one of another size, or nil, is replaced by a new one.
+// Image copies the picture into an image of the same size. If into is nil or has another size, a new image is returned.
 func (r *Rasteriser) Image(into *image.RGBA) *image.RGBA {
 	bounds := image.Rect(0, 0, r.width, r.height)
 	if into == nil || into.Rect != bounds {

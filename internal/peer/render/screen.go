@@ -12,44 +12,45 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Frame is what an object shows.
+// Frame is the frame of an object.
 type Frame struct {
 	// Number is the frame number.
 	Number int64
-	// Clouds must not change any more.
+	// Clouds must not be modified later.
 	Clouds []*pointcloud.Cloud
-	// Box is where the object is, in its own coordinates; a screen without a view looks at all such boxes from the
-	// front.
+	// Box is the extent of the object in its own coordinates. A screen without a view shows all boxes from the front.
 	Box volumetric.BoundingBox
-	// Capture is when the frame was captured, and Decoded when the last of it was decoded, by Config.Now's clock. A
-	// capture time of zero is not known.
+	// Capture is the capture time and Decoded the end of decoding, by the clock of Config.Now. A zero capture time
+	// means that it is unknown.
 	Capture, Decoded time.Time
 }
 
-// Config says what a Screen draws.
+// Config configures a Screen.
 type Config struct {
-	// View is where to look from; nil looks at everything from the front.
+	// View is the fixed view. nil shows everything from the front.
 	View *View
-	// Now is the clock that frames' times are given by.
+	// Now is the clock of frame times.
 	Now func() time.Time
-	// Dir is where every so many pictures are written to, as PNG; none are where it is empty.
+	// Dir is the folder for pictures as PNG, of which every n-th is written with n = Every. If Dir is empty, no
+	// pictures are written.
 	Dir   string
 	Every int
 	Log   *slog.Logger
 }
 
-// Stats are the books of a Screen.
+// Stats are the counters of a Screen.
 type Stats struct {
-	// Drawn frames were in a picture; superseded ones were replaced before one was drawn.
+	// Drawn counts frames that were in a picture, Superseded frames that were replaced before a picture had them.
 	Drawn, Superseded int64
-	// Wait is from decoded to the beginning of drawing, playout included; Draw the drawing itself; Latency from capture
-	// to drawn.
+	// Wait is the time from the end of decoding to the start of drawing, including the playout delay. Draw is the time
+	// of drawing. Latency is the time from capture to the end of drawing.
 	Wait, Draw, Latency distribution.Distribution
-	// Written and Dropped are pictures: those of the second kind came while another was being written, or could not be.
+	// Written and Dropped count pictures. Dropped pictures arrived while another one was being written, or writing
+	// failed.
 	Written, Dropped int64
 }
 
-// Screen draws what objects show, whenever one of them shows something new: the newest frame wins.
+// Screen draws a picture whenever an object has a new frame. A newer frame replaces one that was not drawn.
 type Screen struct {
 	config   Config
 	gallery  *Gallery
@@ -66,17 +67,17 @@ type Screen struct {
 	drawn   []Drawn
 }
 
-// Drawn is a frame that was in a picture for the first time. Times are the system's.
+// Drawn is a frame that was in a picture for the first time. Times are by the system's clock.
 type Drawn struct {
 	Object      string
 	Number      int64
 	Began, Done time.Time
 }
 
-// maxDrawn bounds what waits for TakeDrawn. Who does not take it loses the oldest.
+// maxDrawn bounds the entries that wait for TakeDrawn. The oldest entries are discarded.
 const maxDrawn = 1024
 
-// TakeDrawn appends what was drawn since the last call.
+// TakeDrawn appends the frames that were drawn since the last call.
 func (s *Screen) TakeDrawn(dst []Drawn) []Drawn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,14 +86,14 @@ func (s *Screen) TakeDrawn(dst []Drawn) []Drawn {
 	return dst
 }
 
-// object is what is known of one.
+// object is the state of one object.
 type object struct {
 	frame Frame
-	// fresh says that the frame was not drawn yet.
+	// fresh is set if the frame was not drawn yet.
 	fresh bool
 }
 
-// NewScreen starts to draw.
+// NewScreen returns a screen and starts its drawing goroutine.
 func NewScreen(config Config) (*Screen, error) {
 	s := &Screen{config: config, view: config.View, objects: make(map[string]*object), places: make(map[string]Place)}
 	s.wake.L = &s.mu
@@ -106,7 +107,7 @@ func NewScreen(config Config) (*Screen, error) {
 	return s, nil
 }
 
-// Show makes a frame the one that an object shows from now on.
+// Show sets the frame of an object.
 func (s *Screen) Show(name string, frame Frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,14 +119,14 @@ func (s *Screen) Show(name string, frame Frame) {
 	s.wake.Signal()
 }
 
-// Move says where an object stands, also before it shows anything.
+// Move sets the pose of an object, which may not have a frame yet.
 func (s *Screen) Move(name string, place Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.places[name] = place
 }
 
-// Remove takes an object away.
+// Remove removes an object.
 func (s *Screen) Remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,14 +137,14 @@ func (s *Screen) Remove(name string) {
 	delete(s.places, name)
 }
 
-// Look says where the next picture is taken from.
+// Look sets the view of the next picture.
 func (s *Screen) Look(view View) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.view = &view
 }
 
-// Stats are the books so far.
+// Stats returns the counters.
 func (s *Screen) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +156,7 @@ func (s *Screen) Stats() Stats {
 	return stats
 }
 
-// Close draws what is new, and ends.
+// Close draws the last new frames and ends the drawing goroutine.
 func (s *Screen) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -164,11 +165,11 @@ func (s *Screen) Close() {
 	s.finished.Wait()
 }
 
-// scene is what one picture shows, kept for the next one.
+// scene is the content of one picture. Its memory is reused.
 type scene struct {
 	view   View
 	layers []Layer
-	// shown are the frames in it that no picture showed before, and names their objects.
+	// shown has the frames that were not in an earlier picture, and names their objects.
 	shown []Frame
 	names []string
 }
@@ -193,7 +194,7 @@ func (s *Screen) run() {
 	}
 }
 
-// next waits for something new. It tells false if the screen is closed and all was drawn.
+// next waits for a new frame. It returns false if the screen is closed and everything was drawn.
 func (s *Screen) next(scene *scene) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +224,7 @@ func (s *Screen) next(scene *scene) bool {
 	return true
 }
 
-// everything is a box around all objects, as they stand.
+// everything returns the bounding box of all objects with their poses.
 func (s *Screen) everything() (all volumetric.BoundingBox) {
 	for i, name := range slices.Sorted(maps.Keys(s.objects)) {
 		box := s.places[name].around(s.objects[name].frame.Box)
@@ -237,7 +238,7 @@ func (s *Screen) everything() (all volumetric.BoundingBox) {
 	return all
 }
 
-// note keeps when a scene's new frames were drawn.
+// note records the drawing times of a scene's new frames.
 func (s *Screen) note(scene *scene, began, done time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +251,7 @@ func (s *Screen) note(scene *scene, began, done time.Time) {
 	clear(scene.shown)
 }
 
-// book notes that a scene's new frames were drawn.
+// book counts a scene's new frames.
 func (s *Screen) book(scene *scene, begun, done time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	// pointsPerCell is how many points the cells that hold any should hold on average, so that cells of the surface are
-	// rarely empty by chance: e^-4.
+	// pointsPerCell is the smallest mean number of points per occupied cell: with 4, a cell of the surface is empty by
+	// chance with probability e^-4.
 	pointsPerCell = 4
-	// minCells and maxCells bound the cells along the longest edge, in powers of two.
+	// minCells and maxCells bound the number of cells along the longest edge. The number is a power of two.
 	minCells, maxCells = 4, 64
-	// slant is how many cells a surface of many directions cuts per cell's area: the mean of |x|+|y|+|z| over unit
-	// vectors.
+	// slant is the mean number of cells that a surface of all directions cuts per cell area: the mean of |x|+|y|+|z|
+	// over unit vectors.
 	slant = 1.5
-	// overlap is how much wider than the mean distance points are drawn: 2.4²/1.5 points cover a place of an upright
-	// wall, and of those that were chosen at random none does at e^-3.8 of all places.
+	// overlap is the ratio of the drawn width to the mean distance of points. A place of an upright wall is covered by
+	// 2.4²/1.5 points. If the points are randomly chosen, a fraction e^-3.8 of all places is not covered.
 	overlap = 2.4
 )
 
-// gauge measures how far apart the points of a cloud are. Its zero value is ready.
+// gauge measures the distance of the points of a cloud. The zero value is ready for use.
 type gauge struct {
 	seen [maxCells * maxCells * maxCells / 64]uint64
 }
 
-// width is how wide the points of a cloud have to be drawn, in the cloud's own metres, so that they cover the surface
-// that they lie on. Each cloud has a width of its own, so that tiles of different qualities look alike.
+// width returns the width at which the points of a cloud cover the surface on which they lie, in the cloud's own
+// metres. Each cloud has its own width, so that tiles of different qualities look alike.
 //
-// The surface's area is that of the cells of a grid that hold points. The finest grid counts whose cells hold enough of
-// them: a coarser one would add what is empty around a surface's edges.
+// The area of the surface is that of the occupied cells of a grid. The finest grid is used whose occupied cells have
+// enough points; a coarser one would include empty space at the edges of the surface.
 func (g *gauge) width(cloud *pointcloud.Cloud) float32 {
 	points := cloud.Len()
 	if points < 2 {
@@ -52,13 +52,13 @@ func (g *gauge) width(cloud *pointcloud.Cloud) float32 {
 	return float32(overlap * math.Sqrt(area/float64(points)))
 }
 
-// count is how many cells of a grid hold points.
+// count returns the number of occupied cells of a grid.
 func (g *gauge) count(cloud *pointcloud.Cloud, corner [3]float32, edge float32, cells int) (occupied int) {
 	seen := g.seen[:(cells*cells*cells+63)/64]
 	clear(seen)
 	scale, most := float32(cells)/edge, float32(cells-1)
 	for _, p := range cloud.Positions {
-		// What is not a number fails the comparison and is counted in the first cell.
+		// NaN fails the comparison and is counted in the first cell.
 		var at [3]int
 		for axis, v := range p {
 			if cell := (v - corner[axis]) * scale; cell > 0 {

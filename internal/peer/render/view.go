@@ -6,47 +6,46 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// View is where a picture is taken from, in the room's coordinates: right-handed, in metres, x right, y up.
+// View is the viewpoint of a picture in the room's coordinates: right-handed, in metres, x right, y up.
 type View struct {
 	Position [3]float64
-	// Orientation is a unit quaternion x, y, z, w; 0, 0, 0, 1 looks along -z with +y up. The zero one counts as that.
+	// Orientation is a unit quaternion x, y, z, w. 0, 0, 0, 1 looks along -z with +y up; the zero value means the same.
 	Orientation [4]float64
-	// FOV is the vertical angle of the picture in radians; 0 counts as 60 degrees.
+	// FOV is the vertical field of view in radians. 0 means 60 degrees.
 	FOV float64
 }
 
-// Place is where an object stands in the room: its points are scaled, turned and moved, in this order. The zero Place
-// leaves them where they are.
+// Place is the pose of an object in the room: its points are scaled, rotated and moved, in this order. The zero Place
+// is the identity.
 type Place struct {
 	Position [3]float64
-	// Orientation is a unit quaternion x, y, z, w; the zero one counts as 0, 0, 0, 1.
+	// Orientation is a unit quaternion x, y, z, w. The zero value means 0, 0, 0, 1.
 	Orientation [4]float64
-	// Scale is how much larger the object is; 0 counts as 1.
+	// Scale is the scale factor. 0 means 1.
 	Scale float64
 }
 
-// defaultFOV is a third of a half turn, as of the usual viewer.
+// defaultFOV is 60 degrees.
 const defaultFOV = math.Pi / 3
 
-// margin is how much larger than an object a picture is that is to show all of it.
+// margin is the ratio of the picture's size to the object's size in Fit.
 const margin = 1.15
 
-// Fit is a view of a box from the front, from so far away that all of it fits into a picture of the given width over
-// height.
+// Fit returns a view of a box from the front, at a distance at which all of the box fits a picture of the given aspect
+// ratio (width by height).
 func Fit(box volumetric.BoundingBox, aspect float64) View {
 	var centre, half [3]float64
 	for axis := range centre {
 		low, high := float64(box.Min[axis]), float64(box.Max[axis])
 		centre[axis], half[axis] = (low+high)/2, (high-low)/2
 	}
-	// What is nearest is seen largest: the front of the box has to fit.
+	// The nearest face appears largest, so that the front of the box must fit.
 	distance := max(half[1], half[0]/aspect) * margin / math.Tan(defaultFOV/2)
 	return View{Position: [3]float64{centre[0], centre[1], centre[2] + half[2] + max(distance, 2*near)},
 		FOV: defaultFOV}
 }
 
-// rotation is the matrix of a quaternion, by rows. A quaternion that is not of length 1 is taken for the one of its
-// direction.
+// rotation returns the matrix of a quaternion, by rows. The quaternion is normalised.
 func rotation(q [4]float64) [3][3]float64 {
 	square := q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3]
 	if !(square > 0) {
@@ -60,15 +59,15 @@ func rotation(q [4]float64) [3][3]float64 {
 	}
 }
 
-// camera turns an object's points into a picture: rows are right, up and away from the viewer, each with what is added.
+// camera projects an object's points: the rows of the affine matrix give the coordinates to the right, upwards and away
+// from the viewer.
 type camera struct {
 	rows [3][4]float32
-	// focal is the distance in pixels at which a pixel is as large as it is seen, and grown how much larger than
-	// published the object stands.
+	// focal is the focal length in pixels. grown is the scale factor of the object.
 	focal, grown float32
 }
 
-// cameraOf joins an object's place with a view on a picture of so many rows.
+// cameraOf combines an object's pose with a view, for a picture of the given height in pixels.
 func cameraOf(view View, place Place, height int) camera {
 	fov := view.FOV
 	if fov == 0 {
@@ -78,7 +77,7 @@ func cameraOf(view View, place Place, height int) camera {
 	if scale == 0 {
 		scale = 1
 	}
-	// The eye's axes are the columns of its rotation: what is right of it, above it, and behind it.
+	// The axes of the view are the columns of its rotation: right, up and backwards.
 	eye, object := rotation(view.Orientation), rotation(place.Orientation)
 	var c camera
 	c.focal, c.grown = float32(float64(height)/2/math.Tan(fov/2)), float32(scale)
@@ -97,7 +96,7 @@ func cameraOf(view View, place Place, height int) camera {
 	return c
 }
 
-// around is a box around an object's box, as it stands.
+// around returns the bounding box of an object's box in the room.
 func (p Place) around(box volumetric.BoundingBox) volumetric.BoundingBox {
 	scale, turn := p.Scale, rotation(p.Orientation)
 	if scale == 0 {

@@ -1,5 +1,5 @@
-// Package save writes shown frames as PLY files. One goroutine writes; where it is behind, frames are dropped and
-// counted, so that showing is never delayed.
+// Package save writes shown frames as PLY files. One goroutine writes. If the goroutine is behind, frames are dropped
+// and counted, so that showing is never delayed.
 package save
 
 import (
@@ -15,15 +15,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Frame is one shown frame. Its clouds must not change any more.
+// Frame is one shown frame. Its clouds must not be modified later.
 type Frame struct {
 	Participant, Publication string
 	Number                   int64
 	Clouds                   []*pointcloud.Cloud
 }
 
-// Name is the name of the frame's file. Participants and publications may be called anything that is printable, so what
-// file systems or shells may object to is written as %XX.
+// Name returns the name of the frame's file. The names of participants and publications may contain any printable
+// character; all bytes except letters, digits, - and _ are written as %XX.
 func (f *Frame) Name() string {
 	return fmt.Sprintf("%s.%s.%08d.ply", escape(f.Participant), escape(f.Publication), f.Number)
 }
@@ -50,10 +50,10 @@ type Writer struct {
 	written, dropped atomic.Int64
 }
 
-// backlog is how many frames may wait: a fifth of a second of one publication.
+// backlog is the number of frames that may wait: 0.2 s of one publication at 30 per second.
 const backlog = 6
 
-// NewWriter makes the folder where it is missing and starts to write.
+// NewWriter creates the folder if necessary and starts the writing goroutine.
 func NewWriter(dir string, log *slog.Logger) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func NewWriter(dir string, log *slog.Logger) (*Writer, error) {
 	return w, nil
 }
 
-// Write queues a frame, or drops it where too many wait.
+// Write queues a frame. If the queue is full, the frame is dropped.
 func (w *Writer) Write(f Frame) {
 	select {
 	case w.frames <- f:
@@ -72,13 +72,14 @@ func (w *Writer) Write(f Frame) {
 	}
 }
 
-// Close writes what waits. Nothing may be written afterwards.
+// Close waits until all queued frames are written. Write must not be called later.
 func (w *Writer) Close() {
 	close(w.frames)
 	w.done.Wait()
 }
 
-// Counts are the frames written and those dropped, since too many waited or the disk refused them.
+// Counts returns the number of written frames, and the number of frames dropped because the queue was full or writing
+// failed.
 func (w *Writer) Counts() (written, dropped int64) { return w.written.Load(), w.dropped.Load() }
 
 func (w *Writer) run() {
@@ -104,7 +105,8 @@ func (w *Writer) run() {
 	}
 }
 
-// File writes a file under another name first, so that nobody finds half of it; content writes what is in it.
+// File writes a file under a temporary name and renames it, so that no reader sees a partial file. content writes the
+// data.
 func File(name string, content func(io.Writer) error) (err error) {
 	file, err := os.Create(name + ".partial")
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// Onlooker takes viewpoints; *client.Session does.
+// Onlooker accepts viewpoints. *client.Session implements it.
 type Onlooker interface {
 	SetViewpoint(v client.Viewpoint)
 }
 
-// Look moves the viewpoint of an onlooker along the recording, Rate times per second, until the context ends.
+// Look sets the viewpoint of an onlooker along the recording, Rate times per second, until the context ends.
 func (t *Trace) Look(ctx context.Context, onlooker Onlooker) {
 	ticker := time.NewTicker(time.Second / Rate)
 	defer ticker.Stop()

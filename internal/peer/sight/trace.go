@@ -1,5 +1,5 @@
-// Package sight reads recorded head movements, so that a watching client can look around without anybody in front of
-// it. Its values are plain data.
+// Package sight reads recorded head movements, so that a receiving client can move its viewpoint without a user. Its
+// types are plain data.
 package sight
 
 import (
@@ -16,13 +16,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// ErrTrace says that a recording cannot be read.
+// ErrTrace is returned for a malformed recording.
 var ErrTrace = errors.New("invalid viewpoint trace")
 
-// Rate is how many viewpoints a recording has per second: one for each frame of what was watched.
+// Rate is the number of viewpoints per second in a recording: one for each frame of the watched video.
 const Rate = 30
 
-// Recordings do not say what people saw. A headset shows each eye about 90 degrees, as high as wide.
+// The field of view, which recordings do not contain: a headset shows each eye about 90 degrees, with equal width and
+// height.
 const (
 	fov    = math.Pi / 2
 	aspect = 1
@@ -31,21 +32,22 @@ const (
 // maxViewpoints bounds a recording to five hours.
 const maxViewpoints = 5 * 3600 * Rate
 
-// largest bounds coordinates in metres as signalling does, and angles in degrees.
+// largest bounds coordinates in metres, as in signalling, and angles in degrees.
 const largest = signal.MaxCoordinate
 
-// columns are what is read of a recording, by their names in its first line: position in metres, rotations in degrees.
+// columns are the columns that are read, by the names in the header line: position in metres, rotations in degrees.
 var columns = [...]string{"HMDPX", "HMDPY", "HMDPZ", "HMDRX", "HMDRY", "HMDRZ"}
 
-// who is the column that tells people apart.
+// who is the column with the participant.
 const who = "Participant"
 
-// Trace is what one person looked at. It has at least one viewpoint.
+// Trace has the viewpoints of one person, at least one.
 type Trace struct {
 	viewpoints []client.Viewpoint
 }
 
-// Open reads the recording of one person from a file, of the first one there if participant is empty.
+// Open reads the recording of one participant from a file. If participant is empty, the first participant in the file
+// is used.
 func Open(path, participant string) (*Trace, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -59,10 +61,10 @@ func Open(path, participant string) (*Trace, error) {
 	return trace, nil
 }
 
-// Read reads the recording of one person, as Open does. Errors are around ErrTrace and name the line.
+// Read reads the recording of one participant, as Open does. Errors wrap ErrTrace and name the line.
 //
-// Recordings are in Unity's coordinates: left-handed, z ahead, rotated about z, then x, then y. The room's are
-// right-handed, z towards the viewer: z is mirrored.
+// Recordings use Unity's coordinates: left-handed, z forward, rotated about z, then x, then y. The room's coordinates
+// are right-handed with z towards the viewer, so that z is mirrored.
 func Read(from io.Reader, participant string) (*Trace, error) {
 	rows := csv.NewReader(from)
 	rows.ReuseRecord = true
@@ -122,14 +124,14 @@ func Read(from io.Reader, participant string) (*Trace, error) {
 	return trace, nil
 }
 
-// At is where the person looked so long after the beginning. The recording is repeated.
+// At returns the viewpoint at a time since the beginning. The recording is repeated.
 func (t *Trace) At(elapsed time.Duration) client.Viewpoint {
 	i := int(elapsed*Rate/time.Second) % len(t.viewpoints)
 	return t.viewpoints[max(i, 0)]
 }
 
-// orientation turns Unity's angles in degrees into a quaternion of the room's coordinates. Mirroring z turns rotations
-// about x and y around.
+// orientation converts Unity's angles in degrees into a quaternion in the room's coordinates. Mirroring z inverts
+// rotations about x and y.
 func orientation(x, y, z float64) [4]float64 {
 	q := product(about(1, -y), product(about(0, -x), about(2, z)))
 	length := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
@@ -139,7 +141,7 @@ func orientation(x, y, z float64) [4]float64 {
 	return q
 }
 
-// about is the rotation by an angle in degrees about an axis.
+// about returns the rotation by an angle in degrees about an axis.
 func about(axis int, angle float64) [4]float64 {
 	sin, cos := math.Sincos(angle * math.Pi / 360)
 	q := [4]float64{3: cos}
@@ -147,7 +149,7 @@ func about(axis int, angle float64) [4]float64 {
 	return q
 }
 
-// product is the rotation b, then a.
+// product returns the rotation by b and then by a.
 func product(a, b [4]float64) [4]float64 {
 	return [4]float64{
 		a[3]*b[0] + a[0]*b[3] + a[1]*b[2] - a[2]*b[1],

@@ -11,10 +11,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Flags say what points are worth to a viewer.
+// Flags has the flags that weigh points by the view.
 type Flags struct {
-	// Regions lists the largest part of the points in each region of the view, Angle is the width of the view in
-	// degrees, and Outside the largest part of the points out of view.
+	// Regions lists the largest fraction of points in each region of the view. Angle is the width of the view in
+	// degrees. Outside is the largest fraction of the points outside of the view.
 	Regions        string
 	Angle, Outside float64
 	// Detail is Config.Distance, Least is Config.Least.
@@ -36,7 +36,7 @@ func (s *Flags) Add(f *pflag.FlagSet, regions string) {
 		"with --detail-distance, least part of the points at any distance, 0 to 1")
 }
 
-// Field returns the regions of the view; none if the gaze does not matter.
+// Field returns the regions of the view. There are none if the view direction is ignored.
 func (s *Flags) Field() (field pointcloud.FieldOfView, err error) {
 	if s.Regions == "" {
 		return field, nil
@@ -55,7 +55,7 @@ func (s *Flags) Field() (field pointcloud.FieldOfView, err error) {
 	return field, nil
 }
 
-// Config returns what single points are worth, in the regions of a field if there are any.
+// Config returns the configuration of a sampler with the regions of field, if there are any.
 func (s *Flags) Config(field pointcloud.FieldOfView) (Config, error) {
 	config := Config{Distance: s.Detail, Least: s.Least}
 	if len(field.Maxima) > 0 {
@@ -67,7 +67,7 @@ func (s *Flags) Config(field pointcloud.FieldOfView) (Config, error) {
 	return config, nil
 }
 
-// List writes numbers as Flags.Field reads them.
+// List formats numbers in the syntax of Flags.Field.
 func List(numbers []float64) string {
 	words := make([]string, len(numbers))
 	for i, n := range numbers {

@@ -1,8 +1,8 @@
-// Package worth thins out clouds to the points that are worth sending to somebody who looks at them from a place: fewer
-// of what is far away, and of what is seen from the corner of the eye.
+// Package worth reduces clouds to the points that are worth sending to a viewer at a given position: fewer points at
+// large distances and in the periphery of the view.
 //
-// A Sampler belongs to one goroutine, and so does a Source, which thins out what another one captures for an audience
-// in one place.
+// A Sampler is owned by one goroutine, and so is a Source, which reduces the clouds of another source for an audience
+// at one position.
 package worth
 
 import (
@@ -14,27 +14,27 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Config says what is worth how much. Without Regions and Distance everything is.
+// Config configures a sampler. Without Regions and Distance, all points are kept.
 type Config struct {
-	// Regions are those of the view, of which each point is in one; nil if the gaze does not matter.
+	// Regions are the regions of the view, which partition the points; nil if the view direction is ignored.
 	Regions *pointcloud.FieldOfView
-	// Distance is how far away in metres all points are worth sending; of those farther away the share falls with the
-	// square, to Least. 0 is any distance.
+	// Distance is the distance in metres up to which all points are kept. Beyond it, the kept fraction decreases with
+	// the square of the distance down to Least. 0 means that the distance is ignored.
 	Distance, Least float64
 }
 
-// Matters reports whether anything is thinned out.
+// Matters reports whether any points are removed.
 func (c Config) Matters() bool { return c.Regions != nil || c.Distance != 0 }
 
-// Sampler thins out clouds. It keeps its memory.
+// Sampler reduces clouds. It reuses its memory.
 type Sampler struct {
 	detail  *pointcloud.LevelOfDetail
 	regions *pointcloud.Regions
-	// near and seen are what is left after each.
+	// near and seen are the results of detail and of regions.
 	near, seen pointcloud.Cloud
 }
 
-// New makes a sampler. Errors wrap pointcloud.ErrDetail or pointcloud.ErrView.
+// New returns a sampler. Errors wrap pointcloud.ErrDetail or pointcloud.ErrView.
 func New(c Config) (*Sampler, error) {
 	s := &Sampler{}
 	var err error
@@ -51,8 +51,8 @@ func New(c Config) (*Sampler, error) {
 	return s, nil
 }
 
-// Sample gives the points that are worth sending, in an order that says nothing about places if theirs does not. They
-// are the cloud itself, or are valid until the next call.
+// Sample returns the points that are worth sending. If the order of the input is independent of positions, so is that
+// of the result. The result is the cloud itself, or is valid until the next call.
 func (s *Sampler) Sample(cloud *pointcloud.Cloud, from pointcloud.Viewpoint) *pointcloud.Cloud {
 	if s.detail != nil {
 		s.detail.Sample(cloud, &s.near, from.Position)
@@ -65,28 +65,28 @@ func (s *Sampler) Sample(cloud *pointcloud.Cloud, from pointcloud.Viewpoint) *po
 	return cloud
 }
 
-// Facing is the view of somebody at a place who looks at the middle of a box.
+// Facing returns the view from a position towards the centre of a box.
 func Facing(place [3]float32, box volumetric.BoundingBox) pointcloud.Viewpoint {
 	v := pointcloud.Viewpoint{Position: place}
 	for axis := range 3 {
 		v.Forward[axis] = box.Min[axis]/2 + box.Max[axis]/2 - place[axis]
 	}
-	// Whoever stands right there looks ahead.
+	// A viewer at the centre looks along -z.
 	if v.Forward == [3]float32{} {
 		v.Forward[2] = -1
 	}
 	return v
 }
 
-// Source has what another one captures thinned out.
+// Source reduces the clouds of another source.
 type Source struct {
 	capture.Source
 	sampler *Sampler
 	from    pointcloud.Viewpoint
 }
 
-// NewSource thins out what a source captures, which it closes, for somebody who looks from a place at the middle of
-// what there may be. Errors are those of New.
+// NewSource returns a source that reduces the clouds of another one for a viewer who looks from a position at the
+// centre of the source's box. Close closes the other source. Errors are those of New.
 func NewSource(source capture.Source, c Config, place [3]float32) (*Source, error) {
 	sampler, err := New(c)
 	if err != nil {
