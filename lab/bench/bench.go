@@ -26,7 +26,7 @@ var (
 	claimTable = markers{"<!-- vollab bench --claims -->", "<!-- end of vollab bench --claims -->"}
 )
 
-// errMarkers says that a document has no place for a table.
+// errMarkers is returned if a document has no markers for a table.
 var errMarkers = errors.New("expected a line")
 
 // benchLoads is the standard set: the receivers of a small room, one receiver, and those of a lecture.

@@ -26,10 +26,10 @@ const (
 	insideFlag = "inside"
 )
 
-// measurement measures a check and adds the outcome to a report.
+// measurement runs a check and adds the result to a report.
 type measurement func(ctx context.Context, report *lab.Report, number int, check lab.Check, progress lab.Progress)
 
-// measureHere measures in this process.
+// measureHere runs the check in this process.
 func measureHere(ctx context.Context, report *lab.Report, number int, check lab.Check, progress lab.Progress) {
 	report.Run(ctx, number, check, progress)
 }
@@ -50,7 +50,7 @@ func measureApart(name string, flags *pflag.FlagSet, said io.Writer) (measuremen
 	return apart{self, arguments, said}.measure, nil
 }
 
-// apart is a program that measures one check and prints a report as JSON.
+// apart is a program that runs one check and prints a report as JSON.
 type apart struct {
 	program   string
 	arguments []string
@@ -62,7 +62,7 @@ type apart struct {
 // of which has 10 s.
 const endPatience = time.Minute
 
-// measure is a measurement.
+// measure implements measurement.
 func (a apart) measure(ctx context.Context, report *lab.Report, number int, check lab.Check, _ lab.Progress) {
 	begun, load := time.Now(), lab.LoadAverage()
 	got, err := a.run(ctx, number)
@@ -85,7 +85,7 @@ func (a apart) run(ctx context.Context, number int) (*lab.Report, error) {
 	cmd := exec.CommandContext(ctx, a.program, append(a.arguments, "--"+onlyFlag, strconv.Itoa(number))...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, io.MultiWriter(&tail, a.said), endPatience
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	// The program ends when its standard input does, at the latest when this process ends.
+	// The program ends when its standard input is closed, at the latest when this process ends.
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("the check's process: %w", err)

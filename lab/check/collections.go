@@ -21,7 +21,7 @@ import (
 	"github.com/volsfu/volsfu/lab/viewing"
 )
 
-// collection is a set of checks under one name.
+// collection is a named set of checks.
 type collection struct {
 	name, short string
 	// bind adds the flags of the checks, and returns the function that makes the checks after parsing.
@@ -30,7 +30,7 @@ type collection struct {
 	punctual bool
 }
 
-// checklist makes the checks of a collection.
+// checklist creates the checks of a collection.
 type checklist func(lab.Progress) []lab.Check
 
 // collections returns all collections of checks. The version is for reports.

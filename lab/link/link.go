@@ -1,5 +1,5 @@
-// Package link is vollab link: it starts emulated networks, runs commands on their hosts, and changes networks that are
-// up. A network belongs to the process that started it. Other processes reach it through package service.
+// Package link implements vollab link: it starts emulated networks, runs commands on their hosts, and changes running
+// networks. A network belongs to the process that started it. Other processes reach it through package service.
 package link
 
 import (

@@ -1,5 +1,5 @@
-// Package queue holds what one goroutine makes until another takes it, a bounded number of the newest: with room for
-// one the newest wins, with room for ten it is the buffer of paper 002.
+// Package queue is a bounded queue between two goroutines that keeps the newest items: with a size of one the newest
+// item wins; with a size of ten it is the buffer of paper 002.
 package queue
 
 import (
@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Queue is first in, first out, and drops the oldest where it is full. It is safe for concurrent use.
+// Queue is a first-in, first-out queue. If it is full, Push drops the oldest item. It is safe for concurrent use.
 type Queue[T any] struct {
 	mu    sync.Mutex
 	items []T
@@ -15,12 +15,12 @@ type Queue[T any] struct {
 	wake  chan struct{}
 }
 
-// New makes a queue of a size, at least 1.
+// New returns a queue of a size, at least 1.
 func New[T any](size int) *Queue[T] {
 	return &Queue[T]{size: max(1, size), wake: make(chan struct{}, 1)}
 }
 
-// Push puts an item in. If that is one too many it takes out the oldest, and tells so.
+// Push adds an item. If the queue is full, Push removes and returns the oldest item.
 func (q *Queue[T]) Push(item T) (oldest T, dropped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -36,7 +36,7 @@ func (q *Queue[T]) Push(item T) (oldest T, dropped bool) {
 	return oldest, dropped
 }
 
-// Pop waits for an item. It tells false when the context ends before.
+// Pop waits for an item. It returns false if the context ends first.
 func (q *Queue[T]) Pop(ctx context.Context) (item T, ok bool) {
 	for {
 		if item, ok = q.take(); ok {
@@ -50,7 +50,7 @@ func (q *Queue[T]) Pop(ctx context.Context) (item T, ok bool) {
 	}
 }
 
-// take takes the oldest item, if there is any.
+// take removes the oldest item, if there is one.
 func (q *Queue[T]) take() (item T, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -62,7 +62,7 @@ func (q *Queue[T]) take() (item T, ok bool) {
 	return item, true
 }
 
-// shift forgets the oldest item and keeps the memory.
+// shift removes the oldest item and keeps the memory.
 func (q *Queue[T]) shift() {
 	last := copy(q.items, q.items[1:])
 	var none T

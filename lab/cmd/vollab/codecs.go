@@ -1,6 +1,6 @@
 package main
 
-// The codecs of what is published and watched register themselves, Draco's where it is built in.
+// These packages register the codecs of publishing and receiving; Draco is registered if it was built in.
 import (
 	_ "github.com/volsfu/volsfu/pkg/codec/draco"
 	_ "github.com/volsfu/volsfu/pkg/codec/dracojpeg"

@@ -1,4 +1,4 @@
-// Command vollab is the laboratory: it measures what volsfu claims.
+// Command vollab is the laboratory: it measures the claims about volsfu.
 package main
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/volsfu/volsfu/lab/probe"
 )
 
-// version is stamped by the linker.
+// version is set by the linker.
 var version = "dev"
 
 const (
-	// statusIncomplete is the exit status of check.ErrIncomplete.
+	// statusIncomplete is the exit status for check.ErrIncomplete.
 	statusIncomplete = 2
-	// statusNothing is the exit status of direct.ErrNothing.
+	// statusNothing is the exit status for direct.ErrNothing.
 	statusNothing = 3
 )
 
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// exitCode returns the exit status of a command that returned an error.
+// exitCode returns the exit status for the error of a command.
 func exitCode(err error) int {
 	var status link.ExitStatus
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/lab/likeness"
 )
 
-// measuringCommands are the commands that their packages bring with them.
+// measuringCommands returns the commands that their packages implement.
 func measuringCommands() []*cobra.Command {
 	commands := []*cobra.Command{direct.Command(), likeness.Command(), codecbench.Command()}
 	for _, cmd := range commands {
@@ -21,8 +21,8 @@ func measuringCommands() []*cobra.Command {
 	return commands
 }
 
-// untilSignal ends a context at the first signal, so that a command ends in order. A second signal ends the program at
-// once.
+// untilSignal returns a context that ends at the first signal, so that a command ends in order. A second signal ends
+// the program at once.
 func untilSignal(ctx context.Context) context.Context {
 	ctx, restore := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, restore)
