@@ -1,6 +1,6 @@
-// Package codecbench measures codecs on clouds: what a ladder of parameters takes in bytes and time, and how far
-// decoded clouds are from what was captured. One goroutine uses a Bench at a time; codecs may use more, as many as they
-// say.
+// Package codecbench measures codecs on clouds: the size and time of a ladder of parameters, and the distance of
+// decoded clouds from the captured ones. A Bench is used by one goroutine at a time; codecs may use as many threads as
+// they state.
 package codecbench
 
 import (
@@ -17,48 +17,48 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrFrames says that there is nothing to measure on.
+// ErrFrames is returned if there are no frames with points.
 var ErrFrames = errors.New("no points to measure on")
 
-// Setting is one way to code a cloud.
+// Setting is one way to encode a cloud.
 type Setting struct {
-	// Codec codes on one thread, or on as many as Threads says; Name is that of one thread.
+	// Codec encodes on the number of threads in Threads. Name is the name of the single-threaded codec.
 	Codec   codec.Codec `json:"-"`
 	Name    string      `json:"codec"`
 	Threads int         `json:"threads"`
-	// Speed is codec.Params.Speed, Level what papers call it: 10 - Speed.
+	// Speed is codec.Params.Speed. Level is the compression level of the literature, 10 - Speed.
 	Speed int `json:"speed"`
 	Level int `json:"level"`
 	Bits  int `json:"bits"`
-	// Share is how much of the captured points is coded, in %.
+	// Share is the share of the captured points that is encoded, in %.
 	Share  float64 `json:"points_percent"`
 	Colors bool    `json:"colors"`
-	// ColorQuality is that of codecs that keep colours with loss, 0 for others. ColorBits is what is left of each
-	// channel before others code it, 8 for everything.
+	// ColorQuality is the quality of codecs with lossy colours, 0 for others. ColorBits is the number of bits of each
+	// channel that are kept before other codecs encode it, 8 for all.
 	ColorQuality int `json:"color_quality,omitempty"`
 	ColorBits    int `json:"color_bits,omitempty"`
 }
 
-// Row is what came of a setting, in the mean over the frames but for times.
+// Row is the result of a setting: means over the frames, except for times.
 type Row struct {
 	Setting
 	Points int `json:"points"`
 	Bytes  int `json:"bytes"`
-	// BitsPerPoint relates to the points that were coded.
+	// BitsPerPoint is relative to the number of encoded points.
 	BitsPerPoint float64 `json:"bits_per_point"`
 	Encode       Times   `json:"encode_ms"`
 	Decode       Times   `json:"decode_ms"`
-	// PointToPoint and PointToPlane are geometry's (D1, D2), Luma and Color those of colours (Y, and Y'CbCr weighted
-	// 6:1:1), in dB. They are null where there is no error, or no colour.
+	// PointToPoint and PointToPlane are the PSNR of the geometry (D1, D2). Luma and Color are those of the colours (Y,
+	// and Y'CbCr weighted 6:1:1). All are in dB, and null if there is no error or no colour.
 	PointToPoint *float64 `json:"d1_psnr_db"`
 	PointToPlane *float64 `json:"d2_psnr_db"`
 	Luma         *float64 `json:"y_psnr_db"`
 	Color        *float64 `json:"ycbcr_psnr_db"`
 }
 
-// Times are those of a frame in milliseconds: the median of all repetitions, and the least, which other programs
-// disturb least. Processor is the least time of all processors together, which they hardly disturb, 0 where it is not
-// known.
+// Times are the times of a frame in milliseconds: the median and the minimum of all repetitions. The minimum is the
+// least disturbed by other programs. Processor is the minimum of the processor time of all threads, which other
+// programs hardly disturb; 0 if it is unknown.
 type Times struct {
 	Median    float64 `json:"median"`
 	Least     float64 `json:"least"`
@@ -73,15 +73,15 @@ type Bench struct {
 	sampler pointcloud.Sampler
 }
 
-// frame is a captured cloud, and what was measured of its decoded versions, by what they hold: exact codecs decode the
-// same at every speed.
+// frame is a captured cloud with the measures of its decoded versions by their fingerprint: lossless codecs decode the
+// same cloud at every speed.
 type frame struct {
 	cloud     *pointcloud.Cloud
 	reference *fidelity.Reference
 	known     map[uint64]fidelity.Measures
 }
 
-// New makes a bench. All frames are quantised in the box, and coded so many times.
+// New returns a bench. All frames are quantised in the box and encoded repeats times.
 func New(clouds []*pointcloud.Cloud, box volumetric.BoundingBox, repeats int) (*Bench, error) {
 	b := &Bench{box: box, repeats: max(1, repeats)}
 	for i, cloud := range clouds {
@@ -97,17 +97,17 @@ func New(clouds []*pointcloud.Cloud, box volumetric.BoundingBox, repeats int) (*
 	return b, nil
 }
 
-// sums are added up over frames.
+// sums are totals over frames.
 type sums struct {
 	points, bytes       float64
 	encode, decode      spent
 	d1, d2, luma, color float64
 }
 
-// spent is what each repetition took, by the clock and of processors.
+// spent has the wall-clock time and the processor time of each repetition.
 type spent struct{ clock, processor []time.Duration }
 
-// instant is a time by both.
+// instant is a time by both clocks.
 type instant struct {
 	clock     time.Time
 	processor time.Duration
@@ -142,13 +142,13 @@ func (b *Bench) Run(ctx context.Context, s Setting) (Row, error) {
 	return row, nil
 }
 
-// params are the codec's.
+// params returns the parameters of the codec.
 func (s *Setting) params(box volumetric.BoundingBox) codec.Params {
 	return codec.Params{PositionBits: s.Bits, Speed: s.Speed, Box: box, NoColors: !s.Colors,
 		ColorQuality: s.ColorQuality}
 }
 
-// measure codes one frame.
+// measure encodes one frame repeatedly and adds the results to sum.
 func (b *Bench) measure(ctx context.Context, f *frame, s Setting, encoder codec.Encoder, decoder codec.Decoder,
 	sum *sums) error {
 	var part, decoded pointcloud.Cloud
@@ -189,7 +189,7 @@ func (b *Bench) measure(ctx context.Context, f *frame, s Setting, encoder codec.
 	return nil
 }
 
-// compare measures a decoded cloud, unless one with the same points was measured before.
+// compare measures a decoded cloud. The measures of a cloud with the same points are reused.
 func (f *frame) compare(decoded *pointcloud.Cloud) (fidelity.Measures, error) {
 	key := fingerprint(decoded)
 	if m, ok := f.known[key]; ok {
@@ -202,8 +202,8 @@ func (f *frame) compare(decoded *pointcloud.Cloud) (fidelity.Measures, error) {
 	return m, err
 }
 
-// fingerprint is the same for the same points in any order: the sum of a hash of each (FNV-1a, with a final mix since
-// sums keep what hashes have in common).
+// fingerprint returns a hash that does not depend on the order of the points: the sum of the hashes of all points
+// (FNV-1a with a final mix, because a sum preserves the structure that the hashes share).
 func fingerprint(cloud *pointcloud.Cloud) uint64 {
 	total := uint64(cloud.Len())
 	for i, p := range cloud.Positions {
@@ -220,8 +220,8 @@ func fingerprint(cloud *pointcloud.Cloud) uint64 {
 	return total
 }
 
-// cut leaves the upper bits of colours, as small numbers; restore makes colours of these, in the middle of what they
-// stand for.
+// cut reduces colours to their upper bits, as small numbers. restore converts such numbers to colours in the middle of
+// the range that they represent.
 func cut(colors [][3]uint8, bits int) {
 	for i := range colors {
 		for channel := range colors[i] {
@@ -238,7 +238,7 @@ func restore(colors [][3]uint8, bits int) {
 	}
 }
 
-// timesOf sorts and sums up.
+// timesOf sorts the times and computes the statistics.
 func timesOf(s spent) Times {
 	slices.Sort(s.clock)
 	ms := func(d time.Duration) float64 { return rounded(float64(d) / float64(time.Millisecond)) }
@@ -253,5 +253,5 @@ func decibels(v float64) *float64 {
 	return &v
 }
 
-// rounded leaves two digits behind the point.
+// rounded rounds to two decimal digits.
 func rounded(v float64) float64 { return math.Round(v*100) / 100 }

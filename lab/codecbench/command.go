@@ -21,7 +21,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// measuring is what the flags of vollab codec say.
+// measuring has the flags of vollab codec.
 type measuring struct {
 	source  string
 	capture capture.Options
@@ -40,10 +40,11 @@ type measuring struct {
 	json    bool
 }
 
-// errMeasuring says that a flag of vollab codec is out of range. It is wrapped with the flag and what was expected.
+// errMeasuring is returned if a flag of vollab codec is out of range. It is wrapped with the flag and the expected
+// range.
 var errMeasuring = errors.New("invalid ladder")
 
-// Command is vollab codec.
+// Command returns the command vollab codec.
 func Command() *cobra.Command {
 	m := &measuring{capture: capture.DefaultOptions()}
 	cmd := &cobra.Command{
@@ -83,7 +84,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// measured is the object that vollab codec --json prints.
+// measured is the JSON object that vollab codec --json prints.
 type measured struct {
 	Source string `json:"source"`
 	Frames int    `json:"frames"`
@@ -92,7 +93,7 @@ type measured struct {
 	Rows   []Row  `json:"rows"`
 }
 
-// run measures and prints.
+// run measures and prints the result.
 func (m *measuring) run(ctx context.Context, out, console io.Writer) error {
 	ladder, err := m.check()
 	if err != nil {
@@ -135,7 +136,7 @@ func (m *measuring) run(ctx context.Context, out, console io.Writer) error {
 	return Table(out, report.Rows)
 }
 
-// check reads the flags.
+// check parses and checks the flags.
 func (m *measuring) check() (*Ladder, error) {
 	speeds := append([]int{}, m.speeds...)
 	for _, level := range m.levels {
@@ -173,7 +174,7 @@ func (m *measuring) check() (*Ladder, error) {
 	return ladder, m.choose(ladder)
 }
 
-// choose finds the codecs, on as many threads as wanted.
+// choose finds the codecs with the requested numbers of threads.
 func (m *measuring) choose(ladder *Ladder) error {
 	for _, name := range m.codecs {
 		for _, threads := range m.threads {
@@ -191,7 +192,7 @@ func (m *measuring) choose(ladder *Ladder) error {
 	return nil
 }
 
-// read takes the frames of the source.
+// read reads the frames of the source.
 func (m *measuring) read(ctx context.Context, source capture.Source) ([]*pointcloud.Cloud, error) {
 	var clouds []*pointcloud.Cloud
 	var frame capture.Frame
@@ -206,7 +207,7 @@ func (m *measuring) read(ctx context.Context, source capture.Source) ([]*pointcl
 	return clouds, nil
 }
 
-// plot draws what there is to draw.
+// plot writes the plots that have data.
 func (m *measuring) plot(rows []Row, console io.Writer) error {
 	if m.plots == "" {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processorTime is what all threads of this program have computed so far.
+// processorTime returns the processor time of all threads of this process.
 func processorTime() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t) != nil {

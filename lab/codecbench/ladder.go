@@ -4,27 +4,28 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// Candidate is a codec on so many threads, by the name that it has on one.
+// Candidate is a codec on a number of threads. Name is the name of the single-threaded codec.
 type Candidate struct {
 	Codec   codec.Codec
 	Name    string
 	Threads int
 }
 
-// Ladder is all combinations of what it lists.
+// Ladder is the set of all combinations of its lists.
 type Ladder struct {
 	Candidates []Candidate
-	// Speeds are the same for all codecs; without any, each codec has its own steps.
+	// Speeds apply to all codecs. If the list is empty, each codec has its own steps.
 	Speeds []int
 	Bits   []int
 	// Shares are in % of the points.
 	Shares []float64
-	// Colors say whether there are any. ColorQuality is for codecs that keep them with loss, ColorBits for the others.
+	// Colors lists whether colours are encoded. ColorQuality applies to codecs with lossy colours, ColorBits to the
+	// others.
 	Colors                  []bool
 	ColorQuality, ColorBits []int
 }
 
-// Settings are the combinations that differ: what a codec has no use for is left out.
+// Settings returns the distinct combinations, without parameters that a codec does not use.
 func (l *Ladder) Settings() []Setting {
 	var all []Setting
 	for _, c := range l.Candidates {
@@ -38,7 +39,7 @@ func (l *Ladder) Settings() []Setting {
 	return all
 }
 
-// withColors are a setting's combinations of colours and speeds.
+// withColors returns a setting's combinations of colours and speeds.
 func (l *Ladder) withColors(s Setting, can codec.Capabilities) []Setting {
 	var all []Setting
 	for _, colors := range l.Colors {

@@ -10,25 +10,25 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// Plot is a diagram of rows, with a panel for each of several figures over the same axis.
+// Plot is a diagram of rows, with one panel for each figure over a common axis.
 type Plot struct {
-	// Name is that of the file, without extension.
+	// Name is the name of the file, without extension.
 	Name   string
 	title  string
 	x      axis
 	panels []axis
-	// shows says which rows are in it, series which of them are joined by a line; marks may name points, "" where they
-	// do not.
+	// shows selects the rows of the plot. series names the line to which a row belongs. marks may be nil; it returns
+	// the label of a point, or "".
 	shows  func(r *Row) bool
 	series func(r *Row) string
 	marks  func(r *Row) string
 }
 
-// axis is what a row has of something; it is false where it has nothing of it.
+// axis is a figure of a row. value returns false if the row does not have the figure.
 type axis struct {
 	label string
 	value func(r *Row) (float64, bool)
-	// zero has the axis begin at 0, else with the least value.
+	// zero makes the axis begin at 0; otherwise it begins with the smallest value.
 	zero bool
 }
 
@@ -52,7 +52,7 @@ var (
 		value: always(func(r *Row) float64 { return float64(r.Bytes) / 1000 }), zero: true}
 	encodeAxis = axis{label: "encoding, ms", value: always(func(r *Row) float64 { return r.Encode.Least }), zero: true}
 	decodeAxis = axis{label: "decoding, ms", value: always(func(r *Row) float64 { return r.Decode.Least }), zero: true}
-	// One thread's time is that of processors, where it is known: other programs disturb it less.
+	// For one thread, the processor time is used if it is known, because other programs disturb it less.
 	encodeProcessor = axis{label: "encoding, processor ms",
 		value: always(func(r *Row) float64 { return cmp.Or(r.Encode.Processor, r.Encode.Least) }), zero: true}
 	decodeProcessor = axis{label: "decoding, processor ms",
@@ -67,13 +67,14 @@ var (
 		value: decibelsOf(func(r *Row) *float64 { return r.PointToPlane })}
 )
 
-// costs are those on one thread, threadCosts on any number.
+// costs are the panels for one thread, threadCosts those for several threads.
 var (
 	costs       = []axis{sizeAxis, encodeProcessor, decodeProcessor}
 	threadCosts = []axis{sizeAxis, encodeAxis, decodeAxis}
 )
 
-// Plots are the diagrams of a ladder: those of levels as papers have them, and those of rate and distortion.
+// Plots returns the diagrams of a ladder: costs by compression level as in the literature, and rate-distortion
+// diagrams.
 func Plots() []Plot {
 	full := func(r *Row) bool { return r.Share == 100 && r.usual() }
 	return []Plot{
@@ -107,19 +108,19 @@ func Plots() []Plot {
 	}
 }
 
-// usual tells whether colours are as they are by default, or none.
+// usual reports whether the colours have their default quality, or are absent.
 func (s *Setting) usual() bool {
 	return !s.Colors || s.ColorBits == 8 || s.ColorQuality == codec.DefaultColorQuality
 }
 
-// curve is what is joined by a line.
+// curve is a set of rows that are joined by a line.
 type curve struct {
 	name string
 	rows []*Row
 }
 
-// curves are those of the rows that the plot shows and that have something on all axes, each in the order of the
-// horizontal one.
+// curves returns the curves of the rows that the plot shows and that have all figures, each in order of the horizontal
+// axis. Curves with fewer than two rows are omitted.
 func (p *Plot) curves(rows []Row) []curve {
 	var all []curve
 	for i := range rows {
@@ -149,13 +150,13 @@ func (p *Plot) complete(r *Row) bool {
 	return there
 }
 
-// of is the value of a row that is known to have one.
+// of returns the figure of a row that has it.
 func (a *axis) of(r *Row) float64 {
 	v, _ := a.value(r)
 	return v
 }
 
-// Draw writes the plot as SVG. It is false, and writes nothing, where no two rows make a line.
+// Draw writes the plot as SVG. If no curve has two rows, Draw returns false and writes nothing.
 func (p *Plot) Draw(w io.Writer, rows []Row) (bool, error) {
 	curves := p.curves(rows)
 	if len(curves) == 0 {
@@ -173,7 +174,7 @@ func (p *Plot) Draw(w io.Writer, rows []Row) (bool, error) {
 	return true, d.WriteSVG(w)
 }
 
-// drawn is a curve in the panel of an axis.
+// drawn returns a curve in the panel of an axis.
 func (p *Plot) drawn(c curve, a *axis) plot.Curve {
 	drawn := plot.Curve{Name: c.name, Kind: plot.LineAndDots}
 	for _, r := range c.rows {

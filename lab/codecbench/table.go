@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Table writes rows as a table in Markdown. Times are the least of all repetitions, by the clock and of all processors
-// together.
+// Table writes rows as a Markdown table. Times are the minimum of all repetitions, in wall-clock time and in processor
+// time.
 func Table(w io.Writer, rows []Row) error {
 	header := []string{"codec", "level", "speed", "bits", "points", "threads", "colours", "bytes", "bit/point",
 		"encode ms", "cpu ms", "decode ms", "cpu ms", "D1 dB", "D2 dB", "Y dB", "Y'CbCr dB"}
@@ -56,7 +56,7 @@ func Table(w io.Writer, rows []Row) error {
 	return err
 }
 
-// colors says what is kept of them.
+// colors describes the encoded colours.
 func (s *Setting) colors() string {
 	switch {
 	case !s.Colors:
@@ -69,7 +69,7 @@ func (s *Setting) colors() string {
 	return "exact"
 }
 
-// ratio writes decibels, "exact" where there is no error and "-" where there is nothing.
+// ratio formats decibels: "exact" if there is no error, "-" if there is no value.
 func ratio(v *float64, there bool) string {
 	switch {
 	case v != nil:

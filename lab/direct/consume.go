@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/lab/direct/rendezvous"
 )
 
-// consuming is what the flags of vollab direct consume say.
+// consuming has the flags of vollab direct consume.
 type consuming struct {
 	direct
 	viewpoint string
@@ -48,12 +48,12 @@ func newConsumeOf(c *consuming) *cobra.Command {
 	return cmd
 }
 
-// clock is what is known of the producer's clock: on one host, it is ours.
+// clock returns the estimator of the producer's clock. On the same host, both clocks are equal.
 func (c *consuming) clock(producer netip.Addr) *rendezvous.Clock {
 	return rendezvous.NewClock(c.sameClock || producer.IsLoopback())
 }
 
-// run consumes until the context ends, the time is over, or the other side ends.
+// run consumes until the context ends, the time limit is reached, or the other side ends.
 func (c *consuming) run(ctx context.Context, out, console io.Writer, log *slog.Logger) (err error) {
 	if err := c.check(); err != nil {
 		return err

@@ -1,10 +1,10 @@
-// Package direct is vollab direct: a producer and a consumer of point clouds without a server between them, for one
-// viewer, and for measuring every stage of the way of a frame. The packages below it are its parts: rendezvous is how
-// both sides meet, carry the ways between them, producer and consumer the two ends, stages what both know of each
-// frame.
+// Package direct implements vollab direct: a producer and a consumer of point clouds without a server, for one viewer,
+// and with a measurement of every stage of a frame. Its parts are the packages below it: rendezvous connects the two
+// sides, carry transports packets, producer and consumer are the two ends, and stages combines the records of both
+// sides.
 //
-// A sender or a receiver belongs to the goroutine that runs it; what other goroutines touch of it is atomic, behind a
-// mutex, or in its books.
+// A sender or a receiver is owned by the goroutine that runs it. State that other goroutines use is atomic, guarded by
+// a mutex, or in the books.
 package direct
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/volsfu/volsfu/lab/direct/stages"
 )
 
-// Command is vollab direct.
+// Command returns the command vollab direct.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "direct",
@@ -40,7 +40,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// direct is what the flags of both sides say.
+// direct has the flags of both sides.
 type direct struct {
 	listen  string
 	connect string
@@ -48,7 +48,7 @@ type direct struct {
 	log     string
 	seconds float64
 	json    bool
-	// met is told the address that is listened at, where somebody wants to know it. No flag sets it.
+	// met receives the listening address if it is not nil. It has no flag.
 	met chan<- string
 }
 
@@ -63,10 +63,11 @@ func (d *direct) flags(f *pflag.FlagSet) {
 	f.BoolVar(&d.json, "json", false, "print one JSON object at the end")
 }
 
-// ErrNothing is returned by vollab direct consume if nothing else went wrong. It is never joined with another error.
+// ErrNothing is returned by vollab direct consume if no frame was decoded and there was no other error. It is never
+// joined with another error.
 var ErrNothing = errors.New("no frame was decoded")
 
-// errMeeting says how the two sides find each other.
+// errMeeting is returned unless exactly one of the two flags is given.
 var errMeeting = errors.New("expected either --listen or --connect")
 
 func (d *direct) check() error {
@@ -79,7 +80,7 @@ func (d *direct) check() error {
 	return nil
 }
 
-// meet finds the other side.
+// meet connects to the other side.
 func (d *direct) meet(ctx context.Context, log *slog.Logger) (*rendezvous.Conn, error) {
 	if d.connect != "" {
 		return rendezvous.Dial(ctx, d.connect)
@@ -96,7 +97,7 @@ func (d *direct) meet(ctx context.Context, log *slog.Logger) (*rendezvous.Conn, 
 	return listener.Accept(ctx)
 }
 
-// books opens the books, and the log of frames.
+// books returns the books with the log of frames, if there is one.
 func (d *direct) books() (*stages.Books, error) {
 	if d.log == "" {
 		return stages.NewBooks(nil), nil
@@ -108,8 +109,8 @@ func (d *direct) books() (*stages.Books, error) {
 	return stages.NewBooks(log), nil
 }
 
-// localAddress is the address of media sockets: the one that the other side is at where that is on this host, else all
-// of IPv4 or IPv6.
+// localAddress returns the address for media sockets: the address of the other side if it is on this host, otherwise
+// the unspecified address of IPv4 or IPv6.
 func localAddress(remote netip.Addr) netip.Addr {
 	switch {
 	case remote.IsLoopback():
@@ -120,19 +121,19 @@ func localAddress(remote netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// Intervals of what both sides tell each other: records ten times per second, and a line for people once.
+// Intervals of the messages between both sides: records ten times per second. A line is printed once per second.
 const (
 	tellInterval = 100 * time.Millisecond
 	lineInterval = time.Second
 )
 
-// outbox are records that wait to be told to the other side.
+// outbox has the records that wait to be sent to the other side.
 type outbox[T any] struct {
 	mu   sync.Mutex
 	list []T
 }
 
-// maxUntold bounds the records that wait, as messages do.
+// maxUntold bounds the number of waiting records, as the number in a message is bounded.
 const maxUntold = 1000
 
 func (o *outbox[T]) put(record T) {
@@ -150,32 +151,33 @@ func (o *outbox[T]) take() (list []T) {
 	return list
 }
 
-// Summary is what both sides print at the end.
+// Summary is printed by both sides at the end.
 type Summary struct {
 	Role      string  `json:"role"`
 	Transport string  `json:"transport"`
 	Mode      string  `json:"mode"`
 	Seconds   float64 `json:"seconds"`
-	// FPS is frames decoded per second, Bitrate what frames took on the wire per second, headers included.
+	// FPS is the number of decoded frames per second. Bitrate is the rate of frames on the wire, including headers.
 	FPS     float64 `json:"fps"`
 	Bitrate int64   `json:"bitrate_bps"`
 	stages.Report
-	// Captured, Missed, Superseded and Refused are the producer's: frames captured, those that fell due and were not
-	// fetched, those captured that a newer one replaced before they were encoded, those that could not be.
+	// Captured, Missed, Superseded and Refused are counted by the producer: captured frames; frames that fell due and
+	// were not fetched; captured frames that were replaced by a newer one before encoding; and frames that could not be
+	// encoded.
 	Captured   int64 `json:"frames_captured"`
 	Missed     int64 `json:"frames_missed"`
 	Superseded int64 `json:"frames_superseded_before_encoding"`
 	Refused    int64 `json:"frames_refused"`
-	// Estimate is what the producer last took the way to carry.
+	// Estimate is the producer's last bandwidth estimate.
 	Estimate int64 `json:"estimate_bps"`
-	// Packets and what follows are the consumer's.
+	// Packets and the following counters are the consumer's.
 	Packets          uint64 `json:"packets_received"`
 	PacketsLost      uint64 `json:"packets_lost"`
 	PacketsRecovered uint64 `json:"packets_recovered"`
 	NACKs            uint64 `json:"nacks_sent"`
 }
 
-// rates fills in what is per second.
+// rates sets the fields that are relative to time.
 func (s *Summary) rates(report stages.Report, took time.Duration) {
 	s.Report, s.Seconds = report, took.Seconds()
 	if took > 0 {
@@ -184,7 +186,7 @@ func (s *Summary) rates(report stages.Report, took time.Duration) {
 	}
 }
 
-// print writes the summary for programs or for people.
+// print prints the summary as JSON or as text.
 func (s *Summary) print(out io.Writer, asJSON bool) error {
 	if asJSON {
 		return writeJSON(out, s)

@@ -11,9 +11,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// view is where pictures are taken from. It is safe for concurrent use.
+// view is the current view of the pictures. It is safe for concurrent use.
 type view struct {
-	// fixed is set before anybody looks: then nothing else moves it.
+	// fixed is set before the first use. A fixed view does not move.
 	fixed bool
 
 	mu  sync.Mutex
@@ -32,19 +32,19 @@ func (v *view) get() render.View {
 	return v.now
 }
 
-// fit looks at a box from the front.
+// fit sets the view to a box from the front.
 func (v *view) fit(box volumetric.BoundingBox) {
 	v.follow(render.Fit(box, float64(render.Width)/render.Height))
 }
 
-// follow moves with somebody.
+// follow sets the view unless it is fixed.
 func (v *view) follow(now render.View) {
 	if !v.fixed {
 		v.set(now)
 	}
 }
 
-// easel is where a consumer draws, in the goroutine that decodes; nil draws nothing.
+// easel draws the frames of a consumer in the decoding goroutine. A nil easel draws nothing.
 type easel struct {
 	rasteriser *render.Rasteriser
 	gallery    *render.Gallery // nil if no pictures are written
@@ -54,7 +54,7 @@ type easel struct {
 	layers     [1]render.Layer
 }
 
-// newEasel makes an easel; nil if nothing is to be drawn.
+// newEasel returns an easel, or nil if nothing is to be drawn.
 func newEasel(r *render.Flags, log *slog.Logger) (*easel, error) {
 	if !r.On && r.Dir == "" {
 		return nil, nil
@@ -81,7 +81,7 @@ func newEasel(r *render.Flags, log *slog.Logger) (*easel, error) {
 	return e, nil
 }
 
-// stage is the easel as a consumer takes it.
+// stage returns the easel as a consumer.Stage. A nil easel yields a nil interface.
 func (e *easel) stage() consumer.Stage {
 	if e == nil {
 		return nil

@@ -14,14 +14,14 @@ import (
 
 func writeJSON(out io.Writer, v any) error { return json.NewEncoder(out).Encode(v) }
 
-// stageOrder are the stages of a frame as people read them, from the first to the last.
+// stageOrder has the stages of a frame in the order of printing.
 var stageOrder = []string{
 	"capture", "encode_wait", "sample", "encode", "send_wait", "send", "network", "receive", "reassemble",
 	"decode_wait", "decode", "show",
 	"capture_to_decoded", "capture_to_shown",
 }
 
-// summaryText is a summary for people.
+// summaryText formats a summary.
 func summaryText(s *Summary) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, transport %s, mode %s: %.1f fps, %v on the wire\n", s.Role, s.Transport, s.Mode, s.FPS,
@@ -42,7 +42,7 @@ func summaryText(s *Summary) string {
 	return b.String()
 }
 
-// share is a part for people, "-" where it is not known.
+// share formats a fraction, or returns "-" if it is unknown.
 func share(part *float64) string {
 	if part == nil {
 		return "-"
@@ -50,7 +50,7 @@ func share(part *float64) string {
 	return fmt.Sprintf("%.2f %%", 100**part)
 }
 
-// progress is what happened since a report before.
+// progress formats the difference between two reports.
 func progress(now, before *stages.Report, took time.Duration, estimate volumetric.Bitrate) string {
 	frames, per := now.Sent-before.Sent, func(sum int64, count int64) int64 { return sum / max(count, 1) }
 	line := fmt.Sprintf("%.1f fps decoded  %d points  %s", float64(now.Decoded-before.Decoded)/took.Seconds(),

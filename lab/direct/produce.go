@@ -30,7 +30,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// producing is what the flags of vollab direct produce say.
+// producing has the flags of vollab direct produce.
 type producing struct {
 	direct
 	source     string
@@ -96,7 +96,7 @@ func newProduce() *cobra.Command {
 	return cmd
 }
 
-// What has a region of the view.
+// The values of --region-by.
 const (
 	regionByObject = "object"
 	regionByPoint  = "point"
@@ -112,7 +112,7 @@ var (
 	errRegionBy  = errors.New("--region-by: expected object or point")
 )
 
-// settings is everything that the flags come to, but for the source.
+// settings has the checked flags, without the source.
 type settings struct {
 	codec  codec.Codec
 	params codec.Params
@@ -122,7 +122,7 @@ type settings struct {
 	limits congestion.Limits
 }
 
-// check reads the flags.
+// check parses and checks the flags.
 func (p *producing) check(log *slog.Logger) (d settings, err error) {
 	if err := p.direct.check(); err != nil {
 		return d, err
@@ -169,8 +169,8 @@ func (p *producing) check(log *slog.Logger) (d settings, err error) {
 	return d, nil
 }
 
-// view reads what points are worth by where the viewer looks: the whole object by the region that its middle is in, or
-// each point by its own; and each point by how far away it is. The sampler is nil if single points do not matter.
+// view parses the flags that weigh points by the view: the whole object by the region of its centre, or each point by
+// its own region, and each point by its distance. The sampler is nil if points are not weighed individually.
 func (p *producing) view() (field pointcloud.FieldOfView, sampler *worth.Sampler, err error) {
 	if by := cmp.Or(p.regionBy, regionByObject); by != regionByObject && by != regionByPoint {
 		return field, nil, fmt.Errorf("%w, got %.32q", errRegionBy, p.regionBy)
@@ -190,7 +190,7 @@ func (p *producing) view() (field pointcloud.FieldOfView, sampler *worth.Sampler
 	return field, sampler, err
 }
 
-// limits are those of the rate: paper 000's, unless told otherwise.
+// limits returns the limits of the rate. The defaults are those of paper 000.
 func (p *producing) limits() (congestion.Limits, error) {
 	limits, err := congestion.Profile("paper000")
 	if err != nil {
@@ -213,14 +213,14 @@ func (p *producing) limits() (congestion.Limits, error) {
 }
 
 const (
-	// rateShare is the part of the estimate that frames take: what varies by the 5 % that sizes are met within stays
-	// below it.
+	// rateShare is the fraction of the estimate that frames use. Frames are within 5 % of their target, so that they
+	// stay below the estimate.
 	rateShare = 0.95
-	// busyShare is the part of the frame interval that encoding may take: the rest is for what comes between.
+	// busyShare is the fraction of the frame interval that encoding may use. The rest is for the other steps.
 	busyShare = 0.9
 )
 
-// control chooses sizes for a source's frames; nil in the mode of paper 002.
+// control returns the Control for a source's frames; nil in the mode of paper 002.
 func (p *producing) control(d *settings, rate float64) (*individual.Control, error) {
 	if p.mode == rendezvous.ModePaper002 {
 		return nil, nil
@@ -232,7 +232,7 @@ func (p *producing) control(d *settings, rate float64) (*individual.Control, err
 	}, d.codec, d.params)
 }
 
-// run produces until the context ends, the time is over, or the other side ends.
+// run produces until the context ends, the time limit is reached, or the other side ends.
 func (p *producing) run(ctx context.Context, out, console io.Writer, log *slog.Logger) error {
 	d, err := p.check(log)
 	if err != nil {

@@ -32,21 +32,21 @@ import (
 // receiver is the consumer's side of one rendezvous.
 type receiver struct {
 	flags   *consuming
-	trace   *sight.Trace // nil if nobody looks around
+	trace   *sight.Trace // nil without recorded viewpoints
 	easel   *easel
 	books   *stages.Books
 	conn    *rendezvous.Conn
 	console io.Writer
 	log     *slog.Logger
 
-	// other is what the producer says of itself, ssrc that of our reports.
+	// other is the producer's hello, ssrc the SSRC of this side's reports.
 	other       rendezvous.Hello
 	ssrc        uint32
 	clock       *rendezvous.Clock
 	negotiation chan rendezvous.Message
 	untold      outbox[rendezvous.Received]
 	consumer    *consumer.Consumer
-	// adaptive and paper002 are the inlet, whichever the producer's mode takes.
+	// adaptive or paper002 is the inlet, according to the producer's mode.
 	adaptive *consumer.Adaptive
 	paper002 *consumer.Paper002
 	heard    atomic.Bool
@@ -58,7 +58,7 @@ func (r *receiver) Received(received *stages.Received) {
 	r.untold.put(rendezvous.Received{Number: received.Frame, Received: *received})
 }
 
-// run consumes what the producer that was met sends.
+// run consumes the frames of the producer.
 func (r *receiver) run(ctx context.Context) (summary *Summary, err error) {
 	summary = &Summary{Role: rendezvous.RoleConsumer}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -85,7 +85,7 @@ func (r *receiver) run(ctx context.Context) (summary *Summary, err error) {
 	return summary, errors.Join(err, closing)
 }
 
-// counts adds what the inlet has seen.
+// counts adds the counters of the inlet.
 func (r *receiver) counts(s *Summary) {
 	switch {
 	case r.adaptive != nil:
@@ -98,19 +98,20 @@ func (r *receiver) counts(s *Summary) {
 	}
 }
 
-// How many frames wait to be decoded: the newest wins, but with paper 002, whose threads hand over every frame.
+// The number of frames that may wait for decoding: only the newest one, except with paper 002, whose threads pass on
+// every frame.
 const (
 	newestWins   = 1
 	paper002Room = 10
 )
 
-// receivingWay is a way to the other side.
+// receivingWay is a connection to the other side.
 type receivingWay interface {
 	consumer.Way
 	Close()
 }
 
-// connect greets the producer and finds the way to it.
+// connect exchanges hellos with the producer and establishes the connection.
 func (r *receiver) connect(ctx context.Context, cancel context.CancelCauseFunc,
 	running *sync.WaitGroup) (way receivingWay, err error) {
 	within, done := context.WithTimeout(ctx, connectTimeout)
@@ -140,7 +141,7 @@ func (r *receiver) connect(ctx context.Context, cancel context.CancelCauseFunc,
 		}
 		running.Go(func() {
 			if err := w.Watch(ctx, r.conn, r.negotiation); err != nil {
-				// A producer that ends says so, perhaps a moment later.
+				// A producer that ends sends a message about that, perhaps a moment later.
 				select {
 				case <-time.After(lastFrames):
 					cancel(err)
@@ -154,7 +155,7 @@ func (r *receiver) connect(ctx context.Context, cancel context.CancelCauseFunc,
 	return r.listen(ctx, config, cancel, running)
 }
 
-// listen opens a socket for plain datagrams, and greets the producer's until something comes.
+// listen opens a UDP socket and sends greetings to the producer until the first datagram arrives.
 func (r *receiver) listen(ctx context.Context, config stream.ReceiverConfig, cancel context.CancelCauseFunc,
 	running *sync.WaitGroup) (receivingWay, error) {
 	socket, err := carry.OpenUDP(localAddress(r.conn.Remote()))
@@ -182,7 +183,7 @@ func (r *receiver) listen(ctx context.Context, config stream.ReceiverConfig, can
 	return plainUDP{socket}, nil
 }
 
-// firstTaker notes that something has come.
+// firstTaker records that a datagram has arrived.
 type firstTaker struct {
 	carry.Taker
 	heard *atomic.Bool
@@ -194,15 +195,15 @@ func (f firstTaker) Datagram(datagram []byte, from netip.AddrPort, now time.Time
 	f.Taker.Datagram(datagram, from, now)
 }
 
-// greetInterval is how often a producer is greeted that has sent nothing yet.
+// greetInterval is the interval of greetings to a producer that has sent nothing yet.
 const greetInterval = 50 * time.Millisecond
 
-// greet sends receiver reports without blocks until something comes: they show the producer, and what translates
-// addresses on the way, where to send.
+// greet sends empty receiver reports until the first datagram arrives. They show the consumer's address to the producer
+// and open the mappings of address translators on the path.
 func (r *receiver) greet(ctx context.Context, socket *carry.UDP) {
 	greeting, err := (&rtcp.ReceiverReport{SSRC: r.ssrc}).Marshal()
 	if err != nil {
-		return // an empty report is always one
+		return // marshalling an empty report does not fail
 	}
 	ticker := time.NewTicker(greetInterval)
 	defer ticker.Stop()
@@ -216,7 +217,7 @@ func (r *receiver) greet(ctx context.Context, socket *carry.UDP) {
 	}
 }
 
-// hear takes what the producer says until it ends, and returns why it did.
+// hear handles the producer's messages until the connection ends. It returns the reason of the end.
 func (r *receiver) hear() error {
 	for m := range r.conn.Messages() {
 		switch m.Type {
@@ -229,14 +230,14 @@ func (r *receiver) hear() error {
 		case rendezvous.TypeOffer, rendezvous.TypeCandidate:
 			select {
 			case r.negotiation <- m:
-			default: // more than anybody needs
+			default: // more messages than any negotiation has
 			}
 		}
 	}
 	return r.conn.Err()
 }
 
-// consume decodes until the context ends or the time is over.
+// consume decodes until the context ends or the time limit is reached.
 func (r *receiver) consume(ctx context.Context, way receivingWay) {
 	ctx, stop := peer.Limit(ctx, r.flags.seconds)
 	defer stop()
@@ -252,9 +253,9 @@ func (r *receiver) consume(ctx context.Context, way receivingWay) {
 	running.Wait()
 }
 
-// SetViewpoint implements onlooker: the producer is told, and pictures follow.
+// SetViewpoint implements sight.Onlooker. It sends the viewpoint to the producer and moves the view of the pictures.
 func (r *receiver) SetViewpoint(v client.Viewpoint) {
-	// If this fails the connection is gone, which its reader tells.
+	// If sending fails, the connection is broken, and its reader returns the error.
 	_ = r.conn.Send(rendezvous.Message{Type: rendezvous.TypeViewpoint, Viewpoint: &signal.Viewpoint{
 		At: v.At.UnixMicro(), Position: v.Position, Orientation: v.Orientation, FOV: v.FOV * 180 / math.Pi,
 		Aspect: v.Aspect,
@@ -264,10 +265,10 @@ func (r *receiver) SetViewpoint(v client.Viewpoint) {
 	}
 }
 
-// firstQuestions are how many questions about clocks are asked right away; then there is one per second.
+// firstQuestions is the number of clock requests that are sent immediately. After them, one is sent per second.
 const firstQuestions = 5
 
-// tell tells the producer of the frames received and asks for its clock, and tells people what happens.
+// tell sends records of received frames and clock requests to the producer, and prints progress.
 func (r *receiver) tell(ctx context.Context) {
 	ticker := time.NewTicker(tellInterval)
 	defer ticker.Stop()

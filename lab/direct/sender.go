@@ -38,12 +38,12 @@ type sender struct {
 	console  io.Writer
 	log      *slog.Logger
 
-	// other is what the consumer says of itself, own what we do.
+	// other is the consumer's hello, own this side's.
 	other, own  rendezvous.Hello
 	negotiation chan rendezvous.Message
 	untold      outbox[stages.Sent]
-	// outlet takes what the consumer reports, once there is one; aimed is closed when its datagrams have shown where it
-	// is.
+	// outlet handles the consumer's reports; it is nil before it is opened. aimed is closed when the consumer's
+	// datagrams have shown its address.
 	outlet atomic.Pointer[producer.Adaptive]
 	aimed  chan struct{}
 	udp    *carry.UDP
@@ -51,16 +51,16 @@ type sender struct {
 }
 
 const (
-	// negotiationBacklog is how many messages about a peer connection may wait: a description, and candidates of every
-	// interface.
+	// negotiationBacklog is the number of negotiation messages that may wait: a description, and the candidates of
+	// every interface.
 	negotiationBacklog = 64
-	// connectTimeout bounds how long the way to the other side may take to be found.
+	// connectTimeout bounds the time for establishing the connection.
 	connectTimeout = 15 * time.Second
-	// lastFrames is how long the last frames may take to come, and what is known of them.
+	// lastFrames is the time limit for the last frames and their records.
 	lastFrames = time.Second
 )
 
-// errUnreachable says that the consumer's datagrams do not come.
+// errUnreachable means that no datagram of the consumer arrived.
 var errUnreachable = errors.New("no datagram of the consumer's came")
 
 // Sent implements producer.Ledger.
@@ -69,7 +69,7 @@ func (s *sender) Sent(sent *stages.Sent) {
 	s.untold.put(*sent)
 }
 
-// run produces for the consumer that was met.
+// run produces for the consumer.
 func (s *sender) run(ctx context.Context) (summary *Summary, err error) {
 	summary = &Summary{Role: rendezvous.RoleProducer, Transport: s.flags.transport, Mode: s.flags.mode}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -77,7 +77,7 @@ func (s *sender) run(ctx context.Context) (summary *Summary, err error) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel(nil)
-	// Goodbye is said before the way is closed, which the other side would take for a failure.
+	// The goodbye is sent before the connection is closed. Otherwise the other side would report a failure.
 	way, err := s.connect(ctx, cancel, &running)
 	if err != nil {
 		s.conn.Close()
@@ -99,14 +99,14 @@ func (s *sender) run(ctx context.Context) (summary *Summary, err error) {
 	return summary, errors.Join(err, closing)
 }
 
-// sendingWay is a way to the other side.
+// sendingWay is a connection to the other side.
 type sendingWay interface {
 	producer.Way
 	chunks.Outlet
 	Close()
 }
 
-// connect greets the consumer and finds the way to it.
+// connect exchanges hellos with the consumer and establishes the connection.
 func (s *sender) connect(ctx context.Context, cancel context.CancelCauseFunc, running *sync.WaitGroup) (way sendingWay,
 	err error) {
 	info := s.source.Info()
@@ -156,12 +156,12 @@ func (s *sender) connect(ctx context.Context, cancel context.CancelCauseFunc, ru
 	return nil, err
 }
 
-// plainUDP is a socket whose closing cannot be helped where it fails.
+// plainUDP is a socket whose error on closing is ignored.
 type plainUDP struct{ *carry.UDP }
 
 func (u plainUDP) Close() { _ = u.UDP.Close() }
 
-// hear takes what the consumer says until it ends, and returns why it did.
+// hear handles the consumer's messages until the connection ends. It returns the reason of the end.
 func (s *sender) hear() error {
 	for m := range s.conn.Messages() {
 		received := time.Now()
@@ -179,15 +179,15 @@ func (s *sender) hear() error {
 		case rendezvous.TypeAnswer, rendezvous.TypeCandidate:
 			select {
 			case s.negotiation <- m:
-			default: // more than anybody needs
+			default: // more messages than any negotiation has
 			}
 		}
 	}
 	return s.conn.Err()
 }
 
-// produce produces and sends until the context ends or the time is over, and lets the last frames arrive. It returns
-// for how long it captured.
+// produce produces and sends until the context ends or the time limit is reached, and waits for the last frames. It
+// returns the duration of capturing.
 func (s *sender) produce(ctx context.Context, way sendingWay, running *sync.WaitGroup, summary *Summary) (time.Duration,
 	error) {
 	outlet, send, err := s.open(way)
@@ -232,20 +232,20 @@ func (s *sender) produce(ctx context.Context, way sendingWay, running *sync.Wait
 	return took, err
 }
 
-// settle waits while something is still to come, for as long as the last frames may take.
+// settle waits while waiting returns true, at most for lastFrames.
 func (s *sender) settle(ctx context.Context, waiting func() bool) {
 	for end := time.Now().Add(lastFrames); waiting() && ctx.Err() == nil && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// waitingOutlet is an outlet that reports whether frames still wait to be sent.
+// waitingOutlet is an outlet that reports whether frames wait to be sent.
 type waitingOutlet interface {
 	producer.Outlet
 	Waiting() bool
 }
 
-// open makes the outlet, and what runs it.
+// open returns the outlet and the function that runs it.
 func (s *sender) open(way sendingWay) (waitingOutlet, func(context.Context), error) {
 	if s.flags.mode == rendezvous.ModePaper002 {
 		o := producer.NewPaper002(s.flags.gap, way, s)
@@ -266,14 +266,14 @@ func (s *sender) open(way sendingWay) (waitingOutlet, func(context.Context), err
 	return o, o.Run, nil
 }
 
-// plainWire is what both sides take over plain datagrams: dynamic payload types, the first extension, and the SSRCs of
-// the hello.
+// plainWire returns the streams over plain datagrams: dynamic payload types, the first header extension, and the SSRCs
+// of the hello.
 func plainWire(h *rendezvous.Hello) stream.Wire {
 	return stream.Wire{SSRC: h.MediaSSRC, RetransmissionSSRC: h.RepeatSSRC, PayloadType: 96,
 		RetransmissionPayloadType: 97, Extension: 1}
 }
 
-// tell tells the consumer of the frames sent, and people what happens.
+// tell sends records of sent frames to the consumer and prints progress.
 func (s *sender) tell(ctx context.Context, outlet producer.Outlet) {
 	ticker, lines := time.NewTicker(tellInterval), time.NewTicker(lineInterval)
 	defer ticker.Stop()
@@ -296,13 +296,13 @@ func (s *sender) tell(ctx context.Context, outlet producer.Outlet) {
 
 func (s *sender) tellSent() {
 	if list := s.untold.take(); len(list) > 0 {
-		// If this fails the connection is gone, which its reader tells.
+		// If sending fails, the connection is broken, and its reader returns the error.
 		_ = s.conn.Send(rendezvous.Message{Type: rendezvous.TypeSent, Sent: list})
 	}
 }
 
-// Datagram implements carry.Taker: greetings say where the consumer is, which must be where its websocket comes from;
-// the rest are its reports.
+// Datagram implements carry.Taker. A greeting shows the consumer's address, whose IP address must be that of the
+// websocket. Other datagrams are reports.
 func (s *sender) Datagram(datagram []byte, from netip.AddrPort, now time.Time) {
 	if from.Addr().Unmap() != s.conn.Remote() || !stream.IsRTCP(datagram) {
 		return
@@ -319,7 +319,7 @@ func (s *sender) Datagram(datagram []byte, from netip.AddrPort, now time.Time) {
 	}
 }
 
-// RTCP takes one RTCP packet of the consumer.
+// RTCP handles one RTCP packet of the consumer.
 func (s *sender) RTCP(packet []byte, now time.Time) {
 	outlet := s.outlet.Load()
 	if outlet == nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// comparing is what the flags of vollab compare say.
+// comparing has the flags of vollab compare.
 type comparing struct {
 	log        string
 	frames     string
@@ -46,7 +46,7 @@ type comparing struct {
 	films      string
 }
 
-// Command is vollab compare.
+// Command returns the command vollab compare.
 func Command() *cobra.Command {
 	c := &comparing{capture: capture.DefaultOptions()}
 	cmd := &cobra.Command{
@@ -97,14 +97,14 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// Errors of the flags of comparing.
+// Errors of the flags.
 var (
 	errReceived = errors.New("expected either --log, or --frames and --shown")
 	errPicture  = errors.New("--width, --height: expected even numbers from 16 to 4096")
 	errInterval = errors.New("--from, --until: expected an interval")
 )
 
-// check reads the flags.
+// check parses and checks the flags.
 func (c *comparing) check(log *slog.Logger) (chosen codec.Codec, params codec.Params, err error) {
 	switch {
 	case (c.log == "") == (c.frames == "") || (c.frames == "") != (c.shown == ""):
@@ -129,7 +129,7 @@ func (c *comparing) check(log *slog.Logger) (chosen codec.Codec, params codec.Pa
 	return chosen, params, nil
 }
 
-// views says where to look from.
+// views returns the function of the view.
 func (c *comparing) views() (func(capture.Info, time.Duration) render.View, error) {
 	switch {
 	case c.view != "":
@@ -153,7 +153,7 @@ func (c *comparing) views() (func(capture.Info, time.Duration) render.View, erro
 	}, nil
 }
 
-// run compares.
+// run compares the pictures and prints the report.
 func (c *comparing) run(ctx context.Context, out io.Writer, log *slog.Logger) error {
 	chosen, params, err := c.check(log)
 	if err != nil {
@@ -183,7 +183,7 @@ func (c *comparing) run(ctx context.Context, out io.Writer, log *slog.Logger) er
 	return json.NewEncoder(out).Encode(reportOf(scores))
 }
 
-// received opens what came, and the source of it.
+// received opens the received frames and their source.
 func (c *comparing) received(config *Config, chosen codec.Codec, params codec.Params) error {
 	config.Open = func(clock capture.Clock) (capture.Source, error) {
 		source, err := capture.OpenOn(clock, c.source, c.capture)
@@ -238,9 +238,9 @@ func (c *comparing) receivedPrepared(config *Config) error {
 	return nil
 }
 
-// Report is what vollab compare prints.
+// Report is the JSON object that vollab compare prints.
 type Report struct {
-	// Repeated are the frames for which an earlier one stands.
+	// Repeated is the number of frames that repeat an earlier one.
 	Repeated int     `json:"repeated"`
 	Frames   []Score `json:"frames"`
 }

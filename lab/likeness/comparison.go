@@ -13,57 +13,58 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// ErrNothing says that there is nothing to compare.
+// ErrNothing is returned if no frame was decoded.
 var ErrNothing = errors.New("no frame was decoded")
 
-// Config says what is compared.
+// Config configures a comparison.
 type Config struct {
-	// Open opens the source of the run on a clock of its own.
+	// Open opens the source of the run on the given clock.
 	Open func(capture.Clock) (capture.Source, error)
-	// Received are the frames that came of a source.
+	// Received returns the received frames of a source.
 	Received func(capture.Info) Received
-	// View is where to look from, given the source and the time since its first frame.
+	// View returns the view, given the source and the time since its first frame.
 	View func(capture.Info, time.Duration) render.View
-	// From and Until bound the captured frames by their time since the source's first. Until of 0 goes on to the last
-	// that was decoded; else frames that are missing after that one count, too, as repeating it.
+	// From and Until bound the captured frames by their time since the first frame of the source. With an Until of 0,
+	// the comparison ends with the last decoded frame. Otherwise frames after the last decoded frame also count, as
+	// repetitions of it.
 	From, Until time.Duration
-	// Every takes every so many frames.
+	// Every selects every n-th frame.
 	Every         int
 	Width, Height int
-	// Film, if not nil, takes both pictures of each frame, at so many frames per second as are compared.
+	// Film, if not nil, opens a film of both pictures at the frame rate of the compared frames.
 	Film func(fps float64) (Film, error)
 }
 
-// Received are the frames that came and were decoded, by the number of the capture that they show.
+// Received has the decoded frames by the number of their capture.
 type Received interface {
-	// Last is the highest number, negative where there is none.
+	// Last returns the highest number, or a negative number if there is no frame.
 	Last() int64
 	Has(number int64) bool
-	// Make replaces a cloud by what was decoded of a frame that there is, given what was captured.
+	// Make replaces a cloud by the decoded cloud of a frame, given the captured cloud.
 	Make(into *pointcloud.Cloud, number int64, captured *pointcloud.Cloud) error
 }
 
-// Film takes pictures.
+// Film records pictures.
 type Film interface {
 	Write(captured, shown *image.RGBA) error
 }
 
-// Score is what became of one captured frame.
+// Score is the result of one captured frame.
 type Score struct {
-	// Number is the captured frame's, from 0.
+	// Number is the number of the captured frame, from 0.
 	Number int64 `json:"number"`
-	// Shown is the number of the captured frame that was shown in its time: its own, or that of an earlier one where it
-	// was not decoded.
+	// Shown is the number of the captured frame that was shown at the time of this one: its own, or that of an earlier
+	// frame if this one was not decoded.
 	Shown int64 `json:"shown"`
-	// PSNR is that of the luma in dB, SSIM that of the luma up to 1.
+	// PSNR is the PSNR of the luma in dB, SSIM the SSIM of the luma, at most 1.
 	PSNR float64 `json:"psnr_db"`
 	SSIM float64 `json:"ssim"`
 }
 
-// Repeats tells whether the frame is missing, and an earlier one stands in for it.
+// Repeats reports whether the frame is missing and an earlier one was shown instead.
 func (s *Score) Repeats() bool { return s.Shown != s.Number }
 
-// comparison is one under way.
+// comparison is the state of Compare.
 type comparison struct {
 	config   Config
 	source   capture.Source
@@ -72,13 +73,13 @@ type comparison struct {
 	film     Film
 	captured capture.Frame
 	shown    pointcloud.Cloud
-	// number is that of the captured frame that shown was, -1 while nothing was.
+	// number is the number of the captured frame in shown, -1 before the first one.
 	number   int64
 	pictures [2]*image.RGBA
 	planes   [2]visual.Plane
 }
 
-// Compare draws and measures frame by frame. Before the first decoded frame nothing is shown, and nothing counts.
+// Compare draws and measures frame by frame. Frames before the first decoded frame are not counted.
 func Compare(ctx context.Context, config Config) (scores []Score, err error) {
 	c := &comparison{config: config, number: -1}
 	clock := &leaping{now: time.Unix(0, 0)}
@@ -116,7 +117,7 @@ func Compare(ctx context.Context, config Config) (scores []Score, err error) {
 	return scores, nil
 }
 
-// over tells whether the captured frame comes after those that are compared, given the last one that was decoded.
+// over reports whether the captured frame is after the compared interval. last is the last decoded frame.
 func (c *comparison) over(last int64) bool {
 	if c.config.Until > 0 {
 		return c.since() >= c.config.Until
@@ -124,15 +125,16 @@ func (c *comparison) over(last int64) bool {
 	return c.captured.Number > last
 }
 
-// since is the captured frame's time since the source's first.
+// since returns the time of the captured frame since the first frame of the source.
 func (c *comparison) since() time.Duration {
 	return time.Duration(float64(c.captured.Number) / c.source.Info().FrameRate * float64(time.Second))
 }
 
-// frame compares the captured frame with what was shown in its time. It tells false where it does not count.
+// frame compares the captured frame with the frame that was shown at its time. It returns false if the frame does not
+// count.
 func (c *comparison) frame() (Score, bool, error) {
 	counts := c.since() >= c.config.From && c.captured.Number%int64(c.config.Every) == 0
-	// A frame that a later one repeats may be one that does not count itself.
+	// A frame that does not count may be repeated by a later one that counts.
 	if number := c.captured.Number; c.received.Has(number) && (counts || !c.received.Has(number+1)) {
 		if err := c.received.Make(&c.shown, number, &c.captured.Cloud); err != nil {
 			return Score{}, false, err
@@ -162,7 +164,7 @@ func (c *comparison) frame() (Score, bool, error) {
 	return s, true, err
 }
 
-// leaping is a clock on which nobody waits.
+// leaping is a clock whose Wait returns immediately.
 type leaping struct{ now time.Time }
 
 // Now implements capture.Clock.

@@ -1,7 +1,7 @@
-// Package likeness draws what a source captured and what a consumer received of it from the same place, picture by
-// picture, and measures how much they differ. Received frames are not kept: the log of frames tells which points of
-// which captured frame were encoded, so that every frame is made again, and its hash tells that it is the very frame
-// that was received; or frames were prepared in a file, and a list tells which of them were shown.
+// Package likeness draws captured frames and received frames from the same view, and measures the difference of the
+// pictures. Received frames are not stored. The log of frames has the captured frame and the number of points of each
+// encoded frame, from which the frame is encoded again; its hash proves that it equals the received frame.
+// Alternatively, frames are prepared in a file, and a list has the frames that were shown.
 //
-// All of it belongs to one goroutine.
+// All types are owned by one goroutine.
 package likeness

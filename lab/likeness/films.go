@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/lab/visual"
 )
 
-// films are both sequences of pictures.
+// films has both sequences of pictures.
 type films struct {
 	files [2]*os.File
 	films [2]*visual.Y4M

@@ -15,23 +15,23 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrPrepared says what is wrong with prepared frames, or with the list of those that were shown.
+// ErrPrepared is returned for invalid prepared frames, or an invalid list of shown frames.
 var ErrPrepared = errors.New("prepared frames")
 
-// ShownFrame says at which quality a captured frame was shown.
+// ShownFrame is the quality at which a captured frame was shown.
 type ShownFrame struct {
-	// Number counts captures from 0, as they fell due; the prepared ones are played in a loop.
+	// Number counts captures from 0 as they fell due. The prepared frames are played in a loop.
 	Number  int64              `json:"number"`
 	Quality volumetric.Quality `json:"quality"`
 }
 
-// Bounds of a list: lines have some 30 bytes, and an hour 108,000 of them.
+// Limits of a list. A line has about 30 bytes; an hour has 108,000 lines.
 const (
 	maxShownLine = 1 << 10
 	maxShown     = 1 << 20
 )
 
-// ReadShown reads a list, a frame in JSON on each line. Errors wrap ErrPrepared and name the line.
+// ReadShown reads a list with one JSON object per line. Errors wrap ErrPrepared and name the line.
 func ReadShown(from io.Reader) (list []ShownFrame, err error) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxShownLine)
@@ -52,7 +52,7 @@ func ReadShown(from io.Reader) (list []ShownFrame, err error) {
 	return list, nil
 }
 
-// Prepared gives frames that were prepared in a file, and shown at qualities that a list tells.
+// Prepared has frames that were prepared in a file and shown at the qualities of a list.
 type Prepared struct {
 	shown    map[int64]volumetric.Quality
 	last     int64
@@ -130,7 +130,7 @@ func (p *Prepared) Make(into *pointcloud.Cloud, number int64, _ *pointcloud.Clou
 	return decoder.Decode(into, tile.Data)
 }
 
-// Loop is a source whose first captures are played in a loop: as many as were prepared.
+// Loop returns a source that plays the first captures of another source in a loop, as many as were prepared.
 func (p *Prepared) Loop(source capture.Source) capture.Source {
 	return &loop{Source: source, length: len(p.captures)}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// ErrOther says that a frame made again is not the one that was received: source, codec or their parameters are others
-// than those of the run.
+// ErrOther means that a frame that was encoded again differs from the received frame: the source, the codec or the
+// parameters are not those of the run.
 var ErrOther = errors.New("another frame than was received")
 
-// Remaker makes the frames of a log again.
+// Remaker encodes the frames of a log again.
 type Remaker struct {
 	decoded map[int64]*stages.Record
 	last    int64
@@ -26,7 +26,7 @@ type Remaker struct {
 	data    []byte
 }
 
-// NewRemaker makes one of a log, and of the codec and the parameters of the run.
+// NewRemaker returns a Remaker of a log, with the codec and the parameters of the run.
 func NewRemaker(records []stages.Record, c codec.Codec, params codec.Params) *Remaker {
 	r := &Remaker{decoded: make(map[int64]*stages.Record), last: -1, codec: c, params: params, encoder: c.NewEncoder(),
 		decoder: c.NewDecoder()}
@@ -45,7 +45,7 @@ func (r *Remaker) Last() int64 { return r.last }
 // Has implements Received.
 func (r *Remaker) Has(number int64) bool { return r.decoded[number] != nil }
 
-// Make implements Received. The error wraps ErrOther where the bytes are not those that the consumer received.
+// Make implements Received. The error wraps ErrOther if the bytes differ from those that the consumer received.
 func (r *Remaker) Make(into *pointcloud.Cloud, number int64, captured *pointcloud.Cloud) error {
 	record := r.decoded[number]
 	cloud := captured

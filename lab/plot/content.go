@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// groupWidth is the part of a group's place that its bars take.
+// groupWidth is the fraction of a group's width that its bars use.
 const groupWidth = 0.8
 
 // content adds bars and curves to a plot.
@@ -19,7 +19,7 @@ func (d *Diagram) content(p *plot.Plot, panel *Panel) error {
 	if err := d.bars(p, panel, looks); err != nil {
 		return err
 	}
-	// References come last: they lie on top of what they are compared with.
+	// References are drawn last, above the values with which they are compared.
 	for _, last := range []bool{false, true} {
 		for i := range panel.Curves {
 			c := &panel.Curves[i]
@@ -41,7 +41,7 @@ func orElse(text, otherwise string) string {
 	return otherwise
 }
 
-// bars adds all bars of a panel, and their references.
+// bars adds all bars of a panel and their references.
 func (d *Diagram) bars(p *plot.Plot, panel *Panel, looks map[string]look) error {
 	width := groupWidth
 	if !panel.Stacked {
@@ -78,15 +78,15 @@ func (d *Diagram) bars(p *plot.Plot, panel *Panel, looks map[string]look) error 
 	return d.curve(p, panel, &Curve{Kind: Reference, Points: references}, look{colour: ink})
 }
 
-// barWidth is the part of a bar's place that it takes; references stand to the right of its middle, beside its
-// interval.
+// barWidth is the fraction of a bar's slot that the bar uses. References are drawn to the right of the bar's centre,
+// beside the interval.
 const (
 	barWidth       = 0.94
 	referencePlace = 0.75
 )
 
-// span is where a bar begins and ends. Of stacked ones it begins where the one before has ended; heights has those of
-// every group.
+// span returns the lower and the upper end of a bar. A stacked bar begins at the end of the previous one; heights has
+// the ends of all groups.
 func (p *Panel) span(point Point, heights map[float64]float64) (low, high float64) {
 	switch {
 	case p.Y.Log:
@@ -158,7 +158,7 @@ func (d *Diagram) curve(p *plot.Plot, panel *Panel, c *Curve, l look) error {
 	return nil
 }
 
-// intervals adds the bars of points' intervals.
+// intervals adds the error bars of points.
 func intervals(p *plot.Plot, panel *Panel, points []Point, paint color.Color) error {
 	var data struct {
 		plotter.XYs

@@ -6,23 +6,24 @@ import "errors"
 type Diagram struct {
 	Title string
 	X     Axis
-	// Groups name the positions 0, 1, … of the horizontal axis, for bars; nil where it has numbers. A name may have
-	// several lines.
+	// Groups has the names of the positions 0, 1, … of the horizontal axis, for bars. It is nil if the axis has
+	// numbers. A name may have several lines.
 	Groups []string
-	// Reference is what the legend calls the References of bars.
+	// Reference is the name of the bars' References in the legend.
 	Reference string
 	Panels    []Panel
 }
 
 // Axis is one scale of a panel.
 type Axis struct {
-	// Label says what it is, and its unit: latency, ms.
+	// Label has the quantity and the unit, as in "latency, ms".
 	Label string
-	// FromZero has the axis begin at 0, else with the least value. Bars always do.
+	// FromZero makes the axis begin at 0; otherwise it begins with the smallest value. With bars, the axis always
+	// begins at 0.
 	FromZero bool
-	// Whole has no ticks between whole numbers, as of what is counted.
+	// Whole restricts ticks to whole numbers, for counts.
 	Whole bool
-	// Log has powers of ten at equal distances; what is not greater than 0 is left out then.
+	// Log makes the axis logarithmic. Values that are not greater than 0 are omitted.
 	Log bool
 }
 
@@ -30,14 +31,14 @@ type Axis struct {
 type Panel struct {
 	Y      Axis
 	Curves []Curve
-	// Bars stand side by side in each group, or on top of each other where Stacked is set.
+	// Bars are side by side in each group, or stacked if Stacked is set.
 	Bars    []Bars
 	Stacked bool
 	// Limits are horizontal lines.
 	Limits []Limit
 }
 
-// Curve is a set of points. Those of one name have one colour in all panels, and one line in the legend.
+// Curve is a set of points. Curves with the same name have the same colour in all panels and one entry in the legend.
 type Curve struct {
 	Name   string
 	Kind   Kind
@@ -46,53 +47,53 @@ type Curve struct {
 	Like string
 }
 
-// Kind is how a curve is drawn.
+// Kind is the style of a curve.
 type Kind int
 
 // The kinds of curves.
 const (
 	// Line joins the points.
 	Line Kind = iota
-	// LineAndDots joins them and shows each.
+	// LineAndDots joins the points and shows each.
 	LineAndDots
-	// Steps hold each value from the point before.
+	// Steps holds each value from the previous point on.
 	Steps
-	// Dots are not joined.
+	// Dots shows the points without a line.
 	Dots
-	// Reference are hollow diamonds that are not joined: what somebody else has measured.
+	// Reference shows hollow diamonds without a line, for the values of other authors.
 	Reference
 )
 
-// Bars are one bar per group, of one colour.
+// Bars is one bar per group, of one colour.
 type Bars struct {
 	Name string
 	// Points have the number of their group as X.
 	Points []Point
-	// References are what somebody else has measured of the same, drawn as hollow diamonds on the bars. They have the
-	// number of their group as X, too.
+	// References are values of other authors, drawn as hollow diamonds on the bars. They also have the number of their
+	// group as X.
 	References []Point
 }
 
-// Point is a value. Where Low is less than High, the interval from Low to High is drawn, too. Mark is written beside
-// the point of a curve, "" is nothing.
+// Point is a value. If Low is less than High, the interval from Low to High is also drawn. Mark is written beside the
+// point of a curve, unless it is empty.
 type Point struct {
 	X, Y, Low, High float64
 	Mark            string
 }
 
-// Limit is a horizontal line with words.
+// Limit is a horizontal line with a label.
 type Limit struct {
 	Value float64
 	Label string
 }
 
-// ErrEmpty says that there is nothing to draw.
+// ErrEmpty is returned if there is nothing to draw.
 var ErrEmpty = errors.New("a diagram without points")
 
-// drawable tells whether a point can be seen on an axis.
+// drawable reports whether a value can be drawn on an axis.
 func (a *Axis) drawable(v float64) bool { return isFinite(v) && (!a.Log || v > 0) }
 
-// empty tells whether no panel has a point.
+// empty reports whether no panel has a point.
 func (d *Diagram) empty() bool {
 	for i := range d.Panels {
 		p := &d.Panels[i]
@@ -107,7 +108,7 @@ func (d *Diagram) empty() bool {
 	return true
 }
 
-// all are the points of every bar and curve.
+// all returns the points of every bar and curve.
 func (p *Panel) all() [][]Point {
 	var all [][]Point
 	for _, c := range p.Curves {
@@ -119,7 +120,7 @@ func (p *Panel) all() [][]Point {
 	return all
 }
 
-// names are those of bars and curves of all panels, each once, in their order.
+// names returns the distinct names of bars and curves of all panels, in order.
 func (d *Diagram) names() []string {
 	var names []string
 	seen := make(map[string]bool)
@@ -143,7 +144,7 @@ func (d *Diagram) names() []string {
 	return names
 }
 
-// referenced tells whether any bar has a reference.
+// referenced reports whether any bar has a reference.
 func (d *Diagram) referenced() bool {
 	for i := range d.Panels {
 		for _, b := range d.Panels[i].Bars {

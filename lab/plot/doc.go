@@ -1,6 +1,6 @@
-// Package plot draws the laboratory's diagrams as SVG: panels one below the other over the same horizontal axis, with
-// curves, bars and their intervals, and one legend. Scales, ticks, fonts and layout are those of gonum.org/v1/plot;
-// what this package adds is what all diagrams have in common, so that they look alike.
+// Package plot draws the laboratory's diagrams as SVG: panels below each other over a common horizontal axis, with
+// curves, bars, error bars and one legend. Scales, ticks, fonts and layout are those of gonum.org/v1/plot; this package
+// adds the common style of all diagrams.
 //
-// It has no state.
+// The package has no state.
 package plot

@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// WriteSVG writes the diagram as one svg element, which can stand alone or in a page. The error wraps ErrEmpty where
+// WriteSVG writes the diagram as one svg element, which can be a file or part of a page. The error wraps ErrEmpty if
 // there is nothing to draw.
 func (d *Diagram) WriteSVG(w io.Writer) error {
 	if d.empty() {
@@ -50,8 +50,8 @@ func (d *Diagram) WriteSVG(w io.Writer) error {
 	return write(w, canvas, d.Title)
 }
 
-// write finishes the SVG: without what stands before the element, with a title for those who do not see it, and with
-// fonts that pages have.
+// write finishes the SVG: it removes the text before the element, adds a title for screen readers, and adds fonts that
+// browsers have.
 func write(w io.Writer, canvas *vgsvg.Canvas, title string) error {
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
@@ -70,7 +70,7 @@ func write(w io.Writer, canvas *vgsvg.Canvas, title string) error {
 	return err
 }
 
-// groupLines is how many lines the longest name of a group has beyond the first.
+// groupLines returns the number of lines of the longest group name after the first line.
 func (d *Diagram) groupLines() int {
 	lines := 0
 	for _, name := range d.Groups {
@@ -79,7 +79,7 @@ func (d *Diagram) groupLines() int {
 	return lines
 }
 
-// panel prepares one of the panels; the title stands above the first, the label of the horizontal axis below the last.
+// panel prepares one panel. The title is above the first panel, the label of the horizontal axis below the last.
 func (d *Diagram) panel(i int) (*plot.Plot, error) {
 	p := plot.New()
 	d.styleAxes(p, i)
@@ -134,7 +134,7 @@ func (d *Diagram) styleAxes(p *plot.Plot, i int) {
 	}
 }
 
-// fit chooses the ranges of the axes: what is drawn, rounded up to the next tick, so that nothing touches the frame.
+// fit sets the ranges of the axes: the drawn values, rounded to the next tick, so that nothing touches the frame.
 func (d *Diagram) fit(p *plot.Plot, panel *Panel) {
 	for _, l := range panel.Limits {
 		if panel.Y.drawable(l.Value) {
@@ -144,7 +144,7 @@ func (d *Diagram) fit(p *plot.Plot, panel *Panel) {
 	if (panel.Y.FromZero || len(panel.Bars) > 0) && !panel.Y.Log {
 		p.Y.Min, p.Y.Max = min(p.Y.Min, 0), max(p.Y.Max, 0)
 		if p.Y.Min == p.Y.Max {
-			p.Y.Max = 1 // nothing but zeros
+			p.Y.Max = 1 // all values are zero
 		}
 	}
 	widen(&p.Y, panel.Y.Log)
@@ -158,7 +158,7 @@ func (d *Diagram) fit(p *plot.Plot, panel *Panel) {
 	widen(&p.X, d.X.Log)
 }
 
-// widen has a range end on round values.
+// widen extends a range to round values.
 func widen(a *plot.Axis, log bool) {
 	if !isFinite(a.Min) || !isFinite(a.Max) {
 		a.Min, a.Max = 0, 1
@@ -182,7 +182,7 @@ func widen(a *plot.Axis, log bool) {
 	a.Min, a.Max = math.Floor(a.Min/step+1e-9)*step, math.Ceil(a.Max/step-1e-9)*step
 }
 
-// limits draws the limits, above everything else, with their words on the right.
+// limits draws the limits above everything else, with their labels on the right.
 func (d *Diagram) limits(p *plot.Plot, panel *Panel) error {
 	for _, l := range panel.Limits {
 		if !panel.Y.drawable(l.Value) {

@@ -6,17 +6,17 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// legend is what stands beside the panels; it is empty where there is one name only.
+// legend is the legend beside the panels. It is empty if there is only one name.
 type legend struct {
 	entries       plot.Legend
 	width, height vg.Length
 }
 
-// maxLegend is the part of the width that a legend takes at most.
+// maxLegend is the largest width of the legend.
 const maxLegend = diagramWidth * 2 / 5
 
-// otherFonts is how much wider texts may be where a page has another font than the one that was measured: DejaVu Sans
-// is, by about a fifth.
+// otherFonts is the factor by which texts may be wider if a page uses another font than the measured one. DejaVu Sans
+// is wider by about a fifth.
 const otherFonts = 1.2
 
 func (d *Diagram) legend() legend {
@@ -45,7 +45,7 @@ func (l *legend) draw(c draw.Canvas) {
 	}
 }
 
-// kindOf is the kind of a name's first curve, or barKind; what is neither is the name of references.
+// kindOf returns the kind of a name's first curve, or barKind. A name of neither is that of the references.
 func (d *Diagram) kindOf(name string) Kind {
 	for i := range d.Panels {
 		for _, b := range d.Panels[i].Bars {
@@ -62,10 +62,10 @@ func (d *Diagram) kindOf(name string) Kind {
 	return Reference
 }
 
-// barKind is that of bars in the legend.
+// barKind is the kind of bars in the legend.
 const barKind Kind = -1
 
-// sample shows in the legend what a name looks like.
+// sample draws the style of a name in the legend.
 type sample struct {
 	look look
 	kind Kind

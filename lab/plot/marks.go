@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// marks writes what points are called, below and to the right of them, where that can be read: a mark that would lie on
-// another one of its curve is left out.
+// marks draws the labels of points, below and to the right of them. A label that would overlap another one of its curve
+// is omitted.
 type marks []Point
 
 // Plot implements plot.Plotter.

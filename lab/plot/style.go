@@ -10,19 +10,19 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Measures, in points.
+// Dimensions, in points.
 const (
 	diagramWidth = 640
 	panelHeight  = 190
-	// axisHeight is what titles and the horizontal axis take beside the panels; a line of groups' names takes
-	// groupHeight.
+	// axisHeight is the height of titles and the horizontal axis in addition to the panels. groupHeight is the height
+	// of a further line of group names.
 	axisHeight, groupHeight = 66, 12
 	legendGap               = 14
 	textSize, titleSize     = 9.5, 12
 )
 
-// palette is Okabe and Ito's, which people tell apart who see fewer colours, in an order that puts strong ones first.
-// What comes after the last is dashed or hatched by its outline.
+// palette is the palette of Okabe and Ito, which people with colour vision deficiency can distinguish, with strong
+// colours first. After the last colour, the palette is repeated with dashed lines and lighter bars.
 var palette = []color.RGBA{
 	{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
 	{0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x7a, 0x7a, 0x7a, 0xff},
@@ -35,7 +35,7 @@ var (
 	alarm = color.RGBA{0xb0, 0x20, 0x20, 0xff}
 )
 
-// colours gives each name its own.
+// colours assigns a look to each name.
 func colours(names []string) map[string]look {
 	looks := make(map[string]look)
 	for i, name := range names {
@@ -44,13 +44,13 @@ func colours(names []string) map[string]look {
 	return looks
 }
 
-// look is a colour, and how many times the palette was used up before.
+// look is a colour and the number of previous rounds through the palette.
 type look struct {
 	colour color.RGBA
 	round  int
 }
 
-// line is how a curve is drawn.
+// line returns the style of a curve.
 func (l look) line() draw.LineStyle {
 	style := draw.LineStyle{Color: l.colour, Width: vg.Points(1.4)}
 	if l.round > 0 {
@@ -59,7 +59,7 @@ func (l look) line() draw.LineStyle {
 	return style
 }
 
-// fill is the colour of bars: lighter with every round.
+// fill returns the colour of bars, lighter in each round.
 func (l look) fill() color.Color {
 	c := l.colour
 	for range l.round {
@@ -72,12 +72,12 @@ func (l look) dot() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: l.colour, Radius: vg.Points(2.6), Shape: draw.CircleGlyph{}}
 }
 
-// referenceDot is a hollow diamond.
+// referenceDot returns a hollow diamond.
 func referenceDot(paint color.Color) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: paint, Radius: vg.Points(4), Shape: diamond{}}
 }
 
-// diamond is a square on its point, white inside, so that it is seen on bars as well as beside them.
+// diamond is a square on its corner, filled white, so that it is visible on bars and beside them.
 type diamond struct{}
 
 // DrawGlyph implements draw.GlyphDrawer.
@@ -95,13 +95,13 @@ func (diamond) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
 	c.Stroke(path)
 }
 
-// face is the font of all texts. Its measures come from the font that the module carries; a page that has none of this
-// name takes its like.
+// face returns the font of all texts. Its metrics are those of the font in the gonum module. A page without a font of
+// this name uses a similar one.
 func face(size float64) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(size)}
 }
 
-// set puts our font and ink on a style.
+// set applies the font and a colour to a style.
 func set(style *text.Style, size float64, c color.Color) {
 	style.Font, style.Color = face(size), c
 }

@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// ticks are round values along a linear axis.
+// ticks are round values on a linear axis.
 type ticks struct {
-	whole bool // none of them between whole numbers
+	whole bool // only whole numbers
 }
 
 // Ticks implements plot.Ticker.
@@ -20,13 +20,13 @@ func (t ticks) Ticks(low, high float64) []plot.Tick {
 	}
 	var all []plot.Tick
 	for i := math.Ceil(low/step - 1e-9); i <= high/step+1e-9; i++ {
-		// Six digits hide what rounding has left over of a round value. Adding 0 makes 0 of -0.
+		// Six digits hide rounding errors of round values. Adding 0 converts -0 to 0.
 		all = append(all, plot.Tick{Value: i * step, Label: strconv.FormatFloat(i*step+0, 'g', 6, 64)})
 	}
 	return all
 }
 
-// stepOf is a round interval that divides a range into four to ten.
+// stepOf returns a round interval that divides a range into four to ten parts.
 func stepOf(reach float64) float64 {
 	if !(reach > 0) {
 		return 1
@@ -41,7 +41,7 @@ func stepOf(reach float64) float64 {
 	return power
 }
 
-// decades are the powers of ten of a logarithmic axis, with unnamed ticks between them.
+// decades are the powers of ten of a logarithmic axis, with unlabelled ticks between them.
 type decades struct{}
 
 // Ticks implements plot.Ticker.

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// ErrSize says that two pictures cannot be compared, since they are not of the same size, or of none.
+// ErrSize is returned if two pictures cannot be compared because their sizes differ or are too small.
 var ErrSize = errors.New("pictures of different sizes")
 
 // Plane is the luma of a picture by ITU-R BT.709, 16 to 235, row by row.
@@ -16,7 +16,7 @@ type Plane struct {
 	Pixels        []uint8
 }
 
-// Luma replaces the plane by a picture's, and keeps its memory where it is large enough.
+// Luma sets the plane to a picture's luma. It reuses the memory if it is large enough.
 func (p *Plane) Luma(picture *image.RGBA) {
 	p.Width, p.Height = picture.Rect.Dx(), picture.Rect.Dy()
 	if size := p.Width * p.Height; cap(p.Pixels) < size {
@@ -32,12 +32,12 @@ func (p *Plane) Luma(picture *image.RGBA) {
 	}
 }
 
-// luma is that of one pixel: the weights of BT.709, times 219/255, in 65536ths, and 16 for black.
+// luma returns the luma of one pixel: the weights of BT.709 times 219/255, in 65536ths, plus 16 for black.
 func luma(r, g, b uint8) uint8 {
 	return uint8((11966*uint32(r) + 40254*uint32(g) + 4064*uint32(b) + 16<<16 + 1<<15) >> 16)
 }
 
-// comparable tells what keeps two planes from being compared.
+// comparable returns an error if two planes cannot be compared.
 func comparable(a, b *Plane) error {
 	if a.Width != b.Width || a.Height != b.Height || a.Width < window || a.Height < window {
 		return fmt.Errorf("%w: %dx%d and %dx%d, expected one size of at least %dx%d", ErrSize, a.Width, a.Height,
@@ -46,11 +46,11 @@ func comparable(a, b *Plane) error {
 	return nil
 }
 
-// BestPSNR is that of pictures that do not differ, in dB; its true value is infinite, which neither means nor JSON
-// take.
+// BestPSNR is the PSNR of equal pictures, in dB. The true value is infinite, which neither means nor JSON can
+// represent.
 const BestPSNR = 100
 
-// PSNR is the peak signal-to-noise ratio of a picture's luma, in dB: 10·lg(255²/mean squared difference), at most
+// PSNR returns the peak signal-to-noise ratio of a picture's luma in dB: 10·lg(255²/mean squared error), at most
 // BestPSNR.
 func PSNR(reference, shown *Plane) (float64, error) {
 	if err := comparable(reference, shown); err != nil {
@@ -69,16 +69,16 @@ func PSNR(reference, shown *Plane) (float64, error) {
 }
 
 const (
-	// window is the edge of the squares that SSIM compares, and stride the distance of two of them, as x264 and FFmpeg
-	// have both.
+	// window is the edge of the squares that SSIM compares and stride the distance of two squares. Both are the values
+	// of x264 and FFmpeg.
 	window, stride = 8, 4
 	// The constants of SSIM (Wang et al., IEEE Transactions on Image Processing 13(4), 2004): (0.01·255)² and
 	// (0.03·255)².
 	c1, c2 = 6.5025, 58.5225
 )
 
-// SSIM is the structural similarity of a picture's luma, up to 1 for pictures that do not differ: the mean over
-// overlapping squares of 8 by 8 pixels, every 4 pixels, of which all count alike.
+// SSIM returns the structural similarity of a picture's luma, 1 for equal pictures: the unweighted mean over
+// overlapping squares of 8 by 8 pixels, every 4 pixels.
 func SSIM(reference, shown *Plane) (float64, error) {
 	if err := comparable(reference, shown); err != nil {
 		return 0, err
@@ -93,7 +93,7 @@ func SSIM(reference, shown *Plane) (float64, error) {
 	return sum / float64(count), nil
 }
 
-// similarity is the SSIM of one square.
+// similarity returns the SSIM of one square.
 func similarity(a, b *Plane, left, top int) float64 {
 	var sumA, sumB, squares, product uint32
 	for y := top; y < top+window; y++ {

@@ -2,15 +2,15 @@ package visual
 
 import "math"
 
-// Sequence is what the scores of one run come to, frame by frame.
+// Sequence has the statistics of the scores of one run, frame by frame.
 type Sequence struct {
-	// Mean is that of all frames, Deviation how far frames are from it: the deviation within the sequence.
+	// Mean is the mean of all frames, Deviation the standard deviation within the sequence.
 	Mean, Deviation float64
 	Min, Max        float64
 	Frames          int
 }
 
-// SequenceOf sums up the scores of one run; without scores there is nothing but zeroes.
+// SequenceOf returns the statistics of one run. Without scores, all fields are zero.
 func SequenceOf(scores []float64) (s Sequence) {
 	if len(scores) == 0 {
 		return s
@@ -23,7 +23,7 @@ func SequenceOf(scores []float64) (s Sequence) {
 	return s
 }
 
-// spread is the mean and the deviation of all values there are, which is 0 for one.
+// spread returns the mean and the population standard deviation of values. The deviation of a single value is 0.
 func spread(values []float64) (mean, deviation float64) {
 	if len(values) == 0 {
 		return 0, 0

@@ -13,19 +13,19 @@ import (
 
 // Errors of VMAF.
 var (
-	// ErrNoVMAF says that no program here computes VMAF.
+	// ErrNoVMAF is returned if no program on this host computes VMAF.
 	ErrNoVMAF = errors.New("no program with libvmaf: neither vmaf nor an ffmpeg that has the filter libvmaf")
-	// ErrScores says that such a program wrote something else than scores.
+	// ErrScores is returned if the program's output is not a list of scores.
 	ErrScores = errors.New("invalid scores of VMAF")
 )
 
 // VMAF is a program that computes Video Multi-Method Assessment Fusion.
 type VMAF struct {
-	// Path is the program's, Name what it is: "vmaf" or "ffmpeg".
+	// Path is the path of the program, Name its kind: "vmaf" or "ffmpeg".
 	Path, Name string
 }
 
-// FindVMAF looks for a program with libvmaf in the given folders, and then on the path.
+// FindVMAF searches for a program with libvmaf in the given folders, and then on the path.
 func FindVMAF(ctx context.Context, folders ...string) (*VMAF, error) {
 	for _, name := range []string{"vmaf", "ffmpeg"} {
 		for _, path := range candidates(name, folders) {
@@ -50,7 +50,7 @@ func candidates(name string, folders []string) (paths []string) {
 	return paths
 }
 
-// works asks the program what it can do.
+// works runs the program to find out whether it supports VMAF.
 func (v *VMAF) works(ctx context.Context) bool {
 	if v.Name == "vmaf" {
 		return exec.CommandContext(ctx, v.Path, "--version").Run() == nil
@@ -59,11 +59,10 @@ func (v *VMAF) works(ctx context.Context) bool {
 	return err == nil && strings.Contains(string(filters), " libvmaf ")
 }
 
-// maxScores bounds what is read of a program's scores: 64 MiB are some 100,000 frames.
+// maxScores bounds the size of the program's output: 64 MiB are about 100,000 frames.
 const maxScores = 64 << 20
 
-// Scores compares two films, pictures of the one with those of the other, one by one: 0 to 100 for each, by the model
-// vmaf_v0.6.1.
+// Scores compares two films picture by picture. It returns a score of 0 to 100 for each, by the model vmaf_v0.6.1.
 func (v *VMAF) Scores(ctx context.Context, reference, shown string) ([]float64, error) {
 	folder, err := os.MkdirTemp("", "vmaf")
 	if err != nil {
@@ -94,7 +93,7 @@ func (v *VMAF) Scores(ctx context.Context, reference, shown string) ([]float64, 
 	return parseScores(data)
 }
 
-// parseScores reads the log of libvmaf.
+// parseScores parses the log of libvmaf.
 func parseScores(data []byte) ([]float64, error) {
 	var log struct {
 		Frames []struct {

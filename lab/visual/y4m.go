@@ -8,8 +8,8 @@ import (
 	"math"
 )
 
-// Y4M writes pictures as a film without compression (YUV4MPEG2, 4:2:0, BT.709, 16 to 235), which every program of video
-// reads. What goes wrong is told by Flush.
+// Y4M writes pictures as an uncompressed film (YUV4MPEG2, 4:2:0, BT.709, 16 to 235), which all video programs read.
+// Flush returns errors.
 type Y4M struct {
 	to            *bufio.Writer
 	width, height int
@@ -17,7 +17,7 @@ type Y4M struct {
 	chroma        [2][]uint8
 }
 
-// NewY4M begins a film of so many pictures a second. Width and height must be even.
+// NewY4M begins a film with fps pictures per second. Width and height must be even.
 func NewY4M(to io.Writer, width, height int, fps float64) (*Y4M, error) {
 	if width < 2 || height < 2 || width%2 != 0 || height%2 != 0 {
 		return nil, fmt.Errorf("%w: a film of %dx%d, expected even numbers", ErrSize, width, height)
@@ -46,11 +46,11 @@ func (y *Y4M) Write(picture *image.RGBA) error {
 	return err
 }
 
-// Flush writes what waits.
+// Flush writes buffered data.
 func (y *Y4M) Flush() error { return y.to.Flush() }
 
-// subsample makes the two planes of colour, one value for four pixels: the weights of BT.709, times 224/255, in
-// 65536ths, and 128 for grey.
+// subsample computes the two chroma planes, one value for four pixels: the weights of BT.709 times 224/255, in
+// 65536ths, plus 128 for grey.
 func (y *Y4M) subsample(picture *image.RGBA) {
 	for row := range y.height / 2 {
 		for column := range y.width / 2 {

@@ -1,5 +1,5 @@
-// Package carry moves packets between a producer and a consumer: over a UDP socket of each side as they are, or over a
-// WebRTC peer connection, encrypted. It owns sockets, peer connections, and the goroutines that read them.
+// Package carry transports packets between a producer and a consumer: over UDP sockets without encryption, or over a
+// WebRTC peer connection. It owns sockets, peer connections and the goroutines that read from them.
 package carry
 
 import (
@@ -14,20 +14,21 @@ import (
 	"github.com/volsfu/volsfu/lab/direct/stream"
 )
 
-// Taker takes what comes.
+// Taker receives datagrams.
 type Taker interface {
-	// Datagram takes a datagram, which is valid and may be changed until it returns.
+	// Datagram receives a datagram. The datagram is valid during the call and may be modified.
 	Datagram(datagram []byte, from netip.AddrPort, now time.Time)
 }
 
-// socketBuffer is asked for each direction, in bytes: a frame of 400 kB is 350 packets, which cost the kernel 2,300
-// bytes each, 0.8 MB; four of them.
+// socketBuffer is the requested buffer size for each direction, in bytes: four frames of 400 kB. Such a frame has 350
+// packets, for which the kernel uses 2,300 bytes each, 0.8 MB.
 const socketBuffer = 4 << 20
 
-// maxRun is the longest run that is handed to the kernel at once, in bytes: below the 65,507 of a datagram.
+// maxRun is the longest run that is passed to the kernel in one call, in bytes. It is below the 65,507 bytes of a
+// datagram.
 const maxRun = 64_000
 
-// UDP is one side's socket. Its methods are safe for concurrent use.
+// UDP is the socket of one side. Its methods are safe for concurrent use.
 type UDP struct {
 	port *udp.Port
 	peer atomic.Pointer[netip.AddrPort]
@@ -37,7 +38,7 @@ type UDP struct {
 	messages []udp.Message
 }
 
-// OpenUDP opens a socket on an address, on a port of the system's choice.
+// OpenUDP opens a socket on an address. The system chooses the port.
 func OpenUDP(address netip.Addr) (*UDP, error) {
 	port, err := udp.Listen(udp.Config{Address: netip.AddrPortFrom(address, 0), ReceiveBuffer: socketBuffer,
 		SendBuffer: socketBuffer})
@@ -47,16 +48,16 @@ func OpenUDP(address netip.Addr) (*UDP, error) {
 	return &UDP{port: port}, nil
 }
 
-// Port is the socket's number.
+// Port returns the port of the socket.
 func (u *UDP) Port() uint16 { return u.port.Address().Port() }
 
-// Aim says where to send from now on.
+// Aim sets the destination.
 func (u *UDP) Aim(peer netip.AddrPort) { u.peer.Store(&peer) }
 
-// Aimed tells whether there is anywhere to send to.
+// Aimed reports whether there is a destination.
 func (u *UDP) Aimed() bool { return u.peer.Load() != nil }
 
-// Run reads until the socket is closed, which is no error.
+// Run reads until the socket is closed, which is not an error.
 func (u *UDP) Run(t Taker) error {
 	inbox := udp.NewInbox()
 	for {
@@ -75,7 +76,7 @@ func (u *UDP) Run(t Taker) error {
 	}
 }
 
-// Send sends packets of a stream, in as few calls as the system lets. Without an aim they are lost, as on any way.
+// Send sends packets of a stream in as few system calls as possible. Without a destination, the packets are lost.
 func (u *UDP) Send(packets []stream.Packet) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -105,8 +106,8 @@ func (u *UDP) Send(packets []stream.Packet) {
 	_ = u.port.Sockets()[0].Send(u.messages)
 }
 
-// add puts a datagram, which follows the one before in memory, into the run of that one, if it is no longer and that
-// one was as long as all before.
+// add appends a datagram, which directly follows the previous one in memory, to the run of the previous datagram if all
+// datagrams of the run have equal length and this one is not longer. Otherwise it starts a new run.
 func (u *UDP) add(peer netip.AddrPort, datagram []byte) {
 	if n := len(u.messages); n > 0 {
 		m := &u.messages[n-1]
@@ -118,7 +119,7 @@ func (u *UDP) add(peer netip.AddrPort, datagram []byte) {
 	u.messages = append(u.messages, udp.Message{Peer: peer, Data: datagram, Segment: len(datagram)})
 }
 
-// SendOne sends one datagram at once.
+// SendOne sends one datagram immediately.
 func (u *UDP) SendOne(datagram []byte) {
 	if peer := u.peer.Load(); peer != nil {
 		_ = u.port.Sockets()[0].Send([]udp.Message{{Peer: *peer, Data: datagram}})

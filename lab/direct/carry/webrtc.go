@@ -20,24 +20,24 @@ var (
 	ErrStream = errors.New("the other side takes no volumetric video")
 )
 
-// WebRTC is one side's peer connection.
+// WebRTC is the peer connection of one side.
 type WebRTC struct {
 	endpoint *transport.Endpoint
 	peer     *transport.Peer
-	// outlet is the producer's.
+	// outlet is set at the producer.
 	outlet *transport.Outlet
 	wire   stream.Wire
 }
 
-// Route says how a peer connection finds its way.
+// Route has the settings for finding a network path.
 type Route struct {
-	// Remote is the other side: on this host, loopback is the way.
+	// Remote is the address of the other side. If it is on this host, loopback is used.
 	Remote netip.Addr
-	// STUN are servers as stun:host:port.
+	// STUN lists servers as stun:host:port.
 	STUN []string
 }
 
-// open makes a peer whose media goes to the sink.
+// open returns a peer whose received media is delivered to the sink.
 func open(route Route, sink transport.Sink) (*WebRTC, error) {
 	config := transport.ClientConfig()
 	config.STUNServers = route.STUN
@@ -56,8 +56,8 @@ func open(route Route, sink transport.Sink) (*WebRTC, error) {
 	return &WebRTC{endpoint: endpoint, peer: peer}, nil
 }
 
-// Offer makes the producer's side. Messages of negotiation that the other side sends come by replies; it returns when
-// media can flow.
+// Offer creates the producer's side. The other side's negotiation messages arrive in replies. Offer returns when media
+// can flow.
 func Offer(ctx context.Context, conn *rendezvous.Conn, replies <-chan rendezvous.Message, route Route,
 	sink transport.Sink) (*WebRTC, error) {
 	w, err := open(route, sink)
@@ -92,14 +92,14 @@ func Offer(ctx context.Context, conn *rendezvous.Conn, replies <-chan rendezvous
 	return w, nil
 }
 
-// Sink takes what the producer sends.
+// Sink receives the producer's media.
 type Sink interface {
 	transport.Sink
-	// Expect says what comes, before anything does.
+	// Expect is called with the streams before any media arrives.
 	Expect(wire stream.Wire)
 }
 
-// Answer makes the consumer's side, as Offer does.
+// Answer creates the consumer's side, in the same way as Offer.
 func Answer(ctx context.Context, conn *rendezvous.Conn, messages <-chan rendezvous.Message, route Route,
 	sink Sink) (*WebRTC, error) {
 	w, err := open(route, sink)
@@ -146,7 +146,7 @@ func (w *WebRTC) answer(ctx context.Context, conn *rendezvous.Conn, messages <-c
 	return w.connect(ctx, conn, messages)
 }
 
-// connect exchanges answer and candidates until media can flow.
+// connect exchanges the answer and candidates until media can flow.
 func (w *WebRTC) connect(ctx context.Context, conn *rendezvous.Conn, messages <-chan rendezvous.Message) error {
 	for {
 		select {
@@ -177,7 +177,7 @@ func (w *WebRTC) negotiate(m rendezvous.Message) error {
 	return fmt.Errorf("%w: %s in the midst of negotiation", rendezvous.ErrMessage, m.Type)
 }
 
-// events tells the other side of candidates, and whether media can flow.
+// events sends candidates to the other side. It reports whether media can flow.
 func (w *WebRTC) events(conn *rendezvous.Conn) (connected bool, err error) {
 	for _, e := range w.peer.Events() {
 		if e.Candidate != nil {
@@ -197,13 +197,13 @@ func (w *WebRTC) events(conn *rendezvous.Conn) (connected bool, err error) {
 	return connected, nil
 }
 
-// Watch returns when the connection fails, or the context ends, which is no error. Candidates that come late are told,
-// and taken.
+// Watch returns when the connection fails or the context ends, which is not an error. Until then it exchanges late
+// candidates.
 func (w *WebRTC) Watch(ctx context.Context, conn *rendezvous.Conn, messages <-chan rendezvous.Message) error {
 	for {
 		select {
 		case m := <-messages:
-			// What is wrong with a late candidate does not hurt a connection that is there.
+			// An invalid late candidate does not affect an established connection.
 			_ = w.negotiate(m)
 		case <-w.peer.Notify():
 			if _, err := w.events(conn); err != nil {
@@ -215,28 +215,28 @@ func (w *WebRTC) Watch(ctx context.Context, conn *rendezvous.Conn, messages <-ch
 	}
 }
 
-// Wire is what was agreed on.
+// Wire returns the negotiated streams.
 func (w *WebRTC) Wire() stream.Wire { return w.wire }
 
-// Peer tells the round-trip time.
+// Peer returns the peer connection, which has the round-trip time.
 func (w *WebRTC) Peer() *transport.Peer { return w.peer }
 
 // Send sends packets of the producer's stream.
 func (w *WebRTC) Send(packets []stream.Packet) {
 	for i := range packets {
-		// Its loss, should the connection be closing, is the network's kind of loss.
+		// If the connection is closing, the packet is lost as it would be in the network.
 		_ = w.outlet.Queue(&packets[i].Header, packets[i].Payload)
 	}
 	w.peer.Flush()
 }
 
-// SendOne sends an RTCP compound.
+// SendOne sends an RTCP compound packet.
 func (w *WebRTC) SendOne(compound []byte) {
 	raw := rtcp.RawPacket(compound)
 	_ = w.peer.WriteRTCP([]rtcp.Packet{&raw})
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (w *WebRTC) Close() {
 	_ = w.peer.Close()
 	_ = w.endpoint.Close()

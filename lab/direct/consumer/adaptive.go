@@ -13,31 +13,31 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Way is what reports leave by.
+// Way sends reports to the producer.
 type Way interface {
 	SendOne(datagram []byte)
 }
 
-// watchInterval is how often requests and reports are looked for: requests are at least 10 ms apart, so that this
-// delays them little.
+// watchInterval is the interval in which due requests and reports are sent. Requests are at least 10 ms apart, so that
+// the interval delays them little.
 const watchInterval = 5 * time.Millisecond
 
-// Adaptive is the inlet of payload v1. It takes packets as a carry.Taker from a socket and as a transport.Sink from a
-// peer connection.
+// Adaptive is the inlet of payload v1. It receives packets as a carry.Taker from a socket, or as a transport.Sink from
+// a peer connection.
 type Adaptive struct {
 	transport.NoOpSink
 	consumer *Consumer
 
 	config stream.ReceiverConfig
-	// from is who may send, where packets come by a socket.
+	// from is the address of the producer, if packets arrive by a socket.
 	from netip.AddrPort
 
 	mu       sync.Mutex
 	receiver *stream.Receiver
 }
 
-// NewAdaptive makes an inlet of a configuration whose Wire is told by Expect; nothing is taken before. from is the
-// producer's address where packets come by a socket, else the zero value.
+// NewAdaptive returns an inlet. Expect sets the Wire of the configuration; packets before that are dropped. from is the
+// producer's address if packets arrive by a socket, otherwise the zero value.
 func NewAdaptive(c *Consumer, config stream.ReceiverConfig, from netip.AddrPort) *Adaptive {
 	return &Adaptive{consumer: c, config: config, from: from}
 }
@@ -75,7 +75,7 @@ func (a *Adaptive) packet(packet []byte, now time.Time) {
 	}
 }
 
-// arrival is a frame of payload v1.
+// arrival converts a frame of payload v1.
 func arrival(f *payload.Frame) *Arrival {
 	return &Arrival{
 		Number: f.Number, Codec: volumetric.FourCC(f.Prefix.FourCC), Data: f.Data, First: f.First, Last: f.Last,
@@ -84,7 +84,7 @@ func arrival(f *payload.Frame) *Arrival {
 	}
 }
 
-// Stats are what the receiver has seen.
+// Stats returns the counters of the receiver.
 func (a *Adaptive) Stats() stream.ReceiverStats {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,12 +94,12 @@ func (a *Adaptive) Stats() stream.ReceiverStats {
 	return a.receiver.Stats()
 }
 
-// Trip tells the round-trip time to the producer, 0 while it is not known.
+// Trip returns the round-trip time to the producer, 0 if it is unknown.
 type Trip interface {
 	RTT() time.Duration
 }
 
-// Watch reports, and asks for what is missing, until the context ends.
+// Watch sends reports and requests for missing packets until the context ends.
 func (a *Adaptive) Watch(ctx context.Context, way Way, trip Trip) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()

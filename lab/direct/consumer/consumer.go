@@ -1,8 +1,8 @@
-// Package consumer takes the frames of one producer: it puts them together, decodes and draws them, and says what it
-// knows of each.
+// Package consumer receives the frames of one producer: it reassembles, decodes and draws them, and records the times
+// of each frame.
 //
-// An inlet is fed by the goroutine that reads the network; a Consumer has one goroutine that decodes and, after that,
-// draws, as that of paper 002.
+// An inlet is called by the goroutine that reads from the network. A Consumer has one goroutine that decodes and then
+// draws, as in paper 002.
 package consumer
 
 import (
@@ -18,40 +18,41 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Arrival is a frame that was put together.
+// Arrival is a reassembled frame.
 type Arrival struct {
 	Number uint32
 	Codec  volumetric.FourCC
-	// Data is the frame's own.
+	// Data is owned by the frame.
 	Data []byte
-	// First and Last are when its first and last packets came, Whole when it was handed on.
+	// First and Last are the arrival times of the first and the last packet. Whole is the time at which the frame was
+	// complete.
 	First, Last, Whole time.Time
 	Hash               uint64
-	// release gives the memory of Data back; nil where nobody wants it.
+	// release returns the memory of Data. It may be nil.
 	release func()
 }
 
-// Stage draws what was decoded.
+// Stage draws decoded clouds.
 type Stage interface {
 	Draw(cloud *pointcloud.Cloud)
 }
 
-// Ledger takes the consumer's word of each frame.
+// Ledger receives the consumer's record of each frame.
 type Ledger interface {
 	Received(r *stages.Received)
 }
 
-// Clock gives the producer's time.
+// Clock converts local time to the producer's time.
 type Clock interface {
 	Producer(t time.Time) time.Time
 }
 
-// Consumer decodes.
+// Consumer decodes frames.
 type Consumer struct {
 	frames   *queue.Queue[*Arrival]
 	ledger   Ledger
 	clock    Clock
-	stage    Stage // nil where nothing is drawn
+	stage    Stage // nil if nothing is drawn
 	log      *slog.Logger
 	decoders map[volumetric.FourCC]codec.Decoder
 	cloud    pointcloud.Cloud
@@ -60,7 +61,8 @@ type Consumer struct {
 	decoded atomic.Int64
 }
 
-// New makes a Consumer in which so many frames wait to be decoded: with room for one, the newest. stage may be nil.
+// New returns a Consumer in which up to room frames wait for decoding; with room 1, only the newest one waits. stage
+// may be nil.
 func New(room int, ledger Ledger, clock Clock, stage Stage, log *slog.Logger) *Consumer {
 	return &Consumer{
 		frames: queue.New[*Arrival](room), ledger: ledger, clock: clock, stage: stage, log: log,
@@ -68,10 +70,10 @@ func New(room int, ledger Ledger, clock Clock, stage Stage, log *slog.Logger) *C
 	}
 }
 
-// Decoded is how many frames were.
+// Decoded returns the number of decoded frames.
 func (c *Consumer) Decoded() int64 { return c.decoded.Load() }
 
-// take takes a frame that has come, and lets go of one that has waited for too long.
+// take queues a frame. If the queue is full, the oldest frame is superseded.
 func (c *Consumer) take(a *Arrival) {
 	if oldest, dropped := c.frames.Push(a); dropped {
 		r := c.received(oldest)
@@ -80,7 +82,7 @@ func (c *Consumer) take(a *Arrival) {
 	}
 }
 
-// received is what is known of a frame before it is decoded.
+// received returns the record of a frame before decoding.
 func (c *Consumer) received(a *Arrival) *stages.Received {
 	return &stages.Received{
 		Frame: a.Number, FirstReceived: c.at(a.First), LastReceived: c.at(a.Last), Reassembled: c.at(a.Whole),
@@ -124,7 +126,7 @@ func (c *Consumer) Run(ctx context.Context) {
 	}
 }
 
-// decode decodes a frame with the codec that it names. A frame without data is one without points in every codec.
+// decode decodes a frame with the codec named in the frame. A frame without data has no points in every codec.
 func (c *Consumer) decode(a *Arrival) error {
 	if len(a.Data) == 0 {
 		c.cloud.Reset()

@@ -22,7 +22,7 @@ type Paper002 struct {
 	holes     int64
 }
 
-// NewPaper002 makes an inlet for frames of a codec, of at most so many bytes, that come from an address.
+// NewPaper002 returns an inlet for frames of a codec, of at most maxBytes bytes, from one address.
 func NewPaper002(c *Consumer, codec volumetric.FourCC, maxBytes int, from netip.AddrPort) *Paper002 {
 	return &Paper002{consumer: c, codec: codec, assembler: chunks.NewAssembler(maxBytes), from: from}
 }
@@ -45,7 +45,8 @@ func (p *Paper002) Datagram(datagram []byte, from netip.AddrPort, now time.Time)
 	})
 }
 
-// Stats are what the assembler has seen, and how many chunks were missing where a later one of the frame came.
+// Stats returns the counters of the assembler, and the number of chunks that were missing when a later chunk of the
+// frame arrived.
 func (p *Paper002) Stats() (stats chunks.Stats, holes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package individual chooses how many points of a frame are encoded for one viewer, as section 3.4 of paper 000 has it:
-// as many as come to the size that the way to the viewer carries, and no more than where the viewer looks is worth.
-// What points come to is learnt from the frames before.
+// Package individual selects the number of points of a frame that are encoded for one viewer, as in section 3.4 of
+// paper 000: as many as fit the bandwidth to the viewer, and no more than the view direction justifies. The size of a
+// number of points is learned from earlier frames.
 //
-// It is pure; a Control belongs to the goroutine that encodes.
+// The package is pure. A Control is owned by the encoding goroutine.
 package individual
 
 import (
@@ -16,22 +16,22 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrConfig is wrapped with what is wrong.
+// ErrConfig is wrapped with the invalid setting.
 var ErrConfig = errors.New("invalid settings of individual encoding")
 
-// Config says what a frame may take.
+// Config has the limits of a frame.
 type Config struct {
-	// FrameRate is how many frames share the rate, per second.
+	// FrameRate is the number of frames per second that share the rate.
 	FrameRate float64
-	// Min and Max bound the rate that frames are made for, whatever the estimate: below Min a frame shows nothing. Max
-	// of 0 is no bound.
+	// Min and Max bound the rate for which frames are encoded, for any estimate. A frame below Min would be useless. A
+	// Max of 0 means no limit.
 	Min, Max volumetric.Bitrate
-	// Share is the part of the rate that frames take, above 0 and up to 1; the rest is for repairs.
+	// Share is the fraction of the rate that frames use, above 0 and up to 1. The rest is for repairs.
 	Share float64
-	// FragmentBytes is what a packet carries of a frame, PacketBytes what it takes on the wire beside that, and
-	// FrameBytes what each frame takes beside what the codec made.
+	// FragmentBytes is the number of bytes of a frame in a packet, PacketBytes the overhead of a packet on the wire,
+	// and FrameBytes the overhead of a frame beyond the data of the codec.
 	FragmentBytes, PacketBytes, FrameBytes int
-	// BusyShare is the part of the frame interval that encoding may take, above 0 and up to 1.
+	// BusyShare is the fraction of the frame interval that encoding may use, above 0 and up to 1.
 	BusyShare float64
 }
 
@@ -52,34 +52,35 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// Bound says what decided on the number of points.
+// Bound is the limit that determined the number of points.
 type Bound string
 
 // The bounds.
 const (
-	BoundRate   Bound = "rate"   // what the way to the viewer carries
-	BoundView   Bound = "view"   // where the viewer looks
-	BoundTime   Bound = "time"   // what is encoded within the frame interval
-	BoundSource Bound = "source" // the source has no more
+	BoundRate   Bound = "rate"   // bandwidth to the viewer
+	BoundView   Bound = "view"   // view direction
+	BoundTime   Bound = "time"   // encoding time in the frame interval
+	BoundSource Bound = "source" // no more points in the source
 )
 
-// Choice is how a frame is to be encoded.
+// Choice is the decision for a frame.
 type Choice struct {
-	// Points is how many, at least 1 of a cloud that has any and is worth anything.
+	// Points is the number of points. It is at least 1 if the cloud has points and its view limit is above 0.
 	Points int
-	// Target is the size on the wire that the rate allows, in bytes, and Expected what the points should come to.
+	// Target is the size on the wire that the rate allows, in bytes. Expected is the predicted size of the points on
+	// the wire.
 	Target, Expected int
 	Bound            Bound
 }
 
-// Control chooses for one viewer and one codec.
+// Control selects the number of points for one viewer and one codec.
 type Control struct {
 	config Config
 	learnt *learnt
 	times  times
 }
 
-// New makes a Control of a codec with its parameters that has seen nothing yet. Errors wrap ErrConfig.
+// New returns a Control without observations for a codec and its parameters. Errors wrap ErrConfig.
 func New(config Config, c codec.Codec, params codec.Params) (*Control, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -87,10 +88,11 @@ func New(config Config, c codec.Codec, params codec.Params) (*Control, error) {
 	return &Control{config: config, learnt: &learnt{model: model.New(), codec: c, params: params, correction: 1}}, nil
 }
 
-// leastObserved is how many points say something of more: the headers of frames with fewer are all that they are.
+// leastObserved is the smallest number of points of a useful observation. Frames with fewer points consist mostly of
+// headers.
 const leastObserved = 16
 
-// Observe takes what a frame came to: so many points, bytes of the codec, and time to encode.
+// Observe adds the observation of a frame: points, bytes of the codec, and encoding time.
 func (c *Control) Observe(points, bytes int, took time.Duration) {
 	if points >= leastObserved && bytes > 0 {
 		c.learnt.observe(points, bytes, took)
@@ -98,8 +100,8 @@ func (c *Control) Observe(points, bytes int, took time.Duration) {
 	}
 }
 
-// Choose says how many of a cloud's points are encoded, given what the way carries and the largest part of the points
-// that the view is worth, 0 to 1.
+// Choose returns the number of points to encode. estimate is the bandwidth to the viewer. view is the largest fraction
+// of the points that the view direction justifies, 0 to 1.
 func (c *Control) Choose(estimate volumetric.Bitrate, points int, view float64) Choice {
 	choice := Choice{Target: c.target(estimate)}
 	if points <= 0 || !(view > 0) {
@@ -126,24 +128,23 @@ func (c *Control) Choose(estimate volumetric.Bitrate, points int, view float64) 
 	return choice
 }
 
-// tolerance is by how much of its target a frame may be off it.
+// tolerance is the allowed deviation of a frame from its target.
 const tolerance = 0.05
 
-// Misses tells whether a frame that was encoded as chosen is not within 5 % of its target, given what the codec made of
-// it.
+// Misses reports whether an encoded frame is not within 5 % of its target. bytes is the size of the codec's data.
 func (c *Control) Misses(choice Choice, bytes int) bool {
 	return choice.Bound == BoundRate &&
 		math.Abs(float64(c.wire(bytes))-float64(choice.Target)) > tolerance*float64(choice.Target)
 }
 
-// wire is what a frame takes on the wire, given what the codec made of it.
+// wire returns the size of a frame on the wire, given the size of the codec's data.
 func (c *Control) wire(bytes int) int {
 	bytes += c.config.FrameBytes
 	packets := max(1, (bytes+c.config.FragmentBytes-1)/c.config.FragmentBytes)
 	return bytes + packets*c.config.PacketBytes
 }
 
-// target is what a frame may take on the wire.
+// target returns the size of a frame on the wire that the rate allows.
 func (c *Control) target(estimate volumetric.Bitrate) int {
 	rate := max(estimate, c.config.Min)
 	if c.config.Max > 0 {
@@ -152,15 +153,15 @@ func (c *Control) target(estimate volumetric.Bitrate) int {
 	return int(float64(rate) * c.config.Share / 8 / c.config.FrameRate)
 }
 
-// content is what the codec may make of a frame that takes so much on the wire.
+// content returns the size of the codec's data in a frame of the given size on the wire.
 func (c *Control) content(wire int) int {
 	packet := c.config.FragmentBytes + c.config.PacketBytes
 	packets := max(1, (wire+packet-1)/packet)
 	return max(0, wire-packets*c.config.PacketBytes-c.config.FrameBytes)
 }
 
-// Wanted is the rate at which frames of so many points would be sent if the way carried anything, given what the view
-// is worth: where it is more than the way carries, it is worth finding out whether that has become more.
+// Wanted returns the rate of frames with this number of points without a bandwidth limit. If the rate exceeds the
+// estimate, probing for more bandwidth is useful.
 func (c *Control) Wanted(points int, view float64) volumetric.Bitrate {
 	unbounded := *c
 	unbounded.config.Max, unbounded.config.Min = 0, 0

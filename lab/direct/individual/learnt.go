@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// usualBits are bits per point before anything was seen: Draco's of a person at 11 bits per coordinate.
+	// usualBits is the number of bits per point before the first observation: that of Draco for a person at 11 bits per
+	// coordinate.
 	usualBits = 28
-	// correctionGain is how far one frame moves the correction: the last two count most, as the person moves on.
+	// correctionGain is the weight of one frame in the correction. The last two frames count most, because the person
+	// moves.
 	correctionGain = 0.5
 )
 
-// learnt is what is known of one codec with one set of parameters. The model remembers seconds, so that it knows what
-// points come to at any number of them; the correction is by how much more or less the latest frames came to than it
-// says.
+// learnt predicts the size of one codec with one set of parameters. The model has observations of several seconds and
+// covers all numbers of points. The correction is the ratio of the actual size of the latest frames to the prediction.
 type learnt struct {
 	model      *model.Model
 	codec      codec.Codec
@@ -32,7 +33,7 @@ func (l *learnt) observe(points, bytes int, took time.Duration) {
 	l.model.Observe(model.Observation{Codec: l.codec, Params: l.params, Points: points, Bytes: bytes, Took: took})
 }
 
-// bytes is what so many points come to.
+// bytes returns the predicted size of a number of points.
 func (l *learnt) bytes(points int) int {
 	p, known := l.model.Predict(l.codec, l.params, points)
 	if !known {
@@ -41,7 +42,8 @@ func (l *learnt) bytes(points int) int {
 	return int(min(math.Ceil(float64(p.Bytes)*l.correction), math.MaxInt32))
 }
 
-// most is the largest number from 1 to limit for which something that grows with it holds, 1 where it never does.
+// most returns the largest number from 1 to limit for which holds returns true. holds must be monotonic. If it never
+// returns true, most returns 1.
 func most(limit int, holds func(points int) bool) int {
 	low, high := 1, limit
 	for low < high {

@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// timeMemory is how many frames count for the time per point: of five the median, so that one that something else
-	// held up says nothing, and a machine that has become busy, or free again, is believed with the third. The model's
-	// mean of seconds is for planning; here a frame that takes too long costs one frame.
+	// timeMemory is the number of frames whose median time per point is used. With a median of five, a single delayed
+	// frame has no effect, and a change of the load is effective after three frames. The model's mean over seconds is
+	// for planning; here, a frame that takes too long costs one frame.
 	timeMemory = 5
-	// leastPoints are encoded however busy the machine is: what takes longer than an interval with so few takes so long
-	// with fewer.
+	// leastPoints is encoded even on a busy machine: a frame that takes longer than the interval with so few points
+	// would not be much faster with fewer.
 	leastPoints = 1000
 )
 
-// times is how long points have taken lately.
+// times has the recent encoding times.
 type times struct {
-	// recent are nanoseconds per point.
+	// recent has nanoseconds per point.
 	recent [timeMemory]float64
 	count  int
 }
@@ -27,7 +27,7 @@ func (t *times) observe(points int, took time.Duration) {
 	t.count++
 }
 
-// points is how many of so many are encoded within a time.
+// points returns how many of the given points can be encoded within a time.
 func (t *times) points(budget time.Duration, of int) int {
 	if t.count == 0 {
 		return of

@@ -10,21 +10,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Way is what packets leave by.
+// Way sends packets.
 type Way interface {
 	Send(packets []stream.Packet)
 }
 
-// Ledger takes the producer's word of each frame.
+// Ledger receives the producer's record of each frame.
 type Ledger interface {
 	Sent(s *stages.Sent)
 }
 
-// Adaptive is the outlet of payload v1: paced, within what the way carries, and repaired.
+// Adaptive is the outlet of payload v1: paced, rate-controlled, and with retransmission.
 type Adaptive struct {
 	way    Way
 	ledger Ledger
-	// fixed is the rate where nothing is estimated.
+	// fixed is the rate if the bandwidth is not estimated.
 	fixed volumetric.Bitrate
 	wake  chan struct{}
 
@@ -34,7 +34,7 @@ type Adaptive struct {
 	departed []stream.Departure
 }
 
-// NewAdaptive makes an outlet. A fixed rate above 0 stands for what is estimated otherwise.
+// NewAdaptive returns an outlet. A fixed rate above 0 replaces the bandwidth estimate.
 func NewAdaptive(config stream.SenderConfig, fixed volumetric.Bitrate, way Way, ledger Ledger) (*Adaptive, error) {
 	config.Estimate = fixed == 0
 	sender, err := stream.NewSender(config, time.Now())
@@ -74,7 +74,7 @@ func (a *Adaptive) Want(rate volumetric.Bitrate) {
 	a.sender.Want(time.Now(), rate)
 }
 
-// RTCP takes one RTCP packet of the consumer's. rtt is the round-trip time, 0 where only the estimator knows it.
+// RTCP handles one RTCP packet of the consumer. rtt is the round-trip time, 0 if only the estimator knows it.
 func (a *Adaptive) RTCP(packet []byte, now time.Time, rtt time.Duration) {
 	a.mu.Lock()
 	if rtt == 0 {
@@ -92,7 +92,7 @@ func (a *Adaptive) signal() {
 	}
 }
 
-// Waiting tells whether frames have not left yet.
+// Waiting reports whether frames wait to be sent.
 func (a *Adaptive) Waiting() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -133,7 +133,7 @@ func (a *Adaptive) Run(ctx context.Context) {
 	}
 }
 
-// leave gives what is known of the frames that have left.
+// leave returns the records of the frames that were sent.
 func (a *Adaptive) leave() (left []stages.Sent) {
 	for _, d := range a.departed {
 		s, ok := a.waiting[d.Number]

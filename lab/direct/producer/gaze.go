@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Gaze is where the consumer looks, and what of the object is worth sending there. It is safe for concurrent use, but
-// for Thin, which is the encoder's.
+// Gaze has the consumer's viewpoint and the points of the object that are worth sending to it. It is safe for
+// concurrent use, except for Thin, which is called by the encoder.
 type Gaze struct {
 	field   pointcloud.FieldOfView
 	sampler *worth.Sampler
@@ -21,14 +21,14 @@ type Gaze struct {
 	view  pointcloud.Viewpoint
 }
 
-// NewGaze is that of somebody of whom nothing is known yet, on an object within a box, of whose regions the whole
-// object is in one. A field without regions makes everything worth sending. The sampler has each point for itself; it
-// is nil where single points do not matter.
+// NewGaze returns a Gaze without a viewpoint, for an object within a box. field weighs the whole object by the region
+// of its centre; a field without regions gives the object full weight. sampler weighs each point; it is nil if points
+// are not weighed individually.
 func NewGaze(field pointcloud.FieldOfView, sampler *worth.Sampler, box volumetric.BoundingBox) *Gaze {
 	return &Gaze{field: field, sampler: sampler, box: box}
 }
 
-// Thin gives the points of a cloud that are worth sending one by one, valid until the next call.
+// Thin returns the points of a cloud that are worth sending individually. The result is valid until the next call.
 func (g *Gaze) Thin(cloud *pointcloud.Cloud) *pointcloud.Cloud {
 	g.mu.Lock()
 	view, known := g.view, g.known
@@ -39,9 +39,9 @@ func (g *Gaze) Thin(cloud *pointcloud.Cloud) *pointcloud.Cloud {
 	return g.sampler.Sample(cloud, view)
 }
 
-// Look takes a viewpoint.
+// Look sets the viewpoint.
 func (g *Gaze) Look(v *signal.Viewpoint) {
-	// The eye looks along -z, turned by its quaternion: the third column of the rotation, negated.
+	// The view direction is -z rotated by the quaternion: the negated third column of the rotation matrix.
 	x, y, z, w := v.Orientation[0], v.Orientation[1], v.Orientation[2], v.Orientation[3]
 	view := pointcloud.Viewpoint{
 		Position: [3]float32{float32(v.Position[0]), float32(v.Position[1]), float32(v.Position[2])},
@@ -52,7 +52,7 @@ func (g *Gaze) Look(v *signal.Viewpoint) {
 	g.known, g.view = true, view
 }
 
-// Limit is the largest part of the points that is worth sending, 0 to 1.
+// Limit returns the largest fraction of points that is worth sending, 0 to 1.
 func (g *Gaze) Limit() float64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -11,18 +11,18 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// FrameBytes is what a frame of payload v1 takes beside what the codec made.
+// FrameBytes is the overhead of a frame of payload v1 beyond the data of the codec.
 const FrameBytes = payload.PrefixSize
 
 const (
-	// bufferedFrames is the size of paper 002's buffer between the two threads of its producer: a third of a second.
+	// bufferedFrames is the size of the buffer between the two threads of paper 002's producer: a third of a second.
 	bufferedFrames = 10
-	// chunkBytes is what a chunk takes on the wire beside its data: its header, 8 of UDP and 20 of IPv4.
+	// chunkBytes is the overhead of a chunk on the wire: its header, 8 bytes of UDP and 20 of IPv4.
 	chunkBytes = chunks.HeaderSize + 8 + 20
 )
 
-// Paper002 is the outlet of paper 002: chunks one after the other, at once or with a gap between, out of a buffer of
-// ten frames whose oldest is dropped.
+// Paper002 is the outlet of paper 002: it sends chunks in order, at once or with a gap between them, from a buffer of
+// ten frames. If the buffer is full, the oldest frame is dropped.
 type Paper002 struct {
 	way    chunks.Outlet
 	ledger Ledger
@@ -31,13 +31,13 @@ type Paper002 struct {
 	free   chan *buffered
 }
 
-// buffered is a frame in the buffer, in memory of its own.
+// buffered is a frame in the buffer, with its own memory.
 type buffered struct {
 	sent stages.Sent
 	data []byte
 }
 
-// NewPaper002 makes an outlet with a gap between chunks, 0 for none.
+// NewPaper002 returns an outlet with a gap between chunks, 0 for none.
 func NewPaper002(gap time.Duration, way chunks.Outlet, ledger Ledger) *Paper002 {
 	o := &Paper002{way: way, ledger: ledger, gap: gap, frames: queue.New[*buffered](bufferedFrames),
 		free: make(chan *buffered, bufferedFrames+2)}
@@ -59,17 +59,17 @@ func (o *Paper002) Send(f *Frame) error {
 	return nil
 }
 
-// Estimate implements Outlet: nobody estimates.
+// Estimate implements Outlet. The bandwidth is not estimated.
 func (o *Paper002) Estimate() volumetric.Bitrate { return 0 }
 
 // Want implements Outlet.
 func (o *Paper002) Want(volumetric.Bitrate) {}
 
-// Waiting tells whether frames have not left yet.
+// Waiting reports whether frames wait to be sent.
 func (o *Paper002) Waiting() bool { return len(o.free) < cap(o.free) }
 
-// Run sends until the context ends. Then a chunk without data begins a frame after the last one, so that the receiver
-// closes that.
+// Run sends until the context ends. Then it sends an empty chunk of a following frame, so that the receiver closes the
+// last frame.
 func (o *Paper002) Run(ctx context.Context) {
 	packet := make([]byte, 0, chunks.MaxPacketSize)
 	last := uint32(0)
@@ -89,7 +89,7 @@ func (o *Paper002) Run(ctx context.Context) {
 // transmit sends the chunks of a frame.
 func (o *Paper002) transmit(b *buffered, packet []byte) {
 	first, last, count := chunks.Transmit(o.way, packet, b.sent.Frame, b.data, o.gap)
-	// The last chunk may have arrived before this goroutine goes on.
+	// The last chunk may arrive before this goroutine continues.
 	b.sent.FirstSent, b.sent.LastSent = stages.At(first), stages.At(last)
 	b.sent.Packets, b.sent.Wire = count, len(b.data)+count*chunkBytes
 }

@@ -1,9 +1,9 @@
-// Package producer captures, samples and encodes frames for one consumer, and sends them: in mode adaptive with as many
-// points as the way and the view are worth, the newest frame first; in the mode of paper 002 one frame after the other,
-// whole, through a buffer of ten.
+// Package producer captures, samples, encodes and sends frames for one consumer. In mode adaptive, a frame has as many
+// points as the bandwidth and the view justify, and the newest frame is sent first. In the mode of paper 002, complete
+// frames are sent in order through a buffer of ten.
 //
-// A Producer has one goroutine that captures and one that encodes, which are the same in the mode of paper 002. An
-// Outlet has one that sends.
+// A Producer has one goroutine that captures and one that encodes; in the mode of paper 002, one goroutine does both.
+// An Outlet has one goroutine that sends.
 package producer
 
 import (
@@ -24,13 +24,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Outlet takes frames to send.
+// Outlet accepts frames for sending.
 type Outlet interface {
-	// Send takes a frame. Its data is not kept.
+	// Send queues a frame. The data of the frame is not kept.
 	Send(f *Frame) error
-	// Estimate is what the way carries.
+	// Estimate returns the bandwidth estimate.
 	Estimate() volumetric.Bitrate
-	// Want says what would be sent if it carried anything.
+	// Want sets the rate that would be sent without a bandwidth limit.
 	Want(rate volumetric.Bitrate)
 }
 
@@ -38,27 +38,27 @@ type Outlet interface {
 type Frame struct {
 	Sent    stages.Sent
 	Capture time.Time
-	// Data is what the codec made, behind the prefix of payload v1.
+	// Data has the prefix of payload v1 and the data of the codec.
 	Data []byte
 }
 
-// Config says what is produced.
+// Config configures a Producer.
 type Config struct {
 	Source capture.Source
 	Codec  codec.Codec
 	Params codec.Params
-	// Control chooses the points of each frame; nil takes all.
+	// Control selects the points of each frame; nil selects all.
 	Control *individual.Control
 	Gaze    *Gaze
 	Outlet  Outlet
-	// Sequential captures a frame only once the one before was encoded.
+	// Sequential captures a frame only after the previous one was encoded.
 	Sequential bool
-	// Limit ends it after so many encoded frames; 0 is none.
+	// Limit is the number of encoded frames after which production ends; 0 means no limit.
 	Limit int
 	Log   *slog.Logger
 }
 
-// Producer produces.
+// Producer captures and encodes frames.
 type Producer struct {
 	config  Config
 	encoder codec.Encoder
@@ -70,36 +70,37 @@ type Producer struct {
 	captured, missed, superseded, failed atomic.Int64
 }
 
-// New makes a Producer.
+// New returns a Producer.
 func New(config Config) *Producer {
 	return &Producer{config: config, encoder: config.Codec.NewEncoder()}
 }
 
-// Counts are what became of frames.
+// Counts are the counters of a Producer.
 type Counts struct {
-	// Captured were fetched from the source; Missed fell due after the first of them, and were not, because the one
-	// before was still in hand.
+	// Captured counts frames read from the source. Missed counts frames that fell due after the first one and were not
+	// read, because the previous one was still being processed.
 	Captured, Missed int64
-	// Superseded are those captured that a newer one replaced before they were encoded, Failed those that the codec
+	// Superseded counts captured frames that were replaced by a newer one before encoding, Failed those that the codec
 	// refused.
 	Superseded, Failed int64
 }
 
-// Counts are those so far.
+// Counts returns the counters.
 func (p *Producer) Counts() Counts {
 	return Counts{p.captured.Load(), p.missed.Load(), p.superseded.Load(), p.failed.Load()}
 }
 
-// shot is a frame in hand.
+// shot is a captured frame.
 type shot struct {
 	capture.Frame
 	captured time.Time
 }
 
-// inHand is how many frames there are: one that is being captured, one that waits, one that is being encoded.
+// inHand is the number of frame buffers: one is being captured, one waits, one is being encoded.
 const inHand = 3
 
-// Run produces until the context ends or the limit is reached, which is no error, or the source or the outlet fails.
+// Run produces until the context ends or the limit is reached, which is not an error, or until the source or the outlet
+// fails.
 func (p *Producer) Run(ctx context.Context) error {
 	if p.config.Control != nil {
 		if err := p.calibrate(ctx); err != nil {
@@ -121,7 +122,7 @@ func (p *Producer) Run(ctx context.Context) error {
 	return p.overlap(ctx)
 }
 
-// overlap captures and encodes at the same time.
+// overlap captures and encodes concurrently.
 func (p *Producer) overlap(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -159,10 +160,10 @@ func (p *Producer) overlap(ctx context.Context) error {
 	return errors.Join(reading, encoding)
 }
 
-// done tells whether as many frames were encoded as there are to be. It belongs to the goroutine that encodes.
+// done reports whether the limit of encoded frames is reached. It is called by the encoding goroutine.
 func (p *Producer) done() bool { return p.config.Limit > 0 && int(p.number) >= p.config.Limit }
 
-// ending is the error of what ended with the context: none.
+// ending returns nil if the context has ended, and err otherwise.
 func ending(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -181,7 +182,7 @@ func (p *Producer) read(ctx context.Context, s *shot) error {
 	return nil
 }
 
-// calibrate encodes a frame at two sizes, so that something is known of what comes first.
+// calibrate encodes a frame with two numbers of points, as the first observations.
 func (p *Producer) calibrate(ctx context.Context) error {
 	var s shot
 	if err := p.config.Source.Read(ctx, &s.Frame); err != nil {
@@ -201,7 +202,7 @@ func (p *Producer) calibrate(ctx context.Context) error {
 	return nil
 }
 
-// encode samples and encodes a frame, and hands it over.
+// encode samples and encodes a frame and sends it to the outlet.
 func (p *Producer) encode(s *shot) error {
 	taken := time.Now()
 	sent := stages.Sent{
@@ -211,7 +212,7 @@ func (p *Producer) encode(s *shot) error {
 	}
 	err := p.fit(s, &sent)
 	if err != nil {
-		// One frame that cannot be encoded is no reason to end: the next may be better.
+		// A single frame that cannot be encoded does not end the production, because the next one may be valid.
 		p.failed.Add(1)
 		if !p.warned {
 			p.warned = true
@@ -225,11 +226,11 @@ func (p *Producer) encode(s *shot) error {
 	return p.config.Outlet.Send(&Frame{Sent: sent, Capture: s.Capture, Data: p.buffer})
 }
 
-// attempts is how often a frame is encoded that misses its target: what the first one teaches makes the second one
-// right.
+// attempts is the number of encodings of a frame that misses its target. The observation of the first attempt corrects
+// the second one.
 const attempts = 2
 
-// fit encodes a frame into the buffer, with as many points as are chosen.
+// fit encodes a frame into the buffer, with the selected number of points.
 func (p *Producer) fit(s *shot, sent *stages.Sent) error {
 	control := p.config.Control
 	if control == nil {
@@ -257,7 +258,7 @@ func (p *Producer) fit(s *shot, sent *stages.Sent) error {
 	}
 }
 
-// try encodes a frame with so many points of a cloud.
+// try encodes a frame with the given number of points of a cloud.
 func (p *Producer) try(s *shot, cloud *pointcloud.Cloud, sent *stages.Sent, points int) error {
 	if points < cloud.Len() {
 		pointcloud.Stride(cloud, &p.sample, points)

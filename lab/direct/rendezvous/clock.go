@@ -7,32 +7,32 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes/clock"
 )
 
-// Clock is the consumer's knowledge of the producer's clock. It is safe for concurrent use.
+// Clock estimates the producer's clock at the consumer. It is safe for concurrent use.
 type Clock struct {
 	same bool
 
 	mu     sync.Mutex
 	offset clock.Estimator
-	// trips are the latest round trips.
+	// trips has the latest round-trip times.
 	trips [8]time.Duration
 	count int
 }
 
-// NewClock makes one; where both are on the same host there is nothing to be found out.
+// NewClock returns a Clock. same is set if both sides are on the same host, so that there is no offset.
 func NewClock(same bool) *Clock { return &Clock{same: same} }
 
-// Ask is the question to send now.
+// Ask returns a clock request.
 func (c *Clock) Ask(now time.Time) Message {
 	return Message{Type: TypeTime, Time: &Time{Asked: now.UnixMicro()}}
 }
 
-// Answer is the producer's answer to a question that came at received.
+// Answer returns the producer's answer to a request that arrived at received.
 func (t *Time) Answer(received, now time.Time) Message {
 	return Message{Type: TypeTime, Time: &Time{Asked: t.Asked, Received: received.UnixMicro(),
 		Answered: now.UnixMicro()}}
 }
 
-// Answered takes an answer. One that contradicts itself tells nothing.
+// Answered handles an answer. An inconsistent answer is ignored.
 func (c *Clock) Answered(t *Time, now time.Time) {
 	asked, received, answered := time.UnixMicro(t.Asked), time.UnixMicro(t.Received), time.UnixMicro(t.Answered)
 	c.mu.Lock()
@@ -57,7 +57,7 @@ func (c *Clock) Producer(t time.Time) time.Time {
 	return t
 }
 
-// RTT is the round-trip time by the quickest of the latest answers, 0 before the first.
+// RTT returns the smallest round-trip time of the latest answers, 0 before the first one.
 func (c *Clock) RTT() (rtt time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// path is where the websocket is.
+	// path is the path of the websocket.
 	path = "/v1/direct"
-	// maxMessage bounds a message in bytes: an offer has a few kB, a thousand records 400.
+	// maxMessage bounds a message in bytes: an offer has a few kB, a thousand records 400 kB.
 	maxMessage = 1 << 20
-	// backlog is how many messages wait for their reader: clocks and records of a second.
+	// backlog is the number of messages that may wait for the reader: clock messages and records of a second.
 	backlog = 64
-	// dialTimeout, writeTimeout and readTimeout bound what the other side and the network may take. Clocks are compared
-	// every second, so silence of ten means that the other side is gone.
+	// dialTimeout, writeTimeout and readTimeout bound network operations. Clock messages are sent every second, so that
+	// 10 s of silence mean that the other side is gone.
 	dialTimeout  = 10 * time.Second
 	writeTimeout = 5 * time.Second
 	readTimeout  = 10 * time.Second
 )
 
-// Conn is one websocket between a producer and a consumer.
+// Conn is a websocket between a producer and a consumer.
 type Conn struct {
 	socket   *websocket.Conn
 	remote   netip.Addr
@@ -43,7 +43,7 @@ type Conn struct {
 	writing sync.Mutex
 }
 
-// Dial opens the websocket of who listens, at HOST:PORT or ws://HOST:PORT or wss://HOST:PORT.
+// Dial opens a websocket to a listener at HOST:PORT, ws://HOST:PORT or wss://HOST:PORT.
 func Dial(ctx context.Context, address string) (*Conn, error) {
 	if !strings.Contains(address, "://") {
 		address = "ws://" + address
@@ -65,7 +65,7 @@ func Dial(ctx context.Context, address string) (*Conn, error) {
 	return newConn(socket)
 }
 
-// newConn begins to read.
+// newConn starts the reading goroutine.
 func newConn(socket *websocket.Conn) (*Conn, error) {
 	remote, err := netip.ParseAddrPort(socket.RemoteAddr().String())
 	if err != nil {
@@ -79,7 +79,7 @@ func newConn(socket *websocket.Conn) (*Conn, error) {
 	return c, nil
 }
 
-// read takes messages until the websocket ends.
+// read reads messages until the websocket ends.
 func (c *Conn) read() {
 	defer close(c.messages)
 	for {
@@ -109,17 +109,17 @@ func (c *Conn) read() {
 	}
 }
 
-// Messages brings what the other side says. It is closed when the websocket ends; Err then says why, ErrEnded where the
-// other side said so.
+// Messages returns the channel of received messages. It is closed when the websocket ends. Err then returns the reason:
+// ErrEnded if the other side has ended.
 func (c *Conn) Messages() <-chan Message { return c.messages }
 
-// Err is why Messages was closed.
+// Err returns the reason for which Messages was closed.
 func (c *Conn) Err() error { return c.err }
 
-// Remote is the other side's address, as far as it can be seen from here.
+// Remote returns the address of the other side, as it is visible from here.
 func (c *Conn) Remote() netip.Addr { return c.remote }
 
-// Send says something.
+// Send sends a message.
 func (c *Conn) Send(m Message) error {
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *Conn) Send(m Message) error {
 	return c.socket.WriteMessage(websocket.TextMessage, data)
 }
 
-// Close says goodbye, ends the websocket and waits for its reader.
+// Close sends a goodbye, closes the websocket and waits for the reading goroutine.
 func (c *Conn) Close() {
 	c.once.Do(func() {
 		close(c.stop)
@@ -145,7 +145,7 @@ func (c *Conn) Close() {
 	})
 }
 
-// Greet says hello and returns what the other side says of itself, which must have the other role.
+// Greet sends a hello and returns that of the other side, which must have the other role.
 func (c *Conn) Greet(ctx context.Context, own Hello) (Hello, error) {
 	own.Version = Version
 	if err := c.Send(Message{Type: TypeHello, Hello: &own}); err != nil {
@@ -161,7 +161,7 @@ func (c *Conn) Greet(ctx context.Context, own Hello) (Hello, error) {
 	return *m.Hello, nil
 }
 
-// Next waits for a message of a type; others before it are an error.
+// Next waits for a message of a type. Any other message is an error.
 func (c *Conn) Next(ctx context.Context, want Type) (Message, error) {
 	select {
 	case m, open := <-c.messages:
@@ -177,7 +177,7 @@ func (c *Conn) Next(ctx context.Context, want Type) (Message, error) {
 	}
 }
 
-// ErrBusy says that who listens has met somebody else.
+// ErrBusy is returned if the listener already has a connection.
 var ErrBusy = errors.New("it serves somebody else")
 
 // Listener waits for one websocket.
@@ -188,13 +188,13 @@ type Listener struct {
 	taken   chan struct{}
 	stop    chan struct{}
 
-	// serving are the goroutines that Close waits for, none of which begins once closed is set.
+	// serving has the goroutines for which Close waits. No goroutine is added after closed is set.
 	mu      sync.Mutex
 	closed  bool
 	serving sync.WaitGroup
 }
 
-// Listen opens the address, such as 127.0.0.1:8090.
+// Listen listens on an address, such as 127.0.0.1:8090.
 func Listen(address string) (*Listener, error) {
 	socket, err := net.Listen("tcp", address)
 	if err != nil {
@@ -205,15 +205,15 @@ func Listen(address string) (*Listener, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc(path, l.upgrade)
 	l.server = &http.Server{Handler: mux, ReadHeaderTimeout: dialTimeout}
-	// Serve returns when the listener is closed, and says only that.
+	// The only error of Serve is that the listener was closed.
 	l.serving.Go(func() { _ = l.server.Serve(socket) })
 	return l, nil
 }
 
-// Address is where it listens.
+// Address returns the listening address.
 func (l *Listener) Address() string { return l.address.String() }
 
-// upgrade takes the first websocket; others are told that it is busy.
+// upgrade accepts the first websocket and refuses others as busy.
 func (l *Listener) upgrade(w http.ResponseWriter, r *http.Request) {
 	if !l.enter() {
 		http.Error(w, "it has stopped listening", http.StatusServiceUnavailable)
@@ -242,7 +242,7 @@ func (l *Listener) upgrade(w http.ResponseWriter, r *http.Request) {
 	<-l.taken
 }
 
-// enter counts a request that Close waits for, unless it does already.
+// enter registers a request for which Close waits. It returns false after Close.
 func (l *Listener) enter() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -252,7 +252,7 @@ func (l *Listener) enter() bool {
 	return !l.closed
 }
 
-// Accept waits for somebody to come.
+// Accept waits for a connection.
 func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 	select {
 	case c := <-l.conns:
@@ -262,7 +262,7 @@ func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 	}
 }
 
-// Close stops listening. Who was accepted stays.
+// Close stops listening. An accepted connection stays open.
 func (l *Listener) Close() {
 	l.mu.Lock()
 	l.closed = true

@@ -1,8 +1,8 @@
-// Package rendezvous is how a producer and a consumer find each other without a server: one of them listens for a
-// websocket, and the other dials it. Over it go what each says of itself, the offer and the answer of a peer
-// connection, where the consumer looks, clocks, and what both know of each frame.
+// Package rendezvous connects a producer and a consumer without a server: one of them listens for a websocket, and the
+// other one dials it. The websocket carries the hellos of both sides, the offer and the answer of a peer connection,
+// the consumer's viewpoint, clock messages, and the records of both sides about each frame.
 //
-// A Conn's methods are safe for concurrent use; one goroutine of its own reads the websocket.
+// The methods of a Conn are safe for concurrent use. One goroutine reads the websocket.
 package rendezvous
 
 import (
@@ -17,20 +17,20 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Version is that of the messages.
+// Version is the version of the messages.
 const Version = 1
 
-// Errors of messages and of rendezvous. They are wrapped with what was found.
+// Errors of messages and of rendezvous. They are wrapped with the details.
 var (
 	ErrMessage = errors.New("malformed message")
 	ErrEnded   = errors.New("the other side has ended")
 	ErrRole    = errors.New("expected a producer and a consumer")
 )
 
-// Type names what a message says. Each has the member that is named like it, but for the descriptions, which have SDP.
+// Type is the type of a message. A message has the member of the same name, except for descriptions, which have SDP.
 type Type string
 
-// The types of messages.
+// The message types.
 const (
 	TypeHello     Type = "hello"
 	TypeOffer     Type = "offer"
@@ -43,7 +43,7 @@ const (
 	TypeBye       Type = "bye"
 )
 
-// Message is one message, a text frame of JSON.
+// Message is one message, a text frame with JSON.
 type Message struct {
 	Type      Type              `json:"type"`
 	Hello     *Hello            `json:"hello,omitempty"`
@@ -55,7 +55,7 @@ type Message struct {
 	Received  []Received        `json:"received,omitempty"`
 }
 
-// The roles, the ways that frames take, and the modes.
+// The roles, the transports and the modes.
 const (
 	RoleProducer = "producer"
 	RoleConsumer = "consumer"
@@ -63,19 +63,19 @@ const (
 	TransportWebRTC = "webrtc"
 	TransportUDP    = "udp"
 
-	// ModeAdaptive is payload v1 with a size for the viewer, paced; ModePaper002 is the tool of paper 002.
+	// ModeAdaptive is payload v1 with sizes for the viewer and pacing. ModePaper002 is the tool of paper 002.
 	ModeAdaptive = "adaptive"
 	ModePaper002 = "paper002"
 )
 
-// Hello is what each side says of itself, first of all.
+// Hello is the first message of each side.
 type Hello struct {
 	Version int    `json:"version"`
 	Role    string `json:"role"`
-	// SSRC is that of the side's reports; over UDP the consumer's greeting carries it.
+	// SSRC is the SSRC of the side's RTCP reports. Over UDP, the consumer's greeting contains it.
 	SSRC uint32 `json:"ssrc"`
-	// What follows is the producer's. Port is that of its UDP socket, where there is one; SSRCs are those of its
-	// streams there.
+	// The following fields are the producer's. Port is the port of its UDP socket, if there is one, and the SSRCs are
+	// those of its streams there.
 	Transport         string                 `json:"transport,omitempty"`
 	Mode              string                 `json:"mode,omitempty"`
 	Port              uint16                 `json:"port,omitempty"`
@@ -94,24 +94,24 @@ type Candidate struct {
 	LineIndex int    `json:"line_index"`
 }
 
-// Time is a round trip between the clocks, in microseconds since 1970: the consumer sends the first, the producer
-// answers with all three.
+// Time is a clock exchange, in microseconds since 1970. The consumer sends the first field; the producer answers with
+// all three.
 type Time struct {
 	Asked    int64 `json:"asked_us"`
 	Received int64 `json:"received_us,omitempty"`
 	Answered int64 `json:"answered_us,omitempty"`
 }
 
-// Received is what the consumer knows of a frame.
+// Received is the consumer's record of a frame.
 type Received struct {
 	Number uint32 `json:"frame"`
 	stages.Received
 }
 
-// maxRecords bounds what one message tells of frames: seconds of them.
+// maxRecords bounds the number of records in a message: several seconds of frames.
 const maxRecords = 1000
 
-// Parse reads a message. Errors wrap ErrMessage.
+// Parse parses a message. Errors wrap ErrMessage.
 func Parse(data []byte) (m Message, err error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return Message{}, fmt.Errorf("%w: %w", ErrMessage, err)
@@ -131,7 +131,7 @@ var (
 	errMany   = fmt.Errorf("it tells of more than %d frames", maxRecords)
 )
 
-// check tells what is wrong with a message.
+// check validates a message.
 func (m *Message) check() error {
 	there := true
 	switch m.Type {
@@ -165,7 +165,7 @@ func (m *Message) check() error {
 	return nil
 }
 
-// check holds what is said of a side against what there is.
+// check validates a hello.
 func (h *Hello) check() error {
 	switch {
 	case h.Version != Version:

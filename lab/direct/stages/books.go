@@ -2,45 +2,45 @@ package stages
 
 import "sync"
 
-// Books are a ledger that several goroutines write, and the log of what it closes.
+// Books is a ledger that several goroutines may write, with an optional log of the closed records.
 type Books struct {
 	mu     sync.Mutex
 	ledger *Ledger
-	log    *Log // nil for none
+	log    *Log // nil without a log
 }
 
-// NewBooks opens the books; log may be nil.
+// NewBooks returns empty books. log may be nil.
 func NewBooks(log *Log) *Books { return &Books{ledger: NewLedger(), log: log} }
 
-// Sent takes the producer's word of a frame.
+// Sent adds the producer's record of a frame.
 func (b *Books) Sent(s *Sent) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.write(b.ledger.Sent(s))
 }
 
-// Received takes the consumer's word of a frame.
+// Received adds the consumer's record of a frame.
 func (b *Books) Received(r *Received) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.write(b.ledger.Received(r))
 }
 
-// Waiting tells whether frames that were sent still may come.
+// Waiting reports whether sent frames may still arrive.
 func (b *Books) Waiting() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ledger.Waiting()
 }
 
-// Report sums up so far.
+// Report returns the statistics so far.
 func (b *Books) Report() Report {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ledger.Report()
 }
 
-// End closes the books at an instant, and the log.
+// End closes all open records at an instant, and the log.
 func (b *Books) End(now Instant) (Report, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,18 +7,18 @@ import (
 	"github.com/volsfu/volsfu/internal/peer/distribution"
 )
 
-// maxOpen is how many frames wait for the other side's word: more than five seconds at 30 per second on a path whose
-// queue is that long.
+// maxOpen is the number of frames that wait for the other side's record: more than five seconds at 30 per second, on a
+// path with a queue of that length.
 const maxOpen = 256
 
-// Ledger joins what is known of frames. Numbers grow by one from frame to frame, and wrap around.
+// Ledger joins the records of both sides. Frame numbers increase by one and wrap around.
 type Ledger struct {
 	open map[uint32]*entry
-	// order are the numbers of open entries in the order in which they came up.
+	// order has the numbers of open entries in order of their creation.
 	order  []uint32
 	total  Totals
 	stages [stageCount]distribution.Distribution
-	// off is how far frames were off their targets, a ten thousandth as a microsecond.
+	// off has the deviations of frames from their targets; a ten-thousandth is stored as a microsecond.
 	off distribution.Distribution
 }
 
@@ -41,19 +41,19 @@ type Totals struct {
 	Bytes       int64 `json:"bytes"`
 	Wire        int64 `json:"wire_bytes"`
 	Points      int64 `json:"points"`
-	// Targeted frames were bound by the rate, WithinTarget of them came to within 5 % of what they were to take.
+	// Targeted frames were bound by the rate. WithinTarget of them were within 5 % of their target.
 	Targeted     int64 `json:"frames_targeted"`
 	WithinTarget int64 `json:"frames_within_target"`
 }
 
-// targetTolerance is how far a frame may be off its target.
+// targetTolerance is the allowed deviation of a frame from its target.
 const targetTolerance = 0.05
 
-// NewLedger opens the books.
+// NewLedger returns an empty ledger.
 func NewLedger() *Ledger { return &Ledger{open: make(map[uint32]*entry)} }
 
-// Sent takes the producer's word of a frame. It returns the record where both have spoken, or where nothing more is to
-// come.
+// Sent adds the producer's record of a frame. It returns the joined records that are complete: those with the records
+// of both sides, those of frames that were never sent, and the oldest ones if too many are open.
 func (l *Ledger) Sent(s *Sent) (done []Record) {
 	e, done := l.entry(s.Frame)
 	if e.sent {
@@ -66,7 +66,7 @@ func (l *Ledger) Sent(s *Sent) (done []Record) {
 	return done
 }
 
-// Received takes the consumer's word of a frame, which is said once all is known. Records are as for Sent.
+// Received adds the consumer's record of a frame, which is final. The result is as for Sent.
 func (l *Ledger) Received(r *Received) (done []Record) {
 	e, done := l.entry(r.Frame)
 	if e.received {
@@ -79,10 +79,11 @@ func (l *Ledger) Received(r *Received) (done []Record) {
 	return done
 }
 
-// onTheWay is how long a frame, or the other side's word of it, may be under way at the end without being lost.
+// onTheWay is the time for which a frame or the other side's record may be in flight at the end without being counted
+// as lost.
 const onTheWay = 500 * time.Millisecond
 
-// End closes what is still open: frames that were sent and did not come are lost, but for what was on its way.
+// End closes all open records: frames that were sent and did not arrive are lost, except for those that were in flight.
 func (l *Ledger) End(now Instant) (done []Record) {
 	for frame, e := range l.open {
 		last := e.record.LastSent
@@ -99,7 +100,7 @@ func (l *Ledger) End(now Instant) (done []Record) {
 	return done
 }
 
-// Waiting tells whether frames that were sent still may come.
+// Waiting reports whether sent frames may still arrive.
 func (l *Ledger) Waiting() bool {
 	for _, e := range l.open {
 		if !e.received {
@@ -109,7 +110,7 @@ func (l *Ledger) Waiting() bool {
 	return false
 }
 
-// entry is that of a frame; the oldest is closed where there are too many.
+// entry returns the entry of a frame. If too many are open, the oldest ones are closed.
 func (l *Ledger) entry(frame uint32) (e *entry, done []Record) {
 	if e = l.open[frame]; e != nil {
 		return e, nil
@@ -132,7 +133,7 @@ func (l *Ledger) closeOldest(done []Record) []Record {
 	return append(done, l.close(frame))
 }
 
-// close says what became of a frame, and counts it.
+// close determines the outcome of a frame and counts it.
 func (l *Ledger) close(frame uint32) Record {
 	e := l.open[frame]
 	delete(l.open, frame)
@@ -197,8 +198,7 @@ type stage struct {
 
 const stageCount = 14
 
-// table are the stages, in their order. The first of them all is the camera's: from the instant of capture to the frame
-// in hand.
+// table has the stages in order. The first one is the camera's: from the instant of capture to the frame in memory.
 var table = [stageCount]stage{
 	{"capture", func(r *Record) Instant { return r.Capture }, func(r *Record) Instant { return r.Captured }},
 	{"encode_wait", func(r *Record) Instant { return r.Captured }, func(r *Record) Instant { return r.Taken }},
@@ -224,18 +224,18 @@ func (l *Ledger) measure(r *Record) {
 	}
 }
 
-// Report is what a run came to.
+// Report is the result of a run.
 type Report struct {
 	Totals
-	// Reliability is the part of the frames sent that came as they were sent, 0 to 1: null where none was sent.
+	// Reliability is the fraction of sent frames that arrived intact, 0 to 1; null if no frame was sent.
 	Reliability *float64 `json:"reliability"`
-	// Stages are the milliseconds of each stage, by name.
+	// Stages has the milliseconds of each stage, by name.
 	Stages map[string]distribution.Percentiles `json:"stages_ms"`
-	// OffTarget is by how much of their target frames were off it, in per cent, where the rate decided on their size.
+	// OffTarget is the deviation of frames from their target, in per cent, if the rate determined their size.
 	OffTarget distribution.Percentiles `json:"off_target_percent"`
 }
 
-// Report sums up.
+// Report returns the statistics.
 func (l *Ledger) Report() Report {
 	r := Report{Totals: l.total, Stages: make(map[string]distribution.Percentiles)}
 	if l.total.Sent > 0 {
@@ -245,7 +245,7 @@ func (l *Ledger) Report() Report {
 	for i := range table {
 		r.Stages[table[i].name] = l.stages[i].Percentiles()
 	}
-	// A ten thousandth was counted as a microsecond, so that what is given in milliseconds is a tenth.
+	// A ten-thousandth is stored as a microsecond, so that the value in milliseconds is in tenths.
 	r.OffTarget = l.off.Percentiles()
 	for _, v := range []*float64{r.OffTarget.P50, r.OffTarget.P95, r.OffTarget.P99, r.OffTarget.Max} {
 		if v != nil {

@@ -12,10 +12,10 @@ import (
 	"sync"
 )
 
-// ErrFormat says that a log's name has another ending.
+// ErrFormat is returned if the name of a log has an unknown extension.
 var ErrFormat = errors.New("expected a name that ends with .jsonl or .csv")
 
-// Log writes records to a file: one JSON object a line, or rows of CSV with the same names in the first.
+// Log writes records to a file: one JSON object per line, or CSV with the same names in the header line.
 type Log struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -25,7 +25,7 @@ type Log struct {
 	err    error
 }
 
-// Create makes a log. Its name says in which form.
+// Create creates a log. The extension of the name selects the format.
 func Create(name string) (*Log, error) {
 	asRows := strings.HasSuffix(name, ".csv")
 	if !asRows && !strings.HasSuffix(name, ".jsonl") {
@@ -43,7 +43,7 @@ func Create(name string) (*Log, error) {
 	return l, nil
 }
 
-// Write writes a record. What goes wrong is told by Close.
+// Write writes a record. Close returns the errors.
 func (l *Log) Write(r *Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *Log) Write(r *Record) {
 	l.err = err
 }
 
-// Close ends the file, and tells the first thing that went wrong.
+// Close closes the file and returns the first error.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *Log) Close() error {
 	return errors.Join(l.err, l.buffer.Flush(), l.file.Close())
 }
 
-// columns are the names of a record's fields, as in JSON.
+// columns returns the names of a record's fields, as in JSON.
 func columns(t reflect.Type, list []string) []string {
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
@@ -87,7 +87,7 @@ func columns(t reflect.Type, list []string) []string {
 	return list
 }
 
-// values are what stands in these columns.
+// values returns the values of these columns.
 func values(v reflect.Value, list []string) []string {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)

@@ -8,16 +8,16 @@ import (
 	"io"
 )
 
-// ErrLog says what is wrong with a log.
+// ErrLog is returned for a malformed log.
 var ErrLog = errors.New("invalid log of frames")
 
-// Bounds of a log: lines have some 700 bytes, and an hour 108,000 of them.
+// Limits of a log. A line has about 700 bytes; an hour has 108,000 lines.
 const (
 	maxLine    = 16 << 10
 	maxRecords = 1 << 20
 )
 
-// Read reads a log in JSON, as Create makes it. Errors wrap ErrLog and name the line.
+// Read reads a log in JSON, as written by Create. Errors wrap ErrLog and name the line.
 func Read(from io.Reader) (records []Record, err error) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine)
@@ -29,7 +29,7 @@ func Read(from io.Reader) (records []Record, err error) {
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			return nil, fmt.Errorf("%w: line %d: %w", ErrLog, line, err)
 		}
-		// The number of a frame is the producer's in both forms.
+		// The frame number is the producer's in both records.
 		r.Received.Frame = r.Sent.Frame
 		records = append(records, r)
 	}

@@ -1,6 +1,6 @@
-// Package stages keeps the log of frames that go directly from a producer to a consumer: when each stage of each frame
-// was, and whether what came is what was sent. A Ledger joins what both sides say of a frame; it belongs to one
-// goroutine. A Log writes to a file and may be used by several.
+// Package stages records frames that are sent directly from a producer to a consumer: the time of each stage of each
+// frame, and whether the received frame equals the sent one. A Ledger joins the records of both sides and is owned by
+// one goroutine. A Log writes to a file and may be used by several goroutines.
 package stages
 
 import (
@@ -9,11 +9,11 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Instant is a time in microseconds since 1970, UTC, by the producer's clock; 0 where there is none. It fits into the
-// integers that every reader of JSON has.
+// Instant is a time in microseconds since 1970, UTC, by the producer's clock; 0 if it is unknown. It fits the integers
+// of every JSON parser.
 type Instant int64
 
-// At makes an instant; the zero time is 0.
+// At returns the Instant of a time. The zero time is 0.
 func At(t time.Time) Instant {
 	if t.IsZero() {
 		return 0
@@ -21,19 +21,19 @@ func At(t time.Time) Instant {
 	return Instant(t.UnixMicro())
 }
 
-// Since is how long after another instant this one is. It tells false where one is not known.
+// Since returns the time between another instant and this one. It returns false if one of them is unknown.
 func (i Instant) Since(before Instant) (time.Duration, bool) {
 	return time.Duration(i-before) * time.Microsecond, i != 0 && before != 0
 }
 
-// Hash is that of a frame as encoded: XXH64, which takes 30 µs for 400 kB.
+// Hash returns the hash of an encoded frame: XXH64, which takes 30 µs for 400 kB.
 func Hash(frame []byte) uint64 { return xxhash.Sum64(frame) }
 
-// Sent is what a producer knows of a frame.
+// Sent is the producer's record of a frame.
 type Sent struct {
 	Frame uint32 `json:"frame"`
-	// Captured is when the source handed the frame over, which was captured at Capture; Taken when the encoder was free
-	// for it; Sampled when its points were chosen.
+	// Capture is the capture time. Captured is the time at which the source returned the frame, Taken the time at which
+	// the encoder was free for it, Sampled the time at which its points were selected.
 	Capture   Instant `json:"capture_us"`
 	Captured  Instant `json:"captured_us"`
 	Taken     Instant `json:"taken_us"`
@@ -41,43 +41,43 @@ type Sent struct {
 	Encoded   Instant `json:"encoded_us"`
 	FirstSent Instant `json:"first_sent_us"`
 	LastSent  Instant `json:"last_sent_us"`
-	// SourceFrame is the frame's number at the source, which counts those that nobody fetched, too.
+	// SourceFrame is the frame's number at the source, which also counts frames that were not read.
 	SourceFrame int64 `json:"source_frame"`
-	// SourcePoints were captured, Points encoded, into Bytes of the codec.
+	// SourcePoints is the number of captured points, Points the number of encoded points, Bytes the size of the codec's
+	// data.
 	SourcePoints int `json:"source_points"`
 	Points       int `json:"points"`
 	Bytes        int `json:"bytes"`
-	// Wire is what the frame took on the wire, headers included, and Target what it was to take; 0 where there was no
-	// target.
+	// Wire is the size on the wire including headers, Target the intended size; 0 without a target.
 	Wire    int `json:"wire_bytes"`
 	Target  int `json:"target_bytes"`
 	Packets int `json:"packets"`
-	// Estimate is what the way to the consumer carried then, in bit/s; Bound is what decided on the points.
+	// Estimate is the bandwidth estimate at that time, in bit/s. Bound is the limit that determined the points.
 	Estimate int64  `json:"estimate_bps"`
 	Bound    string `json:"bound"`
-	// Dropped frames were encoded and never sent.
+	// Dropped is set if the frame was encoded and never sent.
 	Dropped bool   `json:"dropped"`
 	Hash    uint64 `json:"hash,string"`
 }
 
-// Outcome is what became of a frame.
+// Outcome is the result of a frame.
 type Outcome string
 
 // The outcomes.
 const (
-	// Intact frames came as they were sent.
+	// Intact frames arrived as they were sent.
 	Intact Outcome = "intact"
-	// Corrupt frames came, and not as they were sent.
+	// Corrupt frames arrived with other content than was sent.
 	Corrupt Outcome = "corrupt"
-	// Lost frames were sent, and did not come whole.
+	// Lost frames were sent and did not arrive completely.
 	Lost Outcome = "lost"
-	// Unsent frames were dropped by their producer.
+	// Unsent frames were dropped by the producer.
 	Unsent Outcome = "unsent"
-	// Unmatched frames came, and nothing is known of how they were sent.
+	// Unmatched frames arrived without a record of the producer.
 	Unmatched Outcome = "unmatched"
 )
 
-// Received is what a consumer knows of a frame.
+// Received is the consumer's record of a frame.
 type Received struct {
 	Frame         uint32  `json:"-"`
 	FirstReceived Instant `json:"first_received_us"`
@@ -88,13 +88,13 @@ type Received struct {
 	Shown         Instant `json:"shown_us"`
 	ReceivedBytes int     `json:"received_bytes"`
 	DecodedPoints int     `json:"decoded_points"`
-	// Superseded frames were complete, and a newer one was decoded in their place.
+	// Superseded is set if the frame was complete and a newer one was decoded instead.
 	Superseded   bool   `json:"superseded"`
 	Undecodable  bool   `json:"undecodable"`
 	ReceivedHash uint64 `json:"received_hash,string"`
 }
 
-// Record is what both sides know of a frame.
+// Record has the records of both sides about a frame.
 type Record struct {
 	Sent
 	Received

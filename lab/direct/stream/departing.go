@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// leave puts a packet of a frame among those that leave, unless its frame has waited for too long before it began.
+// leave sends a packet of a frame, unless the frame had waited longer than the budget before its first packet.
 func (s *Sender) leave(h held, now time.Time) {
 	f := h.frame
 	if h.index == 0 && f.ordinal < s.frames && s.config.Budget > 0 && now.Sub(f.queued) > s.config.Budget {
@@ -43,8 +43,8 @@ func (s *Sender) leave(h held, now time.Time) {
 	s.depart(header, body, feedback.Media, now)
 }
 
-// leaveOut leaves out the frames that have waited for too long and have not begun, as the next one comes: what waits is
-// bounded so.
+// leaveOut drops the frames that have waited longer than the budget and have not begun. It is called when the next
+// frame arrives, which bounds the queue.
 func (s *Sender) leaveOut(now time.Time) {
 	found := false
 	for i := range s.flow.Len() {
@@ -59,12 +59,12 @@ func (s *Sender) leaveOut(now time.Time) {
 	}
 }
 
-// depart numbers a packet among all and accounts for it.
+// depart assigns the transport-wide number of a packet and accounts for it.
 func (s *Sender) depart(header rtp.Header, body []byte, kind feedback.PacketKind, now time.Time) {
 	size := congestion.PacketOverhead + len(body)
 	number := s.control.Sent(header.SSRC, header.SequenceNumber, size, kind, now)
 	if s.config.Wire.Extension != 0 {
-		// The identifier is one that was agreed on; a packet that could not be numbered would leave all the same.
+		// The extension identifier was negotiated. A packet that could not be numbered would be sent without a number.
 		_ = feedback.SetTransportSequence(&header, s.config.Wire.Extension, uint16(number))
 	}
 	s.control.Spend(size)
@@ -74,15 +74,15 @@ func (s *Sender) depart(header rtp.Header, body []byte, kind feedback.PacketKind
 	s.ready = append(s.ready, Packet{header, body})
 }
 
-// repeat sends a packet again, as a retransmission (RFC 4588). It tells whether the packet is still there and the
-// receiver takes retransmissions.
+// repeat retransmits a packet (RFC 4588). It returns false if the packet is no longer in the history or the receiver
+// does not support retransmissions.
 func (s *Sender) repeat(sequence uint16, kind feedback.PacketKind, now time.Time) bool {
 	sent, ok := s.history.Get(sequence)
 	if !ok || s.repeats.SSRC == 0 || s.repeats.PayloadType == 0 {
 		return false
 	}
 	header := rtp.Header{Version: 2, Marker: sent.Marker, SequenceNumber: sent.Sequence, Timestamp: sent.Timestamp}
-	// The original number takes two bytes (RFC 4588 section 4).
+	// The original sequence number has two bytes (RFC 4588 section 4).
 	body, err := s.repeats.Pack(make([]byte, len(sent.Payload)+2), &header, sent.Payload)
 	if err != nil {
 		return false
@@ -91,8 +91,8 @@ func (s *Sender) repeat(sequence uint16, kind feedback.PacketKind, now time.Time
 	return true
 }
 
-// pad sends padding as far as the probe under way asks for it: the latest packets once more, which may repair what was
-// lost unnoticed.
+// pad sends the padding that the active probe requests: retransmissions of the latest packets, which may also repair
+// undetected losses.
 func (s *Sender) pad(now time.Time) {
 	s.control.Pad(func() bool {
 		s.padded++

@@ -1,8 +1,8 @@
-// Package stream carries the frames of one producer to one consumer without a server: as payload v1 in RTP packets that
-// are numbered over the whole connection, paced, reported, repaired, and sent no faster than the way carries them.
+// Package stream carries the frames of one producer to one consumer without a server: as payload v1 in RTP packets with
+// transport-wide sequence numbers, with pacing, feedback, retransmission and congestion control.
 //
-// A Sender and a Receiver are pure: they are stepped with an explicit now, and know neither sockets nor clocks. Each
-// belongs to one goroutine, or to the lock of its owner.
+// A Sender and a Receiver are pure: all methods take the time, and they use neither sockets nor clocks. Each is owned
+// by one goroutine or guarded by its owner's lock.
 package stream
 
 import (
@@ -12,26 +12,27 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
-// ClockRate is that of RTP timestamps, in Hz.
+// ClockRate is the clock rate of RTP timestamps, in Hz.
 const ClockRate = 90000
 
-// PacketBytes is what each packet takes on the wire beside what it carries of a frame, payload.FragmentSize at most.
+// PacketBytes is the overhead of each packet on the wire, beyond its part of a frame, which is at most
+// payload.FragmentSize.
 const PacketBytes = congestion.PacketOverhead + payload.DescriptorSize
 
-// Wire tells the two streams of a connection apart: media, and what is sent of it again.
+// Wire identifies the two streams of a connection: media and retransmissions.
 type Wire struct {
 	SSRC, RetransmissionSSRC               uint32
 	PayloadType, RetransmissionPayloadType uint8
-	// Extension is the identifier of the header extension with the number of a packet among all.
+	// Extension is the identifier of the header extension with the transport-wide sequence number.
 	Extension uint8
 }
 
-// IsRTCP tells whether a datagram of a socket that carries both is RTCP (RFC 5761 section 4).
+// IsRTCP reports whether a datagram of a socket with RTP and RTCP is RTCP (RFC 5761 section 4).
 func IsRTCP(datagram []byte) bool {
 	return len(datagram) >= 4 && datagram[0]>>6 == 2 && datagram[1] >= 192 && datagram[1] <= 223
 }
 
-// Compound cuts an RTCP compound into its packets. What is cut off, or malformed, is left out.
+// Compound splits an RTCP compound packet into its packets. A truncated or malformed rest is omitted.
 func Compound(datagram []byte) (packets [][]byte) {
 	for IsRTCP(datagram) {
 		size := 4 * (int(binary.BigEndian.Uint16(datagram[2:])) + 1)

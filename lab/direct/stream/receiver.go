@@ -10,12 +10,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
-// ReceiverConfig says how a Receiver receives.
+// ReceiverConfig configures a Receiver.
 type ReceiverConfig struct {
 	Wire Wire
-	// Sender is the SSRC of our reports.
+	// Sender is the SSRC of the receiver's reports.
 	Sender uint32
-	// MaxFrameBytes is the longest frame accepted.
+	// MaxFrameBytes is the largest accepted frame.
 	MaxFrameBytes int
 }
 
@@ -36,15 +36,15 @@ type Receiver struct {
 	givenUp   []payload.GivenUp
 }
 
-// ReceiverStats counts what a Receiver saw.
+// ReceiverStats are the counters of a Receiver.
 type ReceiverStats struct {
-	// Packets of both streams; Malformed ones could not be read.
+	// Packets counts the packets of both streams, Malformed those that could not be parsed.
 	Packets, Malformed uint64
 	NACKs              feedback.NACKStats
 	Frames             payload.Stats
 }
 
-// NewReceiver makes a Receiver.
+// NewReceiver returns a Receiver.
 func NewReceiver(config ReceiverConfig) *Receiver {
 	frames, defaults := payload.DefaultConfig(), feedback.DefaultConfig()
 	if config.MaxFrameBytes > 0 {
@@ -61,15 +61,15 @@ func NewReceiver(config ReceiverConfig) *Receiver {
 	return r
 }
 
-// Stats returns the counts so far.
+// Stats returns the counters.
 func (r *Receiver) Stats() ReceiverStats {
 	s := r.stats
 	s.NACKs, s.Frames = r.nacks.Stats(), r.frames.Stats()
 	return s
 }
 
-// RTP takes a packet, which it may change, and returns the frame that it completes, or nil. The frame is the caller's
-// until released.
+// RTP handles a packet, which it may modify. It returns the frame that the packet completes, or nil. The frame belongs
+// to the caller until it is released.
 func (r *Receiver) RTP(packet []byte, now time.Time) *payload.Frame {
 	r.stats.Packets++
 	if number, ok := feedback.TransportSequence(packet, r.config.Wire.Extension); ok {
@@ -94,7 +94,8 @@ func (r *Receiver) RTP(packet []byte, now time.Time) *payload.Frame {
 	return frame
 }
 
-// unpack turns a retransmission into the packet that it repeats; it gives nil where it is none.
+// unpack converts a retransmission into the original packet. It returns nil if the packet is not a valid
+// retransmission.
 func (r *Receiver) unpack(packet []byte) ([]byte, int) {
 	if r.header.SSRC != r.config.Wire.RetransmissionSSRC || r.config.Wire.RetransmissionSSRC == 0 {
 		return nil, 0
@@ -110,7 +111,7 @@ func (r *Receiver) unpack(packet []byte) ([]byte, int) {
 	return packet[:size], n
 }
 
-// take takes the payload of a packet with the header at hand. It tells false where the payload is malformed.
+// take handles the payload of a packet whose header was parsed. It returns false if the payload is malformed.
 func (r *Receiver) take(data []byte, original bool, now time.Time) (*payload.Frame, bool) {
 	sequence, continuity := r.unwrapper.Unwrap(r.header.SequenceNumber)
 	switch continuity {
@@ -148,9 +149,9 @@ func (r *Receiver) take(data []byte, original bool, now time.Time) (*payload.Fra
 	return complete, true
 }
 
-// Step appends the RTCP compounds that are due: requests for what is missing, and reports of what came. It is to be
-// called every few milliseconds. rtt is the round-trip time to the sender, 0 where it is not known. A frame is repaired
-// until 150 ms after its first packet, 250 ms on paths with a long round trip.
+// Step appends the RTCP compound packets that are due: requests for missing packets and transport-wide feedback. It
+// must be called every few milliseconds. rtt is the round-trip time to the sender, 0 if it is unknown. A frame is
+// repaired until 150 ms after its first packet, or 250 ms on paths with a long round-trip time.
 func (r *Receiver) Step(now time.Time, rtt time.Duration, compounds [][]byte) [][]byte {
 	late := r.lateness.Longest()
 	_, deadline := r.nack.Repair(rtt, late)

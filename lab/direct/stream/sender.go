@@ -16,16 +16,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// SenderConfig says how a Sender sends.
+// SenderConfig configures a Sender.
 type SenderConfig struct {
 	Wire Wire
-	// Congestion bounds and tunes the estimate; without Estimate nothing is estimated and nothing limited.
+	// Congestion configures the bandwidth estimate. Without Estimate, there is no estimate and no rate limit.
 	Congestion congestion.Config
 	Estimate   bool
-	// Pacing is how frames are spread.
+	// Pacing is the spreading of frames.
 	Pacing pacing.Mode
-	// Budget is how long a frame waits for those before it. One that has waited longer when a newer one is there is
-	// left out whole.
+	// Budget is the time for which a frame may wait for earlier ones. When a newer frame arrives, a frame that has
+	// waited longer and has not begun is dropped completely.
 	Budget time.Duration
 }
 
@@ -37,7 +37,7 @@ type Frame struct {
 	Data []byte
 }
 
-// Departure is what became of a frame: it has left, or it was left out.
+// Departure is the result of a frame: sent or dropped.
 type Departure struct {
 	Number      uint32
 	First, Last time.Time
@@ -45,7 +45,7 @@ type Departure struct {
 	Dropped     bool
 }
 
-// Packet is one packet to put on the wire.
+// Packet is one packet to send.
 type Packet struct {
 	Header  rtp.Header
 	Payload []byte
@@ -56,7 +56,8 @@ type Sender struct {
 	config  SenderConfig
 	started time.Time
 
-	// fragmenter cuts frames, schedule and control say when their packets leave; flow keeps those that wait.
+	// fragmenter splits frames into packets, schedule and control determine when they are sent, and flow has the
+	// waiting packets.
 	fragmenter payload.Fragmenter
 	schedule   pacing.Schedule
 	control    *sender.Sender[held, uint16]
@@ -70,27 +71,27 @@ type Sender struct {
 	repeats   feedback.RTX
 
 	results []feedback.PacketResult
-	// padded counts the packets that a probe has repeated since the newest left.
+	// padded is the number of packets that a probe has repeated since the newest packet was sent.
 	padded uint16
 
 	ready    []Packet
 	departed []Departure
 }
 
-// held is a packet of a frame that waits.
+// held is a waiting packet of a frame.
 type held struct {
 	frame *outgoing
 	index int
 }
 
-// outgoing is a frame under way.
+// outgoing is a frame that is being sent.
 type outgoing struct {
 	departure Departure
 	timestamp uint32
 	queued    time.Time
-	// slab are the packets, each of payload.MaxPacketSize but the last.
+	// slab has the packets, each of payload.MaxPacketSize bytes except the last.
 	slab []byte
-	// ordinal counts frames.
+	// ordinal is the number of the frame, counted from 1.
 	ordinal int
 }
 
@@ -99,7 +100,7 @@ func (f *outgoing) packet(index int) []byte {
 	return f.slab[begin:min(begin+payload.MaxPacketSize, len(f.slab))]
 }
 
-// NewSender makes a Sender. Errors are those of the settings.
+// NewSender returns a Sender. Errors are those of the configuration.
 func NewSender(config SenderConfig, now time.Time) (*Sender, error) {
 	plan, err := config.Pacing.Plan()
 	if err != nil {
@@ -132,16 +133,16 @@ func NewSender(config SenderConfig, now time.Time) (*Sender, error) {
 	return s, nil
 }
 
-// Estimate is what the way carries, 0 where nothing is estimated.
+// Estimate returns the bandwidth estimate, 0 without an estimator.
 func (s *Sender) Estimate() volumetric.Bitrate { return s.control.Stats().Estimate }
 
-// Stats are what the estimator has come to; the zero value where there is none.
+// Stats returns the statistics of the estimator; the zero value without an estimator.
 func (s *Sender) Stats() congestion.Stats { return *s.control.Stats() }
 
-// Want says what would be sent if the way carried anything.
+// Want sets the rate that would be sent without a bandwidth limit.
 func (s *Sender) Want(now time.Time, rate volumetric.Bitrate) { s.control.Want(rate, now) }
 
-// Send takes a frame, whose packets leave with the next steps. Errors are those of payload.Fragmenter.Begin.
+// Send queues a frame. Step returns its packets. Errors are those of payload.Fragmenter.Begin.
 func (s *Sender) Send(frame Frame, now time.Time) error {
 	err := s.fragmenter.Begin(payload.Descriptor{Prefixed: true, Frame: frame.Number}, frame.Data)
 	if err != nil {
@@ -176,7 +177,7 @@ func (s *Sender) Send(frame Frame, now time.Time) error {
 	return nil
 }
 
-// Step appends the packets that leave now. It is due at Next, and after anything else was told.
+// Step appends the packets that are to be sent now. It must be called at Next and after every other call.
 func (s *Sender) Step(now time.Time, packets []Packet) []Packet {
 	at := now.Sub(s.started)
 	if s.control.StepDue() <= at {
@@ -206,7 +207,7 @@ func (s *Sender) Step(now time.Time, packets []Packet) []Packet {
 	return packets
 }
 
-// Next is when Step is due, the zero time for never.
+// Next returns the time at which Step is due, the zero time for never.
 func (s *Sender) Next() (at time.Time) {
 	if len(s.ready) > 0 {
 		return s.started
@@ -221,14 +222,14 @@ func (s *Sender) Next() (at time.Time) {
 	return s.started.Add(next)
 }
 
-// Departures appends the frames that have left since the last call, and those that were left out.
+// Departures appends the frames that were sent or dropped since the last call.
 func (s *Sender) Departures(list []Departure) []Departure {
 	list = append(list, s.departed...)
 	s.departed = s.departed[:0]
 	return list
 }
 
-// RTCP takes one RTCP packet of the receiver's. rtt is the round-trip time to it, 0 where it is not known.
+// RTCP handles one RTCP packet of the receiver. rtt is the round-trip time to the receiver, 0 if it is unknown.
 func (s *Sender) RTCP(packet []byte, now time.Time, rtt time.Duration) {
 	if feedback.IsTransportFeedback(packet) {
 		s.results = s.control.Report(packet, now, now, s.results[:0])
@@ -253,7 +254,7 @@ func (s *Sender) RTCP(packet []byte, now time.Time, rtt time.Duration) {
 	}
 }
 
-// asked answers the request for a packet, now or when the rate allows.
+// asked answers the request for a packet, immediately or when the rate allows.
 func (s *Sender) asked(sequence uint16, now time.Time, rtt time.Duration) {
 	sent, ok := s.history.Get(sequence)
 	if !ok || !feedback.Answerable(sent.At, now, rtt) {
@@ -263,6 +264,6 @@ func (s *Sender) asked(sequence uint16, now time.Time, rtt time.Duration) {
 		s.repeat(sequence, feedback.Retransmission, now)
 		return
 	}
-	// Of those beyond what may wait the receiver will ask again.
+	// If the queue of repairs is full, the receiver will request the packet again.
 	_ = s.control.HoldRepair(sequence)
 }
