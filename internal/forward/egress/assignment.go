@@ -14,7 +14,7 @@ import (
 // apply passes a new selection to the slot's switcher and follows the selected track.
 func (s *Slot) apply(sel selection) {
 	w := s.receiver.writer
-	w.adopt(s.receiver)
+	w.addReceiver(s.receiver)
 	s.selection = sel
 	s.protect()
 	var source switching.Source
@@ -61,10 +61,10 @@ func (s *Slot) catchUp(t *track.Track) {
 	}
 }
 
-// adopt adds a receiver to the writer's list.
-func (w *writer) adopt(r *Receiver) {
-	if !r.adopted {
-		r.adopted = true
+// addReceiver adds a receiver to the writer's list.
+func (w *writer) addReceiver(r *Receiver) {
+	if !r.listed {
+		r.listed = true
 		r.reportDue = w.now.Add(w.set.cfg.ReportInterval)
 		r.path.departed.begin(w.at)
 		w.receivers = append(w.receivers, r)
@@ -190,8 +190,8 @@ func (f *follower) forget() {
 	f.track.Part(f)
 }
 
-// dismiss removes a closed receiver.
-func (w *writer) dismiss(r *Receiver) {
+// removeReceiver removes a closed receiver.
+func (w *writer) removeReceiver(r *Receiver) {
 	for _, s := range r.slots.all() {
 		for len(s.attachments) > 0 {
 			s.attachments[0].detach()

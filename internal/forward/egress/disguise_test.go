@@ -20,8 +20,8 @@ func (r *rig) browse(ssrc uint32) *subscriber {
 	return s
 }
 
-// undisguise reassembles a frame as a browser does, and unwraps the frame as a page's script does.
-func undisguise(t *testing.T, packets []rtp.Packet) []byte {
+// unwrapVP8 reassembles a frame as a browser does, and unwraps the frame as a page's script does.
+func unwrapVP8(t *testing.T, packets []rtp.Packet) []byte {
 	t.Helper()
 	packets = slices.Clone(packets)
 	slices.SortFunc(packets, func(a, b rtp.Packet) int { return int(int16(a.SequenceNumber - b.SequenceNumber)) })
@@ -43,7 +43,7 @@ func undisguise(t *testing.T, packets []rtp.Packet) []byte {
 	return frame
 }
 
-func TestDisguise(t *testing.T) {
+func TestVP8Wrap(t *testing.T) {
 	for _, size := range []int{0, 1, payload.FragmentSize, 5*payload.FragmentSize + 7} {
 		r := newRig(t, nil)
 		p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -73,7 +73,7 @@ func TestDisguise(t *testing.T) {
 		p.send(r.now, packets...)
 		r.run()
 		got := s.outlet.sentFrom(1)
-		if frame := undisguise(t, got); !bytes.Equal(frame, want) {
+		if frame := unwrapVP8(t, got); !bytes.Equal(frame, want) {
 			t.Errorf("frame of %d bytes came as %d bytes, expected %d: the first packet's descriptor and the data",
 				size, len(frame), len(want))
 		}
@@ -95,8 +95,8 @@ func TestDisguise(t *testing.T) {
 	}
 }
 
-// TestDisguiseWithoutParity checks that only a peer that receives wrapped frames gets no parity.
-func TestDisguiseWithoutParity(t *testing.T) {
+// TestVP8WrapWithoutParity checks that only a peer that receives wrapped frames gets no parity.
+func TestVP8WrapWithoutParity(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	p.parity = 2
@@ -118,16 +118,16 @@ func TestDisguiseWithoutParity(t *testing.T) {
 	if len(got) != 16 {
 		t.Fatalf("the browser was sent %d packets, expected 2 × 8", len(got))
 	}
-	undisguise(t, got[:8])
-	undisguise(t, got[8:])
+	unwrapVP8(t, got[:8])
+	unwrapVP8(t, got[8:])
 	if n := len(native.outlet.sent()); n != 20 {
 		t.Errorf("the native peer was sent %d packets, expected 2 × (8 + 2)", n)
 	}
 }
 
-// TestDisguiseOfForeignFrames checks that frames that only clients can read are wrapped, and that video of a browser's
+// TestVP8WrapOfForeignFrames checks that frames that only clients can read are wrapped, and that video of a browser's
 // codec is not.
-func TestDisguiseOfForeignFrames(t *testing.T) {
+func TestVP8WrapOfForeignFrames(t *testing.T) {
 	for _, test := range []struct {
 		mime       string
 		key        []byte
@@ -155,15 +155,15 @@ func TestDisguiseOfForeignFrames(t *testing.T) {
 			}
 			continue
 		}
-		if frame := undisguise(t, got); !bytes.Equal(frame, append(bytes.Clone(test.key), 0, 4, 5)) {
+		if frame := unwrapVP8(t, got); !bytes.Equal(frame, append(bytes.Clone(test.key), 0, 4, 5)) {
 			t.Errorf("%s: frame came as %v", test.mime, frame)
 		}
 	}
 }
 
-// TestDisguiseDoesNotMeetVideo checks that a peer without H264 receives no H264, which its decoder could not read,
+// TestVP8WrapDoesNotMeetVideo checks that a peer without H264 receives no H264, which its decoder could not read,
 // wrapped or not.
-func TestDisguiseDoesNotMeetVideo(t *testing.T) {
+func TestVP8WrapDoesNotMeetVideo(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEH264)
 	s := r.browse(1000)

@@ -116,9 +116,10 @@ func TestFramesThatMissPacketsAreEnded(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsOfAnIncompleteFrameIsLetGo gives up a packet while most of its frame, and all of the next frame, wait
-// for a slow receiver. The next frame lacks a packet, too: it is dropped as a whole, and the receiver is informed.
-func TestWhatWaitsOfAnIncompleteFrameIsLetGo(t *testing.T) {
+// TestWaitingPacketsOfAnIncompleteFrameAreReleased gives up a packet while most of its frame, and all of the next
+// frame, wait for a slow receiver. The next frame lacks a packet, too: it is dropped as a whole, and the receiver is
+// informed.
+func TestWaitingPacketsOfAnIncompleteFrameAreReleased(t *testing.T) {
 	r := newPacedRig(t, pacing.Default, func(c *rigConfig) { c.QueueBudget = time.Hour })
 	i := r.ingress(&fakePeer{})
 	p := r.publish(i, 10, volumetric.MIMEVolumetric)

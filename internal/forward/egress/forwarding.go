@@ -172,17 +172,17 @@ func (s *Slot) dropped(t *track.Track, frames int, reason counters.Counter) {
 func (a *attachment) resumed(p *packetlog.Packet, v switching.Verdict) {
 	s := a.slot
 	var off FrameRange
-	untold := v.Unbegun - s.unbegun
+	unreported := v.Unbegun - s.unbegun
 	switch {
-	case untold < 0:
+	case unreported < 0:
 		// The track has begun frames that were reported as dropped on another track. The same number of later drops is
 		// not reported.
-		s.overtold -= untold
-	case untold == 0:
+		s.overreported -= unreported
+	case unreported == 0:
 	case s.off:
-		off = FrameRange{First: uint32(p.Facts.Frame - int64(untold)), Count: uint32(untold)}
+		off = FrameRange{First: uint32(p.Facts.Frame - int64(unreported)), Count: uint32(unreported)}
 	default:
-		if n := a.overdue.within(untold, p.Facts.Frame); n > 0 {
+		if n := a.overdue.within(unreported, p.Facts.Frame); n > 0 {
 			s.dropped(a.follower.track, n, counters.DroppedBudget)
 		}
 	}

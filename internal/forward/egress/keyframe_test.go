@@ -141,8 +141,8 @@ func TestReceiversAskForKeyFrames(t *testing.T) {
 	}
 }
 
-// TestKeyFrameServesWhoAskedBefore lets a key frame arrive while a request waits for the limit.
-func TestKeyFrameServesWhoAskedBefore(t *testing.T) {
+// TestKeyFrameServesEarlierRequests lets a key frame arrive while a request waits for the limit.
+func TestKeyFrameServesEarlierRequests(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
 	p := r.publish(i, 10, volumetric.MIMEVP8)

@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestNumbersThatBeginAnew restarts a publisher's sequence numbers. The slot continues without a gap.
-func TestNumbersThatBeginAnew(t *testing.T) {
+// TestRestartedSequenceNumbers restarts a publisher's sequence numbers. The slot continues without a gap.
+func TestRestartedSequenceNumbers(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
 	p := r.publish(i, 10, volumetric.MIMEVolumetric)

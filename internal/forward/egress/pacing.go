@@ -128,8 +128,8 @@ func (a *attachment) leaveOut(p *packetlog.Packet, reason counters.Counter) {
 			other.overdue.less(p.Facts.Frame)
 		}
 	}
-	if s.overtold > 0 {
-		s.overtold--
+	if s.overreported > 0 {
+		s.overreported--
 	} else {
 		s.dropped(a.follower.track, 1, reason)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestWhatWaitsIsLetGo closes and cuts within frames.
-func TestWhatWaitsIsLetGo(t *testing.T) {
+// TestWaitingPacketsAreReleased closes and cuts within frames.
+func TestWaitingPacketsAreReleased(t *testing.T) {
 	for name, end := range map[string]func(r *rig, p *publisher, s *subscriber){
 		"receiver closed": func(_ *rig, _ *publisher, s *subscriber) { s.receiver.Close() },
 		"track closed":    func(_ *rig, p *publisher, _ *subscriber) { p.track.Close() },

@@ -45,7 +45,7 @@ type Outlet interface {
 	// of the peer. If Queue returns an error, the packet is not sent and not queued again; its sequence number is used
 	// up.
 	Queue(h *rtp.Header, payload []byte) error
-	// SSRC returns the stream's SSRC, 0 before it is negotiated.
+	// SSRC returns the negotiated SSRC of the stream, 0 before negotiation.
 	SSRC() uint32
 	// RetransmissionSSRC returns the SSRC of the RTX stream (RFC 4588), 0 if there is none.
 	RetransmissionSSRC() uint32

@@ -25,8 +25,8 @@ type Receiver struct {
 	serial uint64
 	events eventList
 	closed atomic.Bool
-	// bare is set if the receiver is sent no parity, regardless of loss.
-	bare atomic.Bool
+	// noParity is set if the receiver is sent no parity, regardless of loss.
+	noParity atomic.Bool
 
 	slots slotTable
 
@@ -51,10 +51,10 @@ type Receiver struct {
 	// protectDue is the time of the next update of the share of parity.
 	protectDue time.Duration
 	run        run
-	// adopted is set while the receiver is on the writer's list of receivers, reporting while it is on the list of
+	// listed is set while the receiver is on the writer's list of receivers, reporting while it is on the list of
 	// receivers with urgent sender reports.
-	adopted, reporting bool
-	reportDue          time.Time
+	listed, reporting bool
+	reportDue         time.Time
 	// repairs limits the retransmissions to the receiver.
 	repairs repairCredit
 	// asked counts the pairs in the requests of all slots. The writer's inbox guards it.
@@ -81,7 +81,7 @@ func newReceiver(w *writer, p Peer, deadline time.Duration) *Receiver {
 }
 
 // SendBare disables parity to the receiver. SendBare must be called before AddSlot.
-func (r *Receiver) SendBare() { r.bare.Store(true) }
+func (r *Receiver) SendBare() { r.noParity.Store(true) }
 
 // SendReliably selects an estimator for a receiver that is sent whole frames over a transport that retransmits, and
 // that reports the transport's acknowledgements. The receiver is sent no parity. SendReliably must be called before
@@ -129,7 +129,7 @@ func (r *Receiver) Close() {
 	}
 	r.writer.load.Add(-int64(r.slots.count()) - receiverLoad)
 	r.writer.set.slots.Add(-int64(r.slots.count()))
-	r.writer.set.dismissed(r)
+	r.writer.set.remove(r)
 	r.writer.inbox.close(r)
 	for _, s := range r.slots.all() {
 		if s.frameOutlet != nil {
@@ -289,7 +289,7 @@ const parityInterval = 500 * time.Millisecond
 // follows from the loss and the round-trip time of the path: 0 if retransmissions arrive in time, or if the loss is
 // unknown. ParityShare is safe for any goroutine.
 func (r *Receiver) ParityShare() float64 {
-	if r.bare.Load() {
+	if r.noParity.Load() {
 		return 0
 	}
 	return r.protection.Share()
@@ -299,7 +299,7 @@ func (r *Receiver) ParityShare() float64 {
 // makes them: the sum needed by the receiver's path and the publisher's path, at most 0.25. ParityOf is safe for any
 // goroutine.
 func (r *Receiver) ParityOf(t *track.Track) float64 {
-	if r.bare.Load() {
+	if r.noParity.Load() {
 		return 0
 	}
 	return feedback.JoinParity(r.protection.Share(), t.UplinkParity())
@@ -308,7 +308,7 @@ func (r *Receiver) ParityOf(t *track.Track) float64 {
 // protect updates the share of parity of the receiver's slots from its path and the paths of the publishers.
 func (r *Receiver) protect() {
 	w := r.writer
-	if r.bare.Load() || w.at < r.protectDue {
+	if r.noParity.Load() || w.at < r.protectDue {
 		return
 	}
 	r.protectDue = w.at + parityInterval
@@ -328,7 +328,7 @@ func (s *Slot) protect() { s.switcher.SetParity(s.receiver.ParityOf(s.selection.
 
 // endParity disables parity because the receiver's peer cannot use it.
 func (r *Receiver) endParity() {
-	if r.bare.Swap(true) {
+	if r.noParity.Swap(true) {
 		return
 	}
 	for _, s := range r.slots.all() {

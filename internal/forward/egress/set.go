@@ -94,8 +94,8 @@ func (s *Set) NewReceiver(p Peer, deadline time.Duration) *Receiver {
 	return r
 }
 
-// dismissed removes a closed receiver.
-func (s *Set) dismissed(r *Receiver) {
+// remove removes a closed receiver.
+func (s *Set) remove(r *Receiver) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, r)

@@ -66,14 +66,14 @@ type Slot struct {
 	// newest is the highest timestamp sent, valid if begun is set.
 	newest uint32
 	begun  bool
-	// unbegun counts the frames that were reported as dropped before they began, since the last frame began. overtold
-	// counts the reported frames that began after all, on another track.
-	unbegun, overtold int
+	// unbegun counts the frames that were reported as dropped before they began, since the last frame began.
+	// overreported counts the reported frames that began after all, on another track.
+	unbegun, overreported int
 	// settled is the newest frame whose outcome the receiver knows, if the frame has not begun.
 	settled int64
 	// off is set if the slot has been off since the last frame began.
 	off bool
-	// reporter makes sender reports. It is nil before the SSRC is known.
+	// reporter makes sender reports, nil before the SSRC is known.
 	reporter *feedback.SenderReporter
 	// reportWanted requests a sender report as soon as possible. reportedGroup is the group of the last report.
 	reportWanted  bool
@@ -204,7 +204,7 @@ func (s *Slot) Select(t *track.Track, group uint64, requested time.Time) {
 	s.receiver.writer.inbox.selected(s, selection{track: t, group: group, requested: requested})
 }
 
-// SSRC returns the slot's SSRC, 0 before it is negotiated.
+// SSRC returns the negotiated SSRC of the slot, 0 before negotiation.
 func (s *Slot) SSRC() uint32 { return s.outlet.SSRC() }
 
 // Stats returns the slot's counters.

@@ -143,8 +143,8 @@ func TestBothFormsOfFeedbackGiveTheSameEstimate(t *testing.T) {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// TestEstimateBeginsAnewWithAnotherForm switches from transport-wide feedback to RFC 8888 and back.
-func TestEstimateBeginsAnewWithAnotherForm(t *testing.T) {
+// TestEstimateRestartsWithAnotherForm switches from transport-wide feedback to RFC 8888 and back.
+func TestEstimateRestartsWithAnotherForm(t *testing.T) {
 	c := newConference(t, 20e6, nil)
 	c.frames(time.Second, 5e6, nil)
 	for _, byStream := range []bool{true, false} {

@@ -219,7 +219,7 @@ func (w *writer) drainInbox() {
 		w.requests.reporting[i] = nil
 	}
 	for i, r := range w.requests.closing {
-		w.dismiss(r)
+		w.removeReceiver(r)
 		w.requests.closing[i] = nil
 	}
 }

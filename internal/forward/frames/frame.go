@@ -21,8 +21,8 @@ type chunkFrame struct {
 	// pages are nil if none of their fragments has arrived.
 	pages   []*partPage
 	missing int
-	// spoilt is set if memory ran out. Nothing is kept of the frame then.
-	spoilt bool
+	// discarded is set if memory ran out. Nothing is kept of the frame then.
+	discarded bool
 }
 
 // partPage is a run of successive parts.
@@ -98,9 +98,9 @@ func (f *chunkFrame) append(dst []byte, begin, end uint64) []byte {
 	return dst
 }
 
-// spoil discards the fragments of the frame, including later ones.
-func (f *chunkFrame) spoil(room *packetlog.Allotment) {
-	f.spoilt = true
+// discard discards the fragments of the frame, including later ones.
+func (f *chunkFrame) discard(room *packetlog.Allotment) {
+	f.discarded = true
 	f.empty(room)
 }
 

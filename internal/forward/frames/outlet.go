@@ -116,13 +116,13 @@ func (o *Outlet) Queue(h *rtp.Header, body []byte) error {
 			d.Source, d.Length, s.limit)
 	}
 	f := o.frame(h.Timestamp, &d)
-	if f == nil || f.spoilt {
+	if f == nil || f.discarded {
 		return nil
 	}
 	now := s.receiver.EngineTime()
 	switch whole, ok := f.take(o.memory(), &d, data, h.SequenceNumber, now); {
 	case !ok:
-		f.spoil(o.memory())
+		f.discard(o.memory())
 		o.slot.FrameDropped()
 	case whole:
 		o.completed(f, now)

@@ -47,7 +47,7 @@ const (
 	// acknowledgementInterval is the interval of reports while more acknowledgements are expected, as for other
 	// receivers at 20 Mbit/s.
 	acknowledgementInterval = 10 * time.Millisecond
-	// reportSSRC is the sender SSRC of the reports. It is not evaluated.
+	// reportSSRC is the sender SSRC of the reports, which has no meaning here.
 	reportSSRC = 1
 )
 

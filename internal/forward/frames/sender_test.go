@@ -315,9 +315,9 @@ func TestNonsenseInChunks(t *testing.T) {
 	}
 }
 
-// TestWhatIsUnderWayIsBounded checks the receiver's window: frames and padding beyond the window are dropped, and
+// TestBytesInFlightAreBounded checks the receiver's window: frames and padding beyond the window are dropped, and
 // waiting frames continue when there is room.
-func TestWhatIsUnderWayIsBounded(t *testing.T) {
+func TestBytesInFlightAreBounded(t *testing.T) {
 	c := newChunked(t)
 	_, o, channel := c.line()
 	const length, window = 50_000, 100_000
@@ -363,9 +363,9 @@ func TestWhatIsUnderWayIsBounded(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsIsNoQueue checks that the wait of a packet for the rest of its frame, and for room, does not count as
+// TestWaitingIsNoQueueDelay checks that the wait of a packet for the rest of its frame, and for room, does not count as
 // delay of the path.
-func TestWhatWaitsIsNoQueue(t *testing.T) {
+func TestWaitingIsNoQueueDelay(t *testing.T) {
 	c := newChunked(t)
 	_, o, channel := c.line()
 	history := feedback.NewCongestionHistory()
