@@ -135,8 +135,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: publish_rate is %g: expected a number over 0", ErrConfig, c.PublishRate)
 	}
 	if c.ResumeGrace < 0 || c.ConnectTimeout <= 0 || c.AnswerTimeout <= 0 {
-		return fmt.Errorf("%w: resume_grace is %v, connect_timeout is %v and answer_timeout is %v: expected 0 or more, "+
-			"and over 0 for the others", ErrConfig, c.ResumeGrace, c.ConnectTimeout, c.AnswerTimeout)
+		return fmt.Errorf("%w: resume_grace is %v, connect_timeout is %v and answer_timeout is %v: expected 0 or "+
+			"more, and over 0 for the timeouts", ErrConfig, c.ResumeGrace, c.ConnectTimeout, c.AnswerTimeout)
 	}
 	if c.AllocationInterval < minAllocationInterval {
 		return fmt.Errorf("%w: allocation interval is %v: expected %v or more", ErrConfig, c.AllocationInterval,

@@ -80,8 +80,8 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	switch {
 	case c.JoinTimeout <= 0 || c.WriteTimeout <= 0 || c.PingInterval <= 0:
-		return fmt.Errorf("%w: join_timeout is %v, write_timeout is %v and ping_interval is %v: expected durations over 0",
-			ErrConfig, c.JoinTimeout, c.WriteTimeout, c.PingInterval)
+		return fmt.Errorf("%w: join_timeout is %v, write_timeout is %v and ping_interval is %v: expected "+
+			"durations over 0", ErrConfig, c.JoinTimeout, c.WriteTimeout, c.PingInterval)
 	case c.MessageBytes < 1024 || c.ByteBurst < c.MessageBytes:
 		return fmt.Errorf("%w: message_bytes is %d and byte_burst is %d: expected message_bytes >= 1024 and "+
 			"byte_burst >= message_bytes", ErrConfig, c.MessageBytes, c.ByteBurst)

@@ -49,7 +49,8 @@ func newSources(proxies []string, header string) (sources, error) {
 			prefix = netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen())
 		}
 		if prefix.Addr().Is4In6() {
-			return s, fmt.Errorf("%w: trusted_proxies %q: expected the IPv4 form, not an IPv4-mapped address", ErrConfig, text)
+			return s, fmt.Errorf("%w: trusted_proxies %q: expected an IPv4 address instead of an IPv4-mapped one",
+				ErrConfig, text)
 		}
 		s.trusted = append(s.trusted, prefix.Masked())
 	}
