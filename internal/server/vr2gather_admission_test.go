@@ -162,14 +162,14 @@ func TestVR2GatherPages(t *testing.T) {
 				if origin != "" {
 					header.Set("Origin", origin)
 				}
-				left, refused := s.logs.FilterMessage("participant left").Len(), s.refusals("a page of")
+				left, refused := s.logs.FilterMessage("participant left").Len(), s.refusals("web pages of")
 				status, text := openWebsocket(t, s, "/websocket?clientid=3", header)
 				if status != want {
 					t.Errorf("origin %q: status %d, %q, expected %d", origin, status, text, want)
 				}
 				// All connect under the same number.
 				eventually(t, "the peer has left", func() bool {
-					return s.logs.FilterMessage("participant left").Len() > left || s.refusals("a page of") > refused
+					return s.logs.FilterMessage("participant left").Len() > left || s.refusals("web pages of") > refused
 				})
 			}
 		})

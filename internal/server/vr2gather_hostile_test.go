@@ -36,10 +36,10 @@ func TestVR2GatherHostile(t *testing.T) {
 		{"an answer that is deep", repeated(`1@3@`+strings.Repeat("[", 1<<19), 1), "malformed", "session description"},
 		{"a number that is none", repeated("99999999999@7@1,1", 1), "malformed", "client is"},
 		{"choices without end, and no answer",
-			repeated("0@7@"+strings.Repeat("1,0;", 1<<17), 1), "connection", "not answered in time"},
+			repeated("0@7@"+strings.Repeat("1,0;", 1<<17), 1), "connection", "not answered within"},
 		{"a candidate that is none",
 			repeated("1@4@candidate:"+strings.Repeat("7 ", 1000), 1), "malformed", "candidate has 2009 bytes"},
-		{"nothing but pongs", repeated("", 0), "connection", "not answered in time"},
+		{"nothing but pongs", repeated("", 0), "connection", "not answered within"},
 	} {
 		t.Run(client.name, func(t *testing.T) {
 			s := newStage(t, func(c *config.Config) {

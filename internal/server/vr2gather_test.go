@@ -129,8 +129,8 @@ func TestVR2GatherPeersReturn(t *testing.T) {
 	defer func() { _ = gone.Close() }()
 	eventually(t, "client 1 is in the room", func() bool { return s.joined("vr2gather", "1") == 1 })
 	back := s.connect(t, oldpeer.Config{Client: 1, Tiles: 1, Qualities: 1})
-	if n := s.logs.FilterMessageSnippet("gives way").Len(); n != 1 || s.refusals("") != 0 {
-		t.Errorf("%d peers gave way, and %d were refused; expected one, and none", n, s.refusals(""))
+	if n := s.logs.FilterMessageSnippet("is replaced").Len(); n != 1 || s.refusals("") != 0 {
+		t.Errorf("%d peers were replaced, and %d were refused; expected 1 and 0", n, s.refusals(""))
 	}
 
 	twice := s.dial(t, oldpeer.Config{Client: 1, Tiles: 1, Qualities: 1})
