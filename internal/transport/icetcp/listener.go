@@ -145,14 +145,14 @@ func (l *listener) Accept() (net.Conn, error) {
 			}
 			continue
 		}
-		if !passes(err) {
+		if !isTemporary(err) {
 			if !errors.Is(err, net.ErrClosed) {
 				l.config.Failed(fmt.Errorf("accept ICE-TCP: %w", err))
 			}
 			return nil, err
 		}
 		// The oldest stranger may hold the resource that the system lacks.
-		l.sendOff(anybody)
+		l.closeOldest(anyStranger)
 		pause = min(max(2*pause, leastPause), mostPause)
 		select {
 		case <-time.After(pause):
@@ -162,9 +162,9 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// passes reports whether an error of accept is temporary: the process or the system has no descriptor left, the system
-// has no memory left, or the client has closed the connection.
-func passes(err error) bool {
+// isTemporary reports whether an error of accept is temporary: the process or the system has no descriptor left, the
+// system has no memory left, or the client has closed the connection.
+func isTemporary(err error) bool {
 	for _, lack := range []error{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED,
 	} {
@@ -189,10 +189,10 @@ func (l *listener) admit(inner net.Conn) net.Conn {
 	if often {
 		return l.refuse(inner, refusedOften)
 	}
-	if crowded && !l.sendOff(func(c *connection) bool { return c.source == source }) {
+	if crowded && !l.closeOldest(func(c *connection) bool { return c.source == source }) {
 		return l.refuse(inner, refusedAddress)
 	}
-	if full && !crowded && !l.sendOff(anybody) {
+	if full && !crowded && !l.closeOldest(anyStranger) {
 		return l.refuse(inner, refusedFull)
 	}
 	l.mu.Lock()
@@ -222,14 +222,14 @@ func (l *listener) refuse(inner net.Conn, why refusal) net.Conn {
 	return nil
 }
 
-// anybody selects all strangers.
-func anybody(*connection) bool { return true }
+// anyStranger selects all strangers.
+func anyStranger(*connection) bool { return true }
 
-// sendOff closes the oldest of the strangers that meant selects, and reports whether there was one.
-func (l *listener) sendOff(meant func(*connection) bool) bool {
+// closeOldest closes the oldest of the selected strangers, and reports whether there was one.
+func (l *listener) closeOldest(selects func(*connection) bool) bool {
 	l.mu.Lock()
 	oldest := l.strangers.Front()
-	for oldest != nil && !meant(oldest.Value.(*connection)) {
+	for oldest != nil && !selects(oldest.Value.(*connection)) {
 		oldest = oldest.Next()
 	}
 	l.mu.Unlock()
@@ -249,13 +249,13 @@ func (l *listener) Close() error {
 		close(l.closed)
 	}
 	l.mu.Unlock()
-	for l.sendOff(anybody) {
+	for l.closeOldest(anyStranger) {
 	}
 	return l.Listener.Close()
 }
 
-// know adds a known peer. Strangers that have named the peer before now count for it.
-func (l *listener) know(name string) {
+// addPeer adds a known peer. Strangers that have named the peer before now count for it.
+func (l *listener) addPeer(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.peers[name]; known {
@@ -267,13 +267,13 @@ func (l *listener) know(name string) {
 		c := at.Value.(*connection)
 		at = at.Next()
 		if c.name == name && peer.admits(l.limits.peer) {
-			l.prove(c, peer)
+			l.assignPeer(c, peer)
 		}
 	}
 }
 
-// forget removes a known peer.
-func (l *listener) forget(name string) {
+// removePeer removes a known peer.
+func (l *listener) removePeer(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.peers, name)
@@ -297,7 +297,7 @@ func (l *listener) greeted(c *connection, name string) bool {
 		l.refused[refusedPeer].Add(1)
 		return false
 	}
-	l.prove(c, peer)
+	l.assignPeer(c, peer)
 	return true
 }
 
@@ -320,8 +320,8 @@ func (l *listener) checked(c *connection, messages int) bool {
 	return true
 }
 
-// prove removes a connection from the list of strangers and counts it for its peer. The caller holds the mutex.
-func (l *listener) prove(c *connection, peer *peer) {
+// assignPeer removes a connection from the list of strangers and counts it for its peer. The caller holds the mutex.
+func (l *listener) assignPeer(c *connection, peer *peer) {
 	l.strangers.Remove(c.place)
 	c.place, c.peer = nil, peer
 	peer.open++

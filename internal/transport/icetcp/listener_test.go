@@ -259,7 +259,7 @@ func (l *crowdedListener) greet(far, near net.Conn, packet []byte) bool {
 func TestStrangersMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCrowdedListener(t, limits{total: 2, address: 100, peer: 100})
-		l.know("ada")
+		l.addPeer("ada")
 		silent, _ := l.connect("127.0.0.1")
 		first, near := l.connect("127.0.0.1")
 		if !l.greet(first, near, bindingRequest(t, "ada")) {
@@ -279,7 +279,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 		if !l.greet(third, thirdNear, bindingRequest(t, "grace")) {
 			t.Fatal("somebody is sent off whose peer may come yet")
 		}
-		l.know("grace")
+		l.addPeer("grace")
 		refused, taken := l.connect("127.0.0.1")
 		if taken != nil || !ended(t, refused) || ended(t, first) || ended(t, third) {
 			t.Fatal("two are for peers that there are, and a third was taken")
@@ -303,7 +303,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 		if !ended(t, fifth) || ended(t, third) {
 			t.Error("closing was to end who is for nobody")
 		}
-		l.forget("grace")
+		l.removePeer("grace")
 		_ = thirdNear.Close()
 		if got, want := l.stats(), (Stats{Full: 1, Unproven: 3}); got != want || len(l.peers) != 1 ||
 			l.peers["ada"].open != 0 {
@@ -316,7 +316,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 func TestOneAddressConnectsSoOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCrowdedListener(t, limits{total: 100, address: 2, peer: 100})
-		l.know("ada")
+		l.addPeer("ada")
 		other, _ := l.connect("203.0.113.10")
 		var open []net.Conn
 		for range 2 {
@@ -367,7 +367,7 @@ func TestOneAddressConnectsSoOften(t *testing.T) {
 func TestOnePeerIsConnectedToSoOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCrowdedListener(t, limits{total: 100, address: 100, peer: 2})
-		l.know("ada")
+		l.addPeer("ada")
 		var open []net.Conn
 		for n := range 3 {
 			far, near := l.connect("203.0.113.9")
@@ -396,7 +396,7 @@ func TestOnePeerIsConnectedToSoOften(t *testing.T) {
 func TestConnectionsTurnOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCrowdedListener(t, limits{total: 100, address: 100, peer: 2})
-		l.know("ada")
+		l.addPeer("ada")
 		for n := range maxTurnover + 3 {
 			far, near := l.connect("127.0.0.1")
 			if taken := l.greet(far, near, bindingRequest(t, "ada")); taken != (n < maxTurnover) {
@@ -408,8 +408,8 @@ func TestConnectionsTurnOver(t *testing.T) {
 			t.Errorf("counted %+v, expected 3 refused for their peer", got)
 		}
 		// The peer's next ICE generation begins with zero connections.
-		l.forget("ada")
-		l.know("grace")
+		l.removePeer("ada")
+		l.addPeer("grace")
 		far, near := l.connect("127.0.0.1")
 		if !l.greet(far, near, bindingRequest(t, "grace")) {
 			t.Error("a connection of another generation is refused")
@@ -462,7 +462,7 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 func TestChecksOfConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCrowdedListener(t, limits{total: 100, address: 100, peer: 2})
-		l.know("ada")
+		l.addPeer("ada")
 		media := framed(make([]byte, 1000))
 		media[frameHeader] = 128
 		read := func(far, near net.Conn, packet []byte) bool { return l.greet(far, near, packet) }
@@ -533,7 +533,7 @@ func FuzzFrames(f *testing.F) {
 func TestSilentConnectionsAreSentNoMedia(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCrowdedListener(t, limits{total: 2, address: 2, peer: 2})
-		l.know("ada")
+		l.addPeer("ada")
 		far, near := l.connect("127.0.0.1")
 		request, media := bindingRequest(t, "ada"), framed([]byte{128, 1, 2, 3})
 		if !l.greet(far, near, request) {

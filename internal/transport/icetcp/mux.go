@@ -66,13 +66,13 @@ func Serve(inner net.Listener, config Config) *Mux {
 
 // GetConnByUfrag implements ice.TCPMux.
 func (m *Mux) GetConnByUfrag(ufrag string, isIPv6 bool, local net.IP) (net.PacketConn, error) {
-	m.listener.know(ufrag)
+	m.listener.addPeer(ufrag)
 	return m.TCPMuxDefault.GetConnByUfrag(ufrag, isIPv6, local)
 }
 
 // RemoveConnByUfrag implements ice.TCPMux.
 func (m *Mux) RemoveConnByUfrag(ufrag string) {
-	m.listener.forget(ufrag)
+	m.listener.removePeer(ufrag)
 	m.TCPMuxDefault.RemoveConnByUfrag(ufrag)
 }
 
