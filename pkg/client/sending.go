@@ -209,7 +209,8 @@ func (m *media) enqueue(f uplink.Frame) error {
 		return ErrNotConnected
 	}
 	if !f.Publication.Accepted(f.Track) {
-		return fmt.Errorf("%w: the server does not accept %s", ErrNotConnected, f.Publication.Description().Codec.MIMEType)
+		return fmt.Errorf("%w: the server does not accept %s",
+			ErrNotConnected, f.Publication.Description().Codec.MIMEType)
 	}
 	m.uplink.Enqueue(f, time.Now())
 	m.wakeSender()
