@@ -117,20 +117,20 @@ func (c *control) handle(m signal.Message) {
 		c.assign(m)
 	case *signal.Sending:
 		for _, e := range s.media.sending(m, time.Now()) {
-			s.events.tell(e)
+			s.events.add(e)
 		}
 	case *signal.Delivery:
 		s.media.delivery(m)
 	case *signal.Wanted:
 		for _, w := range m.Publications {
 			if publisher := s.Publisher(w.Publication); publisher != nil {
-				s.events.tell(publisher.want(w))
+				s.events.add(publisher.want(w))
 			}
 		}
 	case *signal.Pose:
-		s.events.tell(posed(m))
+		s.events.add(posed(m))
 	case *signal.Bandwidth:
-		s.events.tell(Bandwidth{Estimate: m.Estimate, Allocated: m.Allocated, Wanted: m.Wanted})
+		s.events.add(Bandwidth{Estimate: m.Estimate, Allocated: m.Allocated, Wanted: m.Wanted})
 	case *signal.TimeReply:
 		s.media.clockReply(m, time.Now())
 	case *signal.Trace:
@@ -145,7 +145,7 @@ func (c *control) handle(m signal.Message) {
 		s.log.Warn("server reports an error", "code", m.Code, "message", m.Message)
 	default:
 		if e := s.roster.change(m); e != nil {
-			s.events.tell(e)
+			s.events.add(e)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func (c *control) handle(m signal.Message) {
 // closing processes the server's announcement that it ends the session.
 func (c *control) closing(m *signal.Closing) {
 	s := c.session
-	s.events.tell(Closing{Code: m.Code, Message: m.Message, Grace: time.Duration(m.GraceMS) * time.Millisecond})
+	s.events.add(Closing{Code: m.Code, Message: m.Message, Grace: time.Duration(m.GraceMS) * time.Millisecond})
 	ended := &signal.Error{Code: m.Code, Message: m.Message}
 	switch {
 	case m.GraceMS != 0, m.Code == signal.CodeSlowReader:

@@ -127,7 +127,7 @@ type Packet struct {
 // eventQueue is the queue of events for the program. If the queue is full, new events are lost.
 type eventQueue chan Event
 
-func (q eventQueue) tell(e Event) {
+func (q eventQueue) add(e Event) {
 	select {
 	case q <- e:
 	default:

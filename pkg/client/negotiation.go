@@ -74,7 +74,7 @@ func (c *control) peerEvent(e transport.Event) {
 	switch e.State {
 	case transport.StateConnected:
 		s.media.connect()
-		s.events.tell(Connected{})
+		s.events.add(Connected{})
 	case transport.StateFailed, transport.StateClosed:
 		s.media.disconnect()
 	}

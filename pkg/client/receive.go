@@ -95,7 +95,7 @@ func (m *media) RTCP(packet []byte, now time.Time) {
 // wantKeyFrame reports to the program that a track needs a key frame.
 func (m *media) wantKeyFrame(ssrc uint32) {
 	if track, ok := m.uplink.TrackOf(ssrc); ok {
-		m.session.events.tell(KeyFrameWanted(track))
+		m.session.events.add(KeyFrameWanted(track))
 	}
 }
 

@@ -27,7 +27,7 @@ func (c *control) resume() error {
 	if s.ctx.Err() != nil {
 		return s.Err()
 	}
-	s.events.tell(Interrupted{broken})
+	s.events.add(Interrupted{broken})
 	grace := time.Duration(s.joined.Resume.GraceMS) * time.Millisecond
 	ctx, cancel := context.WithTimeout(s.ctx, resumePatience(grace))
 	defer cancel()
@@ -36,7 +36,7 @@ func (c *control) resume() error {
 		err := c.tryResume(ctx, limit)
 		if err == nil {
 			c.ended = nil
-			s.events.tell(Resumed{})
+			s.events.add(Resumed{})
 			return nil
 		}
 		var refused *signal.Error
@@ -86,7 +86,7 @@ func (c *control) tryResume(ctx context.Context, limit time.Duration) error {
 	s.requests.Abandon()
 	s.mu.Unlock()
 	s.welcome(joined)
-	s.media.tellAgain()
+	s.media.resendUplink()
 	if !fresh {
 		return nil
 	}

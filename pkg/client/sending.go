@@ -156,7 +156,7 @@ func (m *media) control(now time.Time) {
 func (m *media) weigh(now time.Time) {
 	changed, message := m.uplink.Weigh(now)
 	if changed {
-		m.session.events.tell(Uplink{Estimate: m.uplink.Estimate(), GaveUp: m.uplink.GaveUp()})
+		m.session.events.add(Uplink{Estimate: m.uplink.Estimate(), GaveUp: m.uplink.GaveUp()})
 	}
 	if message != nil {
 		m.session.updates.SetUplink(message)
@@ -166,15 +166,15 @@ func (m *media) weigh(now time.Time) {
 // countDropped counts dropped frames. A publisher of real video then has to send a key frame.
 func (m *media) countDropped() {
 	for _, track := range m.uplink.CountDropped() {
-		m.session.events.tell(KeyFrameWanted(track))
+		m.session.events.add(KeyFrameWanted(track))
 	}
 }
 
-// tellAgain sends the state of the uplink again, to a server that may not have received it.
-func (m *media) tellAgain() {
+// resendUplink sends the state of the uplink again, to a server that may not have received it.
+func (m *media) resendUplink() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.uplink.TellAgain()
+	m.uplink.Resend()
 }
 
 // attach assigns a line to a track of a publisher, or to no track.

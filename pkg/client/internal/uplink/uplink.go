@@ -380,8 +380,8 @@ func (u *Uplink) message(now time.Time) *signal.Uplink {
 	return &signal.Uplink{Estimate: min(estimate, signal.MaxBitrate), GaveUp: gaveUp}
 }
 
-// TellAgain makes the next message due, because the server may not have received the last one.
-func (u *Uplink) TellAgain() { u.told, u.untold = time.Time{}, true }
+// Resend makes the next message due, because the server may not have received the last one.
+func (u *Uplink) Resend() { u.told, u.untold = time.Time{}, true }
 
 // Estimate returns the estimated rate of the uplink, 0 until the server has reported.
 func (u *Uplink) Estimate() volumetric.Bitrate { return u.queue.estimate() }

@@ -43,7 +43,7 @@ func TestTheServerIsToldOfTheUplink(t *testing.T) {
 	if got := told(time.Second); got == nil || got.Estimate != 1e6 || !reflect.DeepEqual(got.GaveUp, want) {
 		t.Errorf("got %+v, want 1 Mbit/s", got)
 	}
-	u.TellAgain()
+	u.Resend()
 	if got := told(100 * time.Millisecond); got == nil || got.Estimate != 1e6 || !reflect.DeepEqual(got.GaveUp, want) {
 		t.Errorf("got %+v, want the same again", got)
 	}
