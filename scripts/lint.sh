@@ -122,12 +122,9 @@ unconverted=(
 	internal/transport
 	lab
 	pkg/capture
-	pkg/client
 	pkg/codec/ladder
 	pkg/signal
 	pkg/switching
-	test/intruder
-	test/testbed
 )
 
 # check_style prints the lines of Go files with more than 120 columns, at four columns per tab, and those with a phrase
