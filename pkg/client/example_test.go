@@ -325,7 +325,7 @@ func ExampleSession_Events() {
 		}
 	}
 	if err := session.Err(); !errors.Is(err, client.ErrClosed) {
-		fmt.Println("join anew:", err)
+		fmt.Println("join again:", err)
 	}
 	// Output:
 	// media flows

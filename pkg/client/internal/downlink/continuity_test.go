@@ -37,7 +37,7 @@ func TestContinuity(t *testing.T) {
 			}
 			n.restart()
 			if again := n.received(-5000, feedback.InOrder); again != (breaks{}) {
-				t.Errorf("a stream that begins anew breaks %+v, want nothing", again)
+				t.Errorf("a restarted stream breaks %+v, want nothing", again)
 			}
 		})
 	}

@@ -94,7 +94,7 @@ func TestLedger(t *testing.T) {
 			l.switched(true, at(100))
 			l.seen(5, at(132))
 		}, FrameCounts{Expected: 5, Missing: 1}},
-		{"a publisher that begins anew comes to the numbers of a pause", func(l *ledger, at func(int) time.Time) {
+		{"a publisher that restarts its numbers and reaches the numbers of a pause", func(l *ledger, at func(int) time.Time) {
 			l.seen(3000, at(0))
 			l.switched(true, at(0))
 			l.switched(false, at(300))
@@ -113,14 +113,14 @@ func TestLedger(t *testing.T) {
 			l.seen(5000, at(166000))
 			l.seen(5002, at(166066))
 		}, FrameCounts{Expected: 4, Missing: 1}},
-		{"a publisher that begins anew after a pause", func(l *ledger, at func(int) time.Time) {
+		{"a publisher that restarts its numbers after a pause", func(l *ledger, at func(int) time.Time) {
 			l.seen(5000, at(0))
 			l.switched(true, at(0))
 			l.switched(false, at(0))
 			l.seen(1, at(33))
 			l.seen(2, at(66))
 		}, FrameCounts{Expected: 3}},
-		{"a publisher that begins anew", func(l *ledger, at func(int) time.Time) {
+		{"a publisher that restarts its numbers", func(l *ledger, at func(int) time.Time) {
 			l.seen(5000, at(0))
 			l.seen(1, at(33))
 			l.seen(2, at(66))
