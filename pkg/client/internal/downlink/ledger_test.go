@@ -94,7 +94,7 @@ func TestLedger(t *testing.T) {
 			l.switched(true, at(100))
 			l.seen(5, at(132))
 		}, FrameCounts{Expected: 5, Missing: 1}},
-		{"a publisher that restarts its numbers and reaches the numbers of a pause", func(l *ledger, at func(int) time.Time) {
+		{"a publisher restarts and reaches the numbers of a pause", func(l *ledger, at func(int) time.Time) {
 			l.seen(3000, at(0))
 			l.switched(true, at(0))
 			l.switched(false, at(300))
