@@ -94,7 +94,7 @@ func (i *incoming) open(opener *srtp.Opener) {
 	}
 }
 
-// receiveEarly sets the keys and decrypts the early datagrams. It returns the number of these datagrams.
+// receiveEarly sets the keys and decrypts the early datagrams. receiveEarly returns the number of these datagrams.
 func (i *incoming) receiveEarly(opener *srtp.Opener) int {
 	i.mu.Lock()
 	defer i.mu.Unlock()

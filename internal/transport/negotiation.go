@@ -19,7 +19,7 @@ type Streams = description.Streams
 // firstMID is the mid of the first line of every description that this package makes.
 const firstMID = "0"
 
-// negotiation is the negotiated state of a peer. It belongs to the negotiating goroutine.
+// negotiation is the negotiated state of a peer. negotiation belongs to the negotiating goroutine.
 type negotiation struct {
 	// session and version are the numbers in this side's descriptions (RFC 3264 section 8).
 	session, version uint64

@@ -29,7 +29,7 @@ type neighbour struct {
 	users  int
 }
 
-// take returns the socket for a host and counts one user. It returns nil if the host is no neighbour or the socket
+// take returns the socket for a host and counts one user. take returns nil if the host is no neighbour or the socket
 // cannot be opened.
 func (n *neighbours) take(host netip.Addr) *udp.Socket {
 	if n.port == nil || !hostnet.IsNeighbour(host) {

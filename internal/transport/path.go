@@ -14,7 +14,7 @@ import (
 )
 
 // path is the way of packets to the remote peer: directly to the address of the selected candidate pair, or through
-// ICE. It is safe for concurrent use. Readers of the route take no lock.
+// ICE. path is safe for concurrent use. Readers of the route take no lock.
 type path struct {
 	// peer is the entry for the address in the endpoint's routes.
 	peer     *Peer
@@ -114,7 +114,7 @@ func (p *path) blocked(now time.Time) bool {
 	return route != nil && (route.silent || route.socket.Full(now))
 }
 
-// tend repeats a check that was not answered, and stops media while the remote peer does not consent. It returns the
+// tend repeats a check that was not answered, and stops media while the remote peer does not consent. tend returns the
 // buffer for reuse.
 func (p *path) tend(now time.Time, buffer []byte) []byte {
 	fresh, check := p.consent.step(now, buffer)

@@ -104,7 +104,7 @@ func (p *Peer) try(where string, f func()) (returned bool) {
 	return returned
 }
 
-// run starts f in a goroutine of the peer. It reports whether f was started: after Close no goroutine starts.
+// run starts f in a goroutine of the peer. run reports whether f was started: after Close no goroutine starts.
 func (p *Peer) run(where string, f func()) bool {
 	p.starting.Lock()
 	defer p.starting.Unlock()
@@ -150,7 +150,7 @@ func (p *Peer) TransportSequenceID() uint8 { return uint8(p.transportSequence.Lo
 
 // ReportsByStream reports whether arrivals of the offering peer's packets are reported in the form of RFC 8888 in place
 // of transport-wide feedback: either the peers have negotiated this, or this peer makes such reports of its data
-// channels. It takes no lock.
+// channels. ReportsByStream takes no lock.
 func (p *Peer) ReportsByStream() bool { return p.reportsByStream.Load() || p.channels.Sends() }
 
 // RTT returns the shortest round-trip time of ICE's latest connectivity checks, 0 if it is unknown. A Sink may call

@@ -13,7 +13,7 @@ const checksKept = 4
 // roundTrip takes the shortest of the latest connectivity checks as the round-trip time. A check that a busy host or a
 // queue delayed does not show the round-trip time of the path, and would delay every repair for the next two seconds.
 // If the path becomes longer, NACK generators learn that from their recoveries before the last short check is dropped.
-// It is safe for concurrent use.
+// roundTrip is safe for concurrent use.
 type roundTrip struct {
 	mu     sync.Mutex
 	checks [checksKept]time.Duration

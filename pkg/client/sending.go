@@ -54,7 +54,7 @@ func (m *media) send() {
 	}
 }
 
-// rest sleeps until the next step. It returns false when the session ends.
+// rest sleeps until the next step. rest returns false when the session ends.
 func (m *media) rest(timer *alarm.Timer, wait time.Duration, idle bool) bool {
 	if idle {
 		timer.Reset(wait)
@@ -82,7 +82,8 @@ func (m *media) rest(timer *alarm.Timer, wait time.Duration, idle bool) bool {
 	}
 }
 
-// step writes the packets that are due. It returns the time until the next step, and reports whether nothing is queued.
+// step writes the packets that are due. step returns the time until the next step, and reports whether nothing is
+// queued.
 func (s *sending) step(now time.Time, peer flusher) (wait time.Duration, idle bool) {
 	m := s.media
 	wait, idle = s.choose(now)

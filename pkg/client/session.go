@@ -49,7 +49,7 @@ type Session struct {
 	limits signal.BitrateLimits
 }
 
-// Join enters a room. It returns once the server has accepted the client. Media flows after the event Connected.
+// Join enters a room. Join returns once the server has accepted the client. Media flows after the event Connected.
 func Join(ctx context.Context, config Config) (*Session, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *Session) request(ctx context.Context, m signal.Message) (signal.Message
 	return r, nil
 }
 
-// SetQuality sets the qualities that this client wants. It returns when the server has accepted the choices.
+// SetQuality sets the qualities that this client wants. SetQuality returns when the server has accepted the choices.
 func (s *Session) SetQuality(ctx context.Context, choices ...signal.Choice) error {
 	_, err := s.request(ctx, &signal.SetQuality{Choices: choices})
 	return err
@@ -199,7 +199,7 @@ func (s *Session) SetQuality(ctx context.Context, choices ...signal.Choice) erro
 // leaveTimeout bounds how long closing waits for the server's reply.
 const leaveTimeout = 2 * time.Second
 
-// Close leaves the room and frees the session's resources. It returns when all goroutines of the session have ended.
+// Close leaves the room and frees the session's resources. Close returns when all goroutines of the session have ended.
 func (s *Session) Close() error {
 	s.leaving.Store(true)
 	if s.ctx.Err() == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/pion/transport/v5/deadline"
 )
 
-// Path is an intruder's UDP socket that ICE has connected to the server. It continues to answer checks. It implements
+// Path is an intruder's UDP socket that ICE has connected to the server. It continues to answer checks. Path implements
 // net.PacketConn for DTLS.
 type Path struct {
 	*net.UDPConn

@@ -156,8 +156,8 @@ func (p *Peer) Tile(ref volumetric.TileRef) Reception {
 	return Reception{}
 }
 
-// QualitySince returns the arrival of the first frame at the present quality of a tile. It returns false if that
-// quality is not the given one.
+// QualitySince returns the arrival of the first frame at the present quality of a tile. QualitySince returns false if
+// that quality is not the given one.
 func (p *Peer) QualitySince(ref volumetric.TileRef, quality volumetric.Quality) (time.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -47,7 +47,7 @@ type openChannel struct {
 type Host interface {
 	// Try calls f and reports whether f returned. If f panics, the connection has failed.
 	Try(f func()) (returned bool)
-	// Run starts f in a goroutine. It reports whether f was started: on a closed connection no goroutine starts.
+	// Run starts f in a goroutine. Run reports whether f was started: on a closed connection no goroutine starts.
 	Run(f func()) bool
 }
 

@@ -13,7 +13,7 @@ const ownInterval = 10 * time.Second
 
 // OwnAddresses is the set of addresses that the server must not be made to send to because they are its own: the
 // addresses of its interfaces, the broadcast addresses of their networks, and the public addresses behind which a NAT
-// forwards to the server. It is safe for concurrent use.
+// forwards to the server. OwnAddresses is safe for concurrent use.
 type OwnAddresses struct {
 	mu sync.Mutex
 	// reached are the public addresses.

@@ -91,7 +91,7 @@ func count[K comparable](counts map[K]int, key K) {
 	}
 }
 
-// step ends an interval. It returns the flooders whose datagrams the kernel drops from now on, and whether they have
+// step ends an interval. step returns the flooders whose datagrams the kernel drops from now on, and whether they have
 // changed.
 func (f *floods) step(now time.Time) (shunned []flooder, changed bool) {
 	f.mu.Lock()
@@ -131,8 +131,8 @@ func (f *floods) step(now time.Time) (shunned []flooder, changed bool) {
 	return shunned, true
 }
 
-// shun shuns a flooder from now on. It returns false if there is no room, or if the flooder is shunned already and the
-// kernel does not drop its datagrams. The caller holds the mutex.
+// shun shuns a flooder from now on. shun returns false if there is no room, or if the flooder is shunned already and
+// the kernel does not drop its datagrams. The caller holds the mutex.
 func (f *floods) shun(one flooder, now time.Time) bool {
 	if f.active >= udp.MaxRejected || now.Before(f.shunned[one].until) {
 		return false

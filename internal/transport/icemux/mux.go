@@ -89,7 +89,7 @@ type Config struct {
 const inboxDatagrams = 128
 
 // Mux shares the media port among ICE agents. It delivers datagrams to agents, within limits, and sends the agents'
-// datagrams. It implements ice.UDPMux. Pion's own mux queues without bounds, and assigns an address to the last agent
+// datagrams. Mux implements ice.UDPMux. Pion's own mux queues without bounds, and assigns an address to the last agent
 // that has sent to it.
 //
 // A request is for the agent in its USERNAME. A response is for the agent that has sent the check. Other datagrams are
@@ -230,7 +230,8 @@ type inboxDatagram struct {
 // inboxMemory has the buffers for the copies.
 var inboxMemory = sync.Pool{New: func() any { return new([MaxDatagram]byte) }}
 
-// candidateConn is the connection of one candidate. It implements net.PacketConn and ice.AddrPortReaderWriter.
+// candidateConn is the connection of one candidate. candidateConn implements net.PacketConn and
+// ice.AddrPortReaderWriter.
 type candidateConn struct {
 	agent  *Agent
 	inbox  *agentInbox

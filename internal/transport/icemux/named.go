@@ -21,7 +21,7 @@ type named struct {
 	ufrag, password string
 }
 
-// Name records a candidate of the remote peer and sends a first check there. It returns false if the candidate is for
+// Name records a candidate of the remote peer and sends a first check there. Name returns false if the candidate is for
 // the ICE agent: the candidate is not a UDP address, something authentic was received from the address, or the Mux is
 // unbounded.
 func (a *Agent) Name(candidate ice.Candidate, ufrag, password string, now time.Time) bool {

@@ -20,7 +20,7 @@ const (
 // stunMessage is a STUN message with a valid header. The body is not checked.
 type stunMessage []byte
 
-// parseSTUN checks a datagram's header. It returns false if the datagram is not a STUN message.
+// parseSTUN checks a datagram's header. parseSTUN returns false if the datagram is not a STUN message.
 func parseSTUN(datagram []byte) (stunMessage, bool) {
 	ok := len(datagram) >= stunHeader && datagram[0] < 64 && binary.BigEndian.Uint32(datagram[4:]) == stunCookie &&
 		int(binary.BigEndian.Uint16(datagram[2:])) == len(datagram)-stunHeader && len(datagram)%4 == 0

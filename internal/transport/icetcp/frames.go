@@ -5,7 +5,7 @@ import "encoding/binary"
 // maxSTUNByte is the largest first byte of a STUN message (RFC 7983 section 7).
 const maxSTUNByte = 3
 
-// frames parses the packet boundaries of a stream (RFC 4571 section 2). It is pure.
+// frames parses the packet boundaries of a stream (RFC 4571 section 2). frames is pure.
 type frames struct {
 	// header is the header of the present packet. have is the number of its bytes received.
 	header [frameHeader]byte

@@ -41,7 +41,7 @@ type Config struct {
 	Logs   logging.LoggerFactory
 }
 
-// Mux is Pion's mux of TCP connections, with a listener that knows the peers. It implements ice.TCPMux.
+// Mux is Pion's mux of TCP connections, with a listener that knows the peers. Mux implements ice.TCPMux.
 type Mux struct {
 	*ice.TCPMuxDefault
 	listener *listener

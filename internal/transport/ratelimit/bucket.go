@@ -4,7 +4,7 @@ package ratelimit
 
 import "time"
 
-// Bucket is a token bucket. It is not safe for concurrent use. A refused datagram costs one subtraction and one
+// Bucket is a token bucket. Bucket is not safe for concurrent use. A refused datagram costs one subtraction and one
 // comparison, while rate.Limiter locks a mutex: a flood is refused hundreds of thousands of times per second.
 type Bucket struct {
 	// interval is the time in which one token is added, depth the time in which an empty bucket becomes full.

@@ -10,7 +10,7 @@ import (
 )
 
 // Blackhole is a net.PacketConn that receives nothing and counts the datagrams sent to each address. It has no timers,
-// so tests in virtual time can use it. It is safe for concurrent use.
+// so tests in virtual time can use it. Blackhole is safe for concurrent use.
 type Blackhole struct {
 	closed chan struct{}
 	once   sync.Once
@@ -30,7 +30,7 @@ func (b *Blackhole) Sent() map[netip.AddrPort]int {
 	return maps.Clone(b.sent)
 }
 
-// ReadFrom implements net.PacketConn. It waits for Close.
+// ReadFrom implements net.PacketConn. ReadFrom waits for Close.
 func (b *Blackhole) ReadFrom([]byte) (int, net.Addr, error) {
 	<-b.closed
 	return 0, nil, net.ErrClosed

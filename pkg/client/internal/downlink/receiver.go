@@ -107,8 +107,8 @@ func (r *Receiver) Assign(a signal.Assignment, publication *volumetric.Publicati
 	return true
 }
 
-// Switched counts a change of the quality that a slot carries. It returns the slot's track, and reports whether the
-// change is about the present assignment.
+// Switched counts a change of the quality that a slot carries. Switched returns the slot's track, and reports whether
+// the change is about the present assignment.
 func (r *Receiver) Switched(change signal.SlotQuality, now time.Time) (track volumetric.TrackRef, ok bool) {
 	s := r.streams[change.MID]
 	if s == nil || s.track == nil || s.generation != change.Generation {

@@ -125,7 +125,7 @@ func (p *plan) waits(now time.Time, budget float64, tracks []planTrack) bool {
 	return sent <= p.fitted && now.Sub(p.exceeded) < patience
 }
 
-// open marks every publication as open at the beginning of a step. It returns the rate of the tracks that are always
+// open marks every publication as open at the beginning of a step. open returns the rate of the tracks that are always
 // sent.
 func (p *plan) open(tracks []planTrack) (total float64) {
 	p.closed = p.closed[:0]

@@ -25,7 +25,7 @@ type restart struct {
 // next frame is there.
 func (p *Publication) patience() time.Duration { return min(p.interval, maxBudget) }
 
-// announce records that the program was informed that a track is wanted. It reports whether waiting frames of the
+// announce records that the program was informed that a track is wanted. announce reports whether waiting frames of the
 // track's tile may now leave at another time.
 func (p *Publication) announce(track int, now time.Time) bool {
 	r := &p.tracks[track].restart

@@ -312,8 +312,8 @@ func (u *Uplink) AppendReports(packets []rtcp.Packet, now time.Time) []rtcp.Pack
 	return packets
 }
 
-// Weigh decides which tracks are sent, and the rate to probe for. It reports whether tracks were given up or restored,
-// and returns the message for the server, nil for none.
+// Weigh decides which tracks are sent, and the rate to probe for. Weigh reports whether tracks were given up or
+// restored, and returns the message for the server, nil for none.
 func (u *Uplink) Weigh(now time.Time) (changed bool, message *signal.Uplink) {
 	if now.Sub(u.planned) < PlanInterval {
 		return false, nil
