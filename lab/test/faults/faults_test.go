@@ -54,7 +54,7 @@ func TestOrdinaryBuildHasNoFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, symbol := range []string{"volsfu/internal/fault.", "forward.(*Ingress).postpone"} {
+		for _, symbol := range []string{"volsfu/internal/fault.", "ingress.(*Ingress).postpone"} {
 			if got := bytes.Contains(symbols, []byte(symbol)); got != test.there {
 				t.Errorf("tags %q: a symbol with %s: %v, expected %v", test.tags, symbol, got, test.there)
 			}
