@@ -85,7 +85,9 @@ func TestKeyboard(t *testing.T) {
 		t.Errorf("the focus went to %q when a participant joined, expected it to stay with grace", kept.Who)
 	}
 	v.expect("inspected", nil)
-	for _, words := range []string{"Full screen: the browser refuses it", "Show yourself: a required module cannot be loaded"} {
+	for _, words := range []string{
+		"Full screen: the browser refuses it", "Show yourself: a required module cannot be loaded",
+	} {
 		var said step
 		v.expect("said", &said)
 		if !strings.Contains(said.Message, words) {

@@ -147,7 +147,8 @@ func TestPublishing(t *testing.T) {
 	}
 	var stopped struct{ Notes []string }
 	v.expect("stopped", &stopped)
-	if all := strings.Join(stopped.Notes, "|"); !strings.Contains(all, "There is no camera. Connect one") || !strings.Contains(all, "Chrome on an Android phone") {
+	if all := strings.Join(stopped.Notes, "|"); !strings.Contains(all, "There is no camera. Connect one") ||
+		!strings.Contains(all, "Chrome on an Android phone") {
 		t.Errorf("of what is missing the panel says %q", all)
 	}
 	v.expect("done", nil)

@@ -1,9 +1,10 @@
-// Package chunks is the wire form of the streaming tool of paper 002: a frame is cut into chunks of 1,400 bytes, each with the numbers of its frame and
-// of its place in it, and nothing else. So a receiver learns neither how long a frame is nor when it was captured: a frame ends when the first chunk of
-// the next one comes, and what did not come until then is a hole.
+// Package chunks is the wire form of the streaming tool of paper 002: a frame is cut into chunks of 1,400 bytes, each
+// with the numbers of its frame and of its place in it, and nothing else. So a receiver learns neither how long a frame
+// is nor when it was captured: a frame ends when the first chunk of the next one comes, and what did not come until
+// then is a hole.
 //
-// An Assembler is pure and belongs to the goroutine that calls it. Transmit is the paper's second thread: it sends the chunks of one frame on the goroutine that
-// calls it.
+// An Assembler is pure and belongs to the goroutine that calls it. Transmit is the paper's second thread: it sends the
+// chunks of one frame on the goroutine that calls it.
 package chunks
 
 import (
@@ -16,7 +17,8 @@ import (
 
 // The sizes of the wire form, in bytes. A packet with its IPv4 and UDP headers is 1,436 bytes.
 const (
-	// HeaderSize is that of the frame's number and the chunk's number, four bytes each, little-endian as the machines of the paper wrote them.
+	// HeaderSize is that of the frame's number and the chunk's number, four bytes each, little-endian as the machines
+	// of the paper wrote them.
 	HeaderSize = 8
 	// ChunkSize is what a chunk carries of its frame, all but the last one, which carries the rest.
 	ChunkSize = 1400
@@ -40,10 +42,12 @@ func Append(dst []byte, number uint32, frame []byte, index int) []byte {
 	return append(dst, frame[index*ChunkSize:min((index+1)*ChunkSize, len(frame))]...)
 }
 
-// Frame is what came of one frame. It is not known whether that is all: the last chunks of a frame are missed by nobody.
+// Frame is what came of one frame. It is not known whether that is all: the last chunks of a frame are missed by
+// nobody.
 type Frame struct {
 	Number uint32
-	// Data is as long as the last chunk that came says, with zeros where a chunk did not. It is valid until the next Push.
+	// Data is as long as the last chunk that came says, with zeros where a chunk did not. It is valid until the next
+	// Push.
 	Data []byte
 	// Chunks came; Holes did not, before the last one that did.
 	Chunks, Holes int
@@ -51,8 +55,8 @@ type Frame struct {
 	First, Last, Closed time.Time
 }
 
-// restartAfter is the number of chunks in a row from before the frame under way that make a stream begin anew: a frame's worth of late ones does no harm,
-// and a sender that was started again sends more.
+// restartAfter is the number of chunks in a row from before the frame under way that make a stream begin anew: a
+// frame's worth of late ones does no harm, and a sender that was started again sends more.
 const restartAfter = 512
 
 // Assembler puts the chunks of one stream together. Its memory is bounded by the size of the largest frame.
@@ -82,7 +86,8 @@ func NewAssembler(maxBytes int) *Assembler { return &Assembler{maxBytes: maxByte
 // Stats returns the counts so far.
 func (a *Assembler) Stats() Stats { return a.stats }
 
-// Push takes a packet and returns the frame that it closes, if it is the first of another one. Errors wrap ErrPacket or ErrTooLarge.
+// Push takes a packet and returns the frame that it closes, if it is the first of another one. Errors wrap ErrPacket or
+// ErrTooLarge.
 func (a *Assembler) Push(packet []byte, now time.Time) (closed Frame, ok bool, err error) {
 	a.stats.Packets++
 	number, index, data, err := a.parse(packet)

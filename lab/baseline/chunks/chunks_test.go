@@ -20,7 +20,8 @@ func frameOf(number uint32, length int) []byte {
 	return data
 }
 
-// transcript: each line of input is FRAME.CHUNK of a frame with 3 chunks, in order of arrival, one per millisecond; each line of output what was closed.
+// transcript: each line of input is FRAME.CHUNK of a frame with 3 chunks, in order of arrival, one per millisecond;
+// each line of output what was closed.
 func TestTranscripts(t *testing.T) {
 	tests := []struct{ name, input, output string }{
 		{"in order", "1.0 1.1 1.2 2.0 2.1 2.2 3.0", "at 3: 1 of 3000 bytes, 3 chunks, 0 holes, last at 2\nat 6: 2 of 3000 bytes, 3 chunks, 0 holes, last at 5\n"},
@@ -137,7 +138,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// FuzzAssembler: whatever comes, memory stays within the limit, and what was closed adds up. Input is cut into packets by their first byte.
+// FuzzAssembler: whatever comes, memory stays within the limit, and what was closed adds up. Input is cut into packets
+// by their first byte.
 func FuzzAssembler(f *testing.F) {
 	var stream []byte
 	for i := range 3 {
