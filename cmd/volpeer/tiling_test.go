@@ -210,15 +210,15 @@ func TestEmptyTilesStallNothing(t *testing.T) {
 // TestCutting: what is wrong with the flags that cut an object into tiles and qualities.
 func TestCutting(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{"--tiling mood", `by "mood", expected direction, cameras`},
+		{"--tiling mood", `unknown tiling "mood", expected direction, cameras`},
 		{"--tiling cameras --tiles 4", "4 tiles by cameras, expected 1, 3, 7, 15"},
-		{"--tiling labels --source ply:faces", "only those of the source synthetic are known"},
+		{"--tiling labels --source ply:faces", "labels are required with every source except synthetic"},
 		{"--tiling labels --label-tiles face", `got "face"`},
 		{"--tiling labels --label-tiles face=70000", `got "face=70000"`},
 		{"--tiling labels --label-tiles =1", `got "=1"`},
 		{"--label-tiles face=1", `with --tiling labels, got "direction"`},
 		{"--split 60,25,15", "with --mode descriptions"},
-		{"--mode descriptions --split 60,25", "they add up to 85"},
+		{"--mode descriptions --split 60,25", "the shares add up to 85"},
 		{"--mode descriptions --split 60,x", `got "60,x"`},
 		{"--mode descriptions --split 110,-10", "size of \"part1\" is \"110%\""},
 		{"--mode descriptions --split 60,40:99", "bits of \"part1\" is \"99\""},

@@ -12,13 +12,13 @@ import (
 func newConfig() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Check or print the configuration"}
 	cmd.AddCommand(
-		configCommand("check", "Check file, environment and flags, and say what is wrong",
+		configCommand("check", "Check file, environment and flags, and print the errors",
 			func(cmd *cobra.Command, loader *config.Loader) error {
 				if err := loader.Validate(); err != nil {
 					return err
 				}
 				for _, name := range loader.UnknownVariables(os.Environ()) {
-					fmt.Fprintln(cmd.ErrOrStderr(), "volsfu: environment variable is not known:", name)
+					fmt.Fprintln(cmd.ErrOrStderr(), "volsfu: unknown environment variable:", name)
 				}
 				fmt.Fprintln(cmd.OutOrStdout(), "the configuration is valid")
 				return nil

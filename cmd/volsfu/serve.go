@@ -37,7 +37,7 @@ func newServe() *cobra.Command {
 			}
 			defer func() { _ = log.Sync() }()
 			for _, name := range loader.UnknownVariables(os.Environ()) {
-				log.Warn("environment variable is not known", zap.String("name", name))
+				log.Warn("unknown environment variable", zap.String("name", name))
 			}
 			return run(log, settings.Server.Nice, func() (*server.Server, error) {
 				return server.Start(server.Options{Config: settings, Version: version, Log: log})
@@ -74,14 +74,14 @@ func run(log *zap.Logger, nice int, start func() (*server.Server, error)) error 
 		log.Info("stopping", zap.String("signal", received.String()))
 		drain(s, signals)
 	case <-s.DrainRequested():
-		log.Info("stopping", zap.String("signal", "an operator's request"))
+		log.Info("stopping", zap.String("signal", "request of an operator"))
 		drain(s, signals)
 	case failure = <-s.Failed():
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	if err := s.Stop(ctx); err != nil {
-		log.Warn("not everything ended cleanly", zap.Error(err))
+		log.Warn("the server did not stop cleanly", zap.Error(err))
 	}
 	log.Info("stopped")
 	return failure

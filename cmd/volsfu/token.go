@@ -21,8 +21,9 @@ func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Mint an access token with a configured key",
-		Long:  "Mint an access token, signed with a key of the server's configuration, and print it. Give the configuration as to serve.",
-		Args:  cobra.NoArgs,
+		Long: "Mint an access token, signed with a key of the server's configuration, and print it. The " +
+			"configuration is given in the same way as for volsfu serve.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := loader.Load(os.Environ()); err != nil {
 				return err
@@ -47,13 +48,13 @@ func newToken() *cobra.Command {
 	loader.AddFlags(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&claims.Identity, "identity", "",
-		"participant that the token is for; empty leaves it to the bearer")
-	flags.StringVar(&claims.Room, "room", "", "room that the token is for; empty leaves it to the bearer")
+		"identity of the participant; if empty, the bearer may choose it")
+	flags.StringVar(&claims.Room, "room", "", "room of the participant; if empty, the bearer may choose it")
 	flags.BoolVar(&claims.Publish, "publish", true, "grant publishing")
 	flags.BoolVar(&claims.Subscribe, "subscribe", true, "grant receiving")
-	flags.BoolVar(&claims.Admin, "admin", false, "grant the console and its interface")
-	flags.DurationVar(&validFor, "valid-for", 24*time.Hour, "how long the token is valid")
-	flags.StringVar(&claims.ID, "id", "", "id by which the token can be revoked; empty makes a random one")
-	flags.StringVar(&key, "key", "", "id of the key that signs; empty is the first")
+	flags.BoolVar(&claims.Admin, "admin", false, "grant access to the console and its API")
+	flags.DurationVar(&validFor, "valid-for", 24*time.Hour, "validity of the token")
+	flags.StringVar(&claims.ID, "id", "", "id by which the token can be revoked; if empty, a random id")
+	flags.StringVar(&key, "key", "", "id of the signing key; if empty, the first key")
 	return cmd
 }

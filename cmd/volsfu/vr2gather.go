@@ -34,9 +34,11 @@ type vr2gatherFlags struct {
 func newVR2Gather() *cobra.Command {
 	return &cobra.Command{
 		Use:   "vr2gather",
-		Short: "Run the server in the place of VR2Gather's own SFU, with that one's flags",
-		Long: "Run the server in the place of VR2Gather's own SFU: only that dialect, without tokens, in one room. The flags are that SFU's, with one dash or two; " +
-			"volsfu serve with vr2gather.enabled opens the dialect beside everything else.",
+		Short: "Run the server in place of VR2Gather's own SFU, with the flags of that SFU",
+		Long: "Run the server in place of VR2Gather's own SFU: only its dialect, without tokens, in one room. The " +
+			"flags are " +
+			"those of that SFU, with one dash or two. To serve the dialect together with signalling v1, run volsfu " +
+			"serve with vr2gather.enabled.",
 		// The flags use the syntax of Go's flag package, in which -addr is one flag and not four.
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, arguments []string) error {
@@ -59,12 +61,12 @@ func parseVR2Gather(arguments []string, help io.Writer) (vr2gatherFlags, error) 
 	set.SetOutput(help)
 	set.StringVar(&f.address, "addr", ":8080", "address of the websocket")
 	set.StringVar(&f.ports, "p", "",
-		"range of UDP ports, as min:max; media takes the first that is free (default: one that the system chooses)")
+		"range of UDP ports, as min:max; media uses the first free port (default: a port that the system chooses)")
 	set.BoolVar(&f.stun, "s", false, "ask "+originalSTUN+" for the public address")
-	set.IntVar(&f.tiles, "t", 1, "tiles of a client that does not tell how many it has")
-	set.IntVar(&f.qualities, "q", 1, "qualities of a client that does not tell how many it has")
-	set.IntVar(&f.level, "l", 1, "log level: 0 (warnings), 1 (what happens), 2 (everything)")
-	set.StringVar(&f.candidates, "r", "", "tell clients only the addresses of the server that contain this text")
+	set.IntVar(&f.tiles, "t", 1, "number of tiles of a client that does not announce it")
+	set.IntVar(&f.qualities, "q", 1, "number of qualities of a client that does not announce it")
+	set.IntVar(&f.level, "l", 1, "log level: 0 (warnings), 1 (information), 2 (debugging)")
+	set.StringVar(&f.candidates, "r", "", "offer clients only the server addresses that contain this text")
 	if err := set.Parse(arguments); err != nil {
 		return f, err
 	}
@@ -133,6 +135,6 @@ func startVR2Gather(settings config.Config, first, last int, log *zap.Logger) (*
 		if err == nil || port == last || !errors.Is(err, server.ErrMediaPort) || !errors.Is(err, syscall.EADDRINUSE) {
 			return s, err
 		}
-		log.Info("media port is taken", zap.Int("port", port))
+		log.Info("media port is in use", zap.Int("port", port))
 	}
 }

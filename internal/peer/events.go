@@ -25,7 +25,7 @@ func LogEvent(log *slog.Logger, e client.Event) {
 	case client.Uplink:
 		log.Info("uplink", "carries", e.Estimate, "tracks given up", len(e.GaveUp))
 	case client.Interrupted:
-		log.Warn("connection to the server broke, resuming", "error", e.Err)
+		log.Warn("the connection to the server was lost, resuming", "error", e.Err)
 	case client.Resumed:
 		log.Info("resumed")
 	case client.Closing:

@@ -26,14 +26,12 @@ type Room struct {
 // Flags registers the flags of a room.
 func (r *Room) Flags(f *pflag.FlagSet) {
 	f.StringVar(&r.Server, "server", "ws://127.0.0.1:8080", "the server, ws://HOST:PORT or wss://HOST:PORT")
-	f.StringVar(&r.Name, "room", "", "the room; may be left out where the token names it")
-	f.StringVar(&r.Identity, "identity", "", "this participant's name; may be left out where the token names it")
+	f.StringVar(&r.Name, "room", "", "the room; not needed if the token has a room")
+	f.StringVar(&r.Identity, "identity", "", "name of this participant; not needed if the token has a name")
 	f.StringVar(&r.Token, "token", "", "access token; a server in development mode needs none")
-	f.StringVar(&r.Clock, "clock", "", "where this host has its time from: estimated by messages to the server, "+
-		"system for the "+
-		"system's clock, or ptp where the precision time protocol keeps it; without, system where the server is on "+
-		"this host, "+
-		"else estimated")
+	f.StringVar(&r.Clock, "clock", "", "time source of this host: estimated by messages to the server, "+
+		"system for the system's clock, or ptp for a clock that is kept by the precision time protocol; the default "+
+		"is system if the server is on this host, otherwise estimated")
 }
 
 const (

@@ -81,9 +81,9 @@ func Command(version string) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&document, "write", "",
-		"document whose tables are replaced, each between the comments that name it")
-	flags.Float64Var(&seconds, "seconds", 5, "how long each server is measured in a run")
-	flags.BoolVar(&claims, "claims", false, "then run vollab check hot-path, and give what it claims as a second table")
+		"document whose tables are replaced, each between the comments with its name")
+	flags.Float64Var(&seconds, "seconds", 5, "time of measuring each server in a run, in seconds")
+	flags.BoolVar(&claims, "claims", false, "also run vollab check hot-path, and write its claims as a second table")
 	return cmd
 }
 

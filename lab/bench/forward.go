@@ -31,7 +31,7 @@ func ForwardCommand() *cobra.Command {
 	var seconds float64
 	cmd := &cobra.Command{
 		Use:   "forward",
-		Short: "Measure what a server needs to forward packets, how long they stay in it, and what it loses",
+		Short: "Measure the processor time of a server per forwarded packet, the residence time and the losses",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -59,23 +59,25 @@ func ForwardCommand() *cobra.Command {
 	flags.StringVar(&o.ServerBin, "server-bin", "", "the server's program; by default volsfu beside this program")
 	flags.StringVar(&o.Config, "config", "", "the server's configuration file")
 	flags.StringVar(&o.URL, "server", "",
-		"ws://host:port of a server that runs already on this host, without tokens; nothing is started then")
+		"ws://host:port of a running server on this host, without tokens; then no server is started")
 	flags.StringVar(&o.Metrics, "metrics", "", "http://host:port/metrics of that server")
-	flags.IntVar(&o.Load.Publishers, "publishers", o.Load.Publishers, "publishers")
-	flags.IntVar(&o.Load.Receivers, "receivers", o.Load.Receivers, "receivers, each of which takes all watched tracks")
-	flags.IntVar(&o.Load.Tracks, "tracks", o.Load.Tracks, "tracks of each publisher")
-	flags.IntVar(&o.Load.UnwatchedTracks, "unwatched-tracks", 0, "tracks of each publisher that nobody takes")
+	flags.IntVar(&o.Load.Publishers, "publishers", o.Load.Publishers, "number of publishers")
+	flags.IntVar(&o.Load.Receivers, "receivers", o.Load.Receivers, "number of receivers, each of which receives all "+
+		"watched tracks")
+	flags.IntVar(&o.Load.Tracks, "tracks", o.Load.Tracks, "number of tracks of each publisher")
+	flags.IntVar(&o.Load.UnwatchedTracks, "unwatched-tracks", 0, "number of tracks of each publisher that no "+
+		"receiver takes")
 	flags.Float64Var(&o.Load.Mbps, "mbps", o.Load.Mbps,
-		"Mbit/s of all watched tracks together; an unwatched track has the rate of a watched one, on top")
+		"total Mbit/s of all watched tracks; an unwatched track adds the rate of a watched one")
 	flags.Float64Var(&o.Load.FrameRate, "fps", o.Load.FrameRate, "frames per second")
 	flags.Float64Var(&o.Load.Spread, "spread", o.Load.Spread,
-		"part of the frame interval over which publishers send a frame; 0 is at once")
+		"fraction of the frame interval over which publishers send a frame; 0 means at once")
 	flags.Float64Var(&o.Load.Loss, "loss", 0,
-		"share of packets (0 to 1) that is lost between server and receivers, each way")
+		"share of packets (0 to 1) that are lost between server and receivers in each direction")
 	flags.DurationVar(&o.Load.RTT, "rtt", 0, "round-trip time between server and receivers")
-	flags.Float64Var(&seconds, "seconds", 10, "how long each server is measured")
+	flags.Float64Var(&seconds, "seconds", 10, "time of measuring each server, in seconds")
 	flags.StringVar((*string)(&o.Pacing), "pacing", "",
-		"on: fail unless the server paces what it sends; off: start it without pacing; by default as it is configured")
+		"on: fail unless the server paces; off: start the server without pacing; the default is the configuration")
 	flags.BoolVar(&o.Sleep, "sleep", false,
 		"let idle processors sleep, so that waking them counts; by default they stay awake where Linux can do that, "+
 			"which takes root")
@@ -141,6 +143,6 @@ func FanoutCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&batched, strings.TrimPrefix(hotpath.BatchedFlag, "--"), false,
-		"send by Pion's batched sockets")
+		"use Pion's batched sockets")
 	return cmd
 }

@@ -39,7 +39,7 @@ func measureHere(ctx context.Context, report *lab.Report, number int, check lab.
 func measureApart(name string, flags *pflag.FlagSet, said io.Writer) (measurement, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("the program of the checks: %w", err)
+		return nil, fmt.Errorf("find the program of the checks: %w", err)
 	}
 	arguments := []string{"check", name, "--" + jsonFlag, "--" + insideFlag}
 	flags.Visit(func(f *pflag.Flag) {
@@ -88,13 +88,13 @@ func (a apart) run(ctx context.Context, number int) (*lab.Report, error) {
 	// The program ends when its standard input is closed, at the latest when this process ends.
 	input, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("the check's process: %w", err)
+		return nil, fmt.Errorf("start the check's process: %w", err)
 	}
 	defer func() { _ = input.Close() }()
 	status := cmd.Run()
 	var report lab.Report
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
-		return nil, fmt.Errorf("%w: %s; it said last: %s", errNoReport, endOf(status), tail.Text())
+		return nil, fmt.Errorf("%w: %s; last output: %s", errNoReport, endOf(status), tail.Text())
 	}
 	return &report, nil
 }

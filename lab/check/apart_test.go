@@ -30,9 +30,9 @@ func TestMeasureApart(t *testing.T) {
 		{name: "a check that failed", script: `echo '{"sections":[{"number":7,"name":"n","error":"broken"}]}'; exit 1`,
 			missed: 1, sectionError: "broken"},
 		{name: "a panic", script: `printf 'measuring\npanic: fire\n' >&2; exit 2`, missed: 1,
-			sectionError: "exit status 2; it said last: panic: fire"},
+			sectionError: "exit status 2; last output: panic: fire"},
 		{name: "a signal", script: `kill -9 $$`, missed: 1, sectionError: "signal: killed"},
-		{name: "nothing at all", script: `exit 0`, missed: 1, sectionError: "exit status 0; it said last: nothing"},
+		{name: "nothing at all", script: `exit 0`, missed: 1, sectionError: "exit status 0; last output: nothing"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -37,7 +37,7 @@ type checklist func(lab.Progress) []lab.Check
 func collections(version string) []collection {
 	return []collection{
 		{name: "first-light",
-			short: "A conference of point clouds: frames, switches, losses, rooms, comings and goings",
+			short: "A conference of point clouds: frames, switches, losses, rooms, joining and leaving",
 			bind:  fixed(firstlight.Checks)},
 		{name: "hot-path", short: "The cost of forwarding, compared with Pion's own media path and the machine's limit",
 			bind: fixed(hotpath.Checks)},
@@ -55,8 +55,8 @@ func collections(version string) []collection {
 				"layers of latency; as root", bind: laboratory(version), punctual: true},
 		{
 			name: "hardening",
-			short: "Attacks on a server in network namespaces, while two participants count their frames; as root, " +
-				"and partly in a checkout with Go and Node",
+			short: "Attacks on a server in network namespaces, while two participants count their frames; requires " +
+				"root, and for some checks a checkout with Go and Node",
 			bind: hardened,
 		},
 		{name: "viewer",
@@ -73,22 +73,22 @@ func fixed(checks checklist) func(*pflag.FlagSet) checklist {
 func viewer(f *pflag.FlagSet) checklist {
 	o := viewing.DefaultOptions()
 	f.DurationVar(&o.Endurance, "endurance", o.Endurance,
-		"how long two people are watched in the second check, and the tab's memory with them")
+		"time for which two participants and the memory of the tab are watched in the second check")
 	return func(progress lab.Progress) []lab.Check { return viewing.Checks(o, progress) }
 }
 
 func hardened(f *pflag.FlagSet) checklist {
 	o := hardening.DefaultOptions()
 	f.StringVar(&o.Server, "server", "", "the server's program; by default volsfu beside this program")
-	f.DurationVar(&o.Flood, "flood", o.Flood, "how long each attack by rate lasts")
-	f.DurationVar(&o.After, "after", o.After, "how long the participants are watched after an attack")
+	f.DurationVar(&o.Flood, "flood", o.Flood, "duration of each rate attack")
+	f.DurationVar(&o.After, "after", o.After, "time for which the participants are watched after an attack")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the mutated records")
 	return func(progress lab.Progress) []lab.Check { return hardening.Checks(o, progress) }
 }
 
 func capture(f *pflag.FlagSet) checklist {
 	o := pipeline.DefaultOptions()
-	f.DurationVar(&o.Endurance, "endurance", o.Endurance, "how long memory is watched in the last check")
+	f.DurationVar(&o.Endurance, "endurance", o.Endurance, "time for which memory is watched in the last check")
 	return func(progress lab.Progress) []lab.Check { return pipeline.Checks(o, progress) }
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // ErrFrames is returned if there are no frames with points.
-var ErrFrames = errors.New("no points to measure on")
+var ErrFrames = errors.New("there are no frames with points to measure")
 
 // Setting is one way to encode a cloud.
 type Setting struct {

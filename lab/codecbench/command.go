@@ -60,26 +60,26 @@ func Command() *cobra.Command {
 		usual = []string{"zstd", "raw"}
 	}
 	f := cmd.Flags()
-	f.StringVar(&m.source, "source", "synthetic", "where the clouds come from: "+strings.Join(capture.Kinds(), ", "))
-	f.IntVar(&m.capture.Points, "points", 0, "points per frame at most; larger frames are sampled down evenly; 0 "+
-		"takes all (synthetic: 40000)")
-	f.IntVar(&m.capture.Seed, "seed", 0, "looks and motion of the synthetic figure, and the order of points")
-	f.IntVar(&m.frames, "frames", 1, "frames of the source to measure on")
-	f.IntVar(&m.repeats, "repeats", 5, "how often each frame is coded; times are the least, and with --json the "+
-		"median, too")
+	f.StringVar(&m.source, "source", "synthetic", "source of the point clouds: "+strings.Join(capture.Kinds(), ", "))
+	f.IntVar(&m.capture.Points, "points", 0, "largest number of points per frame; larger frames are sampled evenly; 0 "+
+		"means no limit (synthetic: 40000)")
+	f.IntVar(&m.capture.Seed, "seed", 0, "seed of the synthetic figure and of the order of points")
+	f.IntVar(&m.frames, "frames", 1, "number of frames of the source to measure")
+	f.IntVar(&m.repeats, "repeats", 5, "number of encodings of each frame; times are the minimum, and with --json "+
+		"also the median")
 	f.StringSliceVar(&m.codecs, "codecs", usual, "codecs to measure, of "+strings.Join(codec.Names(), ", "))
-	f.IntSliceVar(&m.speeds, "speeds", nil, "speeds from 0 (smallest) to 10 (fastest); without, those that make a "+
-		"difference to the codec")
-	f.IntSliceVar(&m.levels, "levels", nil, "the same as compression levels, as some count them: 10 - speed")
+	f.IntSliceVar(&m.speeds, "speeds", nil, "speeds from 0 (smallest) to 10 (fastest); the default is those that "+
+		"make a difference to the codec")
+	f.IntSliceVar(&m.levels, "levels", nil, "speeds as compression levels: 10 - speed")
 	f.IntSliceVar(&m.bits, "bits", []int{11}, "bits per coordinate")
-	f.Float64SliceVar(&m.shares, "share", []float64{100}, "shares of the points to code, in %, evenly sampled")
-	f.IntSliceVar(&m.threads, "threads", []int{1}, "threads that a frame is coded on, in as many parts")
-	f.StringSliceVar(&m.colors, "colors", []string{"on"}, "with colours, without, or both: on, off")
+	f.Float64SliceVar(&m.shares, "share", []float64{100}, "shares of the points to encode, in %, evenly sampled")
+	f.IntSliceVar(&m.threads, "threads", []int{1}, "number of threads and parts of a frame")
+	f.StringSliceVar(&m.colors, "colors", []string{"on"}, "with colours (on), without (off), or both")
 	f.IntSliceVar(&m.quality, "color-quality", []int{codec.DefaultColorQuality},
-		"qualities of codecs that keep colours with loss, 1 to 100")
+		"qualities of codecs with lossy colours, 1 to 100")
 	f.IntSliceVar(&m.colored, "color-bits", []int{8},
-		"bits per channel that colours are cut to before codecs that keep them exactly")
-	f.StringVar(&m.plots, "plots", "", "folder to write plots to, as SVG")
+		"bits per channel to which colours are reduced for codecs with lossless colours")
+	f.StringVar(&m.plots, "plots", "", "folder for plots as SVG files")
 	f.BoolVar(&m.json, "json", false, "print one JSON object instead of the table")
 	return cmd
 }

@@ -30,8 +30,8 @@ func newConsume() *cobra.Command { return newConsumeOf(&consuming{}) }
 func newConsumeOf(c *consuming) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "consume",
-		Short: "Receive and decode what one producer sends",
-		Long:  "Receive and decode what one producer sends. How it is sent is the producer's to say.",
+		Short: "Receive and decode the frames of one producer",
+		Long:  "Receive and decode the frames of one producer. The producer selects the transport and the mode.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), peer.NewLog(cmd.ErrOrStderr()))
@@ -40,10 +40,10 @@ func newConsumeOf(c *consuming) *cobra.Command {
 	f := cmd.Flags()
 	c.flags(f)
 	f.StringVar(&c.viewpoint, "viewpoint", "",
-		"CSV file with recorded head movements to look around by, 30 per second, in a loop")
-	f.StringVar(&c.person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
+		"CSV file with recorded viewpoints, 30 per second, that are replayed in a loop")
+	f.StringVar(&c.person, "viewpoint-of", "", "participant in that file; the default is the first one")
 	f.BoolVar(&c.sameClock, "same-clock", false,
-		"the producer has the clock of this host, as in another of its network namespaces: take no estimate for it")
+		"the producer uses the clock of this host, for example in another network namespace: do not estimate an offset")
 	c.render.Add(f)
 	return cmd
 }

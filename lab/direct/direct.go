@@ -30,9 +30,8 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "direct",
 		Short: "Send point clouds to one consumer without a server",
-		Long: "Send point clouds to one consumer without a server: vollab direct produce on one host, vollab direct " +
-			"consume on another. One of them listens, " +
-			"the other connects.",
+		Long: "Send point clouds to one consumer without a server: run vollab direct produce on one host and vollab " +
+			"direct consume on another. One of them listens, the other connects.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -55,10 +54,10 @@ type direct struct {
 func (d *direct) flags(f *pflag.FlagSet) {
 	f.StringVar(&d.listen, "listen", "", "wait for the other side at HOST:PORT")
 	f.StringVar(&d.connect, "connect", "", "connect to the other side, which listens at HOST:PORT")
-	f.StringSliceVar(&d.stun, "stun", nil, "STUN servers for transport webrtc, as stun:HOST:PORT, where there are "+
-		"addresses to be translated on the way")
-	f.StringVar(&d.log, "log", "", "file for what both sides know of each frame, one line each: NAME.jsonl or NAME.csv")
-	f.Float64Var(&d.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted, or until the "+
+	f.StringSliceVar(&d.stun, "stun", nil, "STUN servers for transport webrtc, as stun:HOST:PORT, if an address "+
+		"translator is on the path")
+	f.StringVar(&d.log, "log", "", "file for the records of both sides, one line per frame: NAME.jsonl or NAME.csv")
+	f.Float64Var(&d.seconds, "seconds", 0, "time to run in seconds; 0 means until interrupted, or until the "+
 		"other side ends")
 	f.BoolVar(&d.json, "json", false, "print one JSON object at the end")
 }

@@ -65,34 +65,36 @@ func newProduce() *cobra.Command {
 	}
 	f := cmd.Flags()
 	p.flags(f)
-	f.StringVar(&p.source, "source", "synthetic", "where the clouds come from: "+strings.Join(capture.Kinds(), ", "))
+	f.StringVar(&p.source, "source", "synthetic", "source of the point clouds: "+strings.Join(capture.Kinds(), ", "))
 	f.StringArrayVar(&p.background, "background", nil,
-		"what of depth images is not the object, may be given several times: "+depth.BackgroundGrammar)
+		"background to remove from depth images; may be repeated: "+depth.BackgroundGrammar)
 	f.StringVar(&p.capture.Calibration, "calibration", "",
-		"where several cameras stand, a file in YAML or JSON; without, all stand at the origin")
+		"file in YAML or JSON with the poses of several cameras; by default all are at the origin")
 	p.cameras.Add(f)
-	f.Float64Var(&p.capture.FPS, "fps", 0, "frames per second; 0 takes the source's own rate, 30 where it has none")
-	f.IntVar(&p.capture.Points, "points", 125000, "points per frame at most; 0 takes all")
-	f.IntVar(&p.capture.Seed, "seed", 0, "looks and motion of the synthetic figure, and the order of points")
+	f.Float64Var(&p.capture.FPS, "fps", 0, "frames per second; 0 means the rate of the source, or 30 if the source "+
+		"has none")
+	f.IntVar(&p.capture.Points, "points", 125000, "largest number of points per frame; 0 means no limit")
+	f.IntVar(&p.capture.Seed, "seed", 0, "seed of the synthetic figure and of the order of points")
 	f.StringVar(&p.transport, "transport", rendezvous.TransportWebRTC,
 		"webrtc: a peer connection, encrypted; udp: plain datagrams")
 	f.StringVar(&p.mode, "mode", rendezvous.ModeAdaptive,
-		"adaptive: each frame with as many points as the way and the view are worth, paced and repaired; paper002: "+
-			"as the tool of paper 002 sends, over udp")
-	f.StringVar(&p.codec, "codec", "", codecs.Grammar+"; without, draco where it is built in")
+		"adaptive: the points of each frame follow the bandwidth and the view, with pacing and retransmission; "+
+			"paper002: like the tool of paper 002, over udp")
+	f.StringVar(&p.codec, "codec", "", codecs.Grammar+"; the default is draco if it is built in")
 	f.IntVar(&p.bits, "bits", 11, "bits per coordinate, 1 to 30")
 	f.IntVar(&p.speed, "speed", 7, "speed of the codec, 0 (smallest) to 10 (fastest)")
-	f.BoolVar(&p.colorless, "no-colors", false, "leave the colours out")
-	f.Var(&p.rate, "bitrate", "mode adaptive: send at this rate, such as 40Mbit, and estimate nothing")
-	f.Var(&p.least, "min-bitrate", "mode adaptive: the least estimate, and the first one; without, 12.5Mbit")
-	f.Var(&p.most, "max-bitrate", "mode adaptive: the largest estimate; without, 90Mbit")
+	f.BoolVar(&p.colorless, "no-colors", false, "encode without colours")
+	f.Var(&p.rate, "bitrate", "mode adaptive: fixed rate, such as 40Mbit, without a bandwidth estimate")
+	f.Var(&p.least, "min-bitrate", "mode adaptive: smallest and first estimate; the default is 12.5Mbit")
+	f.Var(&p.most, "max-bitrate", "mode adaptive: largest estimate; the default is 90Mbit")
 	f.StringVar(&p.pacing, "pacing", string(pacing.Default),
-		"mode adaptive: how frames are spread: spread:PART of the frame interval, spread:TIME, burst5ms or off")
+		"mode adaptive: pacing of frames: spread:PART of the frame interval, spread:TIME, burst5ms or off")
 	p.seeing.Add(f, worth.List(pointcloud.DefaultFieldOfView().Maxima))
 	f.StringVar(&p.regionBy, "region-by", regionByObject,
-		"mode adaptive: what has a region of the view: object, by its middle, or point, each by its own place")
-	f.IntVar(&p.count, "count", 0, "end after so many frames; 0 sends until the time is over")
-	f.DurationVar(&p.gap, "gap", time.Microsecond, "mode paper002: time between two packets; 0 for none")
+		"mode adaptive: unit that is assigned to a region of the view: object, by its centre, or point, by its "+
+			"position")
+	f.IntVar(&p.count, "count", 0, "number of frames to send; 0 means no limit")
+	f.DurationVar(&p.gap, "gap", time.Microsecond, "mode paper002: time between two packets; 0 means none")
 	return cmd
 }
 
@@ -106,7 +108,7 @@ const (
 var (
 	errTransport = errors.New("--transport: expected webrtc or udp")
 	errMode      = errors.New("--mode: expected adaptive or paper002")
-	errChunks    = errors.New("--mode paper002 sends over --transport udp, and adapts to nothing")
+	errChunks    = errors.New("--mode paper002: expected --transport udp, and no bitrates")
 	errGap       = errors.New("--gap: expected 0 to 100ms")
 	errCount     = errors.New("--count: expected 0 or more")
 	errRegionBy  = errors.New("--region-by: expected object or point")

@@ -61,7 +61,7 @@ const (
 )
 
 // errUnreachable means that no datagram of the consumer arrived.
-var errUnreachable = errors.New("no datagram of the consumer's came")
+var errUnreachable = errors.New("no datagram of the consumer arrived")
 
 // Sent implements producer.Ledger.
 func (s *sender) Sent(sent *stages.Sent) {

@@ -51,12 +51,12 @@ func Command() *cobra.Command {
 	c := &comparing{capture: capture.DefaultOptions()}
 	cmd := &cobra.Command{
 		Use:   "compare",
-		Short: "Draw what was captured and what was received of it, and measure how alike the pictures are",
-		Long: "Draw what was captured and what was received of it from the same place, and measure how alike the " +
-			"pictures are. What was received is made again from the log of " +
+		Short: "Draw captured and received frames, and measure the difference of the pictures",
+		Long: "Draw captured and received frames from the same view, and measure the difference of the " +
+			"pictures. Received frames are encoded again according to the log of " +
 			"vollab direct consume, with the source, the codec and the parameters of vollab direct produce, and " +
-			"checked by its hash; or it is in a file of prepared frames. The source " +
-			"must show the same whenever it is opened. Prints one JSON object.",
+			"checked by their hash; or they are in a file of prepared frames. The source " +
+			"must yield the same frames whenever it is opened. The command prints one JSON object.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.run(cmd.Context(), cmd.OutOrStdout(), peer.NewLog(cmd.ErrOrStderr()))
@@ -64,35 +64,35 @@ func Command() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.log, "log", "", "the consumer's log of frames, as JSON")
-	f.StringVar(&c.frames, "frames", "", "instead of --log: a file of encoded frames that were published in a loop, "+
-		"as volpeer record --content encoded makes them")
-	f.StringVar(&c.shown, "shown", "", "which of --frames were shown: JSON lines with number, which counts captures "+
-		"from 0, and quality")
-	f.StringVar(&c.source, "source", "synthetic", "where the clouds came from: "+strings.Join(capture.Kinds(), ", "))
+	f.StringVar(&c.frames, "frames", "", "instead of --log: file of encoded frames that were published in a loop, "+
+		"as volpeer record --content encoded writes them")
+	f.StringVar(&c.shown, "shown", "", "the frames of --frames that were shown: JSON lines with number, which "+
+		"counts captures from 0, and quality")
+	f.StringVar(&c.source, "source", "synthetic", "source of the point clouds: "+strings.Join(capture.Kinds(), ", "))
 	f.StringArrayVar(&c.background, "background", nil,
-		"what of depth images is not the object, may be given several times: "+depth.BackgroundGrammar)
+		"background to remove from depth images; may be repeated: "+depth.BackgroundGrammar)
 	f.StringVar(&c.capture.Calibration, "calibration", "",
-		"where several cameras stood, a file in YAML or JSON; without, all stood at the origin")
-	f.Float64Var(&c.capture.FPS, "fps", 0, "frames per second; 0 takes the source's own rate, 30 where it has none")
-	f.IntVar(&c.capture.Points, "points", 125000, "points per frame at most; 0 takes all")
-	f.IntVar(&c.capture.Seed, "seed", 0, "looks and motion of the synthetic figure, and the order of points")
-	f.StringVar(&c.codec, "codec", "", codecs.Grammar+"; without, draco where it is built in")
+		"file in YAML or JSON with the poses of several cameras; by default all are at the origin")
+	f.Float64Var(&c.capture.FPS, "fps", 0, "frames per second; 0 means the rate of the source, or 30 if the source "+
+		"has none")
+	f.IntVar(&c.capture.Points, "points", 125000, "largest number of points per frame; 0 means no limit")
+	f.IntVar(&c.capture.Seed, "seed", 0, "seed of the synthetic figure and of the order of points")
+	f.StringVar(&c.codec, "codec", "", codecs.Grammar+"; the default is draco if it is built in")
 	f.IntVar(&c.bits, "bits", 11, "bits per coordinate, 1 to 30")
 	f.IntVar(&c.speed, "speed", 7, "speed of the codec, 0 (smallest) to 10 (fastest)")
-	f.BoolVar(&c.colorless, "no-colors", false, "the colours were left out")
+	f.BoolVar(&c.colorless, "no-colors", false, "the frames were encoded without colours")
 	f.StringVar(&c.viewpoint, "viewpoint", "",
-		"CSV file with recorded head movements to look around by, 30 per second, in a loop")
-	f.StringVar(&c.person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
-	f.StringVar(&c.view, "render-from", "", "where pictures are taken from: X,Y,Z in metres, and YAW to the left and "+
-		"PITCH upwards in degrees; without, along the recording of "+
-		"--viewpoint, or from the front")
-	f.DurationVar(&c.from, "from", 0, "leave out what was captured in so much time at the beginning")
-	f.DurationVar(&c.until, "until", 0, "compare what was captured up to this time, whatever came of it; 0 ends with "+
-		"the last frame that was decoded")
-	f.IntVar(&c.every, "every", 1, "compare every so many of the frames captured")
+		"CSV file with recorded viewpoints, 30 per second, that are replayed in a loop")
+	f.StringVar(&c.person, "viewpoint-of", "", "participant in that file; the default is the first one")
+	f.StringVar(&c.view, "render-from", "", "fixed view: X,Y,Z in metres, and optionally YAW to the left and "+
+		"PITCH upwards in degrees; the default is the recording of --viewpoint, or the front")
+	f.DurationVar(&c.from, "from", 0, "time at the beginning that is not compared")
+	f.DurationVar(&c.until, "until", 0, "end of the compared time, including frames that were not received; 0 means "+
+		"the end of the last frame that was decoded")
+	f.IntVar(&c.every, "every", 1, "compare every n-th captured frame")
 	f.IntVar(&c.width, "width", render.Width, "width of the pictures")
 	f.IntVar(&c.height, "height", render.Height, "height of the pictures")
-	f.StringVar(&c.films, "films", "", "folder to write both sequences of pictures to, without compression, as "+
+	f.StringVar(&c.films, "films", "", "folder for both sequences of pictures, without compression, as "+
 		"captured.y4m and shown.y4m")
 	return cmd
 }

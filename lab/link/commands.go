@@ -99,7 +99,7 @@ func newStatistics() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "statistics",
-		Short: "Print what became of a network's packets, and whether it was in time",
+		Short: "Print the statistics of a network's packets, and whether the network was in time",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, _, err := connect(cmd, name)
@@ -190,7 +190,7 @@ func newOrder(use, short string, order func(*service.Client) error) *cobra.Comma
 func newCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
-		Short: "Tell whether a file is a topology, without starting it; root is not needed",
+		Short: "Check whether a file is a valid topology, without starting it; root is not required",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			t, err := topology.ReadFile(arguments[0])

@@ -77,7 +77,7 @@ func newUp() *cobra.Command {
 	var detach bool
 	cmd := &cobra.Command{
 		Use:   "up FILE",
-		Short: "Start the network of a file, until it is interrupted or taken down",
+		Short: "Start the network of a file, until the command is interrupted or the network is taken down",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			if detach {
@@ -89,8 +89,8 @@ func newUp() *cobra.Command {
 		},
 	}
 	nameFlag(cmd, &name)
-	cmd.Flags().Uint64Var(&seed, "seed", 0, "seed of random decisions; 0 is that of the file")
-	cmd.Flags().BoolVar(&detach, "detach", false, "return once the network is up, and leave it running")
+	cmd.Flags().Uint64Var(&seed, "seed", 0, "seed of random decisions; 0 means the seed of the file")
+	cmd.Flags().BoolVar(&detach, "detach", false, "return when the network is up, and keep the network running")
 	return cmd
 }
 
@@ -174,7 +174,8 @@ func newRun() *cobra.Command {
 		Long: `Start the network of a file for as long as a command takes, and report at its end the
 statistics of packets and whether the network was in time.
 
-The command runs on a host, or on this machine, where it may run others on the hosts with vollab link exec.`,
+The command runs on a host of the network, or on this machine, where it may run other commands on the hosts with vollab
+link exec.`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			n, err := start(cmd.Context(), arguments[0], seed)
@@ -205,10 +206,10 @@ The command runs on a host, or on this machine, where it may run others on the h
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&host, "host", "", "host on which the command runs; by default it runs on this machine")
+	f.StringVar(&host, "host", "", "host on which the command runs; the default is this machine")
 	f.StringVar(&statistics, "statistics", "",
 		"write the statistics to this file as JSON, instead of to the standard error as tables")
-	f.Uint64Var(&seed, "seed", 0, "seed of random decisions; 0 is that of the file")
+	f.Uint64Var(&seed, "seed", 0, "seed of random decisions; 0 means the seed of the file")
 	f.BoolVar(&strict, "strict", false, "fail if the network was too late for the run to be valid")
 	return cmd
 }
@@ -253,7 +254,7 @@ func foreground(cmd *cobra.Command, command *exec.Cmd, ended <-chan struct{}) er
 		case <-ended:
 			_ = command.Process.Kill()
 			<-done
-			return fmt.Errorf("%w: it has ended", service.ErrNetwork)
+			return fmt.Errorf("%w: the network has ended", service.ErrNetwork)
 		case err := <-done:
 			var exit *exec.ExitError
 			if errors.As(err, &exit) {

@@ -80,11 +80,11 @@ func (v *VMAF) Scores(ctx context.Context, reference, shown string) ([]float64, 
 			"-lavfi", "libvmaf=log_fmt=json:log_path="+log, "-f", "null", "-")
 	}
 	if said, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("VMAF: %s: %w; it said: %.500s", v.Path, err, said)
+		return nil, fmt.Errorf("VMAF: %s: %w; output: %.500s", v.Path, err, said)
 	}
 	info, err := os.Stat(log)
 	if err != nil || info.Size() > maxScores {
-		return nil, fmt.Errorf("%w: %s wrote none, or more than %d bytes", ErrScores, v.Path, maxScores)
+		return nil, fmt.Errorf("%w: %s wrote no scores, or more than %d bytes", ErrScores, v.Path, maxScores)
 	}
 	data, err := os.ReadFile(log)
 	if err != nil {
@@ -111,7 +111,7 @@ func parseScores(data []byte) ([]float64, error) {
 	scores := make([]float64, len(log.Frames))
 	for i, f := range log.Frames {
 		if f.Metrics.VMAF == nil {
-			return nil, fmt.Errorf("%w: frame %d has none", ErrScores, i)
+			return nil, fmt.Errorf("%w: frame %d has no score", ErrScores, i)
 		}
 		scores[i] = *f.Metrics.VMAF
 	}

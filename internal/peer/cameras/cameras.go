@@ -20,15 +20,16 @@ type Flags struct {
 // Add registers the flags.
 func (c *Flags) Add(f *pflag.FlagSet) {
 	f.StringSliceVar(&c.serials, "realsense-serials", nil,
-		"serial numbers of the cameras that capture, with commas between them; without, all that are plugged in")
-	f.StringVar(&c.size, "realsense-size", usualSize(), "size of depth and colour images; recordings have their own")
+		"comma-separated serial numbers of the cameras; the default is all connected cameras")
+	f.StringVar(&c.size, "realsense-size", usualSize(), "size of depth and colour images; recordings have their own "+
+		"size")
 	f.StringSliceVar(&c.filters, "realsense-filters", nil,
-		"librealsense's filters of depth, with commas between them: "+realsense.FilterGrammar)
+		"comma-separated depth filters of librealsense: "+realsense.FilterGrammar)
 	f.StringVar(&c.record, "realsense-record", "",
-		"file to record what the cameras see, .db3 or what the installed librealsense writes; of several, each has "+
-			"its serial number in the name")
+		"file for a recording of the cameras, .db3 or another format of the installed librealsense; with several "+
+			"cameras, each file has the serial number in its name")
 	f.StringVar(&c.library, "realsense-library", "",
-		"file of librealsense2; without, VOLSFU_REALSENSE_LIBRARY, or where the system keeps libraries")
+		"file of librealsense2; the default is VOLSFU_REALSENSE_LIBRARY, or the library of the system")
 }
 
 func usualSize() string {

@@ -21,7 +21,7 @@ func Choose(name string, log *slog.Logger) (codec.Codec, error) {
 	if name == "" {
 		name = "draco"
 		if !draco.Available() {
-			log.Warn("publishing raw frames, which are larger", "reason", draco.ErrUnavailable)
+			log.Warn("raw frames are published, which are larger", "reason", draco.ErrUnavailable)
 			name = codec.Raw.Name()
 		}
 	}
@@ -33,8 +33,9 @@ func Choose(name string, log *slog.Logger) (codec.Codec, error) {
 }
 
 // Grammar lists the names that Find accepts, for the help of a flag.
-const Grammar = "draco, draco+jpeg, zstd, raw or cwi0; parts:CODEC:K codes in K parts on as many threads, parts in one part " +
-	"per processor by draco; labels:CODEC keeps labels and cameras of points beside draco, draco+jpeg, zstd or raw"
+const Grammar = "draco, draco+jpeg, zstd, raw or cwi0; parts:CODEC:K encodes in K parts on as many threads, parts in " +
+	"one part per processor with draco; labels:CODEC adds labels and cameras of points to draco, draco+jpeg, zstd " +
+	"or raw"
 
 // Find returns a codec that can encode, as parts.Find does. If Draco is missing, the error explains how to build it in.
 func Find(name string) (codec.Codec, error) {

@@ -141,7 +141,7 @@ func TestReadErrors(t *testing.T) {
 		{"empty", nil, "EOF"},
 		{"not Ogg", []byte(strings.Repeat("RIFF", 100)), ""},
 		{"cut", toneFile[:5000], ""},
-		{"nothing but headers", toneFile[:841], "it has no sound"},
+		{"nothing but headers", toneFile[:841], "the file has no audio"},
 		{"without comments", append(bytes.Clone(toneFile[:47]), toneFile[841:]...), "expected OpusTags"},
 	}
 	for _, test := range tests {

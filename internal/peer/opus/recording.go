@@ -110,9 +110,9 @@ func Read(r io.Reader) (*Recording, error) {
 	}
 	switch {
 	case limited.N == 0:
-		return nil, fmt.Errorf("%w: expected at most %d bytes", ErrFile, maxFileBytes)
+		return nil, fmt.Errorf("%w: the file is too long, expected at most %d bytes", ErrFile, maxFileBytes)
 	case len(d.recording.Packets) == 0:
-		return nil, fmt.Errorf("%w: it has no sound", ErrFile)
+		return nil, fmt.Errorf("%w: the file has no audio", ErrFile)
 	}
 	return d.recording, nil
 }
@@ -194,7 +194,7 @@ const maxDuration = 120 * time.Millisecond
 // Duration returns the duration of a packet, from its first two bytes (RFC 6716 section 3.1). Errors wrap ErrPacket.
 func Duration(packet []byte) (time.Duration, error) {
 	if len(packet) == 0 {
-		return 0, fmt.Errorf("%w: it is empty", ErrPacket)
+		return 0, fmt.Errorf("%w: the packet is empty", ErrPacket)
 	}
 	frames := 2
 	switch packet[0] & 3 {
@@ -208,7 +208,8 @@ func Duration(packet []byte) (time.Duration, error) {
 	}
 	duration := time.Duration(frames) * frameDuration(packet[0]>>3)
 	if duration == 0 || duration > maxDuration {
-		return 0, fmt.Errorf("%w: it lasts %v, expected up to %v", ErrPacket, duration, maxDuration)
+		return 0, fmt.Errorf("%w: the duration is %v, expected more than 0 and at most "+
+			"%v", ErrPacket, duration, maxDuration)
 	}
 	return duration, nil
 }

@@ -25,13 +25,13 @@ type Flags struct {
 
 // Add registers the flags.
 func (r *Flags) Add(f *pflag.FlagSet) {
-	f.BoolVar(&r.On, "render", false, fmt.Sprintf("draw what is shown, off the screen, in pictures of %dx%d", Width,
+	f.BoolVar(&r.On, "render", false, fmt.Sprintf("render the shown frames without a display, in pictures of "+
+		"%dx%d", Width,
 		Height))
-	f.StringVar(&r.Dir, "render-dir", "", "folder for pictures, as PNG; draws as --render does")
-	f.IntVar(&r.Every, "render-every", 30, "write every so many of the pictures")
-	f.StringVar(&r.From, "render-from", "", "where pictures are taken from: X,Y,Z in metres, and YAW to the left and "+
-		"PITCH upwards in degrees; without, along the recording of "+
-		"--viewpoint, or from the front")
+	f.StringVar(&r.Dir, "render-dir", "", "folder for pictures as PNG files; implies --render")
+	f.IntVar(&r.Every, "render-every", 30, "write every n-th picture")
+	f.StringVar(&r.From, "render-from", "", "fixed view: X,Y,Z in metres, and optionally YAW to the left and "+
+		"PITCH upwards in degrees; the default is the recording of --viewpoint, or the front")
 }
 
 // Errors of the flags.

@@ -25,15 +25,15 @@ type Flags struct {
 func (s *Flags) Add(f *pflag.FlagSet, regions string) {
 	field := pointcloud.DefaultFieldOfView()
 	f.StringVar(&s.Regions, "regions", regions,
-		"largest part of the points in each of as many equal regions of the view, from its middle, as in "+
-			List(field.Maxima)+"; empty: the gaze does not matter")
+		"largest fraction of the points in each of several equal regions of the view, from its centre, as in "+
+			List(field.Maxima)+"; empty: the view direction is ignored")
 	f.Float64Var(&s.Angle, "region-angle", math.Round(field.Angle*180/math.Pi), "width of the view in degrees")
-	f.Float64Var(&s.Outside, "region-outside", field.Outside, "largest part of the points out of view")
+	f.Float64Var(&s.Outside, "region-outside", field.Outside, "largest fraction of the points outside of the view")
 	f.Float64Var(&s.Detail, "detail-distance", 0,
-		"distance in metres up to which all points are worth sending; of those farther away the share falls with the "+
-			"square; 0: the distance does not matter")
+		"distance in metres up to which all points are sent; beyond it, the fraction decreases with the "+
+			"square of the distance; 0: the distance is ignored")
 	f.Float64Var(&s.Least, "detail-least", 0.05,
-		"with --detail-distance, least part of the points at any distance, 0 to 1")
+		"with --detail-distance, smallest fraction of the points at any distance, 0 to 1")
 }
 
 // Field returns the regions of the view. There are none if the view direction is ignored.

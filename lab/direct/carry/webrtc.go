@@ -17,7 +17,7 @@ import (
 // Errors of peer connections.
 var (
 	ErrFailed = errors.New("the peer connection failed")
-	ErrStream = errors.New("the other side takes no volumetric video")
+	ErrStream = errors.New("the other side does not accept volumetric video")
 )
 
 // WebRTC is the peer connection of one side.
@@ -174,7 +174,7 @@ func (w *WebRTC) negotiate(m rendezvous.Message) error {
 		return w.peer.AddCandidate(transport.Candidate{Candidate: m.Candidate.Candidate, MID: m.Candidate.MID,
 			LineIndex: m.Candidate.LineIndex})
 	}
-	return fmt.Errorf("%w: %s in the midst of negotiation", rendezvous.ErrMessage, m.Type)
+	return fmt.Errorf("%w: %s during negotiation", rendezvous.ErrMessage, m.Type)
 }
 
 // events sends candidates to the other side. It reports whether media can flow.

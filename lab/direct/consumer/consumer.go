@@ -112,7 +112,7 @@ func (c *Consumer) Run(ctx context.Context) {
 			r.Undecodable = true
 			if !c.warned {
 				c.warned = true
-				c.log.Warn("frame cannot be decoded; further ones are only counted", "frame", a.Number, "error", err)
+				c.log.Warn("frame cannot be decoded; further frames are only counted", "frame", a.Number, "error", err)
 			}
 		} else {
 			r.Decoded, r.DecodedPoints = c.at(time.Now()), c.cloud.Len()

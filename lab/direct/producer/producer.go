@@ -216,7 +216,7 @@ func (p *Producer) encode(s *shot) error {
 		p.failed.Add(1)
 		if !p.warned {
 			p.warned = true
-			p.config.Log.Warn("frame cannot be encoded; further ones are only counted", "error", err)
+			p.config.Log.Warn("frame cannot be encoded; further frames are only counted", "error", err)
 		}
 		return nil
 	}

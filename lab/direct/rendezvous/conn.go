@@ -156,7 +156,7 @@ func (c *Conn) Greet(ctx context.Context, own Hello) (Hello, error) {
 		return Hello{}, err
 	}
 	if m.Hello.Role == own.Role {
-		return Hello{}, fmt.Errorf("%w, both are a %s", ErrRole, own.Role)
+		return Hello{}, fmt.Errorf("%w, got two sides with the role %s", ErrRole, own.Role)
 	}
 	return *m.Hello, nil
 }
@@ -178,7 +178,7 @@ func (c *Conn) Next(ctx context.Context, want Type) (Message, error) {
 }
 
 // ErrBusy is returned if the listener already has a connection.
-var ErrBusy = errors.New("it serves somebody else")
+var ErrBusy = errors.New("the listener already has a connection")
 
 // Listener waits for one websocket.
 type Listener struct {
@@ -216,7 +216,7 @@ func (l *Listener) Address() string { return l.address.String() }
 // upgrade accepts the first websocket and refuses others as busy.
 func (l *Listener) upgrade(w http.ResponseWriter, r *http.Request) {
 	if !l.enter() {
-		http.Error(w, "it has stopped listening", http.StatusServiceUnavailable)
+		http.Error(w, "the listener is closed", http.StatusServiceUnavailable)
 		return
 	}
 	defer l.serving.Done()

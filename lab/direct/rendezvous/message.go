@@ -126,9 +126,9 @@ func Parse(data []byte) (m Message, err error) {
 }
 
 var (
-	errMember = errors.New("it does not say what it should")
+	errMember = errors.New("the member of this type is missing")
 	errType   = errors.New("unknown type")
-	errMany   = fmt.Errorf("it tells of more than %d frames", maxRecords)
+	errMany   = fmt.Errorf("the message has more than %d records", maxRecords)
 )
 
 // check validates a message.

@@ -183,9 +183,9 @@ func TestChecks(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"{", "malformed message"},
 		{`{"type":"dance"}`, "unknown type"},
-		{`{"type":"hello"}`, "does not say"},
-		{`{"type":"offer"}`, "does not say"},
-		{`{"type":"viewpoint"}`, "does not say"},
+		{`{"type":"hello"}`, "is missing"},
+		{`{"type":"offer"}`, "is missing"},
+		{`{"type":"viewpoint"}`, "is missing"},
 		{`{"type":"viewpoint","viewpoint":{"position":[0,0,0],"orientation":[1,1,1,1],"fov":60,"aspect":1}}`,
 			"orientation"},
 		{hello(func(h *Hello) { h.Version = 2 }), "version is 2, expected 1"},

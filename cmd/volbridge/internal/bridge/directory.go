@@ -63,7 +63,7 @@ func (d *Directory) Published(participant string, p volumetric.Publication) Admi
 		return Admission{Reason: "not in VR2Gather's format"}
 	}
 	if p.Mode != volumetric.ModeAlternatives {
-		return Admission{Reason: "its qualities complement each other, which VR2Gather does not know"}
+		return Admission{Reason: "mode descriptions is not supported by VR2Gather"}
 	}
 	m := d.members[participant]
 	if m == nil {
@@ -79,7 +79,7 @@ func (d *Directory) Published(participant string, p volumetric.Publication) Admi
 		place = &m.audio
 	}
 	if *place != nil && (*place).Name != p.Name {
-		return Admission{Reason: "VR2Gather knows one of each publisher"}
+		return Admission{Reason: "VR2Gather supports one publication of each kind per publisher"}
 	}
 	*place = &p
 	if p.Kind == volumetric.KindVideo {

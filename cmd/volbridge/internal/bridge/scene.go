@@ -82,7 +82,8 @@ func (s *Scene) read(datagram []byte) (*signal.Viewpoint, *placed, error) {
 	boxes := make([]volumetric.BoundingBox, count)
 	for i := range boxes {
 		for axis := range 3 {
-			boxes[i].Min[axis], boxes[i].Max[axis] = float32(number(rest[i*boxBytes+4*axis:])), float32(number(rest[i*boxBytes+12+4*axis:]))
+			boxes[i].Min[axis] = float32(number(rest[i*boxBytes+4*axis:]))
+			boxes[i].Max[axis] = float32(number(rest[i*boxBytes+12+4*axis:]))
 		}
 	}
 	p := &signal.Pose{Publication: publication, Position: vector(body), Orientation: rotation(body[12:]),

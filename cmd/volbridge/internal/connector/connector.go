@@ -218,13 +218,13 @@ func (c *Connector) tell(t *told, now time.Time) {
 	silent := known && !receives
 	switch {
 	case silent && !t.silent:
-		c.log.Warn("the connector does not answer, nothing is sent to it", "address", peer)
+		c.log.Warn("the connector does not answer; sending to it is suspended", "address", peer)
 	case !silent && t.silent:
 		c.log.Info("the connector answers again", "address", peer)
 	}
 	t.silent = silent
 	if wrong := c.tally.Count(bridge.DropSecret); !known && wrong > t.wrong && now.Sub(t.refusedAt) >= refusedInterval {
-		c.log.Warn("a connector presents another secret than this bridge has, and is not listened to", "datagrams",
+		c.log.Warn("a connector presented a wrong secret and is ignored", "datagrams",
 			wrong-t.wrong)
 		t.wrong, t.refusedAt = wrong, now
 	}

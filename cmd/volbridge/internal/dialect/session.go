@@ -106,7 +106,9 @@ func (s *Session) watch() {
 			s.cancel(fmt.Errorf("%w: the peer connection is %s", ErrEnded, state))
 		}
 	})
-	s.connection.OnICEConnectionStateChange(func(webrtc.ICEConnectionState) { s.starting.Do(func() { close(s.started) }) })
+	s.connection.OnICEConnectionStateChange(func(webrtc.ICEConnectionState) {
+		s.starting.Do(func() { close(s.started) })
+	})
 	s.connection.OnTrack(func(remote *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
 		s.begin(func() { s.receive(remote) })
 	})

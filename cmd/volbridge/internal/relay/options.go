@@ -58,32 +58,33 @@ type Options struct {
 func (b *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&b.sfu, "sfu", "localhost:8080", "the server, HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
 	f.StringVar(&b.dialect, "dialect", dialectV1,
-		"how to speak to the server: v1, or vr2gather, as VR2Gather's own peer does")
-	f.StringVarP(&b.port, "port", "p", "", "UDP port for the connector, :PORT; with an address before it the bridge "+
-		"listens there and not on loopback only, and the connector has to present a secret")
-	f.StringVar(&b.secret, "secret", "", "what the connector has to present, 16 to 128 bytes; without, the "+
-		"environment's VOLPEER_BRIDGE_SECRET, which other users of this host cannot read; needed beyond loopback")
-	f.BoolVarP(&b.input, "input", "i", false, "publish what the connector sends")
-	f.BoolVarP(&b.output, "output", "o", false, "give the connector what others publish")
-	f.Uint32VarP(&b.client, "client", "c", 0, "this client's number, by which the others' connectors know it")
+		"protocol of the server: v1, or vr2gather, the protocol of VR2Gather's own peer")
+	f.StringVarP(&b.port, "port", "p", "", "UDP port for the connector, :PORT; with ADDRESS:PORT the bridge "+
+		"listens on that address and not on loopback, and the connector must present a secret")
+	f.StringVar(&b.secret, "secret", "", "secret that the connector must present, 16 to 128 bytes; the default is the "+
+		"environment variable VOLPEER_BRIDGE_SECRET, which other users of this host cannot read; required beyond "+
+		"loopback")
+	f.BoolVarP(&b.input, "input", "i", false, "publish the media of the connector")
+	f.BoolVarP(&b.output, "output", "o", false, "send the publications of others to the connector")
+	f.Uint32VarP(&b.client, "client", "c", 0, "number of this client at other connectors")
 	f.IntVarP(&b.layout.Tiles, "tiles", "t", 1, "number of tiles that the connector sends")
 	f.IntVarP(&b.layout.Qualities, "qualities", "q", 1, "number of qualities of each tile that the connector sends")
 	f.BoolVar(&b.transcode, "transcode", false,
-		"publish the connector's uncompressed points (cwi0) as Draco and its sound (VR2A) as Opus, and give it "+
-			"others' Draco as cwi0 and their Opus as VR2A")
+		"publish the connector's uncompressed points (cwi0) as Draco and its audio (VR2A) as Opus, and send it "+
+			"the Draco of others as cwi0 and their Opus as VR2A")
 	f.BoolVarP(&b.debug, "debug", "d", false,
-		"publish frames of 5,000 bytes that mean nothing, in place of the connector's; needs no connector")
-	f.IntVarP(&b.level, "log", "l", 0, "how much to log: 0 what happens, 1 also figures every second, 2 everything")
-	f.StringVar(&b.room.Name, "room", "", "the room; without, the environment's VOLPEER_ROOM, or what the token "+
-		"names, or vr2gather")
+		"publish dummy frames of 5,000 bytes in place of the connector's; no connector is needed")
+	f.IntVarP(&b.level, "log", "l", 0, "log level: 0 events, 1 also counters every second, 2 everything")
+	f.StringVar(&b.room.Name, "room", "", "the room; the default is the environment variable VOLPEER_ROOM, or the "+
+		"room of the token, or vr2gather")
 	f.StringVar(&b.room.Identity, "identity", "",
-		"this participant's name; without, what the token names, or the client's number")
-	f.StringVar(&b.room.Token, "token", "", "access token; without, the environment's VOLPEER_TOKEN; a server in "+
-		"development mode needs none")
-	f.Var(&b.most, "max-bitrate", "what is sent at most, such as 20Mbit; without, as much as the network carries")
-	f.Float64Var(&b.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
+		"name of this participant; the default is the name in the token, or the client's number")
+	f.StringVar(&b.room.Token, "token", "", "access token; the default is the environment variable VOLPEER_TOKEN; a "+
+		"server in development mode needs none")
+	f.Var(&b.most, "max-bitrate", "largest bitrate to send, such as 20Mbit; the default is the estimated capacity")
+	f.Float64Var(&b.seconds, "seconds", 0, "time to run in seconds; 0 means until interrupted")
 	f.BoolVar(&b.untilInputCloses, "until-stdin-closes", false,
-		"end when the standard input does, as it does with a program that started the bridge and holds it")
+		"end when the standard input is closed, for example by the end of the program that started the bridge")
 	f.BoolVar(&b.json, "json", false, "print one JSON object at the end")
 }
 
@@ -105,14 +106,15 @@ const (
 // Errors of the bridge's flags.
 var (
 	errNoDraco  = errors.New("built without Draco")
-	errPlain    = errors.New("expected --dialect v1: VR2Gather's knows neither Draco nor Opus")
+	errPlain    = errors.New("expected --dialect v1, because VR2Gather's dialect supports neither Draco nor Opus")
 	errDialect  = errors.New("expected v1 or vr2gather")
-	errIdentity = errors.New("clients are numbers in VR2Gather's dialect, expected --client")
-	errPort     = errors.New("expected :PORT or ADDRESS:PORT, with a port of 1 to 65534: the connector has the next one")
-	errLayout   = fmt.Errorf("expected 1 to %d tiles and 1 to %d qualities", volumetric.MaxTiles,
+	errIdentity = errors.New("expected --client, because clients have numbers in VR2Gather's dialect")
+	errPort     = errors.New("expected :PORT or ADDRESS:PORT with a port of 1 to 65534; the connector uses the next " +
+		"port")
+	errLayout = fmt.Errorf("expected 1 to %d tiles and 1 to %d qualities", volumetric.MaxTiles,
 		volumetric.MaxQualities)
-	errNoSecret = errors.New("listening beyond loopback, where anybody may send, takes a secret: expected --secret, " +
-		"or VOLPEER_BRIDGE_SECRET in the environment")
+	errNoSecret = errors.New("listening beyond loopback requires a secret, because any host can send: expected " +
+		"--secret, or VOLPEER_BRIDGE_SECRET in the environment")
 	errNoPort = errors.New("expected --port, or --debug, which needs no connector")
 )
 

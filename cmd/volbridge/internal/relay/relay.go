@@ -246,7 +246,7 @@ func (s *Relay) ask(ctx context.Context, session *client.Session, requests <-cha
 				continue
 			}
 			s.tally.Add(bridge.DropChoice)
-			s.log.Warn("the server refuses the choice of qualities", "error", err)
+			s.log.Warn("the server refused the choice of qualities", "error", err)
 			select {
 			case refused <- choices:
 			case <-ctx.Done():

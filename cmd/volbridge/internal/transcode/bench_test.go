@@ -92,7 +92,8 @@ func BenchmarkSound(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			in := heard[i%len(heard)]
-			in.Sequence, in.Timestamp, in.Capture = uint16(i), uint32(i*frameSamples), began.Add(time.Duration(i)*frameTime)
+			in.Sequence, in.Timestamp = uint16(i), uint32(i*frameSamples)
+			in.Capture = began.Add(time.Duration(i) * frameTime)
 			listener.Push(in)
 			for _, ok := listener.Next(in.Came, false); ok; _, ok = listener.Next(in.Came, false) {
 				continue

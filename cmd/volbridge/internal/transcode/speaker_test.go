@@ -225,7 +225,8 @@ func TestSoundAllocations(t *testing.T) {
 		said.End, said.Came = said.End.Add(time.Duration(lost)*frameTime), said.Came.Add(time.Duration(lost)*frameTime)
 		heard.Sequence += uint16(lost)
 		heard.Timestamp += lost * frameSamples
-		heard.Capture, heard.Came = heard.Capture.Add(time.Duration(lost)*frameTime), heard.Came.Add(time.Duration(lost)*frameTime)
+		heard.Capture = heard.Capture.Add(time.Duration(lost) * frameTime)
+		heard.Came = heard.Came.Add(time.Duration(lost) * frameTime)
 	}
 	for range 50 {
 		once()

@@ -79,7 +79,7 @@ func Parse(line string) (Command, error) {
 		return Command{}, fmt.Errorf("%w command %.32q: expected quality, auto, off, stats, help or quit", ErrSyntax,
 			verb)
 	case len(arguments) > 0:
-		return Command{}, fmt.Errorf("%w %q: it takes nothing, got %.32q", ErrSyntax, verb, arguments[0])
+		return Command{}, fmt.Errorf("%w %q: the command has no arguments, got %.32q", ErrSyntax, verb, arguments[0])
 	}
 	return Command{Verb: simple}, nil
 }
@@ -154,7 +154,7 @@ func Resolve(target Target, wish Wish, participants []signal.Participant) ([]sig
 	case len(problems) > 0:
 		return nil, errors.Join(problems...)
 	default:
-		return nil, fmt.Errorf("%w: nobody publishes %s", ErrNoMatch, target)
+		return nil, fmt.Errorf("%w: no participant publishes %s", ErrNoMatch, target)
 	}
 }
 

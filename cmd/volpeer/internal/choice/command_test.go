@@ -53,7 +53,7 @@ func TestParseErrors(t *testing.T) {
 		{"quality body 1,auto", "expected auto, off"},
 		{"quality body -2", "expected auto, off"},
 		{"faster", `command "faster"`},
-		{"quit now", "it takes nothing"},
+		{"quit now", "the command has no arguments"},
 		{strings.Repeat("x", 5000), "5000 bytes"},
 		{"quality " + strings.Repeat("0,", 70) + "1", "at most 64"},
 	}
@@ -131,9 +131,9 @@ func describe(t *testing.T, choices []signal.Choice) string {
 
 func TestResolveErrors(t *testing.T) {
 	tests := []struct{ line, want string }{
-		{"off chair", `nobody publishes "chair"`},
-		{"off carol/body", `nobody publishes "body" of "carol"`},
-		{"off voice", `nobody publishes "voice"`},
+		{"off chair", `no participant publishes "chair"`},
+		{"off carol/body", `no participant publishes "body" of "carol"`},
+		{"off voice", `no participant publishes "voice"`},
 		{"quality body 7 low", "tiles 0 to 1, got 7"},
 		{"quality alice/body best", `no quality "best", expected one of 0 low, 1 mid, 2 1`},
 		{"quality bob/body 1", `no quality "1", expected one of 0`},

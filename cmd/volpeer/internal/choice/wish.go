@@ -53,7 +53,10 @@ func ParseWish(text string) (Wish, error) {
 	}
 	for _, term := range terms {
 		if term == "" || term == "auto" || term == "off" || strings.HasPrefix(term, "-") {
-			return Wish{}, fmt.Errorf("%w quality %.32q: expected auto, off, a name, a number from 0, or a list of these with commas", ErrSyntax, text)
+			return Wish{}, fmt.Errorf(
+				"%w quality %.32q: expected auto, off, a name, a number from 0, or a comma-separated list of names "+
+					"and numbers",
+				ErrSyntax, text)
 		}
 	}
 	return Wish{terms: terms}, nil

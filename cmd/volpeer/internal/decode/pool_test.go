@@ -90,7 +90,7 @@ func TestNewestWins(t *testing.T) {
 	}
 }
 
-// TestRestart: numbers that begin anew while captures go on are newer.
+// TestRestart: after a restart, lower numbers with later captures are newer.
 func TestRestart(t *testing.T) {
 	registered()
 	pool := NewPool(1, false)

@@ -130,7 +130,7 @@ func TestPassed(t *testing.T) {
 		{0, 13, 99, false},
 		{1, 11, 33, false}, // the tile itself still shows frame 10
 		{1, 9, -30, true},
-		{0, 3, 5000, false}, // begun anew
+		{0, 3, 5000, false}, // restarted
 		{7, 1, -300, false}, // a tile never seen
 	}
 	for _, test := range tests {

@@ -36,17 +36,21 @@ func newCutter(c Config) (*cutter, error) {
 		return nil, err
 	}
 	if c.Importance != nil && c.Mode == volumetric.ModeDescriptions {
-		return nil, fmt.Errorf("%w: descriptions are even samples that complement each other, expected none by importance", ErrConfig)
+		return nil, fmt.Errorf("%w: descriptions are even samples, expected no sampling by importance", ErrConfig)
 	}
 	if c.Voxels && (c.Mode == volumetric.ModeDescriptions || c.Importance != nil) {
-		return nil, fmt.Errorf("%w: voxels are neither descriptions, which complement each other, nor chosen by importance", ErrConfig)
+		return nil, fmt.Errorf("%w: voxels cannot be combined with descriptions or with sampling by "+
+			"importance", ErrConfig)
 	}
 	for _, l := range c.Levels {
 		if l.Rate > 0 && c.Mode == volumetric.ModeDescriptions {
-			return nil, fmt.Errorf("%w: quality %q has a bitrate; descriptions complement each other, expected points or a share", ErrConfig, l.Name)
+			return nil, fmt.Errorf("%w: quality %q has a bitrate, expected points or a share for "+
+				"descriptions", ErrConfig,
+				l.Name)
 		}
 		if l.Voxel > 0 && c.Mode == volumetric.ModeDescriptions {
-			return nil, fmt.Errorf("%w: quality %q is made of voxels; descriptions complement each other, expected points or a share", ErrConfig, l.Name)
+			return nil, fmt.Errorf("%w: quality %q has voxels, expected points or a share for descriptions", ErrConfig,
+				l.Name)
 		}
 	}
 	cut := &cutter{

@@ -27,8 +27,8 @@ import (
 
 // Errors of producing. They are wrapped with the reason.
 var (
-	ErrConfig = errors.New("invalid production")
-	ErrSource = errors.New("source gives no more frames")
+	ErrConfig = errors.New("invalid encoding settings")
+	ErrSource = errors.New("the source has no more frames")
 )
 
 // Source is a source of clouds. capture.Source implements it.

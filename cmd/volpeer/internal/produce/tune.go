@@ -70,7 +70,7 @@ func (e *encoder) tune(cloud *pointcloud.Cloud, frameRate float64) error {
 		}
 		tuner, ok := ladder.NewTuner(source, wishes, e.model)
 		if !ok {
-			return fmt.Errorf("%w: no frame of the capture has points to find bitrates by", ErrConfig)
+			return fmt.Errorf("%w: the captured frame has no points, which bitrates require", ErrConfig)
 		}
 		t.tuner, trials = tuner, tuner.Rungs()
 	}
@@ -84,7 +84,7 @@ func (e *encoder) tune(cloud *pointcloud.Cloud, frameRate float64) error {
 func (e *encoder) ladderSource(cloud *pointcloud.Cloud, frameRate float64, rungs int) (ladder.Source, error) {
 	if cloud.Len() == 0 || frameRate <= 0 {
 		return ladder.Source{},
-			fmt.Errorf("%w: %d points at %g frames per second, expected more of both to find bitrates by", ErrConfig,
+			fmt.Errorf("%w: %d points at %g frames per second, expected more than 0 of both for bitrates", ErrConfig,
 				cloud.Len(), frameRate)
 	}
 	// A voxel of four points is twice as wide as the distance of two points.
@@ -96,7 +96,8 @@ func (e *encoder) ladderSource(cloud *pointcloud.Cloud, frameRate float64, rungs
 	return ladder.Source{
 		Codec: e.config.Codec, Params: codec.Params{Box: e.config.Box, ColorQuality: e.config.ColorQuality},
 		Tiles: len(e.cutter.tiles), FrameRate: frameRate, Points: cloud.Len(), Spacing: edge / 2,
-		Budget:         time.Duration(busy * float64(time.Second) / frameRate * float64(len(e.workers)) / float64(rungs)),
+		Budget: time.Duration(busy * float64(time.Second) / frameRate * float64(len(e.workers)) /
+			float64(rungs)),
 		TileOverhead:   payload.PrefixSize + payload.DescriptorSize/2,
 		PacketOverhead: float64(payload.DescriptorSize) / payload.FragmentSize,
 	}, nil

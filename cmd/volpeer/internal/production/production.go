@@ -58,57 +58,57 @@ func DefaultOptions() Options { return Options{Capture: capture.DefaultOptions()
 
 // Flags registers the flags of capturing and encoding. points is the default of --points.
 func (o *Options) Flags(f *pflag.FlagSet, points int) {
-	f.StringVar(&o.Source, "source", "synthetic", "where the clouds come from: "+strings.Join(capture.Kinds(), ", "))
+	f.StringVar(&o.Source, "source", "synthetic", "source of the point clouds: "+strings.Join(capture.Kinds(), ", "))
 	f.StringArrayVar(&o.Background, "background", nil,
-		"what of depth images is not the object, may be given several times: "+depth.BackgroundGrammar)
+		"background to remove from depth images; may be repeated: "+depth.BackgroundGrammar)
 	f.StringVar(&o.Capture.Calibration, "calibration", "",
-		"where several cameras stand, a file in YAML or JSON; without, all stand at the origin")
-	f.Float64Var(&o.Capture.FPS, "fps", 0, "frames per second; 0 takes the source's own rate, 30 where it has none")
+		"file in YAML or JSON with the poses of several cameras; by default all are at the origin")
+	f.Float64Var(&o.Capture.FPS, "fps", 0, "frames per second; 0 means the rate of the source, or 30 if the source "+
+		"has none")
 	f.IntVar(&o.Capture.Points, "points", points,
-		"points per frame at most; larger frames are sampled down evenly; 0 takes all")
-	f.IntVar(&o.Capture.Seed, "seed", 0, "looks and motion of the synthetic figure, the order of points, and the "+
+		"largest number of points per frame; larger frames are sampled evenly; 0 means no limit")
+	f.IntVar(&o.Capture.Seed, "seed", 0, "seed of the synthetic figure, of the order of points, and of the "+
 		"clusters of kmeans")
 	o.Cameras.Add(f)
-	f.StringVar(&o.Tiling, "tiling", "direction", "how the object is cut into tiles: "+tilingHelp)
-	f.IntVar(&o.Tiles, "tiles", 0, fmt.Sprintf("number of tiles; 0 is what is usual: 4 by direction, which has %v",
+	f.StringVar(&o.Tiling, "tiling", "direction", "method of cutting the object into tiles: "+tilingHelp)
+	f.IntVar(&o.Tiles, "tiles", 0, fmt.Sprintf("number of tiles; 0 means the default of the method; direction has 4 "+
+		"by default, of %v",
 		pointcloud.TileCounts()))
 	f.StringVar(&o.Labels, "label-tiles", "",
-		"tiles of --tiling labels as NAME=LABEL[+LABEL…],…; without, the body parts of the synthetic figure")
+		"tiles of --tiling labels as NAME=LABEL[+LABEL…],…; the default is the body parts of the synthetic figure")
 	f.StringVar(&o.Qualities, "qualities", defaultQualities, ladder.Grammar)
-	f.StringVar(&o.Split, "split", "", "qualities as descriptions that add up, by their shares of the points in %, "+
+	f.StringVar(&o.Split, "split", "", "qualities of mode descriptions, as shares of the points in %, "+
 		"as in 60,25,15[:BITS[:SPEED]]")
 	f.StringVar(&o.Sampling, "sampling", samplingEven,
-		"which points qualities with fewer than all keep: even; importance, which has more of them at edges of "+
-			"colours and shapes; or voxels, each the mean of what is within, as large as gives about so many")
+		"method of reducing points: even; importance, which keeps more points at edges of "+
+			"colours and shapes; or voxels, each the mean of its points, of a size that yields the number of points")
 	f.StringVar(&o.Weights, "label-weights", "",
-		"with --sampling importance, how much more likely points are kept by label, as LABEL=FACTOR,…")
-	f.StringVar(&o.Codec, "codec", "", codecs.Grammar+"; without, draco where it is built in")
+		"weights of labels for --sampling importance, as LABEL=FACTOR,…")
+	f.StringVar(&o.Codec, "codec", "", codecs.Grammar+"; the default is draco if it is built in")
 	f.StringVar(&o.Name, "publication", "body", "name of the publication")
 	f.StringVar(&o.Mode, "mode", string(volumetric.ModeAlternatives),
-		"alternatives: receivers get one quality of each tile; descriptions: qualities complement each other, "+
-			"receivers get any of them")
+		"alternatives: a receiver gets one quality of each tile; descriptions: qualities complement each other and "+
+			"a receiver gets any subset")
 }
 
 // PublishFlags registers the flags that publishing has and recording has not.
 func (o *Options) PublishFlags(f *pflag.FlagSet) {
-	f.IntVar(&o.ColorQuality, "color-quality", 0, fmt.Sprintf("quality of colours that the codec keeps with loss, "+
-		"1 to 100 as JPEG counts it; 0 is %d", codec.DefaultColorQuality))
+	f.IntVar(&o.ColorQuality, "color-quality", 0, fmt.Sprintf("quality of lossy colour coding, "+
+		"1 to 100 as in JPEG; 0 means %d", codec.DefaultColorQuality))
 	f.DurationVar(&o.Within, "encode-within", 0,
-		"how long after its capture a frame is to be encoded: what will not be done by "+
-			"then is not begun; 0 is three frame intervals")
+		"time from the capture to the end of encoding; a tile that would end later is "+
+			"not encoded; 0 means three frame intervals")
 	f.BoolVar(&o.VR2Gather, "vr2gather", false,
-		"publish what clients of VR2Gather can read, too: frames with its header, and "+
-			"the codec cwi0")
-	f.StringVar(&o.Audience, "audience", "", "where those stand who look at the object, X,Y,Z in metres in its own "+
-		"coordinates: "+
-		"what they see less of has fewer points, by --regions and --detail-distance")
+		"publish in a format that VR2Gather's clients can read: frames with its header and the codec cwi0")
+	f.StringVar(&o.Audience, "audience", "", "position of the viewers, X,Y,Z in metres in the object's own "+
+		"coordinates: points are reduced by --regions and --detail-distance")
 	o.Worth.Add(f, "")
 }
 
 // Errors of flags.
 var (
 	errMode = errors.New("--mode: expected alternatives or descriptions")
-	errRead = errors.New("--vr2gather: VR2Gather reads the codec cwi0 in mode alternatives")
+	errRead = errors.New("--vr2gather: expected the codec cwi0 in mode alternatives")
 )
 
 // Settings are the checked flags. The source is opened separately, because that takes time.

@@ -14,9 +14,9 @@ import (
 )
 
 // tilingHelp is the help text of the tilings.
-const tilingHelp = "direction; cameras, by the set of those that saw a point (1, 3, 7, 15, 31 … tiles for 1, 2, 3, " +
+const tilingHelp = "direction; cameras, by the set of cameras that saw a point (1, 3, 7, 15, 31 … tiles for 1, 2, 3, " +
 	"4, 5 … cameras); octants (8); " +
-	"kmeans, around centres in the first frame; labels, by --label-tiles and one more for the rest"
+	"kmeans, around centres of the first frame; labels, by --label-tiles and one more tile for the rest"
 
 // defaultQualities is used if neither --qualities nor --split is given.
 const defaultQualities = "low,mid,high"
@@ -53,7 +53,7 @@ func (o *Options) cut() (pointcloud.TilingSpec, error) {
 	case o.Tiling == "labels" && o.Source == "synthetic":
 		spec.Parts = synthetic.Parts()
 	case o.Tiling == "labels":
-		return spec, fmt.Errorf("%w: only those of the source synthetic are known", errLabels)
+		return spec, fmt.Errorf("%w: labels are required with every source except synthetic", errLabels)
 	}
 	if err := spec.Check(); err != nil {
 		return spec, fmt.Errorf("--tiling, --tiles: %w", err)
@@ -107,7 +107,7 @@ func (o *Options) levels(mode volumetric.Mode) ([]ladder.Level, error) {
 	}
 	// Shares are rounded to a few digits. The last share also takes the remainder to 100 %.
 	if math.Abs(sum-100) > 0.05 {
-		return nil, fmt.Errorf("%w: they add up to %g", errSplit, sum)
+		return nil, fmt.Errorf("%w: the shares add up to %g", errSplit, sum)
 	}
 	levels, err := ladder.ParseLevels(strings.Join(items, ","))
 	if err != nil {

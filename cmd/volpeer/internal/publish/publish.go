@@ -38,14 +38,14 @@ type options struct {
 }
 
 // errName is returned if the object has the name of the audio publication.
-var errName = errors.New(`--publication: "audio" is the name of the sound beside it`)
+var errName = errors.New(`--publication: "audio" is the name of the audio publication, expected another name`)
 
 // Command returns the command volpeer publish.
 func Command() *cobra.Command {
 	p := &options{Options: production.DefaultOptions()}
 	cmd := &cobra.Command{
 		Use:   "publish",
-		Short: "Publish point clouds, and sound beside them",
+		Short: "Publish point clouds and audio",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), peer.NewLog(cmd.ErrOrStderr()))
@@ -55,11 +55,11 @@ func Command() *cobra.Command {
 	f := cmd.Flags()
 	p.Flags(f, 40000)
 	p.PublishFlags(f)
-	f.StringVar(&p.audio, "audio", "", "sound beside the video: tone, or an Ogg Opus file that is played in a loop")
-	f.Var(&p.most, "max-bitrate", "what is sent at most, such as 20Mbit; without, as much as the network carries")
-	f.StringVar(&p.pose, "pose", "", "where the object stands in the room: X,Y,Z in metres, and YAW in degrees to "+
-		"the left if it is turned")
-	f.Float64Var(&p.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
+	f.StringVar(&p.audio, "audio", "", "audio to publish: tone, or an Ogg Opus file that is played in a loop")
+	f.Var(&p.most, "max-bitrate", "largest bitrate to send, such as 20Mbit; the default is the estimated capacity")
+	f.StringVar(&p.pose, "pose", "", "position of the object in the room: X,Y,Z in metres, and optionally YAW in "+
+		"degrees to the left")
+	f.Float64Var(&p.seconds, "seconds", 0, "time to publish in seconds; 0 means until interrupted")
 	f.BoolVar(&p.json, "json", false, "print one JSON object at the end")
 	p.times.Flags(f)
 	return cmd

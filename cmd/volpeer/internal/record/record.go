@@ -46,12 +46,12 @@ func Command() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.output, "output", "", "the file, which must not exist yet")
+	f.StringVar(&r.output, "output", "", "the file to create; it must not exist")
 	f.StringVar(&r.content, "content", string(journal.Points),
-		"points: clouds as captured; images: depth and colour as cameras saw them, with all background; encoded: "+
+		"points: clouds as captured; images: depth and colour images with the background; encoded: "+
 			"tiles at all qualities")
 	r.Flags(f, 0)
-	f.Float64Var(&r.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
+	f.Float64Var(&r.seconds, "seconds", 0, "time to record in seconds; 0 means until interrupted")
 	f.BoolVar(&r.json, "json", false, "print one JSON object at the end")
 	return cmd
 }
@@ -228,7 +228,7 @@ func (t *take) run(ctx context.Context, seconds float64, console io.Writer, log 
 		select {
 		case now := <-ticker.C:
 			frames, bytes := t.writer.Written()
-			_, _ = fmt.Fprintf(console, "Summary %d frames  lost %d  %s\n", frames, t.losses(),
+			_, _ = fmt.Fprintf(console, "recorded %d frames  lost %d  %s\n", frames, t.losses(),
 				peer.RateText(bytes, now.Sub(t.began)))
 			if err := t.writer.Sync(); err != nil {
 				cancel()

@@ -25,7 +25,7 @@ type Replay struct {
 	counts produce.Counts
 }
 
-var errReplayed = errors.New("--vr2gather: the journal's frames are of another codec than cwi0")
+var errReplayed = errors.New("--vr2gather: expected a journal with frames of the codec cwi0")
 
 // Open opens the source of a publication if the source is a journal of encoded tiles. For any other source it returns
 // nil.

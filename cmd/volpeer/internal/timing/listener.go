@@ -49,7 +49,7 @@ func Listen(address string, log *slog.Logger) (*Listener, error) {
 	go func() {
 		defer close(l.ended)
 		if err := l.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Warn("metrics are not served any more", "error", err)
+			log.Warn("metrics are no longer served", "error", err)
 		}
 	}()
 	return l, nil

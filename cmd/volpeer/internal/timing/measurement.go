@@ -26,12 +26,12 @@ type Measurement struct {
 
 // Flags registers the flags.
 func (t *Measurement) Flags(f *pflag.FlagSet) {
-	f.StringVar(&t.file, "frame-times", "", "file for what is known of each tile frame's way, as JSON lines, or as "+
-		"CSV where its name ends in .csv")
-	f.BoolVar(&t.layers, "layers", false, "measure where the time of frames goes, and sum it up at the end; "+
-		"--frame-times and --metrics-listen do so, too")
+	f.StringVar(&t.file, "frame-times", "", "file for the times of each tile frame, as JSON lines, or as "+
+		"CSV if its name ends in .csv")
+	f.BoolVar(&t.layers, "layers", false, "measure the latency of frames by layer and print a summary at the end; "+
+		"implied by --frame-times and --metrics-listen")
 	f.StringVar(&t.metrics, "metrics-listen", "",
-		"address to serve metrics for Prometheus at, as HOST:PORT; without, none are")
+		"address of Prometheus metrics, HOST:PORT; by default no metrics are served")
 }
 
 // Wanted reports whether frames are to be traced.

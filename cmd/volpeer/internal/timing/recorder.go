@@ -89,7 +89,7 @@ func (r *Recorder) flush() {
 func (r *Recorder) fail(err error) {
 	if err != nil {
 		r.failed = err
-		r.log.Warn("times of frames are not written any more", "error", err)
+		r.log.Warn("frame times are no longer written", "error", err)
 	}
 }
 
@@ -101,7 +101,7 @@ func (r *Recorder) Close() error {
 	err := errors.Join(r.failed, r.file.Close())
 	r.file = nil
 	if err != nil {
-		return fmt.Errorf("times of frames: %w", err)
+		return fmt.Errorf("write frame times: %w", err)
 	}
 	return nil
 }

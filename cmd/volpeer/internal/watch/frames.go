@@ -70,7 +70,8 @@ func (v *viewer) undecodable(f *client.Frame, err error) {
 		return
 	}
 	v.refused[name] = true
-	v.log.Warn("frame cannot be decoded; further ones are only counted", "publication", name, "error",
+	v.log.Warn("frame cannot be decoded; further frames of the publication are only "+
+		"counted", "publication", name, "error",
 		codecs.Explain(f.Codec, err))
 }
 
@@ -97,18 +98,18 @@ func (v *viewer) record(ref volumetric.PublicationRef, p *client.Packet) {
 	if v.recorder == nil {
 		var err error
 		if v.recorder, err = opus.NewRecorder(v.config.sound, p.Codec.Channels); err != nil {
-			v.log.Warn("sound not saved", "error", err)
+			v.log.Warn("audio is not saved", "error", err)
 			v.config.sound = ""
 			return
 		}
 		v.heard = ref
-		v.log.Info("saving sound", "participant", ref.Participant, "publication", ref.Publication)
+		v.log.Info("saving audio", "participant", ref.Participant, "publication", ref.Publication)
 	}
 	if ref != v.heard {
 		return
 	}
 	if err := v.recorder.Write(&p.Packet); err != nil {
-		v.log.Warn("sound not saved any more", "error", err)
+		v.log.Warn("audio is no longer saved", "error", err)
 		v.config.sound = ""
 	}
 }

@@ -58,7 +58,8 @@ func (v *viewer) added(ref volumetric.PublicationRef, p volumetric.Publication) 
 		v.volumetric[ref] = true
 	}
 	if !framed && p.Kind != volumetric.KindAudio {
-		v.log.Warn("publication is not shown: it is not volumetric", "publication", ref, "codec", p.Codec.MIMEType)
+		v.log.Warn("publication is not shown because its codec is not "+
+			"volumetric", "publication", ref, "codec", p.Codec.MIMEType)
 		return
 	}
 	stage := v.stages[ref.Participant]
@@ -73,7 +74,7 @@ func (v *viewer) added(ref volumetric.PublicationRef, p volumetric.Publication) 
 	choices, err := choice.Resolve(choice.Everything, v.config.wish,
 		[]signal.Participant{{Identity: ref.Participant, Publications: []volumetric.Publication{p}}})
 	if err != nil {
-		v.log.Warn("the wanted quality does not exist", "publication", ref, "error", err)
+		v.log.Warn("the publication does not have the requested quality", "publication", ref, "error", err)
 		return
 	}
 	v.requests.ask(choices)

@@ -78,7 +78,7 @@ func (r *requests) ask(choices []signal.Choice) {
 	select {
 	case r.queue <- choices:
 	default:
-		r.log.Warn("too many requests wait for the server's reply; one is left out")
+		r.log.Warn("too many requests wait for the server's reply; this request is dropped")
 		return
 	}
 	now := r.now()
@@ -114,7 +114,7 @@ func (r *requests) note(part volumetric.TrackRef, wanted signal.Selection, on bo
 
 // withdraw removes a request that the server refused.
 func (r *requests) withdraw(f failure) {
-	r.log.Warn("the server refuses the choice of qualities", "error", f.err)
+	r.log.Warn("the server refused the choice of qualities", "error", f.err)
 	r.eachTile(f.choices, func(tile volumetric.TileRef, mode volumetric.Mode, qualities int, _ signal.Selection) {
 		delete(r.asked, tile)
 		r.tracker.Withdrawn(volumetric.TrackRef{TileRef: tile, Quality: volumetric.QualityOff})

@@ -195,7 +195,7 @@ func (v *viewer) unheard(p *client.Packet) {
 	if name := ref.String(); !p.Codec.Is(volumetric.MIMEOpus) && v.publications[ref].Kind == volumetric.KindAudio &&
 		!v.refused[name] {
 		v.refused[name] = true
-		v.log.Warn("sound is not heard", "publication", name, "error",
+		v.log.Warn("audio is not played", "publication", name, "error",
 			fmt.Errorf("%w: %s", codec.ErrUnknown, p.Codec.MIMEType))
 	}
 }
@@ -288,7 +288,7 @@ func (v *viewer) close() {
 	}
 	if v.recorder != nil {
 		if err := v.recorder.Close(); err != nil {
-			v.log.Warn("sound not saved", "error", err)
+			v.log.Warn("audio is not saved", "error", err)
 		}
 	}
 }

@@ -66,25 +66,26 @@ func Command() *cobra.Command {
 	}
 	w.Room.Flags(cmd.Flags())
 	f := cmd.Flags()
-	f.Float64Var(&w.Seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
+	f.Float64Var(&w.Seconds, "seconds", 0, "time to watch in seconds; 0 means until interrupted")
 	f.StringVar(&w.Quality, "quality", "auto",
-		"quality of everything: auto, off, a name, a number from 0, or a list of these with commas for descriptions")
+		"quality of all tiles: auto, off, a name, a number from 0, or a comma-separated list for descriptions")
 	f.DurationVar(&w.SwitchEvery, "switch-every", 0,
-		"ask for another quality of every tile, at random, so often; 0 does not")
-	f.Uint64Var(&w.Seed, "seed", 0, "chooses the random qualities")
+		"interval of requests for a random other quality of every tile; 0 disables the requests")
+	f.Uint64Var(&w.Seed, "seed", 0, "seed of the random qualities")
 	f.DurationVar(&w.Deadline, "deadline", 0,
-		"how long after its first packet a frame is repaired; 0 is 150 ms, or 250 ms where the round trip exceeds 50 ms")
-	f.Var(&w.Max, "max-bitrate", "what is to be sent here at most, such as 20Mbit; without, as much as the network "+
-		"carries")
-	f.Var(&w.Start, "start-bitrate", "what the network is believed to carry to here until the server has measured "+
-		"it, such as 10Mbit; without, the server's own start rate")
+		"time for which a frame is repaired after its first packet; 0 means 150 ms, or 250 ms if the "+
+			"round-trip time exceeds 50 ms")
+	f.Var(&w.Max, "max-bitrate", "largest bitrate that the server may send, such as 20Mbit; the default is the "+
+		"estimated capacity")
+	f.Var(&w.Start, "start-bitrate", "bandwidth estimate before the server has measured the path, such as 10Mbit; "+
+		"the default is the server's start rate")
 	f.StringVar(&w.Viewpoint, "viewpoint", "",
-		"CSV file with recorded head movements to look around by, 30 per second, in a loop")
-	f.StringVar(&w.Person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
-	f.StringVar(&w.Save, "save", "", "folder for shown frames, as PLY")
+		"CSV file with recorded viewpoints, 30 per second, that are replayed in a loop")
+	f.StringVar(&w.Person, "viewpoint-of", "", "participant in that file; the default is the first one")
+	f.StringVar(&w.Save, "save", "", "folder in which shown frames are saved as PLY files")
 	w.Render.Add(f)
-	f.StringVar(&w.Audio, "audio", "", "Ogg file for the sound of the first participant who is heard")
-	f.BoolVar(&w.Commands, "commands", false, "read commands from standard input even where it is no terminal")
+	f.StringVar(&w.Audio, "audio", "", "Ogg file in which the audio of the first participant with audio is saved")
+	f.BoolVar(&w.Commands, "commands", false, "read commands from standard input even if it is not a terminal")
 	f.BoolVar(&w.JSON, "json", false, "print one JSON object at the end")
 	w.Times.Flags(f)
 	return cmd
