@@ -52,7 +52,8 @@ func TestUnitysRotations(t *testing.T) {
 }
 
 func TestTracesAreOfOnePersonAndRepeat(t *testing.T) {
-	text := header + "1,0.5,1.6,-2,0,0,0,P01,loot,1\n1,9,9,9,0,0,0,P02,loot,1\n2,0.6,1.6,-2,0,0,0,P01,loot,2\n2,8,9,9,0,0,0,P02,loot,2\n3,0.7,1.6,-2,0,90,0,P01,loot,3\n"
+	text := header + "1,0.5,1.6,-2,0,0,0,P01,loot,1\n1,9,9,9,0,0,0,P02,loot,1\n" +
+		"2,0.6,1.6,-2,0,0,0,P01,loot,2\n2,8,9,9,0,0,0,P02,loot,2\n3,0.7,1.6,-2,0,90,0,P01,loot,3\n"
 	trace, err := Read(strings.NewReader(text), "")
 	if err != nil || len(trace.viewpoints) != 3 {
 		t.Fatalf("got %+v, %v; want 3 viewpoints", trace, err)

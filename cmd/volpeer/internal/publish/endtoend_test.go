@@ -96,7 +96,7 @@ func punctuality(ctx context.Context) *distribution.Distribution {
 // second after it began.
 const watchTime = 6 * time.Second
 
-// evening is what came of an evening at the venue: what the watcher summed up, and what a third participant was told.
+// evening has the results of a run at the venue: the summary of the watcher, and the data of a third participant.
 type evening struct {
 	summary   summary.Summary
 	published report

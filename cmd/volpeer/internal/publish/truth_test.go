@@ -48,7 +48,7 @@ func (tr *truth) WritePackets(tile int, quality volumetric.Quality, capture time
 	return tr.voice.WritePackets(tile, quality, capture, payloads)
 }
 
-// observed is what a witness received, with the capture time that the session gave it.
+// observed is an item that a witness received, with the capture time of the session.
 type observed struct {
 	frames  []client.Frame
 	packets []client.Packet

@@ -158,10 +158,10 @@ func TestEmpty(t *testing.T) {
 			t.Errorf("key %q is missing", key)
 		}
 	}
-	want := strings.Fields(`frames_expected frames_decoded frames_undecodable frames_missing frames_skipped frames_dropped_by_server tiles_held
-		switches latency_ms fps bitrate_bps packets_received packets_lost nacks_sent packets_recovered quality_change_latency_ms av_skew_ms audio
-		estimate_bps allocated_bps render layers
-		publications`)
+	want := strings.Fields(`
+		frames_expected frames_decoded frames_undecodable frames_missing frames_skipped frames_dropped_by_server
+		tiles_held switches latency_ms fps bitrate_bps packets_received packets_lost nacks_sent packets_recovered
+		quality_change_latency_ms av_skew_ms audio estimate_bps allocated_bps render layers publications`)
 	contract := make(map[string]bool)
 	for _, key := range want {
 		contract[key] = true

@@ -18,7 +18,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// soundName is what alice calls her sound.
+// soundName is the name of the audio publication of alice.
 const soundName = "audio"
 
 // fakeSession is a session without a server: the test puts in what comes, and finds what was asked for.

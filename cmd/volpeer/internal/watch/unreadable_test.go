@@ -29,7 +29,9 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 			Data: whole[vr2gather.FrameHeaderSize:], Whole: whole,
 		}
 		session.packets <- client.Packet{
-			Track: volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: "voice"}}}, Codec: voice.Codec,
+			Track: volumetric.TrackRef{TileRef: volumetric.TileRef{
+				PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: "voice"},
+			}}, Codec: voice.Codec,
 		}
 	}
 	waitFor(t, "both warnings", func() bool {

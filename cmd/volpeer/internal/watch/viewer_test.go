@@ -27,7 +27,8 @@ func TestViewer(t *testing.T) {
 	session.stats = []client.TileStats{
 		{Track: volumetric.TrackRef{TileRef: bodyTile(0)}, Packets: 10, Bytes: 1000,
 			FrameCounts: client.FrameCounts{Missing: 2}},
-		{Track: volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: soundName}}}, Packets: 500},
+		{Track: volumetric.TrackRef{TileRef: volumetric.TileRef{
+			PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: soundName}}}, Packets: 500},
 	}
 	wish, err := choice.ParseWish("high")
 	if err != nil {
@@ -43,7 +44,8 @@ func TestViewer(t *testing.T) {
 	th.expectAsked(`[{"participant":"alice","publication":"body","quality":2}]`)
 	for i := range uint16(5) {
 		session.packets <- client.Packet{
-			Track: volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: soundName}}},
+			Track: volumetric.TrackRef{TileRef: volumetric.TileRef{
+				PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: soundName}}},
 			Codec: opus.Publication(soundName).Codec, Capture: time.Now().Add(-60 * time.Millisecond),
 			Arrival: time.Now(),
 			Packet:  rtp.Packet{Header: rtp.Header{SequenceNumber: i}, Payload: opus.Tone().Packets[i].Data},
@@ -195,7 +197,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	th := open(t, viewerConfig{wish: choice.Auto}, session, nil)
 	th.lines <- "quality low"
 	<-session.asked
-	waitFor(t, "a warning", func() bool { return strings.Contains(th.console.String(), "refuses the choice") })
+	waitFor(t, "a warning", func() bool { return strings.Contains(th.console.String(), "refused the choice") })
 	// A frame of the refused quality fulfils nothing.
 	th.frame(0, 0, 1, 0)
 	waitFor(t, "the frame to be taken", func() bool { return len(session.frames) == 0 })
