@@ -117,9 +117,7 @@ check_words() {
 # its files have been converted.
 unconverted=(
 	clients
-	cmd
-	internal/peer
-	internal/transport
+	cmd/volbridge
 	lab
 	pkg/capture
 	pkg/codec/ladder
