@@ -199,7 +199,7 @@ func TestTilingSpecErrors(t *testing.T) {
 		spec TilingSpec
 		says string
 	}{
-		{TilingSpec{By: "mood"}, `no tiling by "mood", expected direction, cameras, octants, kmeans, labels`},
+		{TilingSpec{By: "mood"}, `unknown tiling "mood", expected direction, cameras, octants, kmeans, labels`},
 		{TilingSpec{Tiles: 3}, "3 tiles, expected one of [1 2 4 9 15]"},
 		{TilingSpec{By: "cameras", Tiles: 4}, "4 tiles by cameras, expected 1, 3, 7, 15"},
 		{TilingSpec{By: "cameras", Tiles: 511}, "511 tiles by cameras"},

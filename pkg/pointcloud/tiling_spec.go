@@ -63,7 +63,7 @@ func (s TilingSpec) Open(box volumetric.BoundingBox) (Tiler, error) {
 	}
 	at := slices.IndexFunc(tilingKinds, func(k tilingKind) bool { return k.name == s.By })
 	if at < 0 {
-		return nil, fmt.Errorf("%w: no tiling by %.32q, expected %s", ErrTiling, s.By, strings.Join(Tilings(), ", "))
+		return nil, fmt.Errorf("%w: unknown tiling %.32q, expected %s", ErrTiling, s.By, strings.Join(Tilings(), ", "))
 	}
 	k, asked := tilingKinds[at], s.Tiles
 	if s.Tiles == 0 {
