@@ -15,6 +15,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense"
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rstest"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // pixels are the points of a cloud by the pixel of the camera that sees them.
@@ -50,7 +51,7 @@ func (s *onstage) watchFor(frames int) []pointcloud.Cloud {
 		}
 		return names
 	}
-	waitFor(s.t, "frames that are shown", func() bool { return len(saved()) >= frames })
+	wait.Until(s.t, "frames that are shown", func() bool { return len(saved()) >= frames })
 	stop()
 	if err := <-watched; err != nil {
 		s.t.Error(err)

@@ -236,13 +236,3 @@ func TestCutting(t *testing.T) {
 		}
 	}
 }
-
-// waitFor waits for a condition.
-func waitFor(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for start := time.Now(); !condition(); time.Sleep(time.Millisecond) {
-		if time.Since(start) > 20*time.Second {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}

@@ -14,6 +14,7 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 func TestMain(m *testing.M) {
@@ -65,16 +66,6 @@ type noBatch struct{}
 func (noBatch) Send()       {}
 func (noBatch) Empty() bool { return true }
 
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
 // packetOf returns the packet of a frame of payload v1 with one packet.
 func packetOf(t *testing.T, frame uint32) []byte {
 	t.Helper()
@@ -105,14 +96,14 @@ func TestEngine(t *testing.T) {
 	receiver, outlet := e.NewReceiver(quietPeer{}, 0), &countingOutlet{}
 	slot := receiver.AddSlot(outlet, volumetric.KindVideo)
 	slot.Select(made, 1, time.Now())
-	eventually(t, "the writer follows", func() bool { return made.Followers() == 1 })
+	wait.Until(t, "the writer follows", func() bool { return made.Followers() == 1 })
 	const frames = 20
 	for frame := range uint32(frames) {
 		in.RTP(10, packetOf(t, frame+1), &transport.PacketInfo{At: time.Now()})
 		in.Flush()
 	}
-	eventually(t, "all frames leave", func() bool { return outlet.count() == frames })
-	eventually(t, "the counts", func() bool {
+	wait.Until(t, "all frames leave", func() bool { return outlet.count() == frames })
+	wait.Until(t, "the counts", func() bool {
 		s := e.Stats()
 		return s.Received.Media.Packets == frames && s.Sent.Media.Packets == frames && s.FramesForwarded == frames &&
 			s.Residence.Count() == frames && s.Tracks == 1 && s.Slots == 1 && s.Receivers == 1 && s.Ingresses == 1 &&

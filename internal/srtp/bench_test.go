@@ -5,6 +5,8 @@ import (
 
 	"github.com/pion/rtp"
 	pion "github.com/pion/srtp/v3"
+
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // benchmarkPayload is the usual maximum payload.
@@ -12,7 +14,7 @@ const benchmarkPayload = 1200
 
 // TestAllocations checks that packets cost no memory, including refused ones.
 func TestAllocations(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("allocations are not counted under the race detector")
 	}
 	for _, p := range profiles {

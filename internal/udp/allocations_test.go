@@ -1,11 +1,15 @@
 package udp
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/volsfu/volsfu/test/race"
+)
 
 // TestAllocations sends a run and a single datagram, and receives them, without allocating. A PacketConn without
 // methods for netip.AddrPort allocates by itself.
 func TestAllocations(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("the race detector makes sync.Pool allocate")
 	}
 	for _, v := range variants() {

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // allowance is a budget of limit bytes.
@@ -203,7 +205,7 @@ func TestAWholeFrameOutlivesClear(t *testing.T) {
 
 // TestChunksWithoutAllocations expects that frames are assembled in the memory of earlier frames.
 func TestChunksWithoutAllocations(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("skipped: the race detector makes pools allocate")
 	}
 	a := NewChunkAssembler(1 << 20)

@@ -3,6 +3,8 @@ package payload
 import (
 	"errors"
 	"testing"
+
+	"github.com/volsfu/volsfu/test/race"
 )
 
 func TestLimits(t *testing.T) {
@@ -77,7 +79,7 @@ func TestLimits(t *testing.T) {
 
 // TestNoAllocations expects that neither side allocates in the steady state.
 func TestNoAllocations(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("skipped: the race detector makes pools allocate")
 	}
 	data := testData(150_000)

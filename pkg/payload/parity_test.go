@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // TestBlocks checks the geometry of parity blocks: every fragment belongs to one block, source
@@ -229,7 +231,7 @@ func TestPartOfTheParity(t *testing.T) {
 
 // TestRecoveryAllocations expects that recovery reuses memory and does not allocate.
 func TestRecoveryAllocations(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("the race detector makes pools forget")
 	}
 	packets := packetsOf(t, Descriptor{Parity: 14}, testData(150_000))

@@ -17,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/switching"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 const (
@@ -250,7 +251,7 @@ func runPeers(t *testing.T, loss float64) result {
 		t.Fatal(err)
 	}
 	stop := publish(t, tracks[:])
-	wait(t, "quality 0", func() bool { return w.sees(0) })
+	wait.Until(t, "quality 0", func() bool { return w.sees(0) })
 	ssrc := uint32(sender.GetParameters().Encodings[0].SSRC)
 	rng := rand.New(rand.NewPCG(2, 2))
 	quality := 0
@@ -259,12 +260,12 @@ func runPeers(t *testing.T, loss float64) result {
 		if err := factory.Swap(ssrc, func() error { return sender.ReplaceTrack(tracks[quality]) }); err != nil {
 			t.Fatal(err)
 		}
-		wait(t, fmt.Sprintf("quality %d", quality), func() bool { return w.sees(uint8(quality)) })
+		wait.Until(t, fmt.Sprintf("quality %d", quality), func() bool { return w.sees(uint8(quality)) })
 	}
 	w.mu.Lock()
 	upTo := w.newest
 	w.mu.Unlock()
-	wait(t, "the missing packets", func() bool { return w.complete(upTo) })
+	wait.Until(t, "the missing packets", func() bool { return w.complete(upTo) })
 	stop()
 	w.check(t, upTo)
 	return network.result()
@@ -376,14 +377,4 @@ func newPeer(t *testing.T, configure func(*webrtc.MediaEngine, *interceptor.Regi
 		}
 	})
 	return pc
-}
-
-// wait waits for a condition with a generous timeout.
-func wait(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited 30 s for %s", what)
-		}
-	}
 }

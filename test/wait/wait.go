@@ -18,7 +18,7 @@ func Until(t testing.TB, what string, condition func() bool) {
 	deadline := time.Now().Add(Patience)
 	for !condition() {
 		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
+			t.Fatalf("timed out waiting: %s", what)
 		}
 		time.Sleep(interval)
 	}

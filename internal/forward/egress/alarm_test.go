@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/forward/turn"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // virtualAlarm advances the clock instead of waiting, up to an end.
@@ -98,7 +99,7 @@ func TestSpreadInRealTime(t *testing.T) {
 	flushes := 0
 	r.engine.NewReceiver(&nullPeer{flushes: &flushes}, 0).AddSlot(o, volumetric.KindVideo).Select(p.track, 1,
 		time.Now())
-	eventually(t, "the writer follows", func() bool { return p.track.Followers() == 1 })
+	wait.Until(t, "the writer follows", func() bool { return p.track.Followers() == 1 })
 	p.next()
 	arrival := time.Now()
 	p.send(arrival, p.packets(50*1144)...)
@@ -107,7 +108,7 @@ func TestSpreadInRealTime(t *testing.T) {
 		defer o.mu.Unlock()
 		return len(o.left)
 	}
-	eventually(t, "all packets left", func() bool { return count() == 50 })
+	wait.Until(t, "all packets left", func() bool { return count() == 50 })
 	// The plan counts from the frame's arrival: a late start of the writer shortens the rest, but no packet leaves
 	// before its time.
 	if took := o.left[49].Sub(arrival); took < 90*time.Millisecond {

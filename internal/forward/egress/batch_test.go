@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // subscribeAll adds receivers with one slot each that follow the track.
@@ -246,7 +247,7 @@ func testForwardingDoesNotAllocate(t *testing.T, extension uint8) {
 		burst()
 	}
 	before := flushes
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("a sync.Pool drops packets at random under the race detector")
 	}
 	// The pool now and then loses packets to the garbage collector.

@@ -14,6 +14,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 func TestMain(m *testing.M) {
@@ -36,16 +37,6 @@ func live(t *testing.T, change func(*rigConfig)) *rig {
 	return r
 }
 
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
 // TestBlockedOutlet blocks one receiver of one publisher. The receivers of the other writer get all packets of other
 // publishers, whose readers are never delayed.
 func TestBlockedOutlet(t *testing.T) {
@@ -66,23 +57,23 @@ func TestBlockedOutlet(t *testing.T) {
 	blocked.slot.Select(stuck.track, 1, time.Now())
 	second.Select(p.track, 1, time.Now())
 	free.slot.Select(p.track, 1, time.Now())
-	eventually(t, "all follow", func() bool { return stuck.track.Followers() == 1 && p.track.Followers() == 2 })
+	wait.Until(t, "all follow", func() bool { return stuck.track.Followers() == 1 && p.track.Followers() == 2 })
 	var sending sync.WaitGroup
 	sending.Go(func() {
 		stuck.next()
 		stuck.send(time.Now(), stuck.packets(4000)...)
 	})
-	eventually(t, "the writer is at work", func() bool { return !blocked.receiver.writer.turn.Free() })
+	wait.Until(t, "the writer is at work", func() bool { return !blocked.receiver.writer.turn.Free() })
 	for range 100 {
 		p.next()
 		p.send(time.Now(), p.packets(4000)...)
 	}
-	eventually(t, "the free receiver got everything", func() bool { return len(free.outlet.sent()) == 400 })
+	wait.Until(t, "the free receiver got everything", func() bool { return len(free.outlet.sent()) == 400 })
 	if n := len(blocked.outlet.sent()); n != 0 {
 		t.Errorf("the blocked receiver got %d packets", n)
 	}
 	blocked.outlet.gate.Unlock()
-	eventually(t, "the blocked receiver goes on", func() bool { return len(blocked.outlet.sent()) > 0 })
+	wait.Until(t, "the blocked receiver goes on", func() bool { return len(blocked.outlet.sent()) > 0 })
 	sending.Wait()
 	checkContinuous(t, free.outlet.sent())
 }
@@ -96,13 +87,13 @@ func TestAsksThePublisherInTime(t *testing.T) {
 	p := r.publish(i, 10, volumetric.MIMEVolumetric)
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.slot.Select(p.track, 1, time.Now())
-	eventually(t, "the writer follows", func() bool { return p.track.Followers() == 1 })
+	wait.Until(t, "the writer follows", func() bool { return p.track.Followers() == 1 })
 	p.next()
 	packets := p.packets(10 * 1144)
 	p.send(time.Now(), packets[:3]...)
 	p.send(time.Now(), packets[4:]...)
 	var repaired bool
-	eventually(t, "the publisher is asked and the slot gets all", func() bool {
+	wait.Until(t, "the publisher is asked and the slot gets all", func() bool {
 		for _, packet := range peer.take() {
 			if nack, ok := packet.(*rtcp.TransportLayerNack); ok && !repaired {
 				repaired = true
@@ -115,7 +106,7 @@ func TestAsksThePublisherInTime(t *testing.T) {
 		return len(s.outlet.sent()) == 10
 	})
 	checkContinuous(t, s.outlet.sent())
-	eventually(t, "the counts", func() bool {
+	wait.Until(t, "the counts", func() bool {
 		stats := r.engine.Stats()
 		return stats.NACKsSent >= 1 && stats.Recovered == 1 && stats.Sent.Media.Packets == 10 &&
 			stats.SwitchDelay.Count() == 1
@@ -168,7 +159,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	for _, track := range tracks.list {
 		track.Close()
 	}
-	eventually(t, "the writers let go of closed receivers and tracks", func() bool {
+	wait.Until(t, "the writers let go of closed receivers and tracks", func() bool {
 		stats := r.engine.Stats()
 		return stats.Receivers == 0 && stats.CacheBytes == 0
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // conference is one publisher and one subscriber behind a link.
@@ -255,7 +256,7 @@ func TestAnyGoroutineMayAsk(t *testing.T) {
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.peer.agree(testExtension)
 	s.slot.Select(p.track, 1, time.Now())
-	eventually(t, "a writer follows", func() bool { return p.track.Followers() == 1 })
+	wait.Until(t, "a writer follows", func() bool { return p.track.Followers() == 1 })
 	done := make(chan struct{})
 	var asking sync.WaitGroup
 	asking.Go(func() {
@@ -275,7 +276,7 @@ func TestAnyGoroutineMayAsk(t *testing.T) {
 		}
 	})
 	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
-	eventually(t, "the estimate rises", func() bool {
+	wait.Until(t, "the estimate rises", func() bool {
 		p.next()
 		p.send(time.Now(), p.packets(20*1144)...)
 		for _, number := range s.peer.numbers(t, testExtension) {

@@ -8,6 +8,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // The hand-over times and bounds of package trace.
@@ -323,7 +324,7 @@ func (p *publisher) restamp(packet []byte) {
 
 // TestFrameTimesAllocate checks that tracing does not allocate in the steady state.
 func TestFrameTimesAllocate(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	r, p, s := tracedStage(t, nil)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // TestPacedAtRandom lets tracks of two codecs lose, delay and repair packets, while receivers switch tracks, get
@@ -14,7 +15,7 @@ import (
 // referenced.
 func TestPacedAtRandom(t *testing.T) {
 	seeds := uint64(24)
-	if raceDetector {
+	if race.Enabled {
 		// One goroutine steps everything, and the race detector makes it 20 times slower.
 		seeds = 4
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // newPacedRig returns a rig whose receivers are paced.
@@ -262,7 +263,7 @@ func TestFramesOverBudgetOfAPendingTrack(t *testing.T) {
 }
 
 func TestPacingDoesNotAllocate(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("a sync.Pool drops packets at random under the race detector")
 	}
 	r := newPacedRig(t, pacing.Default, nil)

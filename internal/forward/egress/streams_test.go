@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // reportByStream sets the peer's agreement on RFC 8888 reports, independent of the numbers it agrees on for its own
@@ -111,7 +112,7 @@ func TestBothFormsOfFeedbackGiveTheSameEstimate(t *testing.T) {
 		{"50 Mbit/s", 50e6, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if raceDetector && test.link > 20e6 {
+			if race.Enabled && test.link > 20e6 {
 				t.Skip("one goroutine does it all, for half a minute under the race detector")
 			}
 			numbers, streams := estimateOn(t, test.link, test.loss, false), estimateOn(t, test.link, test.loss, true)

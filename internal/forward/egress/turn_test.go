@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/turn"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // TestReadersShareWriters lets several readers deliver bursts at once to shared writers, and checks that no packet is
@@ -26,7 +27,7 @@ func TestReadersShareWriters(t *testing.T) {
 			s := r.subscribe(uint32(1000*(n+1)+10*m), volumetric.KindVideo)
 			s.slot.Select(p.track, uint64(n+1), time.Now())
 			subscribers = append(subscribers, s)
-			eventually(t, "the slot is fed", func() bool {
+			wait.Until(t, "the slot is fed", func() bool {
 				p.next()
 				p.send(time.Now(), p.packets(1000)...)
 				return len(s.outlet.sent()) > 0
@@ -42,7 +43,7 @@ func TestReadersShareWriters(t *testing.T) {
 	sending.Wait()
 	for _, s := range subscribers {
 		var last int
-		eventually(t, "nothing comes any more", func() bool {
+		wait.Until(t, "nothing comes any more", func() bool {
 			now := len(s.outlet.sent())
 			done := now == last && now >= bursts*fragments
 			last = now
@@ -51,7 +52,7 @@ func TestReadersShareWriters(t *testing.T) {
 		checkContinuous(t, s.outlet.sent())
 	}
 	for _, w := range r.engine.writers {
-		eventually(t, "the turn is free", func() bool { return w.turn.Free() })
+		wait.Until(t, "the turn is free", func() bool { return w.turn.Free() })
 	}
 }
 
@@ -65,7 +66,7 @@ func TestTurnOfAStoppedWriter(t *testing.T) {
 		p := r.publish(r.engine.NewIngress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 		s := r.subscribe(1000, volumetric.KindVideo)
 		s.slot.Select(p.track, 1, time.Now())
-		eventually(t, "the writer follows", func() bool { return p.track.Followers() == 1 })
+		wait.Until(t, "the writer follows", func() bool { return p.track.Followers() == 1 })
 		var sending sync.WaitGroup
 		sending.Go(func() {
 			for range 20 {

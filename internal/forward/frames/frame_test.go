@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // claim queues the last fragment, of one byte, of a frame that claims 16 MB.
@@ -48,7 +49,7 @@ func TestClaimedFramesTakeLittle(t *testing.T) {
 
 // TestFramesInChunksWithoutAllocations reassembles frames in reused memory.
 func TestFramesInChunksWithoutAllocations(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("skipped: the race detector makes pools allocate")
 	}
 	c := newChunked(t)

@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // TestAPanicEndsOnePublisher lets a publisher's goroutine panic: outside of its state, and during a change of its
@@ -46,8 +47,8 @@ func TestAPanicEndsOnePublisher(t *testing.T) {
 			if report := <-reported; report.Where != Place {
 				t.Errorf("the panic is one of %q, expected %q", report.Where, Place)
 			}
-			eventually(t, "the peer fails", peer.hasFailed)
-			eventually(t, "the track is unbound", func() bool { return streamOf(broken.track).ingress.Load() == nil })
+			wait.Until(t, "the peer fails", peer.hasFailed)
+			wait.Until(t, "the track is unbound", func() bool { return streamOf(broken.track).ingress.Load() == nil })
 			// Its reader continues until the peer is closed.
 			before := broken.track.Stats().Packets
 			broken.next()

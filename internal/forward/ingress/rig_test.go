@@ -169,16 +169,6 @@ func (p *fakePeer) hasFailed() bool {
 	return p.failed
 }
 
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
 // publisher makes the packets of one track.
 type publisher struct {
 	t         testing.TB

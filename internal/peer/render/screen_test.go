@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // clock is moved by hand, and moves by a millisecond whenever it is looked at.
@@ -26,16 +27,6 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
-// wait waits for a condition that will come true.
-func wait(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 func TestScreen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pictures")
 	begin := time.Unix(1000, 0)
@@ -49,7 +40,7 @@ func TestScreen(t *testing.T) {
 	s.Move("alice/body", Place{Position: [3]float64{0, 1, 0}})
 	s.Show("alice/body", Frame{Clouds: []*pointcloud.Cloud{cloud}, Box: box, Capture: begin.Add(-40 * time.Millisecond),
 		Decoded: begin.Add(-10 * time.Millisecond)})
-	wait(t, "the first picture", func() bool { return s.Stats().Written == 1 })
+	wait.Until(t, "the first picture", func() bool { return s.Stats().Written == 1 })
 	stats := s.Stats()
 	// The clock shows 1 ms at the beginning and 2 ms at the end.
 	if stats.Drawn != 1 || stats.Wait.Max() != 11*time.Millisecond || stats.Draw.Max() != time.Millisecond ||
@@ -60,7 +51,7 @@ func TestScreen(t *testing.T) {
 	// Of another object nothing is known of when it was captured, and it stands elsewhere.
 	s.Look(View{Position: [3]float64{0, 0, -10}})
 	s.Show("bob/body", Frame{Clouds: []*pointcloud.Cloud{cloud}, Box: box, Decoded: begin})
-	wait(t, "the second picture", func() bool { return s.Stats().Written == 2 })
+	wait.Until(t, "the second picture", func() bool { return s.Stats().Written == 2 })
 	if stats := s.Stats(); stats.Drawn != 2 || stats.Latency.Count() != 1 {
 		t.Errorf("got %d frames drawn, %d with a latency", stats.Drawn, stats.Latency.Count())
 	}

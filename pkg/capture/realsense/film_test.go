@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rstest"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // TestDevelopingAllocatesNothing converts the library's images to pictures.
 func TestDevelopingAllocatesNothing(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("skipped: with the race detector, pools forget what they hold")
 	}
 	library := rstest.Library(t)

@@ -3,8 +3,6 @@ package publish
 import (
 	"bytes"
 	"sync"
-	"testing"
-	"time"
 
 	"github.com/volsfu/volsfu/pkg/client"
 )
@@ -42,14 +40,4 @@ func (c *console) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.buffer.String()
-}
-
-// waitFor waits for a condition.
-func waitFor(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for start := time.Now(); !condition(); time.Sleep(time.Millisecond) {
-		if time.Since(start) > 20*time.Second {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
 }

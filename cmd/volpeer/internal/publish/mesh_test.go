@@ -23,6 +23,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec/draco/yardstick"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // cone is a mesh of 1 + around vertices, 1 m high.
@@ -80,7 +81,7 @@ func TestMeshes(t *testing.T) {
 	folder := t.TempDir()
 	commands, typed := io.Pipe()
 	publishing.Go(func() {
-		waitFor(t, "a decoded mesh", func() bool { return len(shown(t, folder)) > 0 })
+		wait.Until(t, "a decoded mesh", func() bool { return len(shown(t, folder)) > 0 })
 		_, _ = io.WriteString(typed, "quit\n")
 		_ = typed.Close()
 	})

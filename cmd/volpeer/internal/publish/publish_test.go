@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // fakePublisher takes frames and packets.
@@ -96,7 +97,7 @@ func TestBroadcast(t *testing.T) {
 	go func() { ended <- b.run(ctx, session, 0) }()
 	session.events <- client.ParticipantJoined{}
 	session.events <- client.Connected{}
-	waitFor(t, "frames and sound", sink.enough)
+	wait.Until(t, "frames and sound", sink.enough)
 	cancel()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
@@ -124,7 +125,7 @@ func TestBroadcastPauses(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- b.run(ctx, session, 0) }()
 	session.events <- client.Connected{}
-	waitFor(t, "frames and sound", sink.enough)
+	wait.Until(t, "frames and sound", sink.enough)
 	cancel()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
@@ -162,7 +163,7 @@ func TestBroadcastEnds(t *testing.T) {
 		b := prepared(t, sink)
 		ended := make(chan error)
 		go func() { ended <- b.run(t.Context(), session, 0) }()
-		waitFor(t, "frames and sound", sink.enough)
+		wait.Until(t, "frames and sound", sink.enough)
 		close(session.done)
 		if err := <-ended; !errors.Is(err, gone) {
 			t.Errorf("expected the session's error, got %v", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // scales weighs the frames that are handed over and sent.
@@ -99,7 +100,7 @@ func TestQualitiesFollowTheUplink(t *testing.T) {
 	})
 	// 3 Mbit/s are frames of 12,500 bytes; of 1.5 Mbit/s, 75 % can be used, and 0.4 are the lower quality's.
 	const most int = (1_500_000*75/100 - 400_000) / 8 / 30
-	waitFor(t, "smaller frames of the high quality that are sent", func() bool { return weighed.settled(most) })
+	wait.Until(t, "smaller frames of the high quality that are sent", func() bool { return weighed.settled(most) })
 	weighed.mu.Lock()
 	defer weighed.mu.Unlock()
 	if low := weighed.sizes[0]; low > 0 && low < 400_000*85/100/8/30 {

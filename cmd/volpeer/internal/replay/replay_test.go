@@ -11,13 +11,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/record"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/journal"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // record runs volpeer record and gives its summary.
@@ -137,7 +137,7 @@ func TestReplayEncoded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- r.Run(ctx, &c) }()
-	waitFor(t, "a loop and a half", func() bool { return c.count() > len(entries)*9/8 })
+	wait.Until(t, "a loop and a half", func() bool { return c.count() > len(entries)*9/8 })
 	cancel()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
@@ -211,15 +211,5 @@ func TestRecordImages(t *testing.T) {
 	if direct, replayed := points("kinect:"+kinect, far), points("replay:"+path, far); direct != replayed ||
 		direct < 10_000 {
 		t.Errorf("up to %g m: %d points of the camera, %d of the journal", far, direct, replayed)
-	}
-}
-
-// waitFor waits for a condition.
-func waitFor(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for start := time.Now(); !condition(); time.Sleep(time.Millisecond) {
-		if time.Since(start) > 20*time.Second {
-			t.Fatalf("waited in vain for %s", what)
-		}
 	}
 }

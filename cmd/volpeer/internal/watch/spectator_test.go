@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/peer/render"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 func TestViews(t *testing.T) {
@@ -59,7 +60,7 @@ func TestRendering(t *testing.T) {
 	for tile := range 2 {
 		th.frame(tile, 0, 1, 40*time.Millisecond)
 	}
-	waitFor(t, "a picture", func() bool { return th.viewer.screen.Stats().Written > 0 })
+	wait.Until(t, "a picture", func() bool { return th.viewer.screen.Stats().Written > 0 })
 	if err := th.close(); err != nil {
 		t.Fatal(err)
 	}

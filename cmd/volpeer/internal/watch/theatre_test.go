@@ -167,13 +167,3 @@ func (th *theatre) expectAsked(want string) {
 		th.t.Errorf("expected the request %s, got %s, %v", want, data, err)
 	}
 }
-
-// waitFor waits for a condition.
-func waitFor(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for start := time.Now(); !condition(); time.Sleep(time.Millisecond) {
-		if time.Since(start) > 20*time.Second {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}

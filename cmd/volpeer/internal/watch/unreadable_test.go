@@ -9,6 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // TestWhatCannotBeReadIsSaid: frames and sound of VR2Gather's clients that we have no codec for.
@@ -34,12 +35,12 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 			}}, Codec: voice.Codec,
 		}
 	}
-	waitFor(t, "both warnings", func() bool {
+	wait.Until(t, "both warnings", func() bool {
 		said := th.console.String()
 		return strings.Contains(said, "codec not available: cwi1, VR2Gather's compressed point clouds") &&
 			strings.Contains(said, "codec not available: audio/VR2A")
 	})
-	waitFor(t, "everything to be taken", func() bool { return len(session.frames)+len(session.packets) == 0 })
+	wait.Until(t, "everything to be taken", func() bool { return len(session.frames)+len(session.packets) == 0 })
 	if err := th.close(); err != nil {
 		t.Fatal(err)
 	}

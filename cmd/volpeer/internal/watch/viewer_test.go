@@ -19,6 +19,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 func TestViewer(t *testing.T) {
@@ -57,7 +58,7 @@ func TestViewer(t *testing.T) {
 		number++
 		th.frame(0, quality, number, 40*time.Millisecond)
 		th.frame(1, quality, number, 40*time.Millisecond)
-		waitFor(t, "a saved frame", func() bool { written, _ := th.viewer.writer.Counts(); return written >= number })
+		wait.Until(t, "a saved frame", func() bool { written, _ := th.viewer.writer.Counts(); return written >= number })
 	}
 	both(2)
 	both(2)
@@ -66,10 +67,10 @@ func TestViewer(t *testing.T) {
 	number++
 	th.frame(0, 2, number, 40*time.Millisecond)
 	th.frame(1, 0, number, 40*time.Millisecond)
-	waitFor(t, "a saved frame", func() bool { written, _ := th.viewer.writer.Counts(); return written >= number })
+	wait.Until(t, "a saved frame", func() bool { written, _ := th.viewer.writer.Counts(); return written >= number })
 	session.frames <- client.Frame{Track: volumetric.TrackRef{TileRef: bodyTile(0)}, Number: number + 1,
 		Codec: codec.FourCC{'n', 'o', 'n', 'e'}, Data: []byte{1}}
-	waitFor(t, "a warning", func() bool { return strings.Contains(th.console.String(), "codec not available") })
+	wait.Until(t, "a warning", func() bool { return strings.Contains(th.console.String(), "codec not available") })
 	th.lines <- "nonsense"
 	th.lines <- "quality best"
 	th.lines <- "stats"
@@ -115,7 +116,7 @@ func TestViewerComingsAndGoings(t *testing.T) {
 	th.frame(0, 0, 7, 10*time.Millisecond)
 	th.frame(0, 2, 7, 10*time.Millisecond)
 	session.err = errors.New("gone")
-	waitFor(t, "all frames to be taken", func() bool { return len(session.frames) == 0 })
+	wait.Until(t, "all frames to be taken", func() bool { return len(session.frames) == 0 })
 	close(session.done)
 	if err := <-th.ended; !errors.Is(err, session.err) {
 		t.Errorf("expected the session's error, got %v", err)
@@ -197,10 +198,10 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	th := open(t, viewerConfig{wish: choice.Auto}, session, nil)
 	th.lines <- "quality low"
 	<-session.asked
-	waitFor(t, "a warning", func() bool { return strings.Contains(th.console.String(), "refused the choice") })
+	wait.Until(t, "a warning", func() bool { return strings.Contains(th.console.String(), "refused the choice") })
 	// A frame of the refused quality fulfils nothing.
 	th.frame(0, 0, 1, 0)
-	waitFor(t, "the frame to be taken", func() bool { return len(session.frames) == 0 })
+	wait.Until(t, "the frame to be taken", func() bool { return len(session.frames) == 0 })
 	if err := th.close(); err != nil {
 		t.Fatal(err)
 	}

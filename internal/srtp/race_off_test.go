@@ -1,5 +1,0 @@
-//go:build !race
-
-package srtp
-
-const raceDetector = false
