@@ -1,10 +1,10 @@
-// Package chunks is the wire form of the streaming tool of paper 002: a frame is cut into chunks of 1,400 bytes, each
-// with the numbers of its frame and of its place in it, and nothing else. So a receiver learns neither how long a frame
-// is nor when it was captured: a frame ends when the first chunk of the next one comes, and what did not come until
-// then is a hole.
+// Package chunks implements the wire format of the streaming tool of paper 002. A frame is cut into chunks of 1,400
+// bytes. A chunk has the number of the frame and the index of the chunk, and nothing else, so a receiver knows neither
+// the length nor the capture time of a frame. A frame ends when the first chunk of the next frame arrives; chunks that
+// are missing then are holes.
 //
-// An Assembler is pure and belongs to the goroutine that calls it. Transmit is the paper's second thread: it sends the
-// chunks of one frame on the goroutine that calls it.
+// An Assembler is pure and belongs to the goroutine that calls it. Transmit is the second thread of the paper: it sends
+// the chunks of one frame on the goroutine that calls it.
 package chunks
 
 import (
@@ -15,24 +15,24 @@ import (
 	"time"
 )
 
-// The sizes of the wire form, in bytes. A packet with its IPv4 and UDP headers is 1,436 bytes.
+// The sizes of the wire format, in bytes. A packet with its IPv4 and UDP headers is 1,436 bytes.
 const (
-	// HeaderSize is that of the frame's number and the chunk's number, four bytes each, little-endian as the machines
-	// of the paper wrote them.
+	// HeaderSize is the size of the frame number and the chunk index, four bytes each, little-endian as written by the
+	// machines of the paper.
 	HeaderSize = 8
-	// ChunkSize is what a chunk carries of its frame, all but the last one, which carries the rest.
+	// ChunkSize is the data of a chunk. The last chunk of a frame has the rest of the frame.
 	ChunkSize = 1400
 	// MaxPacketSize is the size of a whole chunk with its header.
 	MaxPacketSize = HeaderSize + ChunkSize
 )
 
-// Errors of packets. They are wrapped with what was found.
+// Errors of packets, wrapped with the values found.
 var (
 	ErrPacket   = errors.New("malformed chunk")
 	ErrTooLarge = errors.New("frame too large")
 )
 
-// Count is the number of chunks of a frame of so many bytes. A frame without data is one chunk without data.
+// Count returns the number of chunks of a frame with that many bytes. A frame without data is one chunk without data.
 func Count(length int) int { return max(1, (length+ChunkSize-1)/ChunkSize) }
 
 // Append appends a chunk of a frame to dst; index is below Count(len(frame)).
@@ -42,52 +42,52 @@ func Append(dst []byte, number uint32, frame []byte, index int) []byte {
 	return append(dst, frame[index*ChunkSize:min((index+1)*ChunkSize, len(frame))]...)
 }
 
-// Frame is what came of one frame. It is not known whether that is all: the last chunks of a frame are missed by
-// nobody.
+// Frame is the received part of a frame. If the last chunks of a frame are lost, the receiver cannot know.
 type Frame struct {
 	Number uint32
-	// Data is as long as the last chunk that came says, with zeros where a chunk did not. It is valid until the next
+	// Data ends with the last received chunk, and has zeros in place of missing chunks. Data is valid until the next
 	// Push.
 	Data []byte
-	// Chunks came; Holes did not, before the last one that did.
+	// Chunks is the number of received chunks, Holes the number of missing chunks before the last received chunk.
 	Chunks, Holes int
-	// First and Last are when the first and the last chunk came, Closed when the first of the next frame did.
+	// First and Last are the arrival times of the first and the last chunk, Closed that of the next frame's first.
 	First, Last, Closed time.Time
 }
 
-// restartAfter is the number of chunks in a row from before the frame under way that make a stream begin anew: a
-// frame's worth of late ones does no harm, and a sender that was started again sends more.
+// restartAfter is the number of consecutive chunks of earlier frames after which the stream counts as restarted. Late
+// chunks of one frame are fewer; a restarted sender sends more.
 const restartAfter = 512
 
-// Assembler puts the chunks of one stream together. Its memory is bounded by the size of the largest frame.
+// Assembler reassembles the frames of one stream. Its memory is bounded by the size of the largest frame.
 type Assembler struct {
 	maxBytes int
 	begun    bool
 	number   uint32
 	frame    Frame
-	// data and closed are the memory of the frame under way and of the one that was closed.
+	// data and closed are the memory of the present frame and of the frame before.
 	data, closed []byte
 	seen         []uint64
 	stale        int
 	stats        Stats
 }
 
-// Stats counts what an Assembler saw.
+// Stats counts the packets of an Assembler.
 type Stats struct {
-	// Packets of any fate; Late ones were of a frame that was closed, Duplicates came twice.
+	// Packets counts all packets, Late those of closed frames, Duplicates repeated packets.
 	Packets, Late, Duplicates uint64
-	// Malformed packets were too short, too long or of too large a frame; Restarts is how often numbers began anew.
+	// Malformed counts packets that are too short, too long or of a frame that is too large, Restarts the restarts of
+	// the stream.
 	Malformed, Restarts uint64
 }
 
-// NewAssembler makes one for frames of at most so many bytes.
+// NewAssembler returns an Assembler for frames of up to maxBytes bytes.
 func NewAssembler(maxBytes int) *Assembler { return &Assembler{maxBytes: maxBytes} }
 
 // Stats returns the counts so far.
 func (a *Assembler) Stats() Stats { return a.stats }
 
-// Push takes a packet and returns the frame that it closes, if it is the first of another one. Errors wrap ErrPacket or
-// ErrTooLarge.
+// Push adds a packet. The first packet of the next frame closes the present frame, which Push then returns. Errors wrap
+// ErrPacket or ErrTooLarge.
 func (a *Assembler) Push(packet []byte, now time.Time) (closed Frame, ok bool, err error) {
 	a.stats.Packets++
 	number, index, data, err := a.parse(packet)
@@ -111,7 +111,7 @@ func (a *Assembler) Push(packet []byte, now time.Time) (closed Frame, ok bool, e
 	return closed, ok, nil
 }
 
-// parse reads a packet's header and holds it against the limits.
+// parse reads the header of a packet and checks the limits.
 func (a *Assembler) parse(packet []byte) (number uint32, index int, data []byte, err error) {
 	if len(packet) < HeaderSize || len(packet) > MaxPacketSize {
 		return 0, 0, nil, fmt.Errorf("%w: %d bytes, expected %d to %d", ErrPacket, len(packet), HeaderSize, MaxPacketSize)
@@ -123,12 +123,13 @@ func (a *Assembler) parse(packet []byte) (number uint32, index int, data []byte,
 		return 0, 0, nil, fmt.Errorf("%w: chunk %d of frame %d has no data", ErrPacket, place, number)
 	}
 	if int64(place)*ChunkSize+int64(len(data)) > int64(a.maxBytes) {
-		return 0, 0, nil, fmt.Errorf("%w: chunk %d of frame %d, expected at most %d bytes", ErrTooLarge, place, number, a.maxBytes)
+		return 0, 0, nil, fmt.Errorf("%w: chunk %d of frame %d, expected at most %d bytes", ErrTooLarge, place, number,
+			a.maxBytes)
 	}
 	return number, int(place), data, nil
 }
 
-// restarted counts a chunk of an earlier frame, and tells whether there were so many that the stream has begun anew.
+// restarted counts a chunk of an earlier frame, and reports whether the stream has restarted.
 func (a *Assembler) restarted() bool {
 	if a.stale++; a.stale < restartAfter {
 		return false
@@ -143,7 +144,7 @@ func (a *Assembler) begin(number uint32, now time.Time) {
 	a.frame = Frame{Number: number, First: now}
 }
 
-// close ends the frame under way. Its memory becomes that of the frame after the next.
+// close ends the present frame. The memory of the frame is used again for the frame after the next.
 func (a *Assembler) close(now time.Time) Frame {
 	f := a.frame
 	f.Data, f.Closed, f.Holes = a.data, now, Count(len(a.data))-f.Chunks
@@ -151,7 +152,7 @@ func (a *Assembler) close(now time.Time) Frame {
 	return f
 }
 
-// put writes a chunk to its place.
+// put stores a chunk.
 func (a *Assembler) put(index int, data []byte, now time.Time) {
 	begin := index * ChunkSize
 	if words := index/64 + 1; words > len(a.seen) {
@@ -165,7 +166,7 @@ func (a *Assembler) put(index int, data []byte, now time.Time) {
 	if end := begin + len(data); end > len(a.data) {
 		before := len(a.data)
 		a.data = slices.Grow(a.data, end-before)[:end]
-		// What was in this memory is of an older frame: a chunk that does not come must not leave it there.
+		// The memory has data of an older frame, which must not remain in place of a missing chunk.
 		clear(a.data[before:min(end, max(begin, before))])
 	}
 	copy(a.data[begin:], data)

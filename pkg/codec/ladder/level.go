@@ -9,40 +9,41 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrSyntax says that a description of qualities cannot be read.
+// ErrSyntax reports an invalid description of qualities.
 var ErrSyntax = errors.New("invalid qualities")
 
-// Grammar is how qualities are written, for the help of a flag.
-const Grammar = "NAME=SIZE[:BITS[:SPEED]],… from lowest to highest; SIZE is a number of points per frame (40000), a share " +
-	"of them (25%), the edge of voxels (v8mm) or a bitrate of all tiles (5Mbit), by which points and what is " +
-	"not given are found and follow the uplink; BITS 1 to 30 per coordinate, SPEED 0 (smallest) to 10 " +
+// Grammar is the syntax of qualities, for the help of a flag.
+const Grammar = "NAME=SIZE[:BITS[:SPEED]],… from lowest to highest; SIZE is a number of points per frame (40000), a " +
+	"share of the points (25%), the edge of voxels (v8mm) or a bitrate of all tiles (5Mbit), which selects points and " +
+	"omitted values and follows the uplink; BITS 1 to 30 per coordinate, SPEED 0 (smallest) to 10 " +
 	"(fastest); low, mid and high alone are 25%:9, 50%:10 and 100%:11"
 
-// Level says how one quality is made of a captured cloud. Exactly one of Points, Share and Voxel is above zero, but for
-// those with a Rate, which have none of them until it is found.
+// Level describes how one quality is made from a captured cloud. Exactly one of Points, Share and Voxel is above zero. A
+// level with a Rate has none of the three until the Tuner selects one.
 type Level struct {
 	Name string
-	// Rate is what all tiles of the quality take together at most, 0 if the following are given.
+	// Rate is the maximum bit rate of all tiles of the quality together, 0 if the following fields are set.
 	Rate volumetric.Bitrate
 	// Points is the number of points per frame, all tiles together.
 	Points int
 	// Share is the part of the frame's points, up to 1.
 	Share float64
-	// Voxel is the edge in metres of the voxels that are left.
+	// Voxel is the edge of the voxels in metres.
 	Voxel float32
-	// Bits is the number of bits per coordinate, Speed the codec's: see codec.Params. They are -1 where they are to be
-	// found.
+	// Bits is the number of bits per coordinate, Speed the speed of the codec: see codec.Params. The value -1 leaves
+	// the selection to the Tuner.
 	Bits, Speed int
 }
 
-// At is a level with a rate as it is coded for now.
+// At returns the level with the selected parameters.
 func (l Level) At(points, bits, speed int) Level {
 	l.Points, l.Bits, l.Speed = points, bits, speed
 	return l
 }
 
-// DefaultSpeed is the codec's fastest: Draco then takes 40 % of the time of its smallest, for frames that are a fifth
-// larger, and what limits how many people fit into a conference is time to encode far sooner than bit/s.
+// DefaultSpeed is the fastest speed of the codec. Draco then needs 40 % of the time that the slowest speed needs, for
+// frames that are a fifth larger. The time to encode limits the number of people in a conference long before the bit
+// rate does.
 const DefaultSpeed = 10
 
 // defaultBits is 0.9 mm in a box of 1.8 m, finer than the 2 mm between the points of a person captured with 40,000.
@@ -54,7 +55,7 @@ var presets = map[string]Level{
 	"high": {Name: "high", Share: 1, Bits: 11, Speed: DefaultSpeed},
 }
 
-// ParseLevels reads qualities as Grammar says. Errors wrap ErrSyntax and name the quality.
+// ParseLevels parses qualities; Grammar is the syntax. Errors wrap ErrSyntax and name the quality.
 func ParseLevels(text string) ([]Level, error) {
 	items := strings.Split(text, ",")
 	if len(items) > volumetric.MaxQualities {
@@ -114,7 +115,7 @@ func parseLevel(item string) (Level, error) {
 	return level, nil
 }
 
-// checkName admits names that can be told from numbers and from the words of commands.
+// checkName rejects names that look like numbers or like the words of commands.
 func checkName(name string) error {
 	letter := false
 	for _, r := range name {
@@ -130,7 +131,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// parseSize reads points, a share, voxels or a rate.
+// parseSize parses points, a share, voxels or a rate.
 func (l *Level) parseSize(text string) error {
 	fail := func(expected string) error {
 		return fmt.Errorf("%w: size of %q is %.32q, expected %s", ErrSyntax, l.Name, text, expected)
@@ -175,8 +176,8 @@ func parseNumber(name, what, text string, least, most int) (int, error) {
 	return n, nil
 }
 
-// Portion is the part of a frame's points that the quality has, up to 1, where the frame has so many. It is 1 for
-// voxels, which thin out all points.
+// Portion returns the share of the points of a frame with that many points that the quality has, up to 1. The share is 1
+// for voxels, which thin out all points.
 func (l Level) Portion(points int) float64 {
 	switch {
 	case l.Voxel > 0 || l.Points > points:
@@ -188,7 +189,7 @@ func (l Level) Portion(points int) float64 {
 	}
 }
 
-// String writes the level as ParseLevels reads it.
+// String returns the level in the syntax of ParseLevels.
 func (l Level) String() string {
 	var size string
 	switch {
