@@ -61,8 +61,8 @@ func TestWriterWakesForTicks(t *testing.T) {
 	r := &rig{t: t, engine: newEngine(cfg, a.clock)}
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s := r.subscribeAll(1, p)[0]
-	p.next()
-	p.send(a.now, p.packets(42*1144)...)
+	p.Next()
+	p.Send(a.now, p.Packets(42*1144)...)
 	a.end = a.now.Add(20 * time.Millisecond)
 	w := r.engine.writers[0]
 	w.turn = turn.New(w, r.engine.clock, a)
@@ -100,9 +100,9 @@ func TestSpreadInRealTime(t *testing.T) {
 	r.engine.NewReceiver(&nullPeer{flushes: &flushes}, 0).AddSlot(o, volumetric.KindVideo).Select(p.track, 1,
 		time.Now())
 	wait.Until(t, "the writer follows", func() bool { return p.track.Followers() == 1 })
-	p.next()
+	p.Next()
 	arrival := time.Now()
-	p.send(arrival, p.packets(50*1144)...)
+	p.Send(arrival, p.Packets(50*1144)...)
 	count := func() int {
 		o.mu.Lock()
 		defer o.mu.Unlock()

@@ -40,8 +40,8 @@ func TestReportsAreAwaited(t *testing.T) {
 	c.pass(2 * time.Second)
 	c.expectAwaited("long before the first packet", 2e6)
 	frame := func() {
-		c.publisher.next()
-		c.publisher.send(c.now, c.publisher.packets(5*1144)...)
+		c.publisher.Next()
+		c.publisher.Send(c.now, c.publisher.Packets(5*1144)...)
 		c.ticks(frameInterval)
 	}
 	begun := c.now
@@ -104,8 +104,8 @@ func TestFirstProbesNeedVideo(t *testing.T) {
 			s.receiver.Want(40e6)
 			r.run()
 			speak := func() {
-				voice.timestamp += 960
-				voice.send(r.now, voice.packet(make([]byte, 100), false))
+				voice.Timestamp += 960
+				voice.Send(r.now, voice.Packet(make([]byte, 100), false))
 			}
 			for end := r.now.Add(test.audio); r.now.Before(end); {
 				speak()
@@ -120,8 +120,8 @@ func TestFirstProbesNeedVideo(t *testing.T) {
 						r.now.Sub(begun))
 				}
 				speak()
-				body.next()
-				body.send(r.now, body.packets(max(int(test.video/30/8), 200))...)
+				body.Next()
+				body.Send(r.now, body.Packets(max(int(test.video/30/8), 200))...)
 				link.pass(frameInterval)
 			}
 			if stats := r.engine.Stats(); stats.ProbesMeasured < 2 {

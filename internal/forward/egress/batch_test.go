@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/race"
 )
@@ -31,8 +32,8 @@ func TestBurstLeavesAsOneRunPerReceiver(t *testing.T) {
 		packets int
 		runs    []int
 	}{{1, []int{1}}, {40, []int{40}}, {43, []int{43}}, {100, []int{43, 43, 14}}} {
-		p.next()
-		p.send(r.now, p.packets(test.packets*1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(test.packets*1144)...)
 		r.run()
 		for n, s := range subscribers {
 			if runs := s.peer.takeRuns(); !slices.Equal(runs, test.runs) {
@@ -70,31 +71,31 @@ func TestPacketsWaitForTheirBatch(t *testing.T) {
 			t.Errorf("%s: %d packets were sent, expected %d", when, got, n)
 		}
 	}
-	p.next()
-	packets := p.packets((signalAfter + 11) * 1144)
+	p.Next()
+	packets := p.Packets((signalAfter + 11) * 1144)
 	for _, packet := range packets[:signalAfter-1] {
-		one.RTP(p.ssrc, packet, infoAt(r.now))
+		one.RTP(p.SSRC, packet, forwardtest.InfoAt(r.now))
 	}
 	expect("before the end of the batch", 0)
-	one.RTP(p.ssrc, packets[signalAfter-1], infoAt(r.now))
+	one.RTP(p.SSRC, packets[signalAfter-1], forwardtest.InfoAt(r.now))
 	expect("after as many packets as may wait", signalAfter)
-	one.RTP(p.ssrc, packets[signalAfter], infoAt(r.now))
+	one.RTP(p.SSRC, packets[signalAfter], forwardtest.InfoAt(r.now))
 	expect("one more", signalAfter)
 	one.Flush()
 	expect("at the end of the batch", signalAfter+1)
 	one.Flush()
 
 	// A track that moves to another connection within a batch keeps no signal of the former one.
-	one.RTP(p.ssrc, packets[signalAfter+1], infoAt(r.now))
+	one.RTP(p.SSRC, packets[signalAfter+1], forwardtest.InfoAt(r.now))
 	two.Bind(10, 11, p.track)
 	one.Flush()
 	expect("moved in the midst of a batch", signalAfter+2)
-	p.ingress = two
-	p.next()
-	p.send(r.now, p.packets(1000)...)
+	p.moveTo(two)
+	p.Next()
+	p.Send(r.now, p.Packets(1000)...)
 	expect("on the other connection", signalAfter+3)
-	p.next()
-	two.RTP(p.ssrc, p.packets(1000)[0], infoAt(r.now))
+	p.Next()
+	two.RTP(p.SSRC, p.Packets(1000)[0], forwardtest.InfoAt(r.now))
 	two.Close()
 	expect("closed in the midst of a batch", signalAfter+4)
 }
@@ -113,9 +114,9 @@ func TestABatchOfSeveralPublishers(t *testing.T) {
 		r.run()
 		r.engine.writers[0].turn.Release()
 		for _, p := range []*publisher{one, two} {
-			p.next()
-			for _, packet := range p.packets(3 * 1144) {
-				p.ingress.RTP(p.ssrc, packet, infoAt(r.now))
+			p.Next()
+			for _, packet := range p.Packets(3 * 1144) {
+				p.ingress.RTP(p.SSRC, packet, forwardtest.InfoAt(r.now))
 			}
 		}
 		expected := []int{3, 3}
@@ -137,8 +138,8 @@ func TestClosedReceiverIsNotUnsent(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	subscribers := r.subscribeAll(3, p)
-	p.next()
-	p.send(r.now, p.packets(20*1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(20*1144)...)
 	r.run()
 	r.now = r.now.Add(20 * time.Millisecond)
 	w := r.engine.writers[0]
@@ -172,12 +173,12 @@ func TestRefusedPackets(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s := r.subscribeAll(1, p)[0]
-	p.next()
-	p.send(r.now, p.packets(4*1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(4*1144)...)
 	r.run()
 	s.outlet.refuse = errors.New("refused")
-	p.next()
-	p.send(r.now, p.packets(10*1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(10*1144)...)
 	r.run()
 	r.now = r.now.Add(20 * time.Millisecond)
 	s.nack(t, r.now, s.outlet.sent()[0].SequenceNumber)
@@ -195,8 +196,8 @@ func TestRefusedPackets(t *testing.T) {
 	}
 	s.outlet.refuse = nil
 	s.nack(t, r.now, s.outlet.sent()[1].SequenceNumber)
-	p.next()
-	p.send(r.now, p.packets(1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(1144)...)
 	r.run()
 	if sent, repaired := len(s.outlet.sent()), s.outlet.repaired(); sent != 5 || len(repaired) > 1 ||
 		len(repaired) == 1 && repaired[0].SequenceNumber == 0 {
@@ -216,7 +217,7 @@ func testForwardingDoesNotAllocate(t *testing.T, extension uint8) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{extension: extension})
 	p := r.publish(i, 10, volumetric.MIMEOpaque)
-	p.extension = extension
+	p.Extension = extension
 	flushes := 0
 	for n := range 10 {
 		receiver := r.engine.NewReceiver(&nullPeer{fakePeer: fakePeer{extension: extension}, flushes: &flushes}, 0)
@@ -224,8 +225,8 @@ func testForwardingDoesNotAllocate(t *testing.T, extension uint8) {
 	}
 	r.run()
 	body := make([]byte, 1000)
-	template := p.packet(body, true)
-	number := p.sequence
+	template := p.Packet(body, true)
+	number := p.Sequence
 	burst := func() {
 		for range 16 {
 			number++
@@ -234,7 +235,7 @@ func testForwardingDoesNotAllocate(t *testing.T, extension uint8) {
 				template[17], template[18] = byte(number>>8), byte(number)
 			}
 			r.now = r.now.Add(10 * time.Microsecond)
-			i.RTP(p.ssrc, template, infoAt(r.now))
+			i.RTP(p.SSRC, template, forwardtest.InfoAt(r.now))
 		}
 		r.now = r.now.Add(time.Millisecond)
 		i.Flush()

@@ -9,6 +9,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -78,7 +79,7 @@ func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mod
 	var publishers []*publisher
 	for n := range tracks {
 		publishers = append(publishers, r.publish(i, uint32(10+10*n), volumetric.MIMEVolumetric))
-		publishers[n].extension = extension
+		publishers[n].Extension = extension
 	}
 	flushes := 0
 	for k := range slots {
@@ -90,7 +91,7 @@ func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mod
 	r.run()
 	templates := make([][][]byte, tracks)
 	for n, p := range publishers {
-		templates[n] = p.packets(perFrame * 1144)
+		templates[n] = p.Packets(perFrame * 1144)
 	}
 	sequence, sent := uint16(0), 0
 	send := func() {
@@ -105,7 +106,7 @@ func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mod
 			binary.BigEndian.PutUint16(packet[17:], uint16(sent))
 			binary.BigEndian.PutUint32(packet[numberedSize+8:], frame)
 		}
-		i.RTP(publishers[n].ssrc, packet, infoAt(r.now))
+		i.RTP(publishers[n].SSRC, packet, forwardtest.InfoAt(r.now))
 		if sent++; sent%tracks == 0 {
 			sequence++
 		}
@@ -158,7 +159,7 @@ func BenchmarkRunInline(b *testing.B) {
 			r.run()
 			w := r.engine.writers[0]
 			w.turn.Release()
-			frame := p.packets(packets * 1144)
+			frame := p.Packets(packets * 1144)
 			sequence, number := uint16(0), uint32(0)
 			send := func() {
 				number++
@@ -168,7 +169,7 @@ func BenchmarkRunInline(b *testing.B) {
 					binary.BigEndian.PutUint16(packet[2:], sequence)
 					binary.BigEndian.PutUint32(packet[4:], number*3000)
 					binary.BigEndian.PutUint32(packet[12+8:], number)
-					i.RTP(p.ssrc, packet, infoAt(now))
+					i.RTP(p.SSRC, packet, forwardtest.InfoAt(now))
 				}
 				i.Flush()
 				if !w.turn.Free() {

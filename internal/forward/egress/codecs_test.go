@@ -25,15 +25,15 @@ func TestForeignCodecs(t *testing.T) {
 			s.slot.Select(p.track, 7, r.now)
 			r.run()
 			// The slot must not begin within the current frame.
-			p.send(r.now, p.packet([]byte{0x41, 0}, false), p.packet([]byte{0x41, 1}, true))
+			p.Send(r.now, p.Packet([]byte{0x41, 0}, false), p.Packet([]byte{0x41, 1}, true))
 			r.run()
 			if n := len(s.outlet.sent()); n != 0 {
 				t.Fatalf("%d packets were sent of a frame whose beginning is not known", n)
 			}
 			for range 3 {
-				p.next()
-				p.send(r.now, p.packet(test.key, false), p.packet([]byte{0x41, 1}, false),
-					p.packet([]byte{0x41, 2}, true))
+				p.Next()
+				p.Send(r.now, p.Packet(test.key, false), p.Packet([]byte{0x41, 1}, false),
+					p.Packet([]byte{0x41, 2}, true))
 				r.run()
 			}
 			got := s.outlet.sent()
@@ -62,16 +62,16 @@ func TestForeignWithoutMarkers(t *testing.T) {
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.slot.Select(p.track, 7, r.now)
 	r.run()
-	p.send(r.now, p.packet([]byte{1}, false))
-	p.packet([]byte{2}, false) // lost
-	p.next()
-	p.send(r.now, p.packet([]byte{3}, false), p.packet([]byte{4}, false))
+	p.Send(r.now, p.Packet([]byte{1}, false))
+	p.Packet([]byte{2}, false) // lost
+	p.Next()
+	p.Send(r.now, p.Packet([]byte{3}, false), p.Packet([]byte{4}, false))
 	r.run()
 	if n := len(s.outlet.sent()); n != 0 {
 		t.Fatalf("%d packets were sent behind a gap", n)
 	}
-	p.next()
-	p.send(r.now, p.packet([]byte{5}, false), p.packet([]byte{6}, false))
+	p.Next()
+	p.Send(r.now, p.Packet([]byte{5}, false), p.Packet([]byte{6}, false))
 	r.run()
 	if got := s.outlet.sent(); len(got) != 2 || got[0].Payload[0] != 5 {
 		t.Fatalf("%d packets were sent, expected 2", len(got))
@@ -89,11 +89,11 @@ func TestAudioGoesFirst(t *testing.T) {
 	slot.Select(audio.track, 2, r.now)
 	r.run()
 	for range 3 {
-		video.next()
+		video.Next()
 		r.now = r.now.Add(frameInterval)
-		video.send(r.now, video.packets(3*groupWrites*1144)...)
-		audio.timestamp += 960
-		audio.send(r.now, audio.packet([]byte("opus"), false))
+		video.Send(r.now, video.Packets(3*groupWrites*1144)...)
+		audio.Timestamp += 960
+		audio.Send(r.now, audio.Packet([]byte("opus"), false))
 		w := r.engine.writers[0]
 		w.read()
 		w.collect()
@@ -120,15 +120,15 @@ func TestAudioBeginsNow(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEOpus)
 	for n := range 10 {
-		p.timestamp += 960
-		p.send(r.now, p.packet([]byte{byte(n)}, false))
+		p.Timestamp += 960
+		p.Send(r.now, p.Packet([]byte{byte(n)}, false))
 	}
 	r.pass(200 * time.Millisecond)
 	s := r.subscribe(1000, volumetric.KindAudio)
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
-	p.timestamp += 10 * 960
-	p.send(r.now, p.packet([]byte{10}, false))
+	p.Timestamp += 10 * 960
+	p.Send(r.now, p.Packet([]byte{10}, false))
 	r.run()
 	if got := s.outlet.sent(); len(got) != 1 || got[0].Payload[0] != 10 {
 		t.Errorf("%d packets were sent, expected only the one that came after the selection", len(got))

@@ -75,9 +75,9 @@ func TestNumbersFollowEachOther(t *testing.T) {
 	r.run()
 	var last uint16
 	for frame := range 3 {
-		video.next()
-		video.send(r.now, video.packets(50*1144)...)
-		speech.send(r.now, speech.packet([]byte("opus"), false))
+		video.Next()
+		video.Send(r.now, video.Packets(50*1144)...)
+		speech.Send(r.now, speech.Packet([]byte("opus"), false))
 		r.run()
 		numbers := s.peer.numbers(t, testExtension)
 		if frame == 0 {
@@ -115,8 +115,8 @@ func TestNumbersFollowAgreement(t *testing.T) {
 	send := func(extension uint8) []int {
 		t.Helper()
 		s.peer.agree(extension)
-		p.next()
-		p.send(r.now, p.packets(5*1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(5*1144)...)
 		r.run()
 		return s.peer.numbers(t, extension)
 	}
@@ -152,8 +152,8 @@ func TestReportsOfReceivers(t *testing.T) {
 	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
 	sent, lost, reports := 0, 0, 0
 	for range 30 {
-		p.next()
-		p.send(r.now, p.packets(20*1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(20*1144)...)
 		r.run()
 		numbers := s.peer.numbers(t, testExtension)
 		for n, number := range numbers {
@@ -231,8 +231,8 @@ func TestReportsAreBounded(t *testing.T) {
 	s.receiver.RTCP(hostileReport(0, 24), r.now) // before any packet was sent
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
-	p.next()
-	p.send(r.now, p.packets(20*1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(20*1144)...)
 	r.pass(HousekeepingInterval)
 	first := s.peer.numbers(t, testExtension)[0]
 	const reports = 20_000
@@ -265,8 +265,8 @@ func TestMalformedReports(t *testing.T) {
 	s.peer.agree(testExtension)
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
-	p.next()
-	p.send(r.now, p.packets(1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(1144)...)
 	r.run()
 	short := hostileReport(0, 24)
 	for _, report := range [][]byte{hostileReport(0, 24)[:20], append(short[:24:24], 0, 0, 0, 0), {0x8f, 205, 0, 0},

@@ -50,11 +50,11 @@ func TestVP8Wrap(t *testing.T) {
 		s := r.browse(1000)
 		s.slot.Select(p.track, 7, r.now)
 		r.run()
-		p.next()
-		p.send(r.now, p.packets(1)...)
+		p.Next()
+		p.Send(r.now, p.Packets(1)...)
 		r.run()
-		p.next()
-		packets := p.packets(size)
+		p.Next()
+		packets := p.Packets(size)
 		var want []byte
 		for i, raw := range packets {
 			var packet rtp.Packet
@@ -70,7 +70,7 @@ func TestVP8Wrap(t *testing.T) {
 		if len(packets) > 1 {
 			packets[0], packets[1] = packets[1], packets[0]
 		}
-		p.send(r.now, packets...)
+		p.Send(r.now, packets...)
 		r.run()
 		got := s.outlet.sentFrom(1)
 		if frame := unwrapVP8(t, got); !bytes.Equal(frame, want) {
@@ -99,7 +99,7 @@ func TestVP8Wrap(t *testing.T) {
 func TestVP8WrapWithoutParity(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
-	p.parity = 2
+	p.Parity = 2
 	browser, native := r.browse(1000), r.subscribe(2000, volumetric.KindVideo)
 	for _, s := range []*subscriber{browser, native} {
 		s.receiver.protection.Set(0.25)
@@ -107,8 +107,8 @@ func TestVP8WrapWithoutParity(t *testing.T) {
 	}
 	r.run()
 	for range 2 {
-		p.next()
-		p.send(r.now, p.packets(8*payload.FragmentSize)...)
+		p.Next()
+		p.Send(r.now, p.Packets(8*payload.FragmentSize)...)
 		r.run()
 	}
 	if share := browser.receiver.ParityShare(); share != 0 {
@@ -140,10 +140,10 @@ func TestVP8WrapOfForeignFrames(t *testing.T) {
 		p := r.publish(r.ingress(&fakePeer{}), 10, test.mime)
 		s := r.browse(1000)
 		s.slot.Select(p.track, 7, r.now)
-		p.send(r.now, p.packet([]byte{9}, true))
+		p.Send(r.now, p.Packet([]byte{9}, true))
 		r.run()
-		p.next()
-		p.send(r.now, p.packet(test.key, false), p.packet([]byte{0, 4, 5}, true))
+		p.Next()
+		p.Send(r.now, p.Packet(test.key, false), p.Packet([]byte{0, 4, 5}, true))
 		r.run()
 		got := s.outlet.sent()
 		if len(got) != 2 {
@@ -170,9 +170,9 @@ func TestVP8WrapDoesNotMeetVideo(t *testing.T) {
 	delete(s.outlet.types, volumetric.MIMEH264)
 	s.slot.Select(p.track, 7, r.now)
 	for range 2 {
-		p.send(r.now, p.packet(h264Key, true))
+		p.Send(r.now, p.Packet(h264Key, true))
 		r.run()
-		p.next()
+		p.Next()
 	}
 	if n := len(s.outlet.sent()); n != 0 {
 		t.Errorf("%d packets were sent", n)

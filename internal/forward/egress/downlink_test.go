@@ -256,8 +256,8 @@ func TestMoreThanTheEstimate(t *testing.T) {
 				c.link.queued, c.link.dropped = nil, 0
 			}
 			for _, p := range publishers {
-				p.next()
-				p.send(c.now, p.packets(34/tracks*1144)...)
+				p.Next()
+				p.Send(c.now, p.Packets(34/tracks*1144)...)
 			}
 			c.link.pass(frameInterval)
 		}

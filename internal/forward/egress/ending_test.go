@@ -49,28 +49,28 @@ func TestFramesThatMissPacketsAreEnded(t *testing.T) {
 			r := newPacedRig(t, mode, nil)
 			i := r.ingress(&fakePeer{})
 			p := r.publish(i, 10, volumetric.MIMEVolumetric)
-			p.parity = 4
+			p.Parity = 4
 			subscribers := r.subscribeAll(3, p)
 			subscribers[1].protect(0.1)
 			subscribers[2].protect(0.3)
-			p.next()
-			packets := p.packets(10 * 1144)
+			p.Next()
+			packets := p.Packets(10 * 1144)
 			late := packets[9]
-			p.send(r.now, slices.Concat(packets[:3], packets[5:9], packets[10:])...)
+			p.Send(r.now, slices.Concat(packets[:3], packets[5:9], packets[10:])...)
 			r.ticks(frameInterval)
 			if newer {
-				p.next()
-				p.send(r.now, p.packets(2*1144)...)
+				p.Next()
+				p.Send(r.now, p.Packets(2*1144)...)
 			}
 			r.giveUp(i)
-			p.send(r.now, late)
+			p.Send(r.now, late)
 			r.ticks(frameInterval)
 			for _, s := range subscribers {
 				s.nack(t, r.now, s.outlet.sent()[1].SequenceNumber)
 			}
 			r.run()
-			p.next()
-			p.send(r.now, p.packets(3*1144)...)
+			p.Next()
+			p.Send(r.now, p.Packets(3*1144)...)
 			r.ticks(frameInterval)
 			for n, s := range subscribers {
 				// Of the first frame: the packets in time, the late packet if it can be completed, and the parity that
@@ -127,13 +127,13 @@ func TestWaitingPacketsOfAnIncompleteFrameAreReleased(t *testing.T) {
 	r.begin(p)
 	r.limit(s, 1000)
 	for range 2 {
-		p.next()
-		packets := p.packets(20 * 1144)
-		p.send(r.now, slices.Concat(packets[:10], packets[11:])...)
+		p.Next()
+		packets := p.Packets(20 * 1144)
+		p.Send(r.now, slices.Concat(packets[:10], packets[11:])...)
 		r.ticks(time.Millisecond)
 	}
-	p.next()
-	p.send(r.now, p.packets(3*1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(3*1144)...)
 	r.giveUp(i)
 	if ended, dropped := s.ended(); ended[DroppedIncomplete] != 1 || len(dropped) > 0 {
 		t.Errorf("%v frames are told as ended and %v as dropped, expected the first one ended", ended, dropped)
@@ -163,9 +163,9 @@ func TestPaddingIsMadeOfEndedFrames(t *testing.T) {
 	i := r.ingress(&fakePeer{})
 	p := r.publish(i, 10, volumetric.MIMEVolumetric)
 	s := r.subscribeAll(1, p)[0]
-	p.next()
-	packets := p.packets(3 * 1144)
-	p.send(r.now, packets[0], packets[2])
+	p.Next()
+	packets := p.Packets(3 * 1144)
+	p.Send(r.now, packets[0], packets[2])
 	r.giveUp(i)
 	if ended, _ := s.ended(); ended[DroppedIncomplete] != 1 {
 		t.Fatalf("frames ended: %v, expected one", ended)
@@ -194,24 +194,24 @@ func TestFramesThatExpireAreEnded(t *testing.T) {
 			s.receiver.path.deadline = 100 * time.Millisecond
 			ends := ends && mime != volumetric.MIMEH264
 			s.peer.rtt = 60 * time.Millisecond
-			p.next()
-			p.send(r.now, p.packet([]byte{0x65, 1}, true))
+			p.Next()
+			p.Send(r.now, p.Packet([]byte{0x65, 1}, true))
 			r.ticks(frameInterval)
 			// Frames of other codecs are assumed to be as long as the one before.
 			for range 2 {
-				p.next()
-				p.send(r.now, p.packets(40*1144)...)
+				p.Next()
+				p.Send(r.now, p.Packets(40*1144)...)
 				r.ticks(frameInterval)
 			}
 			before := len(s.outlet.sent())
-			p.next()
-			p.send(r.now, p.packets(40*1144)...)
+			p.Next()
+			p.Send(r.now, p.Packets(40*1144)...)
 			r.ticks(9 * time.Millisecond)
 			begun := len(s.outlet.sent()) - before
 			r.limit(s, 1000)
 			r.ticks(held - 9*time.Millisecond)
-			p.next()
-			p.send(r.now, p.packets(5*1144)...)
+			p.Next()
+			p.Send(r.now, p.Packets(5*1144)...)
 			r.run()
 			if begun < 10 || begun > 30 || s.slot.held.Len() < 10 {
 				t.Fatalf("%s: %d packets of the frame have left, %d wait", mime, begun, s.slot.held.Len())
@@ -280,8 +280,8 @@ func TestBlockedReceivers(t *testing.T) {
 		s := r.subscribeAll(2, p)
 		frame := func() (left int) {
 			before := len(s[0].outlet.sent())
-			p.next()
-			p.send(r.now, p.packets(20*1144)...)
+			p.Next()
+			p.Send(r.now, p.Packets(20*1144)...)
 			r.ticks(9 * time.Millisecond)
 			return len(s[0].outlet.sent()) - before
 		}

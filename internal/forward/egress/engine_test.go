@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/wait"
@@ -60,13 +61,13 @@ func TestBlockedOutlet(t *testing.T) {
 	wait.Until(t, "all follow", func() bool { return stuck.track.Followers() == 1 && p.track.Followers() == 2 })
 	var sending sync.WaitGroup
 	sending.Go(func() {
-		stuck.next()
-		stuck.send(time.Now(), stuck.packets(4000)...)
+		stuck.Next()
+		stuck.Send(time.Now(), stuck.Packets(4000)...)
 	})
 	wait.Until(t, "the writer is at work", func() bool { return !blocked.receiver.writer.turn.Free() })
 	for range 100 {
-		p.next()
-		p.send(time.Now(), p.packets(4000)...)
+		p.Next()
+		p.Send(time.Now(), p.Packets(4000)...)
 	}
 	wait.Until(t, "the free receiver got everything", func() bool { return len(free.outlet.sent()) == 400 })
 	if n := len(blocked.outlet.sent()); n != 0 {
@@ -88,19 +89,19 @@ func TestAsksThePublisherInTime(t *testing.T) {
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.slot.Select(p.track, 1, time.Now())
 	wait.Until(t, "the writer follows", func() bool { return p.track.Followers() == 1 })
-	p.next()
-	packets := p.packets(10 * 1144)
-	p.send(time.Now(), packets[:3]...)
-	p.send(time.Now(), packets[4:]...)
+	p.Next()
+	packets := p.Packets(10 * 1144)
+	p.Send(time.Now(), packets[:3]...)
+	p.Send(time.Now(), packets[4:]...)
 	var repaired bool
 	wait.Until(t, "the publisher is asked and the slot gets all", func() bool {
 		for _, packet := range peer.take() {
 			if nack, ok := packet.(*rtcp.TransportLayerNack); ok && !repaired {
 				repaired = true
-				if nack.Nacks[0].PacketID != p.sequence-7 {
-					t.Errorf("asked for %d, expected %d", nack.Nacks[0].PacketID, p.sequence-7)
+				if nack.Nacks[0].PacketID != p.Sequence-7 {
+					t.Errorf("asked for %d, expected %d", nack.Nacks[0].PacketID, p.Sequence-7)
 				}
-				p.repair(time.Now(), packets[3])
+				p.Repair(time.Now(), packets[3])
 			}
 		}
 		return len(s.outlet.sent()) == 10
@@ -210,14 +211,14 @@ func publishForever(r *rig, ssrc uint32, stopped *atomic.Bool, tracks *openTrack
 		a, b := r.publish(i, ssrc, volumetric.MIMEVolumetric), r.publish(i, ssrc+10, volumetric.MIMEOpaque)
 		tracks.add(a.track, b.track)
 		for range 60 {
-			a.next()
-			for _, packet := range a.packets(6000) {
+			a.Next()
+			for _, packet := range a.Packets(6000) {
 				if random.IntN(10) > 0 {
-					a.send(time.Now(), packet)
+					a.Send(time.Now(), packet)
 				}
 			}
-			b.next()
-			b.send(time.Now(), b.packet([]byte{1, 2, 3}, false), b.packet([]byte{4, 5, 6}, true))
+			b.Next()
+			b.Send(time.Now(), b.Packet([]byte{1, 2, 3}, false), b.Packet([]byte{4, 5, 6}, true))
 			b.report(time.Now(), time.Now())
 			time.Sleep(time.Millisecond)
 		}
@@ -225,7 +226,7 @@ func publishForever(r *rig, ssrc uint32, stopped *atomic.Bool, tracks *openTrack
 			track.Close()
 		}
 		i.Close()
-		a.send(time.Now(), a.packets(100)...)
+		a.Send(time.Now(), a.Packets(100)...)
 	}
 }
 
@@ -250,8 +251,8 @@ func TestAfterClose(t *testing.T) {
 	s.slot.Select(p.track, 1, time.Now())
 	r.engine.Close()
 	r.engine.Close()
-	p.next()
-	p.send(time.Now(), p.packets(100)...)
+	p.Next()
+	p.Send(time.Now(), p.Packets(100)...)
 	s.slot.Select(p.track, 1, time.Now())
 	s.nack(t, time.Now(), 1)
 	s.receiver.Close()
@@ -261,7 +262,7 @@ func TestAfterClose(t *testing.T) {
 	p.track.Close()
 	late := r.engine.NewIngress(&fakePeer{})
 	late.Bind(10, 11, p.track)
-	late.RTP(10, nil, infoAt(time.Now()))
+	late.RTP(10, nil, forwardtest.InfoAt(time.Now()))
 	late.Close()
 	if n := r.engine.Stats().Ingresses; n != 0 {
 		t.Errorf("%d ingresses are open", n)

@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/wait"
 )
@@ -45,8 +46,8 @@ func (c *conference) frames(d time.Duration, most float64, each func(Path)) {
 		}
 		rate = min(0.95*rate, most) * (0.9 + 0.2*c.random.Float64())
 		packets := max(1, int(math.Round(rate/30/8/(1160+congestion.PacketOverhead))))
-		c.publisher.next()
-		c.publisher.send(c.now, c.publisher.packets(packets*1144)...)
+		c.publisher.Next()
+		c.publisher.Send(c.now, c.publisher.Packets(packets*1144)...)
 		c.link.pass(frameInterval)
 		if each != nil {
 			each(c.receiver.Path())
@@ -107,10 +108,10 @@ func TestPublishersLossIsNotTheReceivers(t *testing.T) {
 	c := newConference(t, 20e6, nil)
 	c.receiver.Want(10e6)
 	for range 150 {
-		c.publisher.next()
-		for n, packet := range c.publisher.packets(40 * 1144) {
+		c.publisher.Next()
+		for n, packet := range c.publisher.Packets(40 * 1144) {
 			if n%10 != 3 {
-				c.publisher.ingress.RTP(c.publisher.ssrc, packet, infoAt(c.now))
+				c.publisher.ingress.RTP(c.publisher.SSRC, packet, forwardtest.InfoAt(c.now))
 			}
 		}
 		c.publisher.ingress.Flush()
@@ -138,8 +139,8 @@ func TestReceiversWithoutFeedback(t *testing.T) {
 			c.peer.agree(0)
 		}
 		for range 60 {
-			c.publisher.next()
-			c.publisher.send(c.now, c.publisher.packets(100*1144)...)
+			c.publisher.Next()
+			c.publisher.Send(c.now, c.publisher.Packets(100*1144)...)
 			c.ticks(frameInterval)
 		}
 		path := c.receiver.Path()
@@ -164,8 +165,8 @@ func TestEstimateEndsWithItsNumbers(t *testing.T) {
 		t.Fatal("no feedback has come")
 	}
 	c.peer.agree(0)
-	c.publisher.next()
-	c.publisher.send(c.now, c.publisher.packets(100*1144)...)
+	c.publisher.Next()
+	c.publisher.Send(c.now, c.publisher.Packets(100*1144)...)
 	c.ticks(20 * time.Millisecond)
 	if path := c.receiver.Path(); path.Known || path.Estimate != 0 || c.receiver.path.sender.Held() != 0 {
 		t.Errorf("the path is %+v, %d packets are held", path, c.receiver.path.sender.Held())
@@ -277,8 +278,8 @@ func TestAnyGoroutineMayAsk(t *testing.T) {
 	})
 	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
 	wait.Until(t, "the estimate rises", func() bool {
-		p.next()
-		p.send(time.Now(), p.packets(20*1144)...)
+		p.Next()
+		p.Send(time.Now(), p.Packets(20*1144)...)
 		for _, number := range s.peer.numbers(t, testExtension) {
 			recorder.Received(uint16(number), 1224, time.Now())
 		}

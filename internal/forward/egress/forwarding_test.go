@@ -14,7 +14,7 @@ const frameInterval = 33 * time.Millisecond
 func TestForwardsToEveryReceiver(t *testing.T) {
 	r := newRig(t, func(c *rigConfig) { c.Writers = 3 })
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
-	p.parity = 1
+	p.Parity = 1
 	var subscribers []*subscriber
 	for n := range 7 {
 		s := r.subscribe(uint32(1000+10*n), volumetric.KindVideo)
@@ -26,9 +26,9 @@ func TestForwardsToEveryReceiver(t *testing.T) {
 	var want [][]byte
 	for range 5 {
 		r.now = r.now.Add(frameInterval)
-		p.next()
-		packets := p.packets(4000)
-		p.send(r.now, packets...)
+		p.Next()
+		packets := p.Packets(4000)
+		p.Send(r.now, packets...)
 		want = append(want, packets...)
 		r.run()
 	}
@@ -87,12 +87,12 @@ func TestClosedReceiverIsLetGo(t *testing.T) {
 		s.slot.Select(p.track, 1, r.now)
 	}
 	r.run()
-	p.next()
-	packets := p.packets(4000)
-	p.send(r.now, packets[:2]...)
+	p.Next()
+	packets := p.Packets(4000)
+	p.Send(r.now, packets[:2]...)
 	r.run()
 	s.receiver.Close()
-	p.send(r.now, packets[2:]...)
+	p.Send(r.now, packets[2:]...)
 	r.run()
 	if n, m := len(s.outlet.sent()), len(other.outlet.sent()); n != 2 || m != 4 {
 		t.Errorf("%d packets were sent to the closed receiver and %d to the other, expected 2 and 4", n, m)
@@ -115,14 +115,14 @@ func TestLateFrames(t *testing.T) {
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
 	for frame := range 10 {
-		p.next()
-		packets := p.packets(4000)
+		p.Next()
+		packets := p.Packets(4000)
 		if frame == 0 {
-			p.send(r.now, packets[:2]...)
+			p.Send(r.now, packets[:2]...)
 			r.run()
 			packets = packets[2:]
 		}
-		p.send(r.now, packets...)
+		p.Send(r.now, packets...)
 		r.now = r.now.Add(frameInterval)
 	}
 	r.run()
@@ -146,14 +146,14 @@ func TestOverrun(t *testing.T) {
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
 	for frame := range 9 {
-		p.next()
-		packets := p.packets(10 * 1144)
+		p.Next()
+		packets := p.Packets(10 * 1144)
 		if frame == 0 {
-			p.send(r.now, packets[:5]...)
+			p.Send(r.now, packets[:5]...)
 			r.run()
 			packets = packets[5:]
 		}
-		p.send(r.now, packets...)
+		p.Send(r.now, packets...)
 	}
 	r.run()
 	// The log holds frames 6 to 9. The follower holds its next packet.
@@ -177,15 +177,15 @@ func TestOutletBeforeNegotiation(t *testing.T) {
 	s := r.subscribe(0, volumetric.KindVideo)
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
-	p.next()
-	p.send(r.now, p.packets(4000)...)
+	p.Next()
+	p.Send(r.now, p.Packets(4000)...)
 	r.run()
 	s.outlet.mu.Lock()
 	s.outlet.ssrc = 77
 	s.outlet.mu.Unlock()
 	r.pass(2 * HousekeepingInterval)
-	p.next()
-	p.send(r.now, p.packets(4000)...)
+	p.Next()
+	p.Send(r.now, p.Packets(4000)...)
 	r.run()
 	got := s.outlet.sent()
 	if len(got) != 4 || got[0].SSRC != 77 || descriptorOf(t, got[0]).Frame != 2 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -43,7 +44,7 @@ func newTracingLoop(b *testing.B, slots, perFrame int, traced bool) *tracingLoop
 		l.receivers = append(l.receivers, receiver)
 	}
 	l.rig.run()
-	l.packets = l.publisher.packets(perFrame * 1144)
+	l.packets = l.publisher.Packets(perFrame * 1144)
 	return l
 }
 
@@ -55,7 +56,7 @@ func (l *tracingLoop) frame() {
 		binary.BigEndian.PutUint32(packet[4:], l.number*3000)
 		binary.BigEndian.PutUint32(packet[rtpHeader+8:], l.number)
 		l.sequence++
-		l.ingress.RTP(l.publisher.ssrc, packet, infoAt(l.rig.now))
+		l.ingress.RTP(l.publisher.SSRC, packet, forwardtest.InfoAt(l.rig.now))
 	}
 	l.ingress.Flush()
 	l.rig.ticks(time.Second / 30)

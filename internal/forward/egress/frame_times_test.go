@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/race"
@@ -55,17 +56,17 @@ func near(stamp int64, at time.Time) bool {
 // TestFrameTimes sends a frame of ten packets in two batches, 3 ms apart. The frame leaves as it arrives.
 func TestFrameTimes(t *testing.T) {
 	r, p, s := tracedStage(t, nil)
-	p.next()
-	p.send(r.now, p.packets(1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(1144)...)
 	r.pass(33 * time.Millisecond)
 	begin := r.now
 	for frame := range 3 {
-		p.next()
-		packets := p.packets(10 * 1144)
-		p.send(r.now, packets[:4]...)
+		p.Next()
+		packets := p.Packets(10 * 1144)
+		p.Send(r.now, packets[:4]...)
 		r.run()
 		r.now = r.now.Add(3 * time.Millisecond)
-		p.send(r.now, packets[4:]...)
+		p.Send(r.now, packets[4:]...)
 		r.run()
 		r.now = begin.Add(time.Duration(frame+1) * 33 * time.Millisecond)
 	}
@@ -101,11 +102,11 @@ func TestFrameTimes(t *testing.T) {
 // TestFrameTimesLong checks that a frame that takes long to leave is not reported before its last packet has left.
 func TestFrameTimesLong(t *testing.T) {
 	r, p, s := tracedStage(t, nil)
-	p.next()
-	packets := p.packets(10 * 1144)
+	p.Next()
+	packets := p.Packets(10 * 1144)
 	begin := r.now
 	for i, packet := range packets {
-		p.send(r.now, packet)
+		p.Send(r.now, packet)
 		r.run()
 		if i < len(packets)-1 {
 			r.pass(40 * time.Millisecond)
@@ -122,9 +123,9 @@ func TestFrameTimesLong(t *testing.T) {
 // TestFrameTimesUnended checks that a frame without its last packet is reported with the packets it has.
 func TestFrameTimesUnended(t *testing.T) {
 	r, p, s := tracedStage(t, nil)
-	p.next()
-	packets := p.packets(10 * 1144)
-	p.send(r.now, packets[:6]...)
+	p.Next()
+	packets := p.Packets(10 * 1144)
+	p.Send(r.now, packets[:6]...)
 	r.run()
 	if times := r.taken(s); len(times) != 0 {
 		t.Fatalf("times are %+v, expected none while the frame may go on", times)
@@ -140,8 +141,8 @@ func TestFrameTimesPaced(t *testing.T) {
 	r, p, s := tracedStage(t, func(c *rigConfig) { c.Pacing = pacing.Default })
 	begin := r.now
 	for range 20 {
-		p.next()
-		p.send(r.now, p.packets(50*1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(50*1144)...)
 		r.ticks(33 * time.Millisecond)
 	}
 	times := r.taken(s)
@@ -168,17 +169,17 @@ func TestFrameTimesLate(t *testing.T) {
 	r, p, s := tracedStage(t, nil)
 	var kept [][]byte
 	for frame := range 3 {
-		p.next()
-		packets := p.packets(5 * 1144)
+		p.Next()
+		packets := p.Packets(5 * 1144)
 		if frame < 2 {
 			kept = append(kept, packets[2])
 			packets = append(packets[:2:2], packets[3:]...)
 		}
-		p.send(r.now, packets...)
+		p.Send(r.now, packets...)
 		r.run()
 		r.now = r.now.Add(10 * time.Millisecond)
 	}
-	p.repair(r.now, kept...)
+	p.Repair(r.now, kept...)
 	late := r.now
 	r.run()
 	times := r.taken(s)
@@ -201,12 +202,12 @@ func TestFrameTimesLate(t *testing.T) {
 // with the repair.
 func TestFrameTimesOnce(t *testing.T) {
 	r, p, s := tracedStage(t, nil)
-	p.next()
-	packets := p.packets(5 * 1144)
+	p.Next()
+	packets := p.Packets(5 * 1144)
 	begin := r.now
-	p.send(r.now, append(packets[:2:2], packets[3:]...)...)
+	p.Send(r.now, append(packets[:2:2], packets[3:]...)...)
 	r.pass(timesAge + 2*HousekeepingInterval)
-	p.repair(r.now, packets[2])
+	p.Repair(r.now, packets[2])
 	r.run()
 	if sent := len(s.outlet.sent()); sent != 5 {
 		t.Fatalf("%d packets were sent, expected 5", sent)
@@ -232,12 +233,12 @@ func TestFrameTimesKernel(t *testing.T) {
 	s.receiver.TraceFrames(true)
 	r.run()
 	for range 3 {
-		p.next()
-		packets := p.packets(4 * 1144)
+		p.Next()
+		packets := p.Packets(4 * 1144)
 		kernel, hardware := r.now.Add(-20*time.Microsecond), r.now.Add(-30*time.Microsecond)
-		p.sendInfo(&transport.PacketInfo{At: r.now, Kernel: kernel, Hardware: hardware}, packets[:2]...)
+		p.SendInfo(&transport.PacketInfo{At: r.now, Kernel: kernel, Hardware: hardware}, packets[:2]...)
 		r.run()
-		p.sendInfo(&transport.PacketInfo{At: r.now, Kernel: r.now}, packets[2:]...)
+		p.SendInfo(&transport.PacketInfo{At: r.now, Kernel: r.now}, packets[2:]...)
 		r.run()
 		r.now = r.now.Add(stampInterval / 2)
 	}
@@ -286,8 +287,8 @@ func TestFrameTimesUnwanted(t *testing.T) {
 	r, p, s := tracedStage(t, nil)
 	s.receiver.TraceFrames(false)
 	send := func() {
-		p.next()
-		p.send(r.now, p.packets(1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(1144)...)
 		r.run()
 		r.now = r.now.Add(time.Millisecond)
 	}
@@ -316,10 +317,10 @@ func TestFrameTimesUnwanted(t *testing.T) {
 
 // restamp makes a packet the first packet of the current frame.
 func (p *publisher) restamp(packet []byte) {
-	binary.BigEndian.PutUint16(packet[2:], p.sequence)
-	binary.BigEndian.PutUint32(packet[4:], p.timestamp)
-	binary.BigEndian.PutUint32(packet[rtpHeader+8:], p.frame)
-	p.sequence++
+	binary.BigEndian.PutUint16(packet[2:], p.Sequence)
+	binary.BigEndian.PutUint32(packet[4:], p.Timestamp)
+	binary.BigEndian.PutUint32(packet[rtpHeader+8:], p.Number)
+	p.Sequence++
 }
 
 // TestFrameTimesAllocate checks that tracing does not allocate in the steady state.
@@ -332,12 +333,12 @@ func TestFrameTimesAllocate(t *testing.T) {
 	receiver.AddSlot(nullOutlet{2000}, volumetric.KindVideo).Select(p.track, 1, r.now)
 	receiver.TraceFrames(true)
 	s.receiver.Close()
-	template := p.packets(1144)
+	template := p.Packets(1144)
 	var taken []FrameTimes
 	frame := func() {
-		p.next()
+		p.Next()
 		p.restamp(template[0])
-		p.ingress.RTP(p.ssrc, template[0], infoAt(r.now))
+		p.ingress.RTP(p.SSRC, template[0], forwardtest.InfoAt(r.now))
 		p.ingress.Flush()
 		r.run()
 		r.now = r.now.Add(5 * time.Millisecond)
@@ -367,8 +368,8 @@ func TestStampsAreShared(t *testing.T) {
 	}
 	r.run()
 	for range 10 {
-		p.next()
-		p.send(r.now, p.packets(1000)...)
+		p.Next()
+		p.Send(r.now, p.Packets(1000)...)
 		r.run()
 		r.now = r.now.Add(20 * time.Millisecond)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -94,7 +95,7 @@ func newHostile(t *testing.T, input []byte) *hostile {
 	h.receiver.receiver = r.engine.NewReceiver(h.receiver.peer, time.Hour)
 	for n, mime := range hostileCodecs {
 		p := r.publish(h.ingress, uint32(10*(n+1)), mime)
-		p.extension = testExtension
+		p.Extension = testExtension
 		kind := volumetric.KindVideo
 		if mime == volumetric.MIMEOpus {
 			kind = volumetric.KindAudio
@@ -105,7 +106,7 @@ func newHostile(t *testing.T, input []byte) *hostile {
 		h.tracks, h.outlets, h.slots = append(h.tracks, p), append(h.outlets, outlet), append(h.slots, slot)
 		h.given, h.held, h.latest = append(h.given, map[string]bool{}), append(h.held, nil), append(h.latest, nil)
 	}
-	h.tracks[0].parity = 1
+	h.tracks[0].Parity = 1
 	h.receiver.peer.agree(testExtension)
 	r.run()
 	return h
@@ -169,7 +170,7 @@ func (h *hostile) step() {
 		n := track % len(h.tracks)
 		for _, packet := range h.held[n] {
 			if asRepair%2 == 1 {
-				h.repaired(n, h.tracks[n].retransmission(packet))
+				h.repaired(n, h.tracks[n].Retransmission(packet))
 			} else {
 				h.come(n, packet)
 			}
@@ -187,11 +188,11 @@ func (h *hostile) step() {
 		by := binary.BigEndian.Uint16([]byte{h.take(), h.take()})
 		switch h.take() % 3 {
 		case 0:
-			p.sequence += by
+			p.Sequence += by
 		case 1:
-			p.frame += uint32(by) << 8
+			p.Number += uint32(by) << 8
 		default:
-			p.timestamp += uint32(by) << 12
+			p.Timestamp += uint32(by) << 12
 		}
 	case stepAsk:
 		h.ask(int(h.take()), h.take(), binary.BigEndian.Uint16([]byte{h.take(), h.take()}))
@@ -212,12 +213,12 @@ func (h *hostile) step() {
 	case stepBind:
 		p := h.tracks[int(h.take())%len(h.tracks)]
 		h.ingress.Unbind(p.track)
-		h.ingress.Bind(p.ssrc, p.rtx, p.track)
+		h.ingress.Bind(p.SSRC, p.RTX, p.track)
 	case stepLong:
 		n := int(h.take()) % len(h.tracks)
 		p := h.tracks[n]
-		p.next()
-		h.come(n, p.packet(bytes.Repeat([]byte{h.take()}, packetlog.MaxPayload-2+int(h.take())), true))
+		p.Next()
+		h.come(n, p.Packet(bytes.Repeat([]byte{h.take()}, packetlog.MaxPayload-2+int(h.take())), true))
 	case stepKeyFrame:
 		outlet := h.outlets[int(h.take())%len(h.outlets)]
 		h.receiver.rtcp(h.t, h.r.now, &rtcp.PictureLossIndication{MediaSSRC: outlet.ssrc})
@@ -266,7 +267,7 @@ func (h *hostile) come(n int, packet []byte) {
 		h.given[n][string(p.Payload)] = true
 	}
 	h.calls++
-	h.ingress.RTP(h.tracks[n].ssrc, packet, infoAt(h.r.now))
+	h.ingress.RTP(h.tracks[n].SSRC, packet, forwardtest.InfoAt(h.r.now))
 	h.ingress.Flush()
 }
 
@@ -275,13 +276,13 @@ func (h *hostile) repaired(n int, packet []byte) {
 	var original [maxOriginal]byte
 	var p rtp.Packet
 	if len(packet) <= maxOriginal {
-		size, err := feedback.UnpackRTX(original[:], packet, h.tracks[n].ssrc, 0)
+		size, err := feedback.UnpackRTX(original[:], packet, h.tracks[n].SSRC, 0)
 		if err == nil && p.Unmarshal(original[:size]) == nil {
 			h.given[n][string(p.Payload)] = true
 		}
 	}
 	h.calls++
-	h.ingress.RTP(h.tracks[n].rtx, packet, infoAt(h.r.now))
+	h.ingress.RTP(h.tracks[n].RTX, packet, forwardtest.InfoAt(h.r.now))
 	h.ingress.Flush()
 }
 
@@ -289,15 +290,15 @@ func (h *hostile) repaired(n int, packet []byte) {
 func (h *hostile) frame(track int, size, lost byte) {
 	n := track % len(h.tracks)
 	p := h.tracks[n]
-	p.next()
+	p.Next()
 	var packets [][]byte
 	switch hostileCodecs[n] {
 	case volumetric.MIMEVolumetric:
-		packets = p.packets(1 + 64*int(size))
+		packets = p.Packets(1 + 64*int(size))
 	case volumetric.MIMEH264:
-		packets = [][]byte{p.packet(h264Key, false), p.packet(append(slices.Clone(h264Delta), size), true)}
+		packets = [][]byte{p.Packet(h264Key, false), p.Packet(append(slices.Clone(h264Delta), size), true)}
 	default:
-		packets = [][]byte{p.packet([]byte{size, lost, byte(p.frame)}, false)}
+		packets = [][]byte{p.Packet([]byte{size, lost, byte(p.Number)}, false)}
 	}
 	for i, packet := range packets {
 		if lost>>(i%8)&1 == 1 {
@@ -324,12 +325,12 @@ func (h *hostile) ask(slot int, back byte, mask uint16) {
 
 // innocent sends a frame of the innocent publisher.
 func (h *hostile) innocent() {
-	h.other.next()
-	packets := h.other.packets(2500)
+	h.other.Next()
+	packets := h.other.Packets(2500)
 	for _, packet := range packets {
 		h.expected = append(h.expected, packet[12:])
 	}
-	h.other.send(h.r.now, packets...)
+	h.other.Send(h.r.now, packets...)
 	h.r.run()
 }
 
@@ -469,7 +470,7 @@ func fuzzTranscript(f *testing.F) []byte {
 	i := seed.ingress(&fakePeer{})
 	framed := seed.publish(i, 10, volumetric.MIMEVolumetric)
 	foreign, audio := seed.publish(i, 20, volumetric.MIMEH264), seed.publish(i, 30, volumetric.MIMEOpus)
-	framed.parity, framed.extension = 1, testExtension
+	framed.Parity, framed.Extension = 1, testExtension
 	var transcript []byte
 	add := func(step byte, packets ...[]byte) {
 		for _, p := range packets {
@@ -477,13 +478,13 @@ func fuzzTranscript(f *testing.F) []byte {
 		}
 	}
 	for range 2 {
-		framed.next()
-		packets := framed.packets(3000)
+		framed.Next()
+		packets := framed.Packets(3000)
 		add(stepMedia, packets...)
-		add(stepRepair, framed.retransmission(packets[1]))
-		foreign.next()
-		add(stepMedia+1, foreign.packet(h264Key, false), foreign.packet(h264Delta, true))
-		add(stepMedia+2, audio.packet([]byte("opus"), false))
+		add(stepRepair, framed.Retransmission(packets[1]))
+		foreign.Next()
+		add(stepMedia+1, foreign.Packet(h264Key, false), foreign.Packet(h264Delta, true))
+		add(stepMedia+2, audio.Packet([]byte("opus"), false))
 	}
 	for _, packet := range []rtcp.Packet{
 		&rtcp.SenderReport{SSRC: 10, NTPTime: 1 << 62, RTPTime: 5, Reports: []rtcp.ReceptionReport{{SSRC: 1000}}},

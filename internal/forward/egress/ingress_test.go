@@ -7,6 +7,7 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -46,12 +47,12 @@ func TestAsksThePublisherOnce(t *testing.T) {
 		subscribers = append(subscribers, s)
 	}
 	r.run()
-	p.next()
-	packets := p.packets(10 * 1144)
-	first := p.sequence - 10
+	p.Next()
+	packets := p.Packets(10 * 1144)
+	first := p.Sequence - 10
 	// One packet is lost in the middle, and two at the end.
-	p.send(r.now, packets[:4]...)
-	p.send(r.now, packets[5:8]...)
+	p.Send(r.now, packets[:4]...)
+	p.Send(r.now, packets[5:8]...)
 	r.run()
 	if got := asked(r.stepped(i, 5*time.Millisecond), 10); !slices.Equal(got, []uint16{first + 4}) {
 		t.Errorf("asked for %v at once, expected %d", got, first+4)
@@ -60,11 +61,11 @@ func TestAsksThePublisherOnce(t *testing.T) {
 		t.Errorf("asked for %v after the frame fell silent, expected its end %d and %d", got, first+8, first+9)
 	}
 	for _, n := range []int{4, 8, 9} {
-		p.repair(r.now, packets[n])
+		p.Repair(r.now, packets[n])
 	}
 	// The same packets again, as a retransmission and in original form.
-	p.repair(r.now, packets[4])
-	p.send(r.now, packets[4], packets[0])
+	p.Repair(r.now, packets[4])
+	p.Send(r.now, packets[4], packets[0])
 	r.run()
 	if got := asked(r.stepped(i, 300*time.Millisecond), 10); len(got) != 0 {
 		t.Errorf("asked for %v again", got)
@@ -95,38 +96,38 @@ func TestRejectsMalformedPackets(t *testing.T) {
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
-	p.next()
-	good := p.packets(2000)
-	p.send(r.now, good...)
+	p.Next()
+	good := p.Packets(2000)
+	p.Send(r.now, good...)
 	valid := func() []byte { return slices.Clone(good[0]) }
-	i.RTP(10, nil, infoAt(r.now))
-	i.RTP(10, valid()[:11], infoAt(r.now))
+	i.RTP(10, nil, forwardtest.InfoAt(r.now))
+	i.RTP(10, valid()[:11], forwardtest.InfoAt(r.now))
 	version := valid()
 	version[0] = 1<<6 | version[0]&0x3f
-	i.RTP(10, version, infoAt(r.now))
+	i.RTP(10, version, forwardtest.InfoAt(r.now))
 	ssrc := valid()
 	ssrc[11] = 99
-	i.RTP(10, ssrc, infoAt(r.now))
-	i.RTP(10, append(valid(), make([]byte, packetlog.MaxPayload)...), infoAt(r.now))
+	i.RTP(10, ssrc, forwardtest.InfoAt(r.now))
+	i.RTP(10, append(valid(), make([]byte, packetlog.MaxPayload)...), forwardtest.InfoAt(r.now))
 	if got := r.engine.Stats().MalformedRTP; got != 5 {
 		t.Errorf("%d malformed RTP packets counted, expected 5", got)
 	}
-	p.send(r.now, p.packet([]byte("no descriptor"), false))
-	p.send(r.now, p.packet(nil, false))
-	p.next()
-	for _, packet := range p.packets(101_000) {
-		p.send(r.now, packet)
+	p.Send(r.now, p.Packet([]byte("no descriptor"), false))
+	p.Send(r.now, p.Packet(nil, false))
+	p.Next()
+	for _, packet := range p.Packets(101_000) {
+		p.Send(r.now, packet)
 	}
 	if got := r.engine.Stats().MalformedPayload; got != 2+89 {
 		t.Errorf("%d malformed payloads counted, expected 91", got)
 	}
-	i.RTP(99, valid(), infoAt(r.now))
+	i.RTP(99, valid(), forwardtest.InfoAt(r.now))
 	if got := r.engine.Stats().UnknownSSRC; got != 1 {
 		t.Errorf("%d packets of unknown SSRC counted, expected 1", got)
 	}
-	p.sequence += 20000
-	p.next()
-	p.send(r.now, p.packets(100)...)
+	p.Sequence += 20000
+	p.Next()
+	p.Send(r.now, p.Packets(100)...)
 	r.run()
 	if got := r.engine.Stats().Late; got != 1 {
 		t.Errorf("%d stray packets counted, expected 1", got)

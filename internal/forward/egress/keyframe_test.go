@@ -42,10 +42,10 @@ func TestSwitchWaitsForKeyFrame(t *testing.T) {
 	s := r.subscribe(1000, volumetric.KindVideo)
 	asked := 0
 	frame := func(body []byte) {
-		old.next()
-		old.send(r.now, old.packet(h264Delta, true))
-		p.next()
-		p.send(r.now, p.packet(body, false), p.packet([]byte{0x41, 1}, true))
+		old.Next()
+		old.Send(r.now, old.Packet(h264Delta, true))
+		p.Next()
+		p.Send(r.now, p.Packet(body, false), p.Packet([]byte{0x41, 1}, true))
 		r.run()
 		packets, _ := step(i, r.now)
 		asked += plis(t, packets, 10)
@@ -96,11 +96,11 @@ func TestReceiversAskForKeyFrames(t *testing.T) {
 			s.slot.Select(p.track, 1, r.now)
 			r.run()
 			send := func() {
-				p.next()
+				p.Next()
 				if test.body == nil {
-					p.send(r.now, p.packets(100)...)
+					p.Send(r.now, p.Packets(100)...)
 				} else {
-					p.send(r.now, p.packet(test.body, true))
+					p.Send(r.now, p.Packet(test.body, true))
 				}
 				r.run()
 			}
@@ -166,9 +166,9 @@ func TestKeyFrameServesEarlierRequests(t *testing.T) {
 	if len(packets) != 0 || next.After(r.now.Add(500*time.Millisecond)) {
 		t.Fatalf("%d packets, next at %v, expected none for 500 ms", len(packets), next.Sub(r.now))
 	}
-	p.send(r.now, p.packet(vp8Delta, true))
-	p.next()
-	p.send(r.now, p.packet(vp8Key, true))
+	p.Send(r.now, p.Packet(vp8Delta, true))
+	p.Next()
+	p.Send(r.now, p.Packet(vp8Key, true))
 	r.now = r.now.Add(time.Second)
 	packets, _ = step(i, r.now)
 	if n := plis(t, packets, 10); n != 0 {

@@ -41,8 +41,8 @@ func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
 		// The change takes effect with a report.
 		c.frames(150*time.Millisecond, 2e6, nil)
 		before := len(c.link.departed)
-		c.publisher.next()
-		c.publisher.send(c.now, c.publisher.packets(42*1144)...)
+		c.publisher.Next()
+		c.publisher.Send(c.now, c.publisher.Packets(42*1144)...)
 		c.link.pass(frameInterval)
 		left := c.link.departed[before:]
 		if len(left) != 42 {

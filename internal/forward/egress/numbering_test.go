@@ -6,6 +6,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -20,11 +21,11 @@ func TestRestartedSequenceNumbers(t *testing.T) {
 	r.run()
 	for n := range 6 {
 		if n == 3 {
-			p.sequence += 30000
+			p.Sequence += 30000
 		}
 		r.now = r.now.Add(frameInterval)
-		p.next()
-		p.send(r.now, p.packets(3000)...)
+		p.Next()
+		p.Send(r.now, p.Packets(3000)...)
 		r.run()
 	}
 	got := s.outlet.sent()
@@ -48,7 +49,8 @@ func TestFrameNumbersWrapAround(t *testing.T) {
 		track := r.engine.NewTrack(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric,
 			ClockRate: 90000}, Group: 5})
 		i.Bind(ssrc, ssrc+1, track)
-		tracks = append(tracks, &publisher{t: t, ingress: i, track: track, ssrc: ssrc, frame: 1<<32 - 3})
+		p := &forwardtest.Publisher{T: t, To: i, SSRC: ssrc, Number: 1<<32 - 3}
+		tracks = append(tracks, &publisher{Publisher: p, ingress: i, track: track})
 	}
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.slot.Select(tracks[0].track, 5, r.now)
@@ -56,9 +58,9 @@ func TestFrameNumbersWrapAround(t *testing.T) {
 	for n := range 12 {
 		r.now = r.now.Add(frameInterval)
 		for q, p := range tracks {
-			p.next()
-			if packets := p.packets(3000); q == 0 || n > 5 {
-				p.send(r.now, packets...)
+			p.Next()
+			if packets := p.Packets(3000); q == 0 || n > 5 {
+				p.Send(r.now, packets...)
 			}
 		}
 		r.run()
@@ -85,11 +87,11 @@ func TestPaddingAndExtensions(t *testing.T) {
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
 	for range 3 {
-		p.next()
+		p.Next()
 		packet := rtp.Packet{
 			Header: rtp.Header{
-				Version: 2, Padding: true, PaddingSize: 20, Marker: true, SequenceNumber: p.sequence,
-				Timestamp: p.timestamp, SSRC: 10, CSRC: []uint32{1, 2},
+				Version: 2, Padding: true, PaddingSize: 20, Marker: true, SequenceNumber: p.Sequence,
+				Timestamp: p.Timestamp, SSRC: 10, CSRC: []uint32{1, 2},
 			},
 			Payload: []byte("payload"),
 		}
@@ -100,20 +102,20 @@ func TestPaddingAndExtensions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.sequence++
-		p.send(r.now, raw)
+		p.Sequence++
+		p.Send(r.now, raw)
 	}
 	// A packet of padding only has a number, so it is forwarded, empty.
-	probe := rtp.Packet{Header: rtp.Header{Version: 2, Padding: true, PaddingSize: 100, SequenceNumber: p.sequence,
-		Timestamp: p.timestamp, SSRC: 10}}
+	probe := rtp.Packet{Header: rtp.Header{Version: 2, Padding: true, PaddingSize: 100, SequenceNumber: p.Sequence,
+		Timestamp: p.Timestamp, SSRC: 10}}
 	raw, err := probe.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.sequence++
-	p.send(r.now, raw)
-	p.next()
-	p.send(r.now, p.packet([]byte("payload"), true))
+	p.Sequence++
+	p.Send(r.now, raw)
+	p.Next()
+	p.Send(r.now, p.Packet([]byte("payload"), true))
 	r.run()
 	got := s.outlet.sent()
 	checkContinuous(t, got)
@@ -142,44 +144,44 @@ func TestBinding(t *testing.T) {
 	one, two := r.ingress(&fakePeer{}), r.ingress(&fakePeer{})
 	p := r.publish(one, 10, volumetric.MIMEOpaque)
 	count := func() uint64 { return p.track.Stats().Packets }
-	p.send(r.now, p.packet([]byte{1}, true))
+	p.Send(r.now, p.Packet([]byte{1}, true))
 	one.Bind(10, 11, p.track)
-	p.send(r.now, p.packet([]byte{2}, true))
+	p.Send(r.now, p.Packet([]byte{2}, true))
 	if count() != 2 {
 		t.Fatalf("%d packets came, expected 2", count())
 	}
 	// Another SSRC, another connection.
 	one.Bind(30, 31, p.track)
-	p.send(r.now, p.packet([]byte{3}, true))
+	p.Send(r.now, p.Packet([]byte{3}, true))
 	if count() != 2 {
 		t.Error("a packet came with the former SSRC")
 	}
-	p.ssrc = 30
-	p.send(r.now, p.packet([]byte{4}, true))
+	p.SSRC = 30
+	p.Send(r.now, p.Packet([]byte{4}, true))
 	if count() != 3 {
 		t.Error("no packet came with the new SSRC")
 	}
 	two.Bind(30, 0, p.track)
-	p.send(r.now, p.packet([]byte{5}, true))
+	p.Send(r.now, p.Packet([]byte{5}, true))
 	if count() != 3 {
 		t.Error("a packet came through the former connection")
 	}
-	p.ingress = two
-	p.send(r.now, p.packet([]byte{6}, true))
+	p.moveTo(two)
+	p.Send(r.now, p.Packet([]byte{6}, true))
 	if count() != 4 {
 		t.Error("no packet came through the new connection")
 	}
 	// Another track takes the SSRC.
 	other := r.engine.NewTrack(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEOpaque, ClockRate: 90000}})
 	two.Bind(30, 0, other)
-	p.send(r.now, p.packet([]byte{7}, true))
+	p.Send(r.now, p.Packet([]byte{7}, true))
 	if count() != 4 || other.Stats().Packets != 1 {
 		t.Error("the packet did not come on the track that took the SSRC")
 	}
 	other.Close()
-	p.send(r.now, p.packet([]byte{8}, true))
+	p.Send(r.now, p.Packet([]byte{8}, true))
 	two.Bind(30, 0, other)
-	p.send(r.now, p.packet([]byte{9}, true))
+	p.Send(r.now, p.Packet([]byte{9}, true))
 	if stats := other.Stats(); stats.Packets != 1 || stats.CacheBytes != 0 {
 		t.Errorf("a closed track has %d packets and %d bytes, expected 1 and 0", stats.Packets, stats.CacheBytes)
 	}
@@ -202,12 +204,13 @@ func TestPublisherThatComesBack(t *testing.T) {
 			if n == 40 {
 				one.Close()
 				two.Bind(50, 51, p.track)
-				p.ingress, p.ssrc, p.rtx = two, 50, 51
-				p.sequence += distance
+				p.moveTo(two)
+				p.SSRC, p.RTX = 50, 51
+				p.Sequence += distance
 			}
 			r.now = r.now.Add(frameInterval)
-			p.next()
-			p.send(r.now, p.packets(3000)...)
+			p.Next()
+			p.Send(r.now, p.Packets(3000)...)
 			r.run()
 		}
 		got := s.outlet.sent()
@@ -222,11 +225,11 @@ func TestPublisherThatComesBack(t *testing.T) {
 			t.Fatalf("numbers %d later: %d packets were retransmitted, expected 1", distance, len(repairs))
 		}
 		checkRepair(t, repairs[0], got[125], 97)
-		p.packet(nil, false) // lost
-		p.next()
-		p.send(r.now, p.packets(5000)...)
-		if numbers := asked(r.stepped(two, 5*time.Millisecond), 50); len(numbers) != 1 || numbers[0] != p.sequence-6 {
-			t.Errorf("numbers %d later: asked for %v, expected %d", distance, numbers, p.sequence-6)
+		p.Packet(nil, false) // lost
+		p.Next()
+		p.Send(r.now, p.Packets(5000)...)
+		if numbers := asked(r.stepped(two, 5*time.Millisecond), 50); len(numbers) != 1 || numbers[0] != p.Sequence-6 {
+			t.Errorf("numbers %d later: asked for %v, expected %d", distance, numbers, p.Sequence-6)
 		}
 	}
 }

@@ -21,8 +21,8 @@ func TestWaitingPacketsAreReleased(t *testing.T) {
 		r := newPacedRig(t, pacing.Default, nil)
 		p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 		s := r.subscribeAll(1, p)[0]
-		p.next()
-		p.send(r.now, p.packets(42*1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(42*1144)...)
 		r.run()
 		var waiting []*packetlog.Packet
 		for i := range s.slot.held.Len() {
@@ -53,8 +53,8 @@ func TestWaitingPacketsAreReleased(t *testing.T) {
 		}
 		if name == "overrun" {
 			r.now = r.now.Add(frameInterval)
-			p.next()
-			p.send(r.now, p.packets(4*1144)...)
+			p.Next()
+			p.Send(r.now, p.Packets(4*1144)...)
 			r.ticks(time.Second)
 			checkContinuous(t, s.outlet.sent())
 			if f := frames(t, s.outlet.sent()); f[1] != 7 || f[2] != 4 {
@@ -74,8 +74,8 @@ func TestLateFramesBehindHeldOnes(t *testing.T) {
 		r.begin(p)
 		r.limit(s, 100_000)
 		for frame := range 10 {
-			p.next()
-			p.send(r.now, p.packets(10*1144)...)
+			p.Next()
+			p.Send(r.now, p.Packets(10*1144)...)
 			if frame <= 1 {
 				r.run()
 			}
@@ -102,8 +102,8 @@ func TestTooManyWait(t *testing.T) {
 	r.begin(p)
 	r.limit(s, 1000)
 	for range 4 {
-		p.next()
-		p.send(r.now, p.packets(10_000*1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(10_000*1144)...)
 		r.run()
 		if n := s.receiver.path.sender.Held(); n > maxHeld {
 			t.Fatalf("%d packets wait", n)
@@ -113,8 +113,8 @@ func TestTooManyWait(t *testing.T) {
 		t.Errorf("%d frames are counted as dropped, expected 4", n)
 	}
 	r.limit(s, 0)
-	p.next()
-	p.send(r.now, p.packets(10*1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(10*1144)...)
 	r.ticks(time.Second)
 	checkContinuous(t, s.outlet.sent())
 	if f := frames(t, s.outlet.sent()); f[7] != 10 || len(f) > 4 {
@@ -145,12 +145,12 @@ func TestRetransmissionsWait(t *testing.T) {
 		s.peer.rtt = 20 * time.Millisecond
 		// The receivers of rigs have no deadline for repairs.
 		s.receiver.path.deadline = 150 * time.Millisecond
-		p.next()
-		p.send(r.now, p.packets(60*1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(60*1144)...)
 		r.ticks(20 * time.Millisecond)
 		r.limit(s, 500_000)
-		p.next()
-		p.send(r.now, p.packets(3*1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(3*1144)...)
 		var numbers []uint16
 		for _, packet := range s.outlet.sent()[:60] {
 			numbers = append(numbers, packet.SequenceNumber)

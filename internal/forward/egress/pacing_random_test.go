@@ -42,7 +42,7 @@ func TestPacedAtRandom(t *testing.T) {
 				if random.IntN(5) == 0 {
 					p := publishers[random.IntN(len(publishers))]
 					group := uint64(1)
-					if p.ssrc == 40 {
+					if p.SSRC == 40 {
 						group = 2
 					}
 					s.slot.Select(p.track, group, r.now)
@@ -87,26 +87,26 @@ func (r *rig) frames(random *rand.Rand, publishers []*publisher) {
 	}
 	var late []owed
 	for _, p := range publishers {
-		p.next()
-		for k, packet := range p.packets(1144 * (1 + random.IntN(40))) {
+		p.Next()
+		for k, packet := range p.Packets(1144 * (1 + random.IntN(40))) {
 			switch {
-			case p.ssrc != 40 && k > 0 && random.IntN(40) == 0:
+			case p.SSRC != 40 && k > 0 && random.IntN(40) == 0:
 				late = append(late, owed{p, packet})
 			default:
-				p.send(r.now, packet)
+				p.Send(r.now, packet)
 			}
 			if random.IntN(4) == 0 {
 				r.ticks(time.Duration(random.IntN(400)) * time.Microsecond)
 			}
 			if len(late) > 0 && random.IntN(8) == 0 {
-				late[0].p.repair(r.now, late[0].packet)
+				late[0].p.Repair(r.now, late[0].packet)
 				late = late[1:]
 			}
 		}
 	}
 	for _, o := range late {
 		r.ticks(time.Duration(random.IntN(8000)) * time.Microsecond)
-		o.p.repair(r.now, o.packet)
+		o.p.Repair(r.now, o.packet)
 	}
 	r.ticks(time.Duration(8+random.IntN(16)) * time.Millisecond)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/race"
 )
@@ -28,8 +29,8 @@ func newPacedRig(t testing.TB, mode pacing.Mode, change func(*rigConfig)) *rig {
 // start.
 func (r *rig) begin(p *publisher) {
 	for range 2 {
-		p.next()
-		p.send(r.now, p.packets(1000)...)
+		p.Next()
+		p.Send(r.now, p.Packets(1000)...)
 		r.ticks(frameInterval)
 	}
 }
@@ -68,8 +69,8 @@ func TestFrameIsSpread(t *testing.T) {
 		r := newPacedRig(t, test.mode, nil)
 		p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 		subscribers := r.subscribeAll(3, p)
-		p.next()
-		p.send(r.now, p.packets(42*1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(42*1144)...)
 		if got := r.departures(subscribers[0]); got != test.want {
 			t.Errorf("%s: packets left at\n%s, expected\n%s", test.mode, got, test.want)
 		}
@@ -104,11 +105,11 @@ func TestCutThrough(t *testing.T) {
 	r := newPacedRig(t, pacing.Default, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s := r.subscribeAll(1, p)[0]
-	p.next()
+	p.Next()
 	begun := r.now
-	for tick, packets := range slices.Collect(slices.Chunk(p.packets(42*1144), 7)) {
+	for tick, packets := range slices.Collect(slices.Chunk(p.Packets(42*1144), 7)) {
 		r.now = begun.Add(time.Duration(tick) * 2220 * time.Microsecond)
-		p.send(r.now, packets...)
+		p.Send(r.now, packets...)
 		r.run()
 		if n := len(s.outlet.sent()); n != 7*(tick+1) {
 			t.Errorf("%d packets left with tick %d of the publisher", n, tick)
@@ -132,10 +133,10 @@ func TestNothingHoldsAudioAndRepairs(t *testing.T) {
 	sound := newFakeOutlet(s.peer, 5000)
 	s.receiver.AddSlot(sound, volumetric.KindAudio).Select(audio.track, 2, r.now)
 	r.run()
-	video.next()
-	packets := video.packets(42 * 1144)
+	video.Next()
+	packets := video.Packets(42 * 1144)
 	lost := packets[2]
-	video.send(r.now, slices.Concat(packets[:2], packets[3:])...)
+	video.Send(r.now, slices.Concat(packets[:2], packets[3:])...)
 	r.run()
 	r.limit(s, 1000)
 	r.ticks(5 * time.Millisecond)
@@ -143,12 +144,12 @@ func TestNothingHoldsAudioAndRepairs(t *testing.T) {
 	if len(before) < 6 || len(before) > 20 {
 		t.Fatalf("%d packets of video left, expected some", len(before))
 	}
-	audio.send(r.now, audio.packet([]byte("opus"), false))
+	audio.Send(r.now, audio.Packet([]byte("opus"), false))
 	r.run()
 	if n := len(sound.sent()); n != 1 {
 		t.Errorf("%d packets of audio left, expected 1 at once", n)
 	}
-	video.repair(r.now, lost)
+	video.Repair(r.now, lost)
 	r.run()
 	if n := len(s.outlet.sent()); n != len(before)+1 {
 		t.Errorf("%d packets of video left, expected the repair after %d", n, len(before))
@@ -167,8 +168,8 @@ func TestNothingHoldsAudioAndRepairs(t *testing.T) {
 	}
 	// The next tick was minutes away. The next frame applies the new estimate.
 	r.limit(s, 0)
-	video.next()
-	video.send(r.now, video.packets(1000)...)
+	video.Next()
+	video.Send(r.now, video.Packets(1000)...)
 	r.ticks(20 * time.Millisecond)
 	checkContinuous(t, s.outlet.sent())
 	if n := len(s.outlet.sent()); n != 43 {
@@ -188,10 +189,10 @@ func TestFramesOverBudget(t *testing.T) {
 		r.limit(s, 3_900_000)
 		const total = 90
 		for range total {
-			p.next()
-			packets := p.packets(40 * 1144)
+			p.Next()
+			packets := p.Packets(40 * 1144)
 			for _, some := range [][][]byte{packets[:10], packets[10:30], packets[30:]} {
-				p.send(r.now, some...)
+				p.Send(r.now, some...)
 				r.ticks(time.Second / 90)
 			}
 		}
@@ -240,9 +241,9 @@ func TestFramesOverBudgetOfAPendingTrack(t *testing.T) {
 			selected := frame / 4 % 2
 			s.slot.Select(tracks[selected].track, 1, r.now)
 			for _, p := range []*publisher{tracks[selected], tracks[1-selected]} {
-				p.next()
+				p.Next()
 				if frame%lostEvery != lostEvery-1 {
-					p.send(r.now, p.packets(30*1144)...)
+					p.Send(r.now, p.Packets(30*1144)...)
 				}
 				r.ticks(frameInterval / 6)
 			}
@@ -275,8 +276,8 @@ func TestPacingDoesNotAllocate(t *testing.T) {
 		receiver.AddSlot(nullOutlet{uint32(1000 + 10*n)}, volumetric.KindVideo).Select(p.track, 1, r.now)
 	}
 	r.run()
-	template := p.packet(make([]byte, 1000), false)
-	number, timestamp := p.sequence, p.timestamp
+	template := p.Packet(make([]byte, 1000), false)
+	number, timestamp := p.Sequence, p.Timestamp
 	frame := func() {
 		timestamp += 3000
 		for k := range 50 {
@@ -288,7 +289,7 @@ func TestPacingDoesNotAllocate(t *testing.T) {
 			if k == 49 {
 				template[1] |= 0x80
 			}
-			i.RTP(p.ssrc, template, infoAt(r.now))
+			i.RTP(p.SSRC, template, forwardtest.InfoAt(r.now))
 		}
 		i.Flush()
 		r.ticks(time.Second / 30)

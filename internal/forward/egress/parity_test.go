@@ -10,7 +10,7 @@ import (
 func lossy(t *testing.T, delay time.Duration, loses bool) *conference {
 	c := newConference(t, 100e6, nil)
 	// The deadline of the rig is an hour.
-	c.publisher.parity, c.link.delay, c.receiver.path.deadline = 10, delay, 0
+	c.publisher.Parity, c.link.delay, c.receiver.path.deadline = 10, delay, 0
 	if loses {
 		c.link.loses = func(number uint16) bool { return number%10 == 0 }
 	}
@@ -21,8 +21,8 @@ func lossy(t *testing.T, delay time.Duration, loses bool) *conference {
 // sameFrames publishes frames of 20 source packets for a time.
 func (c *conference) sameFrames(d time.Duration) {
 	for end := c.now.Add(d); c.now.Before(end); {
-		c.publisher.next()
-		c.publisher.send(c.now, c.publisher.packets(20*1144)...)
+		c.publisher.Next()
+		c.publisher.Send(c.now, c.publisher.Packets(20*1144)...)
 		c.link.pass(frameInterval)
 	}
 }
@@ -74,7 +74,7 @@ func TestParityFollowsThePath(t *testing.T) {
 // TestBareReceiversGetNoParity loses packets of a receiver that would otherwise be protected.
 func TestBareReceiversGetNoParity(t *testing.T) {
 	c := newConference(t, 100e6, nil)
-	c.publisher.parity, c.link.delay, c.receiver.path.deadline = 10, 200*time.Millisecond, 0
+	c.publisher.Parity, c.link.delay, c.receiver.path.deadline = 10, 200*time.Millisecond, 0
 	c.link.loses = func(number uint16) bool { return number%10 == 0 }
 	c.receiver.SendBare()
 	c.sameFrames(5 * time.Second)

@@ -58,8 +58,8 @@ func TestReceiversShareCalls(t *testing.T) {
 	}
 	r.run()
 	for n := range bursts {
-		p.next()
-		p.send(r.now, p.packets(3*1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(3*1144)...)
 		r.run()
 		if !w.outbox.batch.Empty() || len(w.outbox.arrived) > 0 {
 			t.Fatalf("the writer rests while %d packets wait", len(w.outbox.arrived))

@@ -147,9 +147,9 @@ func TestProbesRideOnMedia(t *testing.T) {
 	c.frames(time.Second, 2e6, nil)
 	e := c.script()
 	begun := c.now
-	c.publisher.next()
+	c.publisher.Next()
 	// 90 packets are 110 kB, which take 13.3 ms at their own pace, 66 Mbit/s; 3.3 ms of it leave at 150 Mbit/s.
-	c.publisher.send(c.now, c.publisher.packets(90*1144)...)
+	c.publisher.Send(c.now, c.publisher.Packets(90*1144)...)
 	probe := congestion.ProbeCluster{ID: 11, Rate: 150e6, Duration: 3300 * time.Microsecond, MinBytes: 62_000,
 		MinPackets: 5}
 	e.clusters = []congestion.ProbeCluster{probe}
@@ -219,8 +219,8 @@ func TestNoProbesBeforeMedia(t *testing.T) {
 	if stats := c.engine.Stats(); stats.Probes != 0 || len(c.link.departed) != 0 {
 		t.Fatalf("%d probes and %d packets before there was anything to send", stats.Probes, len(c.link.departed))
 	}
-	c.publisher.next()
-	c.publisher.send(c.now, c.publisher.packets(7*1144)...)
+	c.publisher.Next()
+	c.publisher.Send(c.now, c.publisher.Packets(7*1144)...)
 	c.link.pass(10 * time.Millisecond)
 	if !c.receiver.path.sender.Probing() {
 		t.Fatal("no probe is under way after the first frame")

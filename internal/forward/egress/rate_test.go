@@ -26,11 +26,11 @@ func TestRateOverWholeFrames(t *testing.T) {
 			expectRate(t, p, 0)
 			interval := time.Second / time.Duration(fps)
 			frame := func(packets int) {
-				p.next()
-				all := p.packets(packets * 1144)
-				p.send(r.now, all[:packets/2]...)
+				p.Next()
+				all := p.Packets(packets * 1144)
+				p.Send(r.now, all[:packets/2]...)
 				r.now = r.now.Add(interval / 3)
-				p.send(r.now, all[packets/2:]...)
+				p.Send(r.now, all[packets/2:]...)
 				r.now = r.now.Add(interval - interval/3)
 			}
 			frame(20)
@@ -66,10 +66,10 @@ func TestRateOverWholeFrames(t *testing.T) {
 func TestRateLeavesParityOut(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
-	p.parity = 10
+	p.Parity = 10
 	for range 40 {
-		p.next()
-		p.send(r.now, p.packets(20*1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(20*1144)...)
 		r.now = r.now.Add(frameInterval)
 	}
 	expectRate(t, p, 20*1160*8*30)

@@ -12,10 +12,10 @@ import (
 
 // report passes a sender report to an ingress: the track's current timestamp has the given capture time.
 func (p *publisher) report(now, capture time.Time) {
-	p.t.Helper()
-	raw, err := (&rtcp.SenderReport{SSRC: p.ssrc, NTPTime: payload.NTP64(capture), RTPTime: p.timestamp}).Marshal()
+	p.T.Helper()
+	raw, err := (&rtcp.SenderReport{SSRC: p.SSRC, NTPTime: payload.NTP64(capture), RTPTime: p.Timestamp}).Marshal()
 	if err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	p.ingress.RTCP(raw, now)
 }
@@ -40,8 +40,8 @@ func TestSenderReports(t *testing.T) {
 	s := r.subscribe(1000, volumetric.KindVideo)
 	frame := func() time.Time {
 		r.now = r.now.Add(33333333 * time.Nanosecond)
-		p.next()
-		p.send(r.now, p.packets(2000)...)
+		p.Next()
+		p.Send(r.now, p.Packets(2000)...)
 		r.run()
 		return r.now.Add(2 * time.Hour)
 	}
@@ -96,10 +96,10 @@ func TestReportsAtOnce(t *testing.T) {
 			s.slot.Select(test.p.track, test.group, r.now)
 		}
 		r.run()
-		a.next()
-		b.next()
-		a.send(r.now, a.packets(100)...)
-		b.send(r.now, b.packets(100)...)
+		a.Next()
+		b.Next()
+		a.Send(r.now, a.Packets(100)...)
+		b.Send(r.now, b.Packets(100)...)
 		r.run()
 		if got := len(senderReports(s.peer.take())); got != test.want {
 			t.Errorf("%d reports after selection %d, expected %d", got, n, test.want)
@@ -118,8 +118,8 @@ func TestReportsOfManySlots(t *testing.T) {
 		s.receiver.AddSlot(newFakeOutlet(s.peer, uint32(2000+2*n)), volumetric.KindVideo).Select(p.track, 1, r.now)
 	}
 	r.run()
-	p.next()
-	p.send(r.now, p.packets(100)...)
+	p.Next()
+	p.Send(r.now, p.Packets(100)...)
 	r.run()
 	s.peer.take()
 	r.pass(time.Second + HousekeepingInterval)
@@ -148,8 +148,8 @@ func TestRoundTripByReports(t *testing.T) {
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
-	p.next()
-	p.send(r.now, p.packets(100)...)
+	p.Next()
+	p.Send(r.now, p.Packets(100)...)
 	r.run()
 	reports := senderReports(s.peer.take())
 	if len(reports) != 1 {

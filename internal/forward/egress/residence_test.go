@@ -77,8 +77,8 @@ func (r *rig) timed(n int, video, audio *publisher, queued func()) []*timedPeer 
 		receiver := r.engine.NewReceiver(p, time.Hour)
 		for track, kind := range map[*publisher]volumetric.Kind{video: volumetric.KindVideo,
 			audio: volumetric.KindAudio} {
-			outlet := newFakeOutlet(p.fakePeer, uint32(1000*(k+1))+track.ssrc)
-			receiver.AddSlot(&timedOutlet{outlet, p, queued}, kind).Select(track.track, uint64(track.ssrc), r.now)
+			outlet := newFakeOutlet(p.fakePeer, uint32(1000*(k+1))+track.SSRC)
+			receiver.AddSlot(&timedOutlet{outlet, p, queued}, kind).Select(track.track, uint64(track.SSRC), r.now)
 		}
 		peers = append(peers, p)
 	}
@@ -96,12 +96,12 @@ func TestNothingWaitsForLong(t *testing.T) {
 	peers := r.timed(50, video, audio, func() {
 		if queued++; queued == 1000 {
 			spoken = r.now
-			audio.send(r.now, audio.packet([]byte("opus"), false))
+			audio.Send(r.now, audio.Packet([]byte("opus"), false))
 		}
 	})
-	video.next()
+	video.Next()
 	begun := r.now
-	video.send(r.now, video.packets(200*1144)...)
+	video.Send(r.now, video.Packets(200*1144)...)
 	r.run()
 	if took := r.now.Sub(begun); queued != 50*201 || took > 50*201*(350+1600)*time.Nanosecond {
 		t.Errorf("%d packets took %v: they left in short runs", queued, took)
@@ -137,8 +137,8 @@ func TestResidence(t *testing.T) {
 	for tick := range 300 {
 		// 16 packets of 1,188 bytes every 3.04 ms are 50 Mbit/s.
 		r.now = start.Add(time.Duration(tick+1) * 3040 * time.Microsecond)
-		video.next()
-		video.send(r.now, video.packets(16*1144)...)
+		video.Next()
+		video.Send(r.now, video.Packets(16*1144)...)
 		r.run()
 	}
 	h := r.engine.Stats().Residence

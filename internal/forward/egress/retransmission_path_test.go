@@ -8,6 +8,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/pkg/switching"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -143,17 +144,17 @@ func retransmissionsPerLoss(t *testing.T, uplink float64, repairAfter time.Durat
 	for tick := range seconds * 1000 {
 		r.now = r.now.Add(time.Millisecond)
 		if tick%33 == 0 && tick < seconds*1000-500 {
-			p.next()
-			for _, packet := range p.packets(frame * 1144) {
+			p.Next()
+			for _, packet := range p.Packets(frame * 1144) {
 				if random.Float64() < uplink {
 					late.queue = append(late.queue, arrival[[]byte]{r.now.Add(repairAfter), packet})
 				} else {
-					p.ingress.RTP(p.ssrc, packet, infoAt(r.now))
+					p.ingress.RTP(p.SSRC, packet, forwardtest.InfoAt(r.now))
 				}
 			}
 			p.ingress.Flush()
 		}
-		p.repair(r.now, late.take(r.now)...)
+		p.Repair(r.now, late.take(r.now)...)
 		r.run()
 		v.step(r.now)
 		r.run()
@@ -209,19 +210,19 @@ func TestNumbersAreSealedOnce(t *testing.T) {
 	for range 1500 {
 		r.now = r.now.Add(frameInterval)
 		for n, p := range publishers {
-			p.next()
-			packets := [][]byte{p.packet([]byte{1}, false), p.packet([]byte{2}, true)}
+			p.Next()
+			packets := [][]byte{p.Packet([]byte{1}, false), p.Packet([]byte{2}, true)}
 			if n < 2 {
-				p.sequence -= 2
-				packets = p.packets((1 + random.IntN(30)) * 1144)
+				p.Sequence -= 2
+				packets = p.Packets((1 + random.IntN(30)) * 1144)
 			}
 			late = disturb(p, packets, random, r.now, late)
 			switch random.IntN(300) {
 			case 0:
-				p.sequence += uint16(random.Uint32())
+				p.Sequence += uint16(random.Uint32())
 			case 1:
-				p.ingress = ingresses[random.IntN(2)]
-				p.ingress.Bind(p.ssrc, p.rtx, p.track)
+				p.moveTo(ingresses[random.IntN(2)])
+				p.ingress.Bind(p.SSRC, p.RTX, p.track)
 			}
 		}
 		for len(late) > 0 && random.IntN(2) == 0 {
@@ -230,7 +231,7 @@ func TestNumbersAreSealedOnce(t *testing.T) {
 		}
 		if random.IntN(5) == 0 {
 			p := publishers[random.IntN(3)]
-			s.slot.Select(p.track, uint64(1+p.ssrc/30), r.now)
+			s.slot.Select(p.track, uint64(1+p.SSRC/30), r.now)
 		}
 		s.nack(t, r.now, uint16(random.Uint32()))
 		if sent := s.outlet.sentFrom(seen); len(sent) > 0 {
@@ -257,16 +258,16 @@ func disturb(p *publisher, packets [][]byte, random *rand.Rand, now time.Time, l
 	for n, packet := range packets {
 		switch random.IntN(30) {
 		case 0:
-			late = append(late, func() { p.repair(now, packet) })
+			late = append(late, func() { p.Repair(now, packet) })
 		case 1:
-			p.send(now, packet, packet)
+			p.Send(now, packet, packet)
 		case 2:
 			if n+1 < len(packets) {
-				p.send(now, packets[n+1])
+				p.Send(now, packets[n+1])
 			}
-			p.send(now, packet)
+			p.Send(now, packet)
 		default:
-			p.send(now, packet)
+			p.Send(now, packet)
 		}
 	}
 	return late

@@ -41,8 +41,8 @@ func TestAnswersNACK(t *testing.T) {
 		r.run()
 		r.now = r.now.Add(frameInterval)
 		for _, p := range []*publisher{a, b} {
-			p.next()
-			p.send(r.now, p.packets(4000+n)...)
+			p.Next()
+			p.Send(r.now, p.Packets(4000+n)...)
 		}
 		r.run()
 	}
@@ -89,17 +89,17 @@ func TestAnswersNACKOfForeignTrack(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
 	a, b := r.publish(i, 10, volumetric.MIMEOpaque), r.publish(i, 20, "video/x-holography")
-	b.timestamp = 4_000_000_000
+	b.Timestamp = 4_000_000_000
 	s := r.subscribe(1000, volumetric.KindVideo)
 	for n, p := range []*publisher{a, b} {
 		s.slot.Select(p.track, uint64(n+1), r.now)
 		r.run()
 		for range 3 {
 			r.now = r.now.Add(frameInterval)
-			a.next()
-			a.send(r.now, a.packet([]byte{1, byte(a.sequence)}, true))
-			b.next()
-			b.send(r.now, b.packet([]byte{2, byte(b.sequence)}, true))
+			a.Next()
+			a.Send(r.now, a.Packet([]byte{1, byte(a.Sequence)}, true))
+			b.Next()
+			b.Send(r.now, b.Packet([]byte{2, byte(b.Sequence)}, true))
 			r.run()
 		}
 	}
@@ -126,11 +126,11 @@ func TestNACKOutcomes(t *testing.T) {
 	s.peer.rtt = 40 * time.Millisecond
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
-	p.next()
-	packets := p.packets(10 * 1144)
+	p.Next()
+	packets := p.Packets(10 * 1144)
 	lost := packets[4]
-	p.send(r.now, packets[:4]...)
-	p.send(r.now, packets[5:]...)
+	p.Send(r.now, packets[:4]...)
+	p.Send(r.now, packets[5:]...)
 	r.run()
 	sent := s.outlet.sent()
 	hole := sent[3].SequenceNumber + 1
@@ -166,7 +166,7 @@ func TestNACKOutcomes(t *testing.T) {
 		t.Errorf("again after 41 of 40 ms round trip: %+v", got)
 	}
 	// The owed packet arrives, but the writer has not reached it: it is sent once, for the first time.
-	p.send(r.now, lost)
+	p.Send(r.now, lost)
 	w := r.engine.writers[0]
 	s.nack(t, r.now, hole)
 	w.drainInbox()
@@ -186,8 +186,8 @@ func TestNACKOutcomes(t *testing.T) {
 	// Only the cache references packets.
 	for range 8 {
 		r.pass(200 * time.Millisecond)
-		p.next()
-		p.send(r.now, p.packets(100)...)
+		p.Next()
+		p.Send(r.now, p.Packets(100)...)
 	}
 	r.run()
 	if got := ask(sent[1].SequenceNumber); got.Expired != 1 {
@@ -202,8 +202,8 @@ func TestNACKWithoutRTX(t *testing.T) {
 	s.outlet.rtx = 0
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
-	p.next()
-	p.send(r.now, p.packets(4000)...)
+	p.Next()
+	p.Send(r.now, p.Packets(4000)...)
 	r.run()
 	s.nack(t, r.now, s.outlet.sent()[0].SequenceNumber)
 	r.run()
@@ -222,8 +222,8 @@ func TestNACKFlood(t *testing.T) {
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
-	p.next()
-	p.send(r.now, p.packets(200*1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(200*1144)...)
 	r.run()
 	first := s.outlet.sent()[0].SequenceNumber
 	var pairs []rtcp.NackPair
@@ -241,8 +241,8 @@ func TestNACKFlood(t *testing.T) {
 		t.Errorf("%d packets were retransmitted, expected the burst of 30", n)
 	}
 	r.now = r.now.Add(time.Second)
-	p.next()
-	p.send(r.now, p.packets(10*1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(10*1144)...)
 	r.run()
 	s.rtcp(t, r.now, &rtcp.TransportLayerNack{MediaSSRC: 1000, Nacks: pairs})
 	r.run()
@@ -259,8 +259,8 @@ func TestNACKAfterTheDeadline(t *testing.T) {
 	s.receiver.path.deadline, s.peer.rtt = 100*time.Millisecond, 20*time.Millisecond
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
-	p.next()
-	p.send(r.now, p.packets(1000)...)
+	p.Next()
+	p.Send(r.now, p.Packets(1000)...)
 	r.run()
 	number := s.outlet.sent()[0].SequenceNumber
 	r.now = r.now.Add(119 * time.Millisecond)
@@ -330,8 +330,8 @@ func TestLookupsAreBounded(t *testing.T) {
 	if looked, limited := ask(sparse); looked != 0 || limited != slots*60 {
 		t.Errorf("%d more were looked up, and %d not, expected none and %d", looked, limited, slots*60)
 	}
-	p.next()
-	p.send(r.now, p.packets(10*1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(10*1144)...)
 	r.run()
 	if looked, _ := ask(sparse); looked != 10*lookupsPerRepair {
 		t.Errorf("%d were looked up after ten packets, expected %d", looked, 10*lookupsPerRepair)

@@ -21,8 +21,8 @@ type storyPlayer struct {
 
 func (p *storyPlayer) Frame(packets int, now time.Time) {
 	p.now = now
-	p.publisher.next()
-	p.publisher.send(now, p.publisher.packets(packets*1144)...)
+	p.publisher.Next()
+	p.publisher.Send(now, p.publisher.Packets(packets*1144)...)
 }
 
 func (p *storyPlayer) Report(packet []byte, now time.Time) { p.receiver.receiver.RTCP(packet, now) }

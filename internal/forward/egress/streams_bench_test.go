@@ -42,8 +42,8 @@ func FuzzStreamReports(f *testing.F) {
 			report := input[3 : 3+size]
 			wait := time.Duration(input[0]) * time.Millisecond
 			input = input[3+size:]
-			p.next()
-			p.send(r.now, p.packets(5*1144)...)
+			p.Next()
+			p.Send(r.now, p.Packets(5*1144)...)
 			r.run()
 			r.now = r.now.Add(wait)
 			if feedback.IsCongestionReport(report) {

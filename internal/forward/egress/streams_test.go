@@ -202,9 +202,9 @@ func TestAudioAndRetransmissionsAreReportedByStream(t *testing.T) {
 		s.peer.flushed = nil
 	}
 	for frame := range 10 {
-		video.next()
-		video.send(r.now, video.packets(51*1144)...)
-		speech.send(r.now, speech.packet([]byte("opus"), false))
+		video.Next()
+		video.Send(r.now, video.Packets(51*1144)...)
+		speech.Send(r.now, speech.Packet([]byte("opus"), false))
 		r.run()
 		r.now = r.now.Add(20 * time.Millisecond)
 		first := s.outlet.sent()[0].SequenceNumber
@@ -244,8 +244,8 @@ func TestReportsOfTheOtherFormAreIgnored(t *testing.T) {
 		s.peer.reportByStream(byStream)
 		s.slot.Select(p.track, 1, r.now)
 		r.run()
-		p.next()
-		p.send(r.now, p.packets(1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(1144)...)
 		r.run()
 		numbers := feedback.CongestionReport{Streams: []feedback.StreamReport{{SSRC: 1000,
 			Packets: make([]feedback.PacketArrival, 9)}}}

@@ -32,7 +32,7 @@ func TestSwitchesUnderLoss(t *testing.T) {
 		kept := late[:0]
 		for _, o := range late {
 			if all || !r.now.Before(o.at) {
-				o.p.repair(r.now, o.packet)
+				o.p.Repair(r.now, o.packet)
 			} else {
 				kept = append(kept, o)
 			}
@@ -46,13 +46,13 @@ func TestSwitchesUnderLoss(t *testing.T) {
 			s.slot.Select(qualities[selected].track, 1, r.now)
 		}
 		for q, p := range qualities {
-			p.next()
-			for _, packet := range p.packets(1500 * (1 + 2*q)) {
+			p.Next()
+			for _, packet := range p.Packets(1500 * (1 + 2*q)) {
 				r.now = r.now.Add(200 * time.Microsecond)
 				if random.IntN(20) == 0 {
 					late = append(late, owed{p, packet, r.now.Add(time.Duration(random.IntN(120)) * time.Millisecond)})
 				} else {
-					p.send(r.now, packet)
+					p.Send(r.now, packet)
 				}
 				repair(false)
 				if random.IntN(4) == 0 {
@@ -100,15 +100,15 @@ func TestOffAtTheFrameBoundary(t *testing.T) {
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
-	p.next()
-	packets := p.packets(4000)
-	p.send(r.now, packets[:2]...)
+	p.Next()
+	packets := p.Packets(4000)
+	p.Send(r.now, packets[:2]...)
 	r.run()
 	s.slot.Select(nil, 0, r.now)
 	r.run()
-	p.send(r.now, packets[2:]...)
-	p.next()
-	p.send(r.now, p.packets(4000)...)
+	p.Send(r.now, packets[2:]...)
+	p.Next()
+	p.Send(r.now, p.Packets(4000)...)
 	r.run()
 	if got := s.outlet.sent(); len(got) != 4 {
 		t.Fatalf("%d packets were sent, expected the 4 of the frame under way", len(got))
@@ -122,8 +122,8 @@ func TestOffAtTheFrameBoundary(t *testing.T) {
 	}
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
-	p.next()
-	p.send(r.now, p.packets(4000)...)
+	p.Next()
+	p.Send(r.now, p.Packets(4000)...)
 	r.run()
 	got := s.outlet.sent()
 	if len(got) != 8 {
@@ -143,10 +143,10 @@ func TestBeginsAtTheNewestFrame(t *testing.T) {
 	r.run()
 	for range 3 {
 		r.now = r.now.Add(frameInterval)
-		low.next()
-		high.next()
-		low.send(r.now, low.packets(1000)...)
-		high.send(r.now, high.packets(4000)...)
+		low.Next()
+		high.Next()
+		low.Send(r.now, low.Packets(1000)...)
+		high.Send(r.now, high.Packets(4000)...)
 		r.run()
 	}
 	r.now = r.now.Add(10 * time.Millisecond)
@@ -182,21 +182,21 @@ func TestKeepsTheOrderOfArrival(t *testing.T) {
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.slot.Select(a.track, 1, r.now)
 	r.run()
-	a.next()
-	b.next()
-	a.send(r.now, a.packets(4000)...)
+	a.Next()
+	b.Next()
+	a.Send(r.now, a.Packets(4000)...)
 	r.run()
 	s.slot.Select(b.track, 1, r.now)
 	r.run()
 	for range 4 {
-		a.next()
-		b.next()
+		a.Next()
+		b.Next()
 		r.now = r.now.Add(time.Millisecond)
-		for _, packet := range a.packets(4000) {
-			a.send(r.now, packet)
+		for _, packet := range a.Packets(4000) {
+			a.Send(r.now, packet)
 		}
-		for _, packet := range b.packets(2000) {
-			b.send(r.now, packet)
+		for _, packet := range b.Packets(2000) {
+			b.Send(r.now, packet)
 		}
 	}
 	r.run()
@@ -227,11 +227,11 @@ func TestSelectingTheActiveTrack(t *testing.T) {
 	r.run()
 	for n := range 5 {
 		r.now = r.now.Add(frameInterval)
-		a.next()
-		b.next()
-		a.send(r.now, a.packets(1000)...)
+		a.Next()
+		b.Next()
+		a.Send(r.now, a.Packets(1000)...)
 		if n > 2 {
-			b.send(r.now, b.packets(1000)...)
+			b.Send(r.now, b.Packets(1000)...)
 		}
 		r.run()
 		if n == 1 {
@@ -267,12 +267,12 @@ func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
 		r.run()
 		for n := range 6 {
 			r.now = r.now.Add(frameInterval)
-			low.next()
-			high.next()
+			low.Next()
+			high.Next()
 			if n < 2 || n > 3 {
-				high.send(r.now, high.packets(4000)...)
+				high.Send(r.now, high.Packets(4000)...)
 			}
-			low.send(r.now, low.packets(1000)...)
+			low.Send(r.now, low.Packets(1000)...)
 			r.run()
 			switch n {
 			case 1:
@@ -333,13 +333,13 @@ func TestFramesUnderWayAtAPauseAreNotBegunWith(t *testing.T) {
 			}
 		}
 		r.now = come
-		low.next()
-		high.next()
+		low.Next()
+		high.Next()
 		// The publisher hears the server half a round trip later.
 		if sent.Before(paused.Add(rtt/2)) || !sent.Before(resumed.Add(rtt/2)) {
-			high.send(r.now, high.packets(4000)...)
+			high.Send(r.now, high.Packets(4000)...)
 		}
-		low.send(r.now, low.packets(1000)...)
+		low.Send(r.now, low.Packets(1000)...)
 		r.run()
 	}
 	got := s.outlet.sent()
@@ -360,8 +360,8 @@ func TestFramesOfAPause(t *testing.T) {
 	s := r.subscribe(1000, volumetric.KindVideo)
 	frame := func() {
 		for _, p := range []*publisher{high, low} {
-			p.next()
-			p.send(r.now, p.packets(3000)...)
+			p.Next()
+			p.Send(r.now, p.Packets(3000)...)
 		}
 		r.run()
 		r.pass(frameInterval)

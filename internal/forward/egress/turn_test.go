@@ -28,15 +28,15 @@ func TestReadersShareWriters(t *testing.T) {
 			s.slot.Select(p.track, uint64(n+1), time.Now())
 			subscribers = append(subscribers, s)
 			wait.Until(t, "the slot is fed", func() bool {
-				p.next()
-				p.send(time.Now(), p.packets(1000)...)
+				p.Next()
+				p.Send(time.Now(), p.Packets(1000)...)
 				return len(s.outlet.sent()) > 0
 			})
 		}
 		sending.Go(func() {
 			for range bursts {
-				p.next()
-				p.send(time.Now(), p.packets(fragments*1000)...)
+				p.Next()
+				p.Send(time.Now(), p.Packets(fragments*1000)...)
 			}
 		})
 	}
@@ -70,8 +70,8 @@ func TestTurnOfAStoppedWriter(t *testing.T) {
 		var sending sync.WaitGroup
 		sending.Go(func() {
 			for range 20 {
-				p.next()
-				p.send(time.Now(), p.packets(4000)...)
+				p.Next()
+				p.Send(time.Now(), p.Packets(4000)...)
 			}
 		})
 		r.engine.Close()
@@ -119,8 +119,8 @@ func TestReadersGoOnReading(t *testing.T) {
 		t.Helper()
 		w.turn.Release()
 		before, begin := *taken, r.now
-		p.next()
-		p.send(r.now, p.packets(packets*1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(packets*1144)...)
 		did := *taken - before
 		if took := r.now.Sub(begin); took > turn.InlineTime+burstWrites*each*11/10 {
 			t.Errorf("the reader worked for %v", took)
@@ -163,8 +163,8 @@ func TestWritersWorkIsNotGuarded(t *testing.T) {
 		}
 	}()
 	defer guard.Recover("publisher", func() { t.Error("the publisher is ended") })
-	p.next()
-	p.send(r.now, p.packets(1000)...)
+	p.Next()
+	p.Send(r.now, p.Packets(1000)...)
 }
 
 // TestAReaderSharesItsTime sends a burst to two writers, the first of which uses all of the reader's InlineTime.
@@ -175,8 +175,8 @@ func TestAReaderSharesItsTime(t *testing.T) {
 	for _, w := range r.engine.writers {
 		w.turn.Release()
 	}
-	p.next()
-	p.send(r.now, p.packets(60*1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(60*1144)...)
 	for n, w := range r.engine.writers {
 		if !w.turn.Receive() {
 			t.Errorf("writer %d was not woken", n)
@@ -215,8 +215,8 @@ func TestAWriterThatIsNotFinished(t *testing.T) {
 			w.turn.Release()
 		}
 		before := [2]int{*taken[writers[0]], *taken[writers[1]]}
-		p.next()
-		p.send(r.now, p.packets(60*1144)...)
+		p.Next()
+		p.Send(r.now, p.Packets(60*1144)...)
 		first, second = *taken[writers[0]]-before[0], *taken[writers[1]]-before[1]
 		if a, b := writers[0].turn.Receive(), writers[1].turn.Receive(); a || !b {
 			t.Errorf("the first writer was woken: %t, the second: %t", a, b)

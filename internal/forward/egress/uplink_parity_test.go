@@ -8,6 +8,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -73,9 +74,9 @@ func (l *uplinkLoop) frames(n int) {
 
 func (l *uplinkLoop) frame() {
 	p := l.publisher
-	p.parity = uint16(math.Ceil(l.asked()*uplinkSource - 1e-9))
-	p.next()
-	for _, packet := range p.packets(uplinkSource * payload.FragmentSize) {
+	p.Parity = uint16(math.Ceil(l.asked()*uplinkSource - 1e-9))
+	p.Next()
+	for _, packet := range p.Packets(uplinkSource * payload.FragmentSize) {
 		var h rtp.Header
 		if _, err := h.Unmarshal(packet); err != nil {
 			l.t.Fatal(err)
@@ -92,17 +93,17 @@ func (l *uplinkLoop) step() {
 		if _, err := h.Unmarshal(packet); err != nil {
 			l.t.Fatal(err)
 		}
-		p.ingress.RTP(h.SSRC, packet, infoAt(l.now))
+		p.ingress.RTP(h.SSRC, packet, forwardtest.InfoAt(l.now))
 	}
 	p.ingress.Flush()
 	packets, _ := step(p.ingress, l.now)
-	if numbers := asked(packets, p.ssrc); len(numbers) > 0 {
+	if numbers := asked(packets, p.SSRC); len(numbers) > 0 {
 		l.requests += len(numbers)
 		l.down.send(numbers, l.now)
 	}
 	for _, numbers := range l.down.take(l.now) {
 		for _, n := range numbers {
-			l.up.send(p.retransmission(l.sent[n]), l.now)
+			l.up.send(p.Retransmission(l.sent[n]), l.now)
 		}
 	}
 	l.run()

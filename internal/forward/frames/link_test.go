@@ -104,8 +104,8 @@ func TestChunksOnALink(t *testing.T) {
 			frames++
 			size := float64(receiver.Path().Estimate) / 8 / fps / tiles * 0.95
 			for _, p := range publishers {
-				p.next()
-				p.send(r.now, p.packets(int(size))...)
+				p.Next()
+				p.Send(r.now, p.Packets(int(size))...)
 			}
 		}
 		r.run()

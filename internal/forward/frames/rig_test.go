@@ -5,15 +5,13 @@ import (
 	"time"
 
 	"github.com/pion/rtcp"
-	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/forward/track"
-	"github.com/volsfu/volsfu/internal/transport"
-	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -81,16 +79,9 @@ func (w *windowed) Window() int64 { return w.window }
 
 // publisher makes the packets of one track.
 type publisher struct {
-	t         testing.TB
-	ingress   *ingress.Ingress
-	track     *track.Track
-	ssrc, rtx uint32
-	sequence  uint16
-	frame     uint32
-	timestamp uint32
-	fragments payload.Fragmenter
-	// parity is the number of parity fragments per frame.
-	parity uint16
+	*forwardtest.Publisher
+	ingress *ingress.Ingress
+	track   *track.Track
 }
 
 // publish adds a track of a codec and binds the track.
@@ -102,63 +93,5 @@ func (r *rig) publish(i *ingress.Ingress, ssrc uint32, mime string) *publisher {
 	}
 	track := r.tracks.New(track.Config{Codec: volumetric.Codec{MIMEType: mime, ClockRate: clockRate}})
 	i.Bind(ssrc, ssrc+1, track)
-	return &publisher{t: r.t, ingress: i, track: track, ssrc: ssrc, rtx: ssrc + 1, sequence: uint16(ssrc) * 1000,
-		timestamp: 5000}
-}
-
-// next begins a frame. All tracks of a publication must begin it together.
-func (p *publisher) next() {
-	p.frame++
-	p.timestamp += 3000
-}
-
-// packets returns the packets of the current frame of payload v1, of that many bytes.
-func (p *publisher) packets(size int) [][]byte {
-	p.t.Helper()
-	data := make([]byte, size)
-	for i := range data {
-		data[i] = byte(i) ^ byte(p.frame) ^ byte(p.ssrc)
-	}
-	if err := p.fragments.Begin(payload.Descriptor{Frame: p.frame, Parity: p.parity}, data); err != nil {
-		p.t.Fatal(err)
-	}
-	var packets [][]byte
-	for i := range p.fragments.Packets() {
-		body, err := p.fragments.AppendPacket(nil, i)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		packets = append(packets, p.packet(body, i == p.fragments.Packets()-1))
-	}
-	return packets
-}
-
-// packet returns one packet at the current timestamp.
-func (p *publisher) packet(body []byte, marker bool) []byte {
-	p.t.Helper()
-	packet := rtp.Packet{
-		Header: rtp.Header{Version: 2, Marker: marker, PayloadType: 96, SequenceNumber: p.sequence,
-			Timestamp: p.timestamp, SSRC: p.ssrc},
-		Payload: body,
-	}
-	p.sequence++
-	raw, err := packet.Marshal()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return raw
-}
-
-// infoAt returns the info of a packet without stamps that arrived at the time.
-func infoAt(now time.Time) *transport.PacketInfo { return &transport.PacketInfo{At: now} }
-
-// send passes packets to the ingress, as one batch.
-func (p *publisher) send(now time.Time, packets ...[]byte) { p.sendInfo(infoAt(now), packets...) }
-
-// sendInfo passes packets with one info to the ingress, as one batch.
-func (p *publisher) sendInfo(info *transport.PacketInfo, packets ...[]byte) {
-	for _, packet := range packets {
-		p.ingress.RTP(p.ssrc, packet, info)
-	}
-	p.ingress.Flush()
+	return &publisher{Publisher: forwardtest.NewPublisher(r.t, i, ssrc), ingress: i, track: track}
 }

@@ -90,19 +90,19 @@ func (c *chunked) line() (*egress.Slot, *Outlet, *playedChannel) {
 func TestChunks(t *testing.T) {
 	c := newChunked(t)
 	p := c.publish(c.ingress(), 10, volumetric.MIMEVolumetric)
-	p.parity = 2
+	p.Parity = 2
 	slot, _, channel := c.line()
 	slot.Select(p.track, 7, c.now)
 	c.run()
-	p.next()
-	p.send(c.now, p.packets(1)...)
+	p.Next()
+	p.Send(c.now, p.Packets(1)...)
 	c.run()
 	channel.frames(t)
 	var last uint32
 	for i, size := range []int{0, 1, payload.FragmentSize, payload.ChunkSize - 1, payload.ChunkSize,
 		payload.ChunkSize + 1, 150_000} {
-		p.next()
-		packets := p.packets(size)
+		p.Next()
+		packets := p.Packets(size)
 		var want []byte
 		for _, raw := range packets {
 			var packet rtp.Packet
@@ -121,7 +121,7 @@ func TestChunks(t *testing.T) {
 		if len(packets) > 1 {
 			packets[0], packets[1] = packets[1], packets[0]
 		}
-		p.send(c.now, packets...)
+		p.Send(c.now, packets...)
 		c.run()
 		channel.unread = 0
 		c.sender.Acknowledged(c.now)
@@ -144,12 +144,12 @@ func TestChunksOfWholeFramesOnly(t *testing.T) {
 	slot.Select(p.track, 7, c.now)
 	c.run()
 	for n := range 4 {
-		p.next()
-		packets := p.packets(5 * payload.FragmentSize)
+		p.Next()
+		packets := p.Packets(5 * payload.FragmentSize)
 		if n == 2 {
 			packets = append(packets[:1], packets[2:]...)
 		}
-		p.send(c.now, packets...)
+		p.Send(c.now, packets...)
 		c.run()
 		c.now = c.now.Add(40 * time.Millisecond)
 		c.run()

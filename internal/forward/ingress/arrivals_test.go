@@ -8,6 +8,7 @@ import (
 	"github.com/pion/rtcp"
 
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -21,7 +22,7 @@ func TestReportsToPublishers(t *testing.T) {
 	i := r.ingress(peer)
 	p := r.publish(i, 10, volumetric.MIMEVolumetric)
 	history := feedback.NewTransportHistory(65500)
-	p.extension = testExtension
+	p.Extension = testExtension
 	var results []feedback.PacketResult
 	reports := 0
 	report := func() {
@@ -32,7 +33,7 @@ func TestReportsToPublishers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if media := binary.BigEndian.Uint32(raw[8:]); media != p.ssrc && media != p.rtx && media != 99 {
+			if media := binary.BigEndian.Uint32(raw[8:]); media != p.SSRC && media != p.RTX && media != 99 {
 				t.Errorf("a report names the stream %d, which the publisher does not have", media)
 			}
 			packets, err := rtcp.Unmarshal(raw)
@@ -51,8 +52,8 @@ func TestReportsToPublishers(t *testing.T) {
 		return packet
 	}
 	// Before the peers agree, numbers have no meaning.
-	p.next()
-	p.send(r.now, p.packets(1144)...)
+	p.Next()
+	p.Send(r.now, p.Packets(1144)...)
 	peer.extension = testExtension
 	report()
 	if reports != 0 {
@@ -60,16 +61,16 @@ func TestReportsToPublishers(t *testing.T) {
 	}
 	sent, lost, woken := 0, 0, 0
 	for range 30 {
-		p.next()
-		for n, packet := range p.packets(20 * 1144) {
+		p.Next()
+		for n, packet := range p.Packets(20 * 1144) {
 			number(packet)
 			sent++
 			if n == 7 {
 				lost++
 				r.now = r.now.Add(time.Millisecond)
-				i.RTP(p.rtx, number(p.retransmission(packet)), infoAt(r.now))
+				i.RTP(p.RTX, number(p.Retransmission(packet)), forwardtest.InfoAt(r.now))
 			} else {
-				i.RTP(p.ssrc, packet, infoAt(r.now))
+				i.RTP(p.SSRC, packet, forwardtest.InfoAt(r.now))
 			}
 			select {
 			case <-i.wakeup:
@@ -81,7 +82,7 @@ func TestReportsToPublishers(t *testing.T) {
 				sent++
 			}
 		}
-		i.RTP(99, number(p.packet([]byte("of a stream that is not bound"), true)), infoAt(r.now))
+		i.RTP(99, number(p.Packet([]byte("of a stream that is not bound"), true)), forwardtest.InfoAt(r.now))
 		sent++
 		i.Flush()
 		r.now = r.now.Add(33 * time.Millisecond)

@@ -27,14 +27,14 @@ func TestGaps(t *testing.T) {
 		var lost []int64
 		partly := make(map[int]bool)
 		for frame := range kept {
-			p.next()
+			p.Next()
 			whole := random.IntN(5) == 0
-			for index, packet := range p.packets(1144 * (1 + random.IntN(40))) {
+			for index, packet := range p.Packets(1144 * (1 + random.IntN(40))) {
 				if frame > 0 && (whole || random.IntN(3) == 0) {
 					lost = append(lost, int64(len(packets)))
 				} else {
 					partly[frame] = true
-					p.send(r.now, packet)
+					p.Send(r.now, packet)
 				}
 				packets = append(packets, numbered{frame, index, packet})
 			}
@@ -56,7 +56,7 @@ func TestGaps(t *testing.T) {
 		for _, n := range lost {
 			if at := packets[n]; random.IntN(3) == 0 {
 				stream.missing.Received(stream.facts.first+n, r.now)
-				p.send(r.now, at.packet)
+				p.Send(r.now, at.packet)
 				want[at.frame] = slices.DeleteFunc(want[at.frame], func(index int) bool { return index == at.index })
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/panics"
@@ -41,8 +42,8 @@ func TestAPanicEndsOnePublisher(t *testing.T) {
 			broken := r.publish(r.set.New(peer), 10, volumetric.MIMEVolumetric)
 			kept := r.publish(r.set.New(&fakePeer{}), 20, volumetric.MIMEVolumetric)
 			other := follow(kept.track)
-			broken.next()
-			broken.send(time.Now(), broken.packets(4000)...)
+			broken.Next()
+			broken.Send(time.Now(), broken.Packets(4000)...)
 			test.corrupt(peer, broken.ingress)
 			if report := <-reported; report.Where != Place {
 				t.Errorf("the panic is one of %q, expected %q", report.Where, Place)
@@ -51,14 +52,14 @@ func TestAPanicEndsOnePublisher(t *testing.T) {
 			wait.Until(t, "the track is unbound", func() bool { return streamOf(broken.track).ingress.Load() == nil })
 			// Its reader continues until the peer is closed.
 			before := broken.track.Stats().Packets
-			broken.next()
-			broken.send(time.Now(), broken.packets(4000)...)
+			broken.Next()
+			broken.Send(time.Now(), broken.Packets(4000)...)
 			broken.ingress.RTCP(nil, time.Now())
 			if n := broken.track.Stats().Packets; n != before {
 				t.Errorf("%d packets were taken of a publisher that has ended", n-before)
 			}
-			kept.next()
-			kept.send(time.Now(), kept.packets(4000)...)
+			kept.Next()
+			kept.Send(time.Now(), kept.Packets(4000)...)
 			if n := len(other.read(t)); n != 4 {
 				t.Errorf("%d packets of the other publisher came, expected 4", n)
 			}
@@ -75,11 +76,11 @@ func TestNothingIsTakenAfterAPanic(t *testing.T) {
 	}{
 		{"RTP", func(r *rig, p *publisher) {
 			streamOf(p.track).reception = nil
-			p.ingress.RTP(p.ssrc, p.packets(100)[0], infoAt(r.now))
+			p.ingress.RTP(p.SSRC, p.Packets(100)[0], forwardtest.InfoAt(r.now))
 		}},
 		{"RTCP", func(r *rig, p *publisher) {
 			streamOf(p.track).reception = nil
-			report, err := (&rtcp.SenderReport{SSRC: p.ssrc, NTPTime: 1 << 60}).Marshal()
+			report, err := (&rtcp.SenderReport{SSRC: p.SSRC, NTPTime: 1 << 60}).Marshal()
 			if err != nil {
 				r.t.Fatal(err)
 			}
@@ -97,13 +98,13 @@ func TestNothingIsTakenAfterAPanic(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t, nil)
 			p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
-			p.next()
+			p.Next()
 			r.now = r.now.Add(time.Second)
 			guard := panics.NewGuard(func(panics.Report) {}, "publisher")
 			if guard.Try("publisher", func() { test.panic(r, p) }) {
 				t.Fatal("nothing panicked")
 			}
-			p.send(r.now, p.packets(4000)...)
+			p.Send(r.now, p.Packets(4000)...)
 			p.ingress.RTCP(nil, r.now)
 			if packets, next := p.ingress.step(r.now); len(packets) != 0 || !next.IsZero() {
 				t.Errorf("after the panic the step gives %v, and another at %v", packets, next)

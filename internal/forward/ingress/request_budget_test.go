@@ -48,9 +48,9 @@ func TestJumpingNumbersAskForLittle(t *testing.T) {
 	p := r.publish(i, 10, volumetric.MIMEVolumetric)
 	numbers := 0
 	for range 240 {
-		p.next()
-		p.sequence += uint16(random.IntN(1 << 14))
-		p.send(r.now, p.packets(100)...)
+		p.Next()
+		p.Sequence += uint16(random.IntN(1 << 14))
+		p.Send(r.now, p.Packets(100)...)
 		numbers += len(asked(r.stepped(i, 5*time.Millisecond), 10))
 	}
 	// 240 steps of 6 ms.
@@ -72,8 +72,8 @@ func TestHonestLossIsNotLimited(t *testing.T) {
 	lost := make(map[uint16][]byte)
 	asks, losses, burst := 0, 0, 0
 	for frame := range 120 {
-		p.next()
-		for _, packet := range p.packets(175 * 1144) {
+		p.Next()
+		for _, packet := range p.Packets(175 * 1144) {
 			if burst == 0 && random.IntN(152) == 0 {
 				burst = 8
 			}
@@ -83,13 +83,13 @@ func TestHonestLossIsNotLimited(t *testing.T) {
 				lost[uint16(packet[2])<<8|uint16(packet[3])] = packet
 				continue
 			}
-			p.send(r.now, packet)
+			p.Send(r.now, packet)
 		}
 		for _, number := range asked(r.stepped(i, 33*time.Millisecond-time.Millisecond), 10) {
 			asks++
 			// A retransmission is lost with the same probability.
 			if packet := lost[number]; packet != nil && random.IntN(20) > 0 {
-				p.repair(r.now, packet)
+				p.Repair(r.now, packet)
 				delete(lost, number)
 			}
 		}
@@ -110,8 +110,8 @@ func TestJumpsAreNotNoticed(t *testing.T) {
 	const packets = 200
 	jump := func(by uint16) func(p *publisher) [][]byte {
 		return func(p *publisher) [][]byte {
-			p.sequence += by
-			return p.packets(10)
+			p.Sequence += by
+			return p.Packets(10)
 		}
 	}
 	for name, test := range map[string]struct {
@@ -126,30 +126,30 @@ func TestJumpsAreNotNoticed(t *testing.T) {
 		// Every other frame claims to be long, and the next one reuses its numbers, after a silence that does not match
 		// the length of frames.
 		"ends of frames": {14_000, 300 * time.Millisecond, false, func(p *publisher) [][]byte {
-			if p.frame%2 == 0 {
-				return p.packets(10)
+			if p.Number%2 == 0 {
+				return p.Packets(10)
 			}
-			d := payload.Descriptor{Frame: p.frame, Source: 14_000, Length: 14_000 * payload.FragmentSize}
+			d := payload.Descriptor{Frame: p.Number, Source: 14_000, Length: 14_000 * payload.FragmentSize}
 			body := make([]byte, payload.DescriptorSize+payload.FragmentSize)
 			if _, err := d.MarshalTo(body); err != nil {
-				p.t.Fatal(err)
+				p.T.Fatal(err)
 			}
-			return [][]byte{p.packet(body, false)}
+			return [][]byte{p.Packet(body, false)}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
 			i := r.ingress(&fakePeer{rtt: 20 * time.Millisecond})
 			p := r.publish(i, 10, volumetric.MIMEVolumetric)
-			p.next()
-			p.send(r.now, p.packets(10)...)
+			p.Next()
+			p.Send(r.now, p.Packets(10)...)
 			begin := r.now
 			for range packets {
-				p.next()
+				p.Next()
 				if made := test.packets(p); test.repaired {
-					p.repair(r.now, made...)
+					p.Repair(r.now, made...)
 				} else {
-					p.send(r.now, made...)
+					p.Send(r.now, made...)
 				}
 				r.stepped(i, test.apart)
 			}
@@ -163,14 +163,14 @@ func TestJumpsAreNotNoticed(t *testing.T) {
 			}
 			// A loss is repaired all the same.
 			for range 100 {
-				p.next()
-				p.send(r.now, p.packets(10)...)
+				p.Next()
+				p.Send(r.now, p.Packets(10)...)
 				r.stepped(i, 4*time.Millisecond)
 			}
-			p.next()
-			lost := p.packets(5 * 1144)
-			p.send(r.now, lost[0])
-			p.send(r.now, lost[2:]...)
+			p.Next()
+			lost := p.Packets(5 * 1144)
+			p.Send(r.now, lost[0])
+			p.Send(r.now, lost[2:]...)
 			if got := asked(r.stepped(i, 20*time.Millisecond), 10); len(got) == 0 {
 				t.Error("a loss after that is not asked for")
 			}

@@ -41,17 +41,17 @@ func TestRequestedPacketsAreCountedOnce(t *testing.T) {
 		come                     func(*publisher, time.Time, ...[]byte)
 		recovered, delayed, lost uint64
 	}{
-		{name: "delayed", come: (*publisher).send, delayed: 6},
-		{name: "retransmitted", come: (*publisher).repair, recovered: 6},
+		{name: "delayed", come: (*publisher).Send, delayed: 6},
+		{name: "retransmitted", come: (*publisher).Repair, recovered: 6},
 		{name: "lost", come: func(*publisher, time.Time, ...[]byte) {}, lost: 6},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t, nil)
 			i := r.ingress(&fakePeer{rtt: 20 * time.Millisecond})
 			p := r.publish(i, 10, volumetric.MIMEVolumetric)
-			p.next()
-			packets := p.packets(10 * 1144)
-			p.send(r.now, packets[:4]...)
+			p.Next()
+			packets := p.Packets(10 * 1144)
+			p.Send(r.now, packets[:4]...)
 			requests := asked(r.stepped(i, 40*time.Millisecond), 10)
 			test.come(p, r.now, packets[4:]...)
 			requests = append(requests, asked(r.stepped(i, 300*time.Millisecond), 10)...)
@@ -76,8 +76,8 @@ func TestIdleIngressRests(t *testing.T) {
 		t.Errorf("without streams the next step is at %v, expected none", next)
 	}
 	p := r.publish(i, 10, volumetric.MIMEVolumetric)
-	p.next()
-	p.send(r.now, p.packets(4000)...)
+	p.Next()
+	p.Send(r.now, p.Packets(4000)...)
 	if _, next := i.step(r.now.Add(100 * time.Millisecond)); next.Before(r.now.Add(time.Second)) {
 		t.Errorf("with nothing missing the next step is after %v, expected the next report", next.Sub(r.now))
 	}
@@ -102,12 +102,12 @@ func TestReceiverReports(t *testing.T) {
 		publishers = append(publishers, r.publish(i, uint32(10+2*n), volumetric.MIMEVolumetric))
 	}
 	for n, p := range publishers {
-		p.next()
-		packets := p.packets(4 * 1144)
+		p.Next()
+		packets := p.Packets(4 * 1144)
 		if n == 7 {
 			packets = append(packets[:1], packets[2:]...)
 		}
-		p.send(r.now, packets...)
+		p.Send(r.now, packets...)
 	}
 	packets, _ := i.step(r.now.Add(time.Second))
 	blocks := make(map[uint32]rtcp.ReceptionReport)
@@ -126,7 +126,7 @@ func TestReceiverReports(t *testing.T) {
 		if n == 7 {
 			lost = 1
 		}
-		if got := blocks[p.ssrc].TotalLost; got != lost {
+		if got := blocks[p.SSRC].TotalLost; got != lost {
 			t.Errorf("%d packets are reported lost, expected %d", got, lost)
 		}
 	}
