@@ -58,7 +58,10 @@ func TestViewer(t *testing.T) {
 		number++
 		th.frame(0, quality, number, 40*time.Millisecond)
 		th.frame(1, quality, number, 40*time.Millisecond)
-		wait.Until(t, "a saved frame", func() bool { written, _ := th.viewer.writer.Counts(); return written >= number })
+		wait.Until(t, "a saved frame", func() bool {
+			written, _ := th.viewer.writer.Counts()
+			return written >= number
+		})
 	}
 	both(2)
 	both(2)
