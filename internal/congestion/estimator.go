@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -88,6 +89,8 @@ type Stats struct {
 	Probes, ProbesMeasured uint64
 	// Window bounds the bytes in flight; 0 means no bound.
 	Window int
+	// ECN is the codepoint with which RTP packets to the receiver leave.
+	ECN ecn.Codepoint
 	// Received and Lost count packets by their last report, Congested those that arrived with ECN-CE, Capable those
 	// with ECT(0) or ECT(1).
 	Received, Lost, Congested, Capable uint64

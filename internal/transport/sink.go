@@ -1,6 +1,10 @@
 package transport
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
+)
 
 // PacketInfo describes an incoming packet besides its bytes.
 type PacketInfo struct {
@@ -10,6 +14,8 @@ type PacketInfo struct {
 	// kernel coalesced packets into one run, the times are those of the first packet. Unknown times are zero: those of
 	// packets that passed through ICE, and all times while timestamps are off (Endpoint.TakeStamps).
 	Kernel, Hardware time.Time
+	// ECN is the codepoint with which the packet arrived, or NotECT if it is unknown.
+	ECN ecn.Codepoint
 }
 
 // Sink receives the decrypted packets of a peer connection. One goroutine at a time calls RTP and RTCP. Others may call
