@@ -27,8 +27,8 @@ type NACKConfig struct {
 	// LongDeadline applies if the round-trip time exceeds LongRTT.
 	LongRTT      time.Duration `yaml:"-"`
 	LongDeadline time.Duration `yaml:"long_deadline" help:"the same on paths with a long round trip"`
-	// MaxTries bounds the requests for one packet.
-	MaxTries int `yaml:"-"`
+	// QuickTries is the number of requests for one packet after which the time between requests doubles each time.
+	QuickTries int `yaml:"-"`
 	// MaxMissing bounds the missing packets remembered per stream.
 	MaxMissing int `yaml:"-"`
 }
@@ -99,7 +99,7 @@ func DefaultConfig() Config {
 			LongRTT:      50 * time.Millisecond,
 			LongDeadline: 250 * time.Millisecond,
 			// NACKGenerator has the arithmetic.
-			MaxTries: 8,
+			QuickTries: 8,
 			// The largest frames have 7,000 to 14,700 packets.
 			MaxMissing: 1 << 14,
 		},

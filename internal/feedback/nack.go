@@ -51,6 +51,10 @@ type NACKStats struct {
 // still four whose answers arrive within 150 ms. Only packets whose first try failed cost more, 0.0975 × 5 % = 0.5 % of
 // all: one or two needless retransmissions for each are 1 % more traffic at 5 % loss, and 0.04 % at 1 %.
 //
+// From the eighth try on, the time to the next doubles. A host that stalls for 100 ms loses no packet by the stall, but
+// may spend eight tries in it, of which the sender answers one. If the answer is lost and the deadline allows, later
+// tries repair the packet: with a deadline of 2 s they are sent at 105, 145, 225, 385, 705 and 1,345 ms.
+//
 // The deadline counts from the first packet of the frame if Expect reports frames. A request is not sent if its answer
 // would arrive later: on a path with a longer round trip there are no requests.
 //
@@ -181,7 +185,7 @@ func (g *NACKGenerator) Due(now time.Time, rtt time.Duration, ask, lost []int64)
 		// known only while there are some.
 		if m.next = m.since + deadline; !m.spared && at < m.next && at+told <= m.next {
 			m.tries, m.asked = 1, at
-			m.next = min(at+repeatAfter(1, rtt), m.next)
+			m.next = min(at+g.cfg.repeatAfter(1, rtt), m.next)
 			ask = append(ask, m.sequence)
 		}
 		g.repeat = min(g.repeat, m.next)
@@ -230,13 +234,15 @@ func (g *NACKGenerator) repairTimes(rtt time.Duration) (time.Duration, time.Dura
 // Late sets the lateness of packets for later requests: see NACKConfig.Repair.
 func (g *NACKGenerator) Late(late time.Duration) { g.late = g.cfg.queued(late) }
 
-// repeatAfter returns the time between a try and the next.
-func repeatAfter(tries int, rtt time.Duration) time.Duration {
+// repeatAfter returns the time between a try, counted from 1, and the next.
+func (c *NACKConfig) repeatAfter(tries int, rtt time.Duration) time.Duration {
 	first := rtt + max(minMargin, rtt/8)
 	if tries == 1 {
 		return first
 	}
-	return max(first/3, minRepeat)
+	// 16 doublings of 10 ms are eleven minutes: the bound only prevents an overflow.
+	doublings := min(max(tries-c.QuickTries+1, 0), 16)
+	return max(first/3, minRepeat) << doublings
 }
 
 // repeats requests missing packets again, gives up packets after the deadline, and removes arrived entries.
@@ -257,9 +263,9 @@ func (g *NACKGenerator) repeats(at, rtt, deadline time.Duration, ask, lost []int
 		}
 		if at >= m.next {
 			// A retransmission that cannot arrive in time is not requested.
-			if m.next = m.since + deadline; !m.spared && m.tries < g.cfg.MaxTries && at+rtt <= m.next {
+			if m.next = m.since + deadline; !m.spared && at+rtt <= m.next {
 				m.tries++
-				m.next = min(at+repeatAfter(m.tries, rtt), m.next)
+				m.next = min(at+g.cfg.repeatAfter(m.tries, rtt), m.next)
 				g.stats.Repeats++
 				ask = append(ask, m.sequence)
 			}

@@ -15,7 +15,7 @@ func after(d time.Duration) time.Time { return start.Add(d) }
 
 // TestNACKTranscripts plays testdata/nack. Times are milliseconds. Input:
 //
-//	config KEY=VALUE…   changes the configuration: reorder, tries, missing
+//	config KEY=VALUE…   changes the configuration: reorder, tries, missing, deadline
 //	12 receive 1 2 5-9  packets arrive; their kinds are printed unless they are in order
 //	12 expect 9         the newest frame ends with this number
 //	12 hold 5           the numbers from this one on wait for their frame's end
@@ -107,9 +107,11 @@ func (p *nackPlayer) configure(fields []string) error {
 		case "reorder":
 			p.cfg.ReorderPackets = n
 		case "tries":
-			p.cfg.MaxTries = n
+			p.cfg.QuickTries = n
 		case "missing":
 			p.cfg.MaxMissing = n
+		case "deadline":
+			p.cfg.Deadline = time.Duration(n) * time.Millisecond
 		default:
 			return fmt.Errorf("unknown key %q", key)
 		}

@@ -61,16 +61,17 @@ func ParityShare(loss float64, rtt, deadline time.Duration) float64 {
 // 0.25 at most.
 func JoinParity(first, second float64) float64 { return min(first+second, maxParityShare) }
 
-// triesWithin returns the number of requests whose answers arrive within the time.
+// triesWithin returns the number of requests whose answers arrive within the time, at most QuickTries: with more, the
+// probability below no longer changes.
 func triesWithin(rtt, within time.Duration) int {
 	cfg := DefaultConfig().NACK
 	if rtt <= 0 {
 		rtt = cfg.UnknownRTT
 	}
 	tries := 0
-	for at := time.Duration(0); tries < cfg.MaxTries && at+rtt <= within; {
+	for at := time.Duration(0); tries < cfg.QuickTries && at+rtt <= within; {
 		tries++
-		at += repeatAfter(tries, rtt)
+		at += cfg.repeatAfter(tries, rtt)
 	}
 	return tries
 }
