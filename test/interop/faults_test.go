@@ -136,7 +136,7 @@ func TestQualityMessages(t *testing.T) {
 			if !receiver.sees(1, test.want) {
 				t.Error("qualities change once more")
 			}
-			receiver.whole(t)
+			receiver.whole(t, 0)
 		})
 	}
 }
@@ -188,8 +188,8 @@ func TestLeavingTheStandIn(t *testing.T) {
 	people[3].peer.Leave()
 	goOn(t, people[1].flows(4, p.Tiles)...)
 	goOn(t, people[4].flows(1, p.Tiles)...)
-	people[1].whole(t)
-	people[4].whole(t)
+	people[1].whole(t, 0)
+	people[4].whole(t, 0)
 	select {
 	case <-people[1].peer.Dead():
 		t.Error("a peer died with another one")

@@ -272,8 +272,8 @@ func (m *modern) tally() (sum tally) {
 }
 
 // whole fails the test for every frame that differs from the sent one, and for incomplete ones unless packets of an old
-// publisher, which are not repaired, were lost.
-func (m *modern) whole(t *testing.T) {
+// publisher, which are not repaired, were lost, or expired frames were ended by the server.
+func (m *modern) whole(t *testing.T, expired int) {
 	t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -282,9 +282,9 @@ func (m *modern) whole(t *testing.T) {
 			errors.Join(m.wrong[:min(len(m.wrong), 5)]...))
 	}
 	for _, s := range m.session.Stats() {
-		if lost := int64(s.Lost - s.Recovered); s.Undecodable > lost {
-			t.Errorf("%v: %d of %d frames are undecodable, though only %d packets are missing", s.Track, s.Undecodable,
-				s.Expected, lost)
+		if lost := int64(s.Lost - s.Recovered); s.Undecodable > lost+int64(expired) {
+			t.Errorf("%v: %d of %d frames are undecodable, though only %d packets are missing, and the server has "+
+				"ended only %d expired frames", s.Track, s.Undecodable, s.Expected, lost, expired)
 		}
 	}
 }

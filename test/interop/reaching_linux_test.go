@@ -58,7 +58,7 @@ func connectTwentyTimes(t *testing.T, from *namespace, server string) {
 		a := attend(t, shipped(1+i))
 		goOn(t, a.flows(resident.Client, resident.Tiles)...)
 		reached, longest = reached+1, max(longest, time.Since(began))
-		a.whole(t)
+		a.whole(t, 0)
 		if counts := a.peer.Counts(); counts.LostCandidates > 0 || counts.Gathered == 0 {
 			t.Errorf("connection %d: %+v", i, counts)
 		}

@@ -99,8 +99,8 @@ func TestOldPeersSwitchOnTheStandIn(t *testing.T) {
 	goOn(t, bob.flows(1, p.Tiles)...)
 	randomSwitches(t, alice, p.Tiles, p.Qualities, 200, 2)
 	goOn(t, bob.flows(1, p.Tiles)...)
-	alice.whole(t)
-	bob.whole(t)
+	alice.whole(t, 0)
+	bob.whole(t, 0)
 	for _, a := range []*audience{alice, bob} {
 		if counts := a.peer.Counts(); counts.LostCandidates > 0 || counts.Answers != counts.Offers {
 			t.Errorf("%+v", counts)
