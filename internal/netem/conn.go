@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 const (
@@ -31,8 +33,8 @@ func recycle(p *Packet) {
 }
 
 // Conn is a socket of a Network. It is a net.PacketConn that behaves like an unconnected *net.UDPConn, and has the two
-// methods with which pion/ice reads and writes without allocation. Writing never blocks. Errors are of type
-// *net.OpError, as for a UDP socket.
+// methods with which pion/ice reads and writes without allocation. ReadECN and WriteECN carry codepoints as well. Writing
+// never blocks. Errors are of type *net.OpError, as for a UDP socket.
 type Conn struct {
 	network *Network
 	local   netip.AddrPort
@@ -77,6 +79,12 @@ func (c *Conn) ReadFrom(b []byte) (int, net.Addr, error) {
 
 // ReadFromAddrPort is ReadFrom without allocation.
 func (c *Conn) ReadFromAddrPort(b []byte) (int, netip.AddrPort, error) {
+	n, source, _, err := c.ReadECN(b)
+	return n, source, err
+}
+
+// ReadECN is ReadFromAddrPort, and also returns the codepoint with which the packet arrived.
+func (c *Conn) ReadECN(b []byte) (int, netip.AddrPort, ecn.Codepoint, error) {
 	c.mu.Lock()
 	for !c.closed && !expired(c.readDeadline) && c.buffer.len() == 0 {
 		c.arrived.Wait()
@@ -84,17 +92,17 @@ func (c *Conn) ReadFromAddrPort(b []byte) (int, netip.AddrPort, error) {
 	switch {
 	case c.closed:
 		c.mu.Unlock()
-		return 0, netip.AddrPort{}, c.opError("read", nil, net.ErrClosed)
+		return 0, netip.AddrPort{}, ecn.NotECT, c.opError("read", nil, net.ErrClosed)
 	case expired(c.readDeadline):
 		c.mu.Unlock()
-		return 0, netip.AddrPort{}, c.opError("read", nil, os.ErrDeadlineExceeded)
+		return 0, netip.AddrPort{}, ecn.NotECT, c.opError("read", nil, os.ErrDeadlineExceeded)
 	}
 	p := c.buffer.pop()
 	c.bytes -= len(p.Payload)
 	c.mu.Unlock()
-	n, source := copy(b, p.Payload), p.Source
+	n, source, codepoint := copy(b, p.Payload), p.Source, ecn.Codepoint(p.ECN)
 	recycle(p)
-	return n, source, nil
+	return n, source, codepoint, nil
 }
 
 // WriteTo sends a packet to a *net.UDPAddr.
@@ -108,11 +116,17 @@ func (c *Conn) WriteTo(b []byte, addr net.Addr) (int, error) {
 
 // WriteToAddrPort is WriteTo without allocation.
 func (c *Conn) WriteToAddrPort(b []byte, destination netip.AddrPort) (int, error) {
+	return c.WriteECN(b, destination, ecn.NotECT)
+}
+
+// WriteECN is WriteToAddrPort for a packet with a codepoint, which queues of the network may mark.
+func (c *Conn) WriteECN(b []byte, destination netip.AddrPort, codepoint ecn.Codepoint) (int, error) {
 	if err := c.writable(b, destination); err != nil {
 		return 0, c.opError("write", net.UDPAddrFromAddrPort(destination), err)
 	}
 	p := packets.Get().(*Packet)
 	p.Payload = append(p.Payload[:0], b...)
+	p.ECN = ECN(codepoint)
 	p.Source = c.local
 	p.Destination = netip.AddrPortFrom(destination.Addr().Unmap().WithZone(""), destination.Port())
 	p.Size = len(b) + headersIPv4

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -193,4 +194,66 @@ func TestAddresses(t *testing.T) {
 	if s := n.Stats(); s.Unreachable != 2 {
 		t.Errorf("%d unreachable, expected 2", s.Unreachable)
 	}
+}
+
+// readECN reads one packet with its codepoint.
+func readECN(t *testing.T, c *netem.Conn) (string, ecn.Codepoint) {
+	t.Helper()
+	b := make([]byte, 2000)
+	n, _, codepoint, err := c.ReadECN(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b[:n]), codepoint
+}
+
+// TestCodepointsPass: a packet arrives with its codepoint, and the packet after it without.
+func TestCodepointsPass(t *testing.T) {
+	n := newNetwork(t, 1)
+	a, b := listen(t, n, "10.0.0.1:1"), listen(t, n, "10.0.0.3:1")
+	to := netip.MustParseAddrPort("10.0.0.3:1")
+	for _, codepoint := range []ecn.Codepoint{ecn.CE, ecn.NotECT, ecn.ECT1, ecn.ECT0} {
+		if _, err := a.WriteECN([]byte("x"), to, codepoint); err != nil {
+			t.Fatal(err)
+		}
+		write(t, a, "y", b.LocalAddr())
+		if payload, got := readECN(t, b); payload != "x" || got != codepoint {
+			t.Errorf("%q arrived as %v, expected %q as %v", payload, got, "x", codepoint)
+		}
+		if payload, got := readECN(t, b); payload != "y" || got != ecn.NotECT {
+			t.Errorf("%q arrived as %v, expected %q as %v", payload, got, "y", ecn.NotECT)
+		}
+	}
+}
+
+// TestQueuesMarkPacketsOfConns overloads a DualPI2 queue: exactly the packets that the queue has marked arrive as CE.
+func TestQueuesMarkPacketsOfConns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, 1)
+		a, b := listen(t, n, "10.0.0.1:1"), listen(t, n, "10.0.0.3:1")
+		to := netip.MustParseAddrPort("10.0.0.3:1")
+		config := netem.Config{RateBPS: 10e6, Queue: netem.QueueDualPI2, QueueBytes: 1 << 20}
+		setAccess(t, n, to.Addr(), netem.Config{}, config)
+		payload := make([]byte, 1000)
+		const count = 100
+		for range count {
+			if _, err := a.WriteECN(payload, to, ecn.ECT1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		marked := uint64(0)
+		for range count {
+			switch _, codepoint := readECN(t, b); codepoint {
+			case ecn.CE:
+				marked++
+			case ecn.ECT1:
+			default:
+				t.Errorf("a packet arrived as %v", codepoint)
+			}
+		}
+		_, down := n.AccessStats(to.Addr())
+		if marked == 0 || marked == count || marked != down.Marked {
+			t.Errorf("%d of %d packets arrived as CE, %d were marked", marked, count, down.Marked)
+		}
+	})
 }
