@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // packetConn has calls without allocation. Connections of emulated networks have these methods; those of package net
@@ -15,6 +17,12 @@ type packetConn interface {
 	LocalAddr() net.Addr
 	SetWriteDeadline(t time.Time) error
 	Close() error
+}
+
+// ecnConn is a connection that carries the ECN codepoint of each datagram, as those of emulated networks do.
+type ecnConn interface {
+	ReadECN(b []byte) (int, netip.AddrPort, ecn.Codepoint, error)
+	WriteECN(b []byte, peer netip.AddrPort, codepoint ecn.Codepoint) (int, error)
 }
 
 // adapt returns the cheapest calls that a connection has.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,6 +22,7 @@ func systemVariants() []variant {
 		able("without coalescing", func(use *abilities) { use.coalescing = false }),
 		able("without an epoll", func(use *abilities) { use.watching = false }),
 		calling("full every third time", full),
+		able("without codepoints", func(use *abilities) { use.settingECN, use.reportingECN = false, false }),
 		calling("runs refused by the device", refusing(unix.EIO)),
 		calling("runs refused for the peer", refusing(unix.EINVAL)),
 		calling("interrupted, one at a time", interrupted),
@@ -82,7 +84,14 @@ func refusingWhere(which func(*unix.Mmsghdr) bool, err syscall.Errno) func(multi
 	}
 }
 
-func isRun(header *unix.Mmsghdr) bool { return header.Hdr.Controllen > 0 }
+// isRun reports whether a message is segmented: the segment length is the first control message.
+func isRun(header *unix.Mmsghdr) bool {
+	if header.Hdr.Controllen == 0 {
+		return false
+	}
+	first := (*unix.Cmsghdr)(unsafe.Pointer(header.Hdr.Control))
+	return first.Level == unix.SOL_UDP && first.Type == unix.UDP_SEGMENT
+}
 
 // interrupted is a kernel that sends one message with every other call, and is interrupted in the others.
 func interrupted(call multiCall) multiCall {
@@ -122,10 +131,10 @@ func TestCoalescedRuns(t *testing.T) {
 				i, len(got.Data), got.Segment, got.Peer, len(sent[i].Data), sent[i].Segment, from.Address())
 		}
 	}
-	if got := from.Stats(); got != (Stats{Sent: 56, Sends: 1, Runs: 4}) {
+	if got := from.Stats(); got != (Stats{Sent: 56, SentECN: CodepointCounts{56}, Sends: 1, Runs: 4}) {
 		t.Errorf("the sender counts %+v", got)
 	}
-	if got := to.Stats(); got != (Stats{Received: 56, Receives: 1}) {
+	if got := to.Stats(); got != (Stats{Received: 56, ReceivedECN: CodepointCounts{56}, Receives: 1}) {
 		t.Errorf("the receiver counts %+v", got)
 	}
 }

@@ -25,6 +25,8 @@ type kernel struct {
 	ipv6               bool // addresses are passed as IPv6 addresses, mapped if they are IPv4
 	// segmenting is cleared if the kernel or the device refuses every run; segmented is set after a run was accepted.
 	segmenting, segmented atomic.Bool
+	// settingECN is set while sent datagrams get their codepoint. It is cleared if the kernel refuses that.
+	settingECN atomic.Bool
 	// stamping is set while timestamps are taken; awaited counts the outstanding timestamps of sent datagrams.
 	stamping atomic.Bool
 	awaited  atomic.Int32
@@ -100,17 +102,30 @@ func (s *Socket) configure(conn *net.UDPConn, c Config, use abilities) error {
 			// Kernels before 5.0 refuse. Then every datagram is received separately.
 			_ = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_GRO, 1)
 		}
+		if k.receiving && use.reportingECN {
+			reportECN(int(fd), k.ipv6)
+		}
 		k.sending = use.batchedSending && works(sendmmsg, fd)
 		// Kernels before 4.18 do not have the option, and would ignore it in a control message: the run would be sent
 		// as one large datagram.
 		_, err := unix.GetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT)
 		k.segmenting.Store(k.sending && use.segmenting && err == nil)
+		k.settingECN.Store(k.sending && use.settingECN)
 	})
 	// Plain calls are made by package net.
 	if err == nil && k.receiving && k.sending && use.watching && watchable() {
 		s.watch(conn)
 	}
 	return err
+}
+
+// reportECN makes the kernel report the codepoint of each received message. An IPv6 socket may also receive IPv4. If the
+// kernel refuses, codepoints are unknown.
+func reportECN(fd int, ipv6 bool) {
+	_ = unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_RECVTOS, 1)
+	if ipv6 {
+		_ = unix.SetsockoptInt(fd, unix.SOL_IPV6, unix.IPV6_RECVTCLASS, 1)
+	}
 }
 
 // watch moves the socket from package net to an epoll of its own. If that fails, the socket stays with package net, at

@@ -3,6 +3,8 @@ package udp
 import (
 	"iter"
 	"net/netip"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 const (
@@ -31,6 +33,10 @@ type Message struct {
 	// Segment is the length of the datagrams in bytes. 0, or a length of at least that of Data, means a single
 	// datagram, which may be empty.
 	Segment int
+	// ECN is the codepoint with which all datagrams of the message arrived or will leave. A message to send leaves as
+	// Not-ECT if the socket cannot set codepoints; a received message has NotECT if the codepoint is unknown. Both are
+	// so with plain calls, except on a connection passed to Attach that carries codepoints.
+	ECN ecn.Codepoint
 	// Stamped requests the departure time of the message's first datagram if the socket takes timestamps;
 	// Inbox.Departures returns it.
 	Stamped bool
@@ -146,10 +152,11 @@ func (in *Inbox) buffer(index int) []byte {
 }
 
 // append adds the content of a buffer: its first length bytes, in segments of the given size or 0 for a single
-// datagram.
-func (in *Inbox) append(peer netip.AddrPort, index, length, segment int) {
+// datagram. It returns the added message.
+func (in *Inbox) append(peer netip.AddrPort, index, length, segment int) *Message {
 	if segment <= 0 || segment > length {
 		segment = length
 	}
 	in.messages = append(in.messages, Message{Peer: peer, Data: in.buffer(index)[:length:length], Segment: segment})
+	return &in.messages[len(in.messages)-1]
 }

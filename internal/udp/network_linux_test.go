@@ -2,7 +2,10 @@ package udp
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"net/netip"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -10,6 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -132,4 +137,146 @@ func inNetwork(t *testing.T, v variant, command string) (from, to *Port) {
 		t.Skip("a network namespace takes root, ip and tc")
 	}
 	return from, to
+}
+
+// The addresses of the two ends of onVeth.
+var (
+	vethAddresses  = [2]netip.Addr{netip.MustParseAddr("10.99.0.1"), netip.MustParseAddr("10.99.0.2")}
+	vethAddresses6 = [2]netip.Addr{netip.MustParseAddr("fd99::1"), netip.MustParseAddr("fd99::2")}
+)
+
+// onVeth opens a port of both families at each end of a pair of virtual network cards, each in a network namespace of
+// its own, with timestamps. The first end segments runs; the second coalesces the datagrams that arrive within 2 ms, as
+// a network card's driver does with those of one interrupt. It skips the test if that is not permitted.
+func onVeth(t *testing.T) (from, to *Port) {
+	on6(t)
+	a, b := newNamespace(t), newNamespace(t)
+	for _, command := range []string{
+		// Package net checks once, at the first socket for both families, whether the loopback has IPv6.
+		"ip link set lo up",
+		fmt.Sprintf("ip link add near type veth peer name far netns %d", b.thread),
+		"ip link set near up",
+	} {
+		a.run(t, command)
+	}
+	b.run(t, "ip link set lo up")
+	b.run(t, "ip link set far up")
+	for i, end := range []struct {
+		namespace *namespace
+		device    string
+	}{{a, "near"}, {b, "far"}} {
+		end.namespace.run(t, fmt.Sprintf("ip address add %s/24 dev %s", vethAddresses[i], end.device))
+		end.namespace.run(t, fmt.Sprintf("ip address add %s/64 dev %s nodad", vethAddresses6[i], end.device))
+	}
+	a.do(func() {
+		// A pair coalesces only if the sending end has no TCP segmentation offload (veth_skb_is_eligible_for_gro).
+		switchOffload(t, "near", unix.ETHTOOL_STSO, false)
+		switchOffload(t, "near", unix.ETHTOOL_SGSO, false)
+		from = opened(t)(Listen(Config{Address: bothFamilies, SendBuffer: 4 << 20}))
+	})
+	b.do(func() {
+		switchOffload(t, "far", unix.ETHTOOL_SGRO, true)
+		if err := os.WriteFile("/sys/class/net/far/gro_flush_timeout", []byte("2000000"), 0); err != nil {
+			t.Error(err)
+		}
+		to = opened(t)(Listen(Config{Address: bothFamilies, ReceiveBuffer: 4 << 20}))
+	})
+	if !from.Sockets()[0].TakeStamps(true) || !to.Sockets()[0].TakeStamps(true) {
+		t.Skip("the kernel gives no stamps")
+	}
+	// Address resolution, and the timestamps that the kernel enables late.
+	for _, peer := range []netip.Addr{vethAddresses[1], vethAddresses6[1]} {
+		end := time.Now().Add(patience)
+		for stampedOnce := false; !stampedOnce; {
+			send(t, from, run(netip.AddrPortFrom(peer, to.Address().Port()), 0, 1, 20, 20))
+			got, _ := arrivals(t, to, 1)
+			stampedOnce = got[0].stamped
+			if time.Now().After(end) {
+				t.Fatal("no datagram was stamped")
+			}
+		}
+	}
+	return from, to
+}
+
+// namespace is a thread in a network namespace of its own, with /sys of that namespace. Sockets stay in the namespace in which they were opened.
+type namespace struct {
+	thread int
+	work   chan func()
+}
+
+// newNamespace starts a thread, which ends with the test. It skips the test if that is not permitted.
+func newNamespace(t *testing.T) *namespace {
+	n := &namespace{work: make(chan func())}
+	entered := make(chan error)
+	var group sync.WaitGroup
+	group.Go(func() {
+		// The thread ends with this goroutine, which does not unlock it: no other goroutine enters the namespace.
+		runtime.LockOSThread()
+		n.thread = unix.Gettid()
+		err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWNS)
+		if err == nil {
+			// The settings of the namespace's network cards.
+			err = errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+				unix.Mount("sysfs", "/sys", "sysfs", 0, ""))
+		}
+		entered <- err
+		for f := range n.work {
+			f()
+		}
+	})
+	t.Cleanup(func() {
+		close(n.work)
+		group.Wait()
+	})
+	if err := <-entered; err != nil {
+		t.Skipf("a network namespace takes root: %v", err)
+	}
+	return n
+}
+
+// do calls f in the namespace. f must not end the test.
+func (n *namespace) do(f func()) {
+	done := make(chan struct{})
+	n.work <- func() {
+		defer close(done)
+		f()
+	}
+	<-done
+}
+
+// run runs a command in the namespace. It skips the test if the command fails.
+func (n *namespace) run(t *testing.T, command string) {
+	t.Helper()
+	words := strings.Fields(command)
+	var output []byte
+	var err error
+	n.do(func() { output, err = exec.Command(words[0], words[1:]...).CombinedOutput() })
+	if err != nil {
+		t.Skipf("%s: %v: %s", command, err, output)
+	}
+}
+
+// switchOffload switches an offload of a network card on or off.
+func switchOffload(t *testing.T, device string, command uint32, on bool) {
+	t.Helper()
+	value := struct{ command, data uint32 }{command: command}
+	if on {
+		value.data = 1
+	}
+	request := struct {
+		name [unix.IFNAMSIZ]byte
+		data unsafe.Pointer
+		_    [16]byte
+	}{data: unsafe.Pointer(&value)}
+	copy(request.name[:], device)
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if _, _, err := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); err != 0 {
+		t.Errorf("ethtool command %#x of %s: %v", command, device, err)
+	}
 }

@@ -82,9 +82,11 @@ func Attach(conn net.PacketConn) (*Port, error) {
 // abilities are the kernel features that a socket uses.
 type abilities struct {
 	batchedReceiving bool // recvmmsg
+	reportingECN     bool // IP_RECVTOS and IPV6_RECVTCLASS, only with batchedReceiving
 	coalescing       bool // UDP_GRO, only with batchedReceiving
 	batchedSending   bool // sendmmsg
 	segmenting       bool // UDP_SEGMENT, only with batchedSending
+	settingECN       bool // IP_TOS and IPV6_TCLASS, only with batchedSending
 	watching         bool // an epoll of the socket's own, only with both
 }
 
@@ -93,8 +95,10 @@ func wanted(c Config) abilities {
 	return abilities{
 		batchedReceiving: !c.PlainReceiving,
 		coalescing:       !c.PlainReceiving,
+		reportingECN:     !c.PlainReceiving,
 		batchedSending:   !c.PlainSending,
 		segmenting:       !c.PlainSending,
+		settingECN:       !c.PlainSending,
 		watching:         true,
 	}
 }
@@ -129,6 +133,8 @@ func (p *Port) SendBuffer() int {
 type Stats struct {
 	// Received and Sent count datagrams.
 	Received, Sent uint64
+	// ReceivedECN and SentECN count the same datagrams by codepoint. Unknown codepoints count as Not-ECT.
+	ReceivedECN, SentECN CodepointCounts
 	// Receives and Sends count system calls that transferred datagrams.
 	Receives, Sends uint64
 	// Runs counts messages passed to the kernel, each a segmented run or a single datagram: Sent/Runs is the mean run,
@@ -158,6 +164,8 @@ func (p *Port) Stats() Stats {
 func (s *Stats) add(other Stats) {
 	s.Received += other.Received
 	s.Sent += other.Sent
+	s.ReceivedECN.add(&other.ReceivedECN)
+	s.SentECN.add(&other.SentECN)
 	s.Receives += other.Receives
 	s.Sends += other.Sends
 	s.Runs += other.Runs

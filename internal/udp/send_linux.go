@@ -1,13 +1,17 @@
 package udp
 
 import (
+	"encoding/binary"
 	"math"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 const (
@@ -25,7 +29,7 @@ type batch struct {
 	headers     [batchLength]unix.Mmsghdr
 	vectors     [batchLength]unix.Iovec
 	addresses   [batchLength]socketAddress
-	controls    [batchLength]sendControl
+	controls    [batchLength]sendControls
 	count, next int // runs in the batch, and the first of them that is not done
 	// try and retry are bound once, so that sending does not allocate.
 	try, retry func(uintptr)
@@ -39,24 +43,57 @@ type batch struct {
 	err   syscall.Errno
 }
 
-// segmentControl is the control message with the segment length of a run. Its data is 16 bits, padded to a word.
-type segmentControl struct {
-	header  unix.Cmsghdr
-	segment uint16
-	_       [6]byte
+// control is a control message with data of up to 32 bits. The header makes its size a multiple of a word, as the kernel
+// expects.
+type control struct {
+	header unix.Cmsghdr
+	data   [4]byte
 }
 
-// sendControl has the control messages of one message: the segment length, and the requested timestamps. Each may be
-// sent alone.
-type sendControl struct {
-	segment segmentControl
-	stamp   stampControl
-}
+// sendControls has room for all control messages of one message: the segment length, the codepoint and the requested
+// timestamps. Those present follow each other without gaps.
+type sendControls [3]control
 
+// The control messages. The run determines the data of the first three.
 var (
-	segmentLength = unix.CmsgLen(2)
-	segmentSpace  = unix.CmsgSpace(2)
+	segmentControl = newControl(unix.SOL_UDP, unix.UDP_SEGMENT, 2, 0)
+	tosControl     = newControl(unix.SOL_IP, unix.IP_TOS, 4, 0)
+	classControl   = newControl(unix.SOL_IPV6, unix.IPV6_TCLASS, 4, 0)
+	stampControl   = newControl(unix.SOL_SOCKET, unix.SO_TIMESTAMPING_NEW, 4, askedStamps)
 )
+
+// newControl returns a control message with data of a number of bytes.
+func newControl(level, kind int32, bytes int, data uint32) control {
+	c := control{header: unix.Cmsghdr{Level: level, Type: kind}}
+	c.header.SetLen(unix.CmsgLen(bytes))
+	binary.NativeEndian.PutUint32(c.data[:], data)
+	return c
+}
+
+// set stores the control messages of a run, and returns their size in bytes.
+func (c *sendControls) set(run *Message) int {
+	n := 0
+	if run.Count() > 1 {
+		c[n] = segmentControl
+		binary.NativeEndian.PutUint16(c[n].data[:], uint16(run.Segment))
+		n++
+	}
+	if run.ECN != ecn.NotECT {
+		// The kernel sends to a mapped address by IPv4.
+		if ip := run.Peer.Addr(); ip.Is4() || ip.Is4In6() {
+			c[n] = tosControl
+		} else {
+			c[n] = classControl
+		}
+		binary.NativeEndian.PutUint32(c[n].data[:], uint32(run.ECN))
+		n++
+	}
+	if run.Stamped {
+		c[n] = stampControl
+		n++
+	}
+	return n * int(unsafe.Sizeof(control{}))
+}
 
 var batches = sync.Pool{New: func() any { return newBatch() }}
 
@@ -73,12 +110,6 @@ func newBatch() *batch {
 		header.Iov = &b.vectors[i]
 		header.SetIovlen(1)
 		header.Control = (*byte)(unsafe.Pointer(&b.controls[i]))
-		control := &b.controls[i].segment.header
-		control.Level, control.Type = unix.SOL_UDP, unix.UDP_SEGMENT
-		control.SetLen(segmentLength)
-		stamp := &b.controls[i].stamp
-		stamp.header.Level, stamp.header.Type, stamp.flags = unix.SOL_SOCKET, unix.SO_TIMESTAMPING_NEW, askedStamps
-		stamp.header.SetLen(stampLength)
 	}
 	return b
 }
@@ -92,18 +123,7 @@ func (b *batch) add(run Message, ipv6 bool) {
 	b.vectors[i].SetLen(len(run.Data))
 	header := &b.headers[i].Hdr
 	header.Namelen = b.addresses[i].set(run.Peer, ipv6)
-	control, space := unsafe.Pointer(&b.controls[i]), 0
-	if run.Count() > 1 {
-		b.controls[i].segment.segment = uint16(run.Segment)
-		space = segmentSpace
-	} else if run.Stamped {
-		control = unsafe.Pointer(&b.controls[i].stamp)
-	}
-	if run.Stamped {
-		space += stampSpace
-	}
-	header.Control = (*byte)(control)
-	header.SetControllen(space)
+	header.SetControllen(b.controls[i].set(&b.runs[i]))
 }
 
 // empty removes all runs, and the references to the callers' memory.
@@ -147,8 +167,8 @@ func (s *Socket) send(messages []Message) error {
 	return s.sendBatches(messages, true)
 }
 
-// sendBatches sends all messages, in segmented runs if segmented is set and possible.
-func (s *Socket) sendBatches(messages []Message, segmented bool) error {
+// borrow returns an empty batch for this socket.
+func (s *Socket) borrow() *batch {
 	b := batches.Get().(*batch)
 	b.fd, b.call, b.calls, b.patience = s.kernel.fd, s.kernel.sendmmsg, 0, s.patience
 	switch {
@@ -157,10 +177,19 @@ func (s *Socket) sendBatches(messages []Message, segmented bool) error {
 	case s.fullAt.Load() != 0 && s.Full(time.Now()):
 		b.patience = 0
 	}
-	defer func() {
-		b.empty()
-		batches.Put(b)
-	}()
+	return b
+}
+
+// giveBack empties a batch and returns it to the pool.
+func (b *batch) giveBack() {
+	b.empty()
+	batches.Put(b)
+}
+
+// sendBatches sends all messages, in segmented runs if segmented is set and possible.
+func (s *Socket) sendBatches(messages []Message, segmented bool) error {
+	b := s.borrow()
+	defer b.giveBack()
 	rest := cursor{messages: messages}
 	for {
 		s.fill(b, &rest, segmented && s.kernel.segmenting.Load())
@@ -168,7 +197,11 @@ func (s *Socket) sendBatches(messages []Message, segmented bool) error {
 			return nil
 		}
 		for b.next < b.count {
-			if err := s.push(b); err != nil {
+			err := s.push(b)
+			if err == nil && b.next < b.count {
+				err = s.refused(b)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -190,11 +223,15 @@ func (s *Socket) fill(b *batch, rest *cursor, segmented bool) {
 		if run.Stamped = run.Stamped && s.kernel.stamping.Load() && s.kernel.awaited.Load() < maxAwaited; run.Stamped {
 			s.kernel.awaited.Add(1)
 		}
+		if run.ECN &= codepointMask; run.ECN != ecn.NotECT && !s.kernel.settingECN.Load() {
+			run.ECN = ecn.NotECT
+		}
 		b.add(run, s.kernel.ipv6)
 	}
 }
 
-// push sends until the batch is done, or until one run is refused or finds no space, and handles that run.
+// push sends until the batch is done, or until the kernel refuses the run at b.next with b.err. It drops runs for which
+// there is no space.
 //
 // It does not take the descriptor's write lock, under which package net makes its calls: the kernel sends datagrams of
 // several callers at once, so writers on several cores do not wait for each other.
@@ -207,15 +244,11 @@ func (s *Socket) push(b *batch) error {
 		b.patience -= time.Since(asked)
 	}
 	s.countSent(b, first)
-	if err == nil && b.err == unix.EAGAIN {
-		s.discard(b)
-		return nil
-	}
 	if err != nil {
 		return s.unlessClosed(err)
 	}
-	if b.err != 0 {
-		return s.refused(b)
+	if b.err == unix.EAGAIN {
+		s.discard(b)
 	}
 	return nil
 }
@@ -236,16 +269,16 @@ func (s *Socket) countSent(b *batch, first int) {
 	if b.next == first {
 		return
 	}
-	datagrams := 0
+	var counts CodepointCounts
 	for i := first; i < b.next; i++ {
-		datagrams += b.runs[i].Count()
+		counts.count(&b.runs[i])
 	}
-	runs := b.next - first
-	if datagrams > runs && !s.kernel.segmented.Load() {
+	runs := uint64(b.next - first)
+	if !s.kernel.segmented.Load() && counts.Sum() > runs {
 		s.kernel.segmented.Store(true)
 	}
-	s.sent.Add(uint64(datagrams))
-	s.runs.Add(uint64(runs))
+	s.sent.add(&counts)
+	s.runs.Add(runs)
 	s.sends.Add(uint64(b.calls))
 	b.calls = 0
 }
@@ -258,27 +291,63 @@ func (s *Socket) countSent(b *batch, first int) {
 // peer; each of its runs costs one failed call. EIO (a device or an IPsec route without checksum offload), ENOPROTOOPT
 // and EOPNOTSUPP concern the system: if segmenting has never worked on this socket, it is disabled. If it has worked,
 // such an error concerns the route to one peer, and other peers keep their runs.
+//
+// The request for timestamps and the codepoint may be the cause as well, but several errors have other causes, too, such
+// as an invalid port. The socket therefore gives up a feature only if the kernel accepts the run without it.
 func (s *Socket) refused(b *batch) error {
-	run, err := b.runs[b.next:b.next+1], b.err
+	run, cause := b.runs[b.next:b.next+1], b.err
 	b.next++
-	if run[0].Stamped && stampRefused(err) {
-		s.kernel.stamping.Store(false)
-		run[0].Stamped = false
-		return s.sendBatches(run, s.kernel.segmenting.Load())
+	if run[0].Stamped {
+		s.kernel.awaited.Add(-1)
 	}
-	if run[0].Count() > 1 {
-		switch err {
-		case unix.EIO, unix.ENOPROTOOPT, unix.EOPNOTSUPP:
-			if !s.kernel.segmented.Load() {
-				s.kernel.segmenting.Store(false)
-			}
-			return s.sendBatches(run, false)
-		case unix.EINVAL, unix.EMSGSIZE:
-			return s.sendBatches(run, false)
+	if run[0].Stamped && !s.kernel.stamping.Load() || run[0].ECN != ecn.NotECT && !s.kernel.settingECN.Load() {
+		// The feature was disabled after the run was added to the batch.
+		return s.sendBatches(run, true)
+	}
+	if run[0].Count() > 1 && (cause == unix.EINVAL || cause == unix.EMSGSIZE) {
+		return s.sendBatches(run, false)
+	}
+	simpler := run[0]
+	if simpler.Stamped && stampRefused(cause) {
+		simpler.Stamped = false
+		if done, err := s.sendWithout(&s.kernel.stamping, simpler); done || err != nil {
+			return err
 		}
+	}
+	if simpler.ECN != ecn.NotECT && ecnRefused(cause) {
+		simpler.ECN, simpler.Stamped = ecn.NotECT, false
+		if done, err := s.sendWithout(&s.kernel.settingECN, simpler); done || err != nil {
+			return err
+		}
+	}
+	if run[0].Count() > 1 && (cause == unix.EIO || cause == unix.ENOPROTOOPT || cause == unix.EOPNOTSUPP) {
+		if !s.kernel.segmented.Load() {
+			s.kernel.segmenting.Store(false)
+		}
+		return s.sendBatches(run, false)
 	}
 	s.sendErrors.Add(uint64(run[0].Count()))
 	return nil
+}
+
+// sendWithout sends a run from which a feature was removed, and disables the feature if the kernel accepts the run. It
+// reports whether the run needs no further attempt: it was accepted, or dropped because there was no space.
+func (s *Socket) sendWithout(feature *atomic.Bool, run Message) (done bool, err error) {
+	b := s.borrow()
+	defer b.giveBack()
+	s.fill(b, &cursor{messages: []Message{run}}, true)
+	if err := s.push(b); err != nil {
+		return false, err
+	}
+	if b.err == 0 {
+		feature.Store(false)
+	}
+	return b.next == b.count, nil
+}
+
+// ecnRefused reports whether an error may be caused by the codepoint. Linux has EINVAL for unknown control messages.
+func ecnRefused(err syscall.Errno) bool {
+	return err == unix.EINVAL || err == unix.ENOPROTOOPT || err == unix.EOPNOTSUPP
 }
 
 // sendmmsg is the system call. On error it returns 0 as the number.

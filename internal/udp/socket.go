@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // fullPause is the time for which a socket counts as full after it had no space for the whole patience of Send.
@@ -19,6 +21,7 @@ const fullPause = 20 * time.Millisecond
 // Socket is one of a port's sockets. Each can send to every peer, and receives from some peers.
 type Socket struct {
 	conn   packetConn // for plain calls
+	ecn    ecnConn    // conn, if it carries codepoints
 	closer io.Closer
 	closed atomic.Bool
 	kernel kernel // system calls beyond plain calls
@@ -28,8 +31,8 @@ type Socket struct {
 	// The granted sizes in bytes; 0 is unknown.
 	receiveBuffer, sendBuffer int
 
-	received, receives                   atomic.Uint64
-	sent, sends, runs, sendErrors, drops atomic.Uint64
+	received, sent                           datagramCounts
+	receives, sends, runs, sendErrors, drops atomic.Uint64
 	// sendDrops counts datagrams that found the send buffer full, which are included in sendErrors. fullAt is the time
 	// of the last one, in nanoseconds since 1970.
 	sendDrops atomic.Uint64
@@ -45,7 +48,49 @@ func newSocket(conn packetConn, patience time.Duration) (*Socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("local address: %w", err)
 	}
-	return &Socket{conn: conn, closer: conn, local: local, patience: patience}, nil
+	carries, _ := conn.(ecnConn)
+	return &Socket{conn: conn, ecn: carries, closer: conn, local: local, patience: patience}, nil
+}
+
+// codepointMask selects the ECN field in the TOS byte of IPv4 and in the traffic class of IPv6 (RFC 3168 section 5).
+const codepointMask = 3
+
+// CodepointCounts are numbers of datagrams by ecn.Codepoint.
+type CodepointCounts [codepointMask + 1]uint64
+
+// Sum returns the number of all datagrams.
+func (c *CodepointCounts) Sum() uint64 {
+	return c[ecn.NotECT] + c[ecn.ECT1] + c[ecn.ECT0] + c[ecn.CE]
+}
+
+// count adds the datagrams of a message.
+func (c *CodepointCounts) count(m *Message) { c[m.ECN&codepointMask] += uint64(m.Count()) }
+
+// add adds other counts.
+func (c *CodepointCounts) add(other *CodepointCounts) {
+	for i := range c {
+		c[i] += other[i]
+	}
+}
+
+// datagramCounts are CodepointCounts of several goroutines.
+type datagramCounts [codepointMask + 1]atomic.Uint64
+
+// add adds the counts of one batch, usually of one codepoint.
+func (d *datagramCounts) add(batch *CodepointCounts) {
+	for i, n := range batch {
+		if n > 0 {
+			d[i].Add(n)
+		}
+	}
+}
+
+// load returns the present counts.
+func (d *datagramCounts) load() (counts CodepointCounts) {
+	for i := range d {
+		counts[i] = d[i].Load()
+	}
+	return counts
 }
 
 // Receive waits for at least one datagram, or one timestamp of a sent datagram, and fills the Inbox with everything
@@ -56,12 +101,12 @@ func (s *Socket) Receive(in *Inbox) error {
 		in.messages, in.departures = in.messages[:0], in.departures[:0]
 		switch err := s.receive(in); {
 		case err == nil:
-			datagrams := 0
-			for _, m := range in.messages {
-				datagrams += m.Count()
+			var counts CodepointCounts
+			for i := range in.messages {
+				counts.count(&in.messages[i])
 			}
-			if datagrams > 0 {
-				s.received.Add(uint64(datagrams))
+			if len(in.messages) > 0 {
+				s.received.add(&counts)
 				s.receives.Add(1)
 			}
 			return nil
@@ -92,12 +137,31 @@ func (s *Socket) Full(now time.Time) bool {
 // receivePlain receives one datagram.
 func (s *Socket) receivePlain(in *Inbox) error {
 	in.reserve(1)
-	length, peer, err := s.conn.ReadFromAddrPort(in.buffer(0))
+	length, peer, codepoint, err := s.readPlain(in.buffer(0))
 	if err != nil {
 		return err
 	}
-	in.append(unmap(peer), 0, length, 0)
+	in.append(unmap(peer), 0, length, 0).ECN = codepoint & codepointMask
 	return nil
+}
+
+func (s *Socket) readPlain(b []byte) (int, netip.AddrPort, ecn.Codepoint, error) {
+	if s.ecn != nil {
+		return s.ecn.ReadECN(b)
+	}
+	length, peer, err := s.conn.ReadFromAddrPort(b)
+	return length, peer, ecn.NotECT, err
+}
+
+// writePlain sends one datagram.
+func (s *Socket) writePlain(datagram *Message) (err error) {
+	peer := unmap(datagram.Peer)
+	if s.ecn != nil {
+		_, err = s.ecn.WriteECN(datagram.Data, peer, datagram.ECN&codepointMask)
+	} else {
+		_, err = s.conn.WriteToAddrPort(datagram.Data, peer)
+	}
+	return err
 }
 
 // leastPlainWait is the minimum wait of a plain call for space. Package net makes no call after its deadline, so the
@@ -121,16 +185,19 @@ func (s *Socket) sendPlain(messages []Message) error {
 			s.countSendDrops(1)
 			continue
 		}
-		_, err := s.conn.WriteToAddrPort(datagram.Data, unmap(datagram.Peer))
+		err := s.writePlain(&datagram)
 		if !renewed && errors.Is(err, os.ErrDeadlineExceeded) {
 			// The goroutine may have been paused until after the deadline.
 			renewed = true
 			s.limitPlain()
-			_, err = s.conn.WriteToAddrPort(datagram.Data, unmap(datagram.Peer))
+			err = s.writePlain(&datagram)
 		}
 		switch {
 		case err == nil:
-			s.sent.Add(1)
+			if s.ecn == nil {
+				datagram.ECN = ecn.NotECT
+			}
+			s.sent[datagram.ECN&codepointMask].Add(1)
 			s.sends.Add(1)
 			s.runs.Add(1)
 		case errors.Is(err, net.ErrClosed):
@@ -187,9 +254,10 @@ func passing(err error) bool {
 // addStats adds the socket's counters.
 func (s *Socket) addStats(sum *Stats) {
 	s.countDrops()
+	received, sent := s.received.load(), s.sent.load()
 	sum.add(Stats{
-		Received: s.received.Load(), Receives: s.receives.Load(),
-		Sent: s.sent.Load(), Sends: s.sends.Load(), Runs: s.runs.Load(),
+		Received: received.Sum(), ReceivedECN: received, Receives: s.receives.Load(),
+		Sent: sent.Sum(), SentECN: sent, Sends: s.sends.Load(), Runs: s.runs.Load(),
 		SendDrops: s.sendDrops.Load(), SendErrors: s.sendErrors.Load(), ReceiveDrops: s.drops.Load(),
 	})
 }

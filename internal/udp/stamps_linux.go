@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 const (
@@ -31,9 +33,8 @@ const (
 // TakeStamps enables timestamps of arriving datagrams, and of those sent with Message.Stamped. It reports whether the
 // kernel supports them.
 func (s *Socket) TakeStamps(on bool) bool {
-	// Package net's poller mistakes a timestamp in the error queue for an error. With words of 32 bits the two control
-	// messages of a send are not adjacent.
-	if _, ok := s.closer.(*watched); !ok || unsafe.Sizeof(segmentControl{}) != uintptr(segmentSpace) {
+	// Package net's poller mistakes a timestamp in the error queue for an error.
+	if _, ok := s.closer.(*watched); !ok {
 		return false
 	}
 	flags := 0
@@ -117,6 +118,7 @@ func (c *controlRoom) bytes(n int) []byte {
 type controlFacts struct {
 	// segment is the datagram length of a coalesced message, or 0 for a single datagram.
 	segment int
+	ecn     ecn.Codepoint
 	stamp   Stamp
 }
 
@@ -133,6 +135,10 @@ func parseControls(b []byte) (facts controlFacts) {
 		switch {
 		case header.Level == unix.SOL_UDP && header.Type == unix.UDP_GRO && len(data) >= 4:
 			facts.segment = int(int32(binary.NativeEndian.Uint32(data)))
+		case header.Level == unix.SOL_IP && header.Type == unix.IP_TOS && len(data) >= 1:
+			facts.ecn = ecn.Codepoint(data[0] & codepointMask)
+		case header.Level == unix.SOL_IPV6 && header.Type == unix.IPV6_TCLASS && len(data) >= 4:
+			facts.ecn = ecn.Codepoint(binary.NativeEndian.Uint32(data) & codepointMask)
 		case header.Level == unix.SOL_SOCKET && header.Type == unix.SO_TIMESTAMPING_NEW && len(data) >= 48:
 			// Three times of seconds and nanoseconds: software, an obsolete one, and hardware.
 			facts.stamp = Stamp{Kernel: nanoseconds(data), Hardware: nanoseconds(data[32:])}
@@ -193,15 +199,6 @@ func parseIP(packet []byte) (peer netip.AddrPort, data []byte, ok bool) {
 	}
 	return netip.AddrPortFrom(address, binary.BigEndian.Uint16(packet[size+2:])), packet[size+udpSize:], true
 }
-
-// stampControl is the control message that requests timestamps of one datagram. Its data is 32 bits, padded to a word.
-type stampControl struct {
-	header unix.Cmsghdr
-	flags  uint32
-	_      uint32
-}
-
-var stampLength, stampSpace = unix.CmsgLen(4), unix.CmsgSpace(4)
 
 // stampRefused reports whether an error may be caused by the request for timestamps.
 func stampRefused(err syscall.Errno) bool { return err == unix.EINVAL || err == unix.EPERM }

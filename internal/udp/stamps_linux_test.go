@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // TestStamps: the kernel reports departure and arrival times of datagrams, in that order, for both address families,
@@ -137,10 +139,7 @@ func TestStampsRefused(t *testing.T) {
 	if !s.TakeStamps(true) {
 		t.Skip("the kernel gives no stamps")
 	}
-	s.kernel.sendmmsg = refusingWhere(func(h *unix.Mmsghdr) bool {
-		return int(h.Hdr.Controllen) >= stampSpace && h.Hdr.Controllen != uint64(segmentSpace) ||
-			int(h.Hdr.Controllen) > segmentSpace
-	}, unix.EINVAL)(s.kernel.sendmmsg)
+	s.kernel.sendmmsg = refusingWhere(has(t, stampKind), unix.EINVAL)(s.kernel.sendmmsg)
 	asked := run(port.Address(), 0, 3, 900, 900)
 	asked.Stamped = true
 	if err := s.Send([]Message{asked}); err != nil {
@@ -208,10 +207,14 @@ func TestParseSent(t *testing.T) {
 func FuzzControls(f *testing.F) {
 	f.Add(make([]byte, controlSpace), packetTo(netip.MustParseAddrPort("192.0.2.7:4321"), true, []byte("x")))
 	f.Add([]byte{24, 0, 0, 0, 0, 0, 0, 0, 17, 0, 0, 0, 104, 0, 0, 0, 176, 4, 0, 0, 0, 0, 0, 0}, []byte{0x4f})
+	f.Add([]byte{17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0}, []byte{0x4f})
+	f.Add([]byte{20, 0, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 67, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0}, []byte{0x4f})
 	f.Fuzz(func(t *testing.T, controls, packet []byte) {
 		room := make([]byte, min(len(controls), controlSpace))
 		copy(room, controls)
-		parseControls(room)
+		if facts := parseControls(room); facts.ecn > ecn.CE {
+			t.Errorf("the codepoint is %d, expected at most %d", facts.ecn, ecn.CE)
+		}
 		if peer, data, ok := parseSent(packet); ok && (!peer.IsValid() || len(data) > len(packet)) {
 			t.Errorf("%v with %d bytes of %d", peer, len(data), len(packet))
 		}
