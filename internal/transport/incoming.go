@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/srtp"
 	"github.com/volsfu/volsfu/internal/transport/icemux"
 )
@@ -17,14 +18,24 @@ type incoming struct {
 	sink Sink
 	// overflow ends a connection whose remote peer uses too many streams.
 	overflow func()
+	// arrivedAs receives the codepoint of each RTP packet that differs from that of the packet before.
+	arrivedAs func(ecn.Codepoint)
 
 	mu     sync.Mutex
 	opener *srtp.Opener
 	// info describes the packet being processed. The sink receives a pointer to info.
 	info PacketInfo
+	// ecn is the codepoint of the last RTP packet.
+	ecn ecn.Codepoint
 	// early are the datagrams that arrived before the keys. closed is set once datagrams are dropped.
-	early  [][]byte
+	early  []earlyDatagram
 	closed bool
+}
+
+// earlyDatagram is a datagram that arrived before the keys, and its codepoint.
+type earlyDatagram struct {
+	data []byte
+	ecn  ecn.Codepoint
 }
 
 // maxEarly bounds the datagrams that wait for the keys. The side that finishes the handshake sends at once, while the
@@ -50,7 +61,7 @@ func (i *incoming) receiveOne(datagram []byte, now time.Time) {
 func (i *incoming) receive(datagram []byte) {
 	if i.opener == nil {
 		if !i.closed && len(i.early) < maxEarly && len(datagram) <= receiveBytes {
-			i.early = append(i.early, slices.Clone(datagram))
+			i.early = append(i.early, earlyDatagram{slices.Clone(datagram), i.info.ECN})
 		}
 		return
 	}
@@ -66,6 +77,10 @@ func (i *incoming) receive(datagram []byte) {
 			i.overflow()
 		}
 		return
+	}
+	if i.info.ECN != i.ecn {
+		i.ecn = i.info.ECN
+		i.arrivedAs(i.ecn)
 	}
 	// Open has checked that the header is complete.
 	i.sink.RTP(binary.BigEndian.Uint32(packet[8:]), packet, &i.info)
@@ -102,7 +117,8 @@ func (i *incoming) receiveEarly(opener *srtp.Opener) int {
 	i.opener, i.early = opener, nil
 	i.info = PacketInfo{At: time.Now()}
 	for _, datagram := range early {
-		i.receive(datagram)
+		i.info.ECN = datagram.ecn
+		i.receive(datagram.data)
 	}
 	return len(early)
 }

@@ -3,10 +3,12 @@ package transport
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/srtp"
 	"github.com/volsfu/volsfu/internal/udp"
 )
@@ -21,14 +23,16 @@ const (
 // outbox encrypts the packets of one peer and queues them until they are sent. Each peer has its own mutex.
 type outbox struct {
 	path *path
+	// ecn is the codepoint of RTP packets that are queued from now on, rtcpECN that of RTCP packets: an ecn.Codepoint.
+	ecn, rtcpECN atomic.Uint32
 
 	mu     sync.Mutex
 	sealer *srtp.Sealer
 	// buffer is nil while nothing is queued. used is the number of bytes in use.
 	buffer *udp.Buffer
 	used   int
-	// messages are the runs in the buffer. Packets are appended to the last run while they have its segment length. A
-	// shorter packet ends the run.
+	// messages are the runs in the buffer. Packets are appended to the last run while they have its segment length and
+	// its codepoint. A shorter packet ends the run.
 	messages []udp.Message
 	// short is set when the last run has ended.
 	short bool
@@ -77,17 +81,19 @@ func (o *outbox) release() {
 func (o *outbox) append(length int) {
 	begin := o.used
 	o.used += length
-	stamp := o.stamp
+	stamp, codepoint := o.stamp, ecn.Codepoint(o.ecn.Load())
 	o.stamp = false
 	if n := len(o.messages); n > 0 && !o.short && !stamp {
 		last := &o.messages[n-1]
-		if length <= last.Segment && len(last.Data) < outboxRun*last.Segment {
+		if length <= last.Segment && len(last.Data) < outboxRun*last.Segment && codepoint == last.ECN {
 			last.Data = o.buffer[begin-len(last.Data) : o.used]
 			o.short = length < last.Segment
 			return
 		}
 	}
-	o.messages = append(o.messages, udp.Message{Data: o.buffer[begin:o.used], Segment: length, Stamped: stamp})
+	o.messages = append(o.messages, udp.Message{
+		Data: o.buffer[begin:o.used], Segment: length, ECN: codepoint, Stamped: stamp,
+	})
 	o.short = false
 }
 
@@ -184,6 +190,17 @@ func (o *outbox) open(sealer *srtp.Sealer) {
 	o.sealer, o.rtcpSealer = sealer, sealer
 }
 
+// setRTCP sets the codepoint of RTCP packets after an RTP packet has arrived with a codepoint. RTCP leaves as ECT(1)
+// while RTP arrives as ECT(1) or CE: the remote peer then reads codepoints, and reports leave behind short queues. RTCP
+// returns to Not-ECT with the remote peer, which does so if the path drops ECT(1), perhaps in this direction only.
+func (o *outbox) setRTCP(arrived ecn.Codepoint) {
+	codepoint := ecn.NotECT
+	if arrived == ecn.ECT1 || arrived == ecn.CE {
+		codepoint = ecn.ECT1
+	}
+	o.rtcpECN.Store(uint32(codepoint))
+}
+
 // writeRTCP sends packets as one compound packet, at once. Without keys, nothing is sent.
 func (o *outbox) writeRTCP(packets []rtcp.Packet) error {
 	compound, err := rtcp.Marshal(packets)
@@ -199,7 +216,7 @@ func (o *outbox) writeRTCP(packets []rtcp.Packet) error {
 	if err != nil {
 		return err
 	}
-	message := udp.Message{Data: sealed, Segment: len(sealed)}
+	message := udp.Message{Data: sealed, Segment: len(sealed), ECN: ecn.Codepoint(o.rtcpECN.Load())}
 	if route := o.path.route.Load(); route != nil {
 		if route.silent {
 			return nil

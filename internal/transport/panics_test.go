@@ -199,7 +199,7 @@ func TestAPanicWithAnEarlyPacket(t *testing.T) {
 	config.Guard = guard
 	offers := newLone(t, config)
 	// An RTP packet, which an opener without keys cannot decrypt.
-	offers.incoming.early = [][]byte{append([]byte{0x80, 96}, make([]byte, 100)...)}
+	offers.incoming.early = []earlyDatagram{{data: append([]byte{0x80, 96}, make([]byte, 100)...)}}
 	offers.try(placeHandshake, func() { offers.incoming.open(&srtp.Opener{}) })
 	reportedOf(t, reported, placeHandshake)
 	failed(t, offers)

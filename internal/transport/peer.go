@@ -10,6 +10,7 @@ import (
 	"github.com/pion/dtls/v3"
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/transport/datachannels"
 	"github.com/volsfu/volsfu/internal/transport/secure"
 )
@@ -75,7 +76,7 @@ func (e *Endpoint) NewPeer(sink Sink) (*Peer, error) {
 	p.path.peer, p.path.endpoint = p, e
 	p.channels = datachannels.New(channelHost{p}, e.logs, e.chunks)
 	p.outbox.path = &p.path
-	p.incoming.sink, p.incoming.overflow = sink, p.overflow
+	p.incoming.sink, p.incoming.overflow, p.incoming.arrivedAs = sink, p.overflow, p.outbox.setRTCP
 	p.context, p.cancel = context.WithCancel(context.Background())
 	var err error
 	if p.agent, err = e.newAgent(p); err != nil {
@@ -136,6 +137,11 @@ func (p *Peer) Flush() { p.outbox.post(nil) }
 // Post hands the packets that the peer's outlets have queued to the batch, which sends them with the packets of other
 // peers. Without a batch, or if media passes through ICE, Post sends at once.
 func (p *Peer) Post(batch *Batch) { p.outbox.post(batch) }
+
+// SetECN sets the codepoint with which RTP packets leave that are queued from now on, of all outlets and including
+// retransmissions. Initially it is NotECT. Packets that pass through ICE, STUN messages and DTLS records, which include
+// data channels, always leave as Not-ECT. SetECN takes no lock, and is safe for any goroutine.
+func (p *Peer) SetECN(codepoint ecn.Codepoint) { p.outbox.ecn.Store(uint32(codepoint)) }
 
 // Blocked reports whether packets to the peer would be lost on this host: the send buffer was full for a while, or the
 // remote peer does not consent to receive (RFC 7675). Blocked takes no lock.

@@ -69,7 +69,7 @@ func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time
 	p.path.receivedBy(socket, message.Peer)
 	p.incoming.mu.Lock()
 	defer p.incoming.mu.Unlock()
-	p.incoming.info = PacketInfo{At: now}
+	p.incoming.info = PacketInfo{At: now, ECN: message.ECN}
 	if p.endpoint.stamping.Load() > 0 {
 		p.incoming.info.Kernel, p.incoming.info.Hardware = stampTimes(message.Arrived)
 	}

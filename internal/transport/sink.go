@@ -14,7 +14,8 @@ type PacketInfo struct {
 	// kernel coalesced packets into one run, the times are those of the first packet. Unknown times are zero: those of
 	// packets that passed through ICE, and all times while timestamps are off (Endpoint.TakeStamps).
 	Kernel, Hardware time.Time
-	// ECN is the codepoint with which the packet arrived, or NotECT if it is unknown.
+	// ECN is the codepoint with which the packet arrived, or NotECT if it is unknown, as those of packets that passed
+	// through ICE.
 	ECN ecn.Codepoint
 }
 
