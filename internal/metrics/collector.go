@@ -20,7 +20,7 @@ var dataPlaneFamilies = []string{
 	receiverRoundTrip,
 	probes, probesMeasured, overuses, feedbackSilences, packetsDropped, keyFrameRequests, cacheBytes, receiveQueueDrops,
 	receivedDatagrams, receiveCalls,
-	sentDatagrams, sendRuns, sendCalls, sendErrors,
+	sentDatagrams, sendRuns, sendCalls, sendErrors, ecnPackets,
 }
 
 // collector converts snapshots of the data plane to metrics.
@@ -103,6 +103,8 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.count(sendRuns, s.Sockets.Runs)
 	e.count(sendCalls, s.Sockets.Sent.Calls)
 	e.count(sendErrors, s.Sockets.SendErrors)
+	e.codepoints(in, s.Sockets.Received.Codepoints)
+	e.codepoints(out, s.Sockets.Sent.Codepoints)
 }
 
 // emitter writes the metrics of one scrape.
@@ -142,6 +144,13 @@ func (e emitter) nacks(received NACKsReceived, sent NACKsSent) {
 	e.count(nackPackets, sent.Delayed, out, "delayed")
 	e.count(nackPackets, sent.Lost, out, "lost")
 	e.count(nackPackets, sent.Limited, out, "limited")
+}
+
+func (e emitter) codepoints(direction string, c Codepoints) {
+	e.count(ecnPackets, c.NotECT, direction, "not_ect")
+	e.count(ecnPackets, c.ECT1, direction, "ect1")
+	e.count(ecnPackets, c.ECT0, direction, "ect0")
+	e.count(ecnPackets, c.CE, direction, "ce")
 }
 
 // quantiles are those of the distributions over receivers.

@@ -50,6 +50,7 @@ const (
 	sendRuns           = "volsfu_send_runs_total"
 	sendCalls          = "volsfu_send_calls_total"
 	sendErrors         = "volsfu_send_errors_total"
+	ecnPackets         = "volsfu_ecn_packets_total"
 )
 
 // family is one metric with all its label values.
@@ -117,6 +118,8 @@ var families = slices.Concat([]family{
 		nil},
 	{sendCalls, "System calls that sent datagrams.", nil},
 	{sendErrors, "Datagrams that the kernel refused to send.", nil},
+	{ecnPackets, "Datagrams on the media sockets by direction and ECN codepoint (RFC 3168): not_ect, ect1, ect0, ce; " +
+		"datagrams with an unknown codepoint count as not_ect.", []string{"direction", "codepoint"}},
 }, adaptationFamilies, countedFamilies)
 
 // Names returns the names of all metrics of volsfu, without those of the Go runtime and of the process.

@@ -65,6 +65,13 @@ type Sockets struct {
 // Transfers counts datagrams and the system calls that transferred them.
 type Transfers struct {
 	Datagrams, Calls uint64
+	// Codepoints are the same datagrams by ECN codepoint.
+	Codepoints Codepoints
+}
+
+// Codepoints counts datagrams by ECN codepoint. Unknown codepoints count as NotECT.
+type Codepoints struct {
+	NotECT, ECT1, ECT0, CE uint64
 }
 
 // SlotCounts counts slots by state.

@@ -1,12 +1,14 @@
 package server
 
 import (
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/forward/trace"
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/udp"
 )
 
 // dataPlane converts the statistics of the engine and the socket to those of package metrics.
@@ -63,8 +65,12 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 		CacheBytes:        s.CacheBytes,
 		ReceiveQueueDrops: sockets.ReceiveDrops,
 		Sockets: metrics.Sockets{
-			Received:   metrics.Transfers{Datagrams: sockets.Received, Calls: sockets.Receives},
-			Sent:       metrics.Transfers{Datagrams: sockets.Sent, Calls: sockets.Sends},
+			Received: metrics.Transfers{
+				Datagrams: sockets.Received, Calls: sockets.Receives, Codepoints: codepoints(sockets.ReceivedECN),
+			},
+			Sent: metrics.Transfers{
+				Datagrams: sockets.Sent, Calls: sockets.Sends, Codepoints: codepoints(sockets.SentECN),
+			},
 			Runs:       sockets.Runs,
 			SendErrors: sockets.SendErrors,
 		},
@@ -77,6 +83,10 @@ func traffic(t counters.TrafficByKind) metrics.Traffic {
 		Media: count(t.Media), Retransmission: count(t.Retransmission), Parity: count(t.Parity), Probe: count(t.Probe),
 		Audio: count(t.Audio),
 	}
+}
+
+func codepoints(c udp.CodepointCounts) metrics.Codepoints {
+	return metrics.Codepoints{NotECT: c[ecn.NotECT], ECT1: c[ecn.ECT1], ECT0: c[ecn.ECT0], CE: c[ecn.CE]}
 }
 
 // receivers returns the paths of receivers that report packet arrivals.
