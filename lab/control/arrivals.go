@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
@@ -47,10 +48,10 @@ func newArrivals(form Feedback) arrivals {
 // SSRCs of the reporting receiver and of the reported media. The simulated server does not read either.
 const reporter, reported = 1, 2
 
-// received records a packet that has arrived.
-func (a *arrivals) received(h *header, size int, now time.Duration) {
+// received records a packet that has arrived with a codepoint.
+func (a *arrivals) received(h *header, size int, ecn netem.ECN, now time.Duration) {
 	if a.streams != nil {
-		a.streams.Received(h.ssrc(), h.number, size, feedback.NotECT, at(now))
+		a.streams.Received(h.ssrc(), h.number, size, feedback.ECN(ecn), at(now))
 		return
 	}
 	a.transport.Received(h.number, size, at(now))

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/lab"
 )
 
 // epoch is the start of virtual time.
@@ -11,19 +12,46 @@ var epoch = time.Unix(1_795_188_600, 0)
 
 func at(now time.Duration) time.Time { return epoch.Add(now) }
 
-// watchedQueue measures the waiting time of each packet in a queue and counts each flow's packets. The packets of one
-// flow leave the queue in order.
+// class is the class of a packet at a queue that serves L4S packets first (RFC 9331 section 5.1).
+type class int
+
+const (
+	// classic packets are Not-ECT or ECT(0).
+	classic class = iota
+	// lowLatency packets were offered as ECT(1) or CE.
+	lowLatency
+	classes
+)
+
+// classOf returns the class of a packet, from the codepoint with which the packet was offered to the link.
+func classOf(p *netem.Packet) class {
+	if offered := p.Offered(); offered == netem.ECT1 || offered == netem.CongestionExperienced {
+		return lowLatency
+	}
+	return classic
+}
+
+// watchedQueue measures the waiting time of each packet in a queue, and counts packets by flow and by class. The
+// packets of one flow and class leave the queue in order.
 type watchedQueue struct {
 	netem.Queue
-	flows map[uint64]*watchedFlow
+	flows   map[uint64]*watchedFlow
+	classes [classes]watchedClass
 }
 
 // watchedFlow holds the packets of one flow at a queue.
 type watchedFlow struct {
-	waiting              []waitingPacket // includes packets discarded since the last departure
+	waiting              [classes][]waitingPacket // includes packets discarded since the last departure
 	offered, transmitted uint64
-	discarded            uint64                    // counted when a later packet leaves
+	discarded            uint64                    // counted when a later packet of the same class leaves
 	waited               func(delay time.Duration) // called with the waiting time of each packet
+}
+
+// watchedClass holds the packets of one class at a queue, those of all flows. marked counts transmitted packets that
+// the queue marked; discarded is as in watchedFlow.
+type watchedClass struct {
+	transmitted, capable, marked, discarded uint64
+	waited                                  lab.Distribution
 }
 
 type waitingPacket struct {
@@ -44,9 +72,9 @@ func (q *watchedQueue) watch(flow uint64, waited func(delay time.Duration)) *wat
 
 // Enqueue implements netem.Queue.
 func (q *watchedQueue) Enqueue(p *netem.Packet, now time.Time) int {
-	f := q.flows[p.Flow]
+	f, c := q.flows[p.Flow], classOf(p)
 	f.offered++
-	f.waiting = append(f.waiting, waitingPacket{p, now})
+	f.waiting[c] = append(f.waiting[c], waitingPacket{p, now})
 	return q.Queue.Enqueue(p, now)
 }
 
@@ -56,17 +84,57 @@ func (q *watchedQueue) Dequeue(now time.Time) (*netem.Packet, int) {
 	if p == nil {
 		return nil, dropped
 	}
-	f := q.flows[p.Flow]
-	for i := range f.waiting {
-		w := &f.waiting[i]
+	f, c := q.flows[p.Flow], classOf(p)
+	waiting, total := f.waiting[c], &q.classes[c]
+	for i := range waiting {
+		w := &waiting[i]
 		if w.packet != p {
 			f.discarded++
+			total.discarded++
 			continue
 		}
-		f.waited(now.Sub(w.since))
-		f.waiting = f.waiting[i+1:]
+		delay := now.Sub(w.since)
+		f.waited(delay)
+		total.waited.Add(delay)
+		f.waiting[c] = waiting[i+1:]
 		break
 	}
 	f.transmitted++
+	total.count(p)
 	return p, dropped
+}
+
+// count counts a transmitted packet.
+func (c *watchedClass) count(p *netem.Packet) {
+	c.transmitted++
+	if p.Offered() != netem.NotECT {
+		c.capable++
+	}
+	if p.ECN == netem.CongestionExperienced && p.Offered() != netem.CongestionExperienced {
+		c.marked++
+	}
+}
+
+// figures returns the figures of a class, or nil if no packet of the class was transmitted.
+func (c *watchedClass) figures() *ClassFigures {
+	if c.transmitted == 0 {
+		return nil
+	}
+	ms := func(share float64) float64 { return lab.Milliseconds(c.waited.Percentile(share)) }
+	return &ClassFigures{Packets: c.transmitted, Marked: c.marked, Dropped: c.discarded, P50: ms(0.5), P99: ms(0.99),
+		Max: ms(1)}
+}
+
+// figures returns the figures of the two classes, or nil if the queue does not separate the classes and no packet was
+// ECN-capable.
+func (q *watchedQueue) figures() (l4s, other *ClassFigures) {
+	separate := q.classes[lowLatency].capable+q.classes[classic].capable > 0
+	switch q.Queue.(type) {
+	case *netem.DualPI2, *netem.L4SPriority:
+		separate = true
+	}
+	if !separate {
+		return nil, nil
+	}
+	return q.classes[lowLatency].figures(), q.classes[classic].figures()
 }

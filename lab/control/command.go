@@ -58,13 +58,16 @@ CASE is one of
 	flags.Float64Var(&seconds, "seconds", 0, "duration of the case in seconds; 0 selects the case's default")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of frame sizes and losses; the same seed reproduces the run")
 	flags.StringVar(&o.Queue, "queue", "",
-		"queue of the bottleneck: fifo:MS, codel or fq; by default fifo:50, beside Cubic fq. MS is at the mean rate")
+		"queue of the bottleneck: fifo:MS, codel, fq, dualpi2 or paper000; by default fifo:50, beside Cubic fq. "+
+			"MS is at the mean rate")
 	flags.StringVar((*string)(&o.Pacing), "pacing", string(o.Pacing),
 		"pacing mode: spread:PART, spread:DURATION, burst5ms or off")
 	flags.StringVar(&o.Estimator.Profile, "profile", "",
 		"limits of the estimate: default or paper000; empty selects the case's default")
+	flags.StringVar(&o.Controller, "controller", o.Controller, "congestion controller: "+controllerNames())
 	flags.StringVar((*string)(&o.Feedback), "feedback", string(o.Feedback),
-		"format of the receivers' arrival reports: transport (transport-wide feedback) or ccfb (RFC 8888)")
+		"format of the receivers' arrival reports: transport (transport-wide feedback) or ccfb (RFC 8888); by default "+
+			"transport with gcc, ccfb with other controllers")
 	flags.BoolVar(&o.NoRTX, "no-rtx", false,
 		"receivers accept neither retransmissions nor probe padding, which is sent as retransmissions; not with --live")
 	flags.Float64Var(&mbps, "mbps", 0, "link rate for cases without a rate of their own; 0 selects the case's default")

@@ -59,6 +59,10 @@ func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
 		return nil, fmt.Errorf("%w: --no-rtx is not possible with --live, whose clients always accept retransmissions",
 			ErrCase)
 	}
+	if sc.options.Controller != ControllerGCC {
+		return nil, fmt.Errorf("%w: --controller %s is not possible with --live, whose server uses %s", ErrCase,
+			sc.options.Controller, ControllerGCC)
+	}
 	l := &Live{scenario: sc}
 	c := testbed.ConferenceConfig()
 	c.Forward.Pacing, c.Forward.Congestion = sc.options.Pacing, sc.options.Estimator

@@ -53,7 +53,7 @@ func newReceiver(id uint64, o *Options, back *netem.Link, l *ledger) *receiver {
 // take handles a packet that has arrived.
 func (r *receiver) take(p *netem.Packet, now time.Duration) {
 	h := unmarshalHeader(p.Payload)
-	r.arrivals.received(&h, p.Size, now)
+	r.arrivals.received(&h, p.Size, p.ECN, now)
 	if h.kind == feedback.Probe {
 		return
 	}

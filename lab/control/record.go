@@ -30,6 +30,7 @@ func (s *Simulation) Record() *Record {
 	}
 	ms := func(share float64) float64 { return lab.Milliseconds(queue.Percentile(share)) }
 	r.queue = QueueFigures{ms(0.5), ms(0.95), ms(0.99), ms(1)}
+	r.lowLatency, r.classic = s.queue.figures()
 	if len(s.competitors) > 0 {
 		r.others = s.others()
 	}

@@ -25,11 +25,20 @@ func (r *Result) WriteText(w io.Writer) error {
 			row(name, "%.3g %s", *value, unit)
 		}
 	}
+	classRows := func(name string, c *ClassFigures) {
+		if c == nil {
+			return
+		}
+		row(name+" packets / marked / dropped", "%d / %d / %d", c.Packets, c.Marked, c.Dropped)
+		row(name+" queue p50 / p99 / max", "%.2f / %.2f / %.2f ms", c.P50, c.P99, c.Max)
+	}
 	row("case", "%s", r.Case)
 	row("utilisation", "%.1f %% (%.1f %% of the link's rate)", 100*r.Utilisation, 100*r.ShareOfCapacity)
 	row("mean estimate", "%.1f %% of the link's rate", 100*r.EstimateShare)
 	row("queue p50 / p95 / p99 / max", "%.1f / %.1f / %.1f / %.1f ms", r.Queue.P50, r.Queue.P95, r.Queue.P99,
 		r.Queue.Max)
+	classRows("low-latency", r.LowLatency)
+	classRows("classic", r.Classic)
 	row("frame latency p50 / p95 / p99", "%.1f / %.1f / %.1f ms", r.Latency.P50, r.Latency.P95, r.Latency.P99)
 	row("frames sent", "%d", r.FramesSent)
 	row("frames undecodable", "%d", r.FramesUndecodable)

@@ -18,6 +18,11 @@ type Result struct {
 	ShareOfCapacity float64 `json:"share_of_capacity"`
 	// Queue is the waiting time of packets at the bottleneck.
 	Queue QueueFigures `json:"queue_ms"`
+	// LowLatency and Classic hold the figures of the two classes of packets at the bottleneck, those of competitors
+	// included. They are nil unless the queue separates the classes or packets were ECN-capable, if the class had no
+	// packet, and in real time.
+	LowLatency *ClassFigures `json:"low_latency,omitempty"`
+	Classic    *ClassFigures `json:"classic,omitempty"`
 	// Latency is the time from the capture of a frame to the arrival of the last packet needed.
 	Latency LatencyFigures `json:"frame_latency_ms"`
 	// FramesSent counts frames of tiles that began to leave. FramesUndecodable counts the frames among them that were
@@ -69,6 +74,17 @@ type QueueFigures struct {
 	Max float64 `json:"max"`
 }
 
+// ClassFigures holds the figures of a class of packets at the bottleneck's queue: the number of transmitted, of marked
+// and of dropped packets, and quantiles of waiting times in ms.
+type ClassFigures struct {
+	Packets uint64  `json:"packets"`
+	Marked  uint64  `json:"marked"`
+	Dropped uint64  `json:"dropped"`
+	P50     float64 `json:"queue_ms_p50"`
+	P99     float64 `json:"queue_ms_p99"`
+	Max     float64 `json:"queue_ms_max"`
+}
+
 // LatencyFigures are quantiles of latencies, in ms.
 type LatencyFigures struct {
 	P50 float64 `json:"p50"`
@@ -87,13 +103,16 @@ type Record struct {
 	// the sent rate.
 	receivers []*ledger
 	queue     QueueFigures
-	discarded uint64
-	others    *OtherFigures
+	// lowLatency and classic are as in Result.
+	lowLatency, classic *ClassFigures
+	discarded           uint64
+	others              *OtherFigures
 }
 
 // Result computes the figures of the run.
 func (r *Record) Result() *Result {
-	result := &Result{Case: r.scenario.name, Queue: r.queue, PacketsDiscarded: r.discarded, Others: r.others}
+	result := &Result{Case: r.scenario.name, Queue: r.queue, LowLatency: r.lowLatency, Classic: r.classic,
+		PacketsDiscarded: r.discarded, Others: r.others}
 	var latency lab.Distribution
 	var media, repairs, padding int64
 	for _, l := range r.receivers {

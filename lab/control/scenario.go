@@ -25,13 +25,16 @@ type Options struct {
 	Duration time.Duration
 	// Seed seeds frame sizes and losses.
 	Seed uint64
-	// Queue is the queue of the bottleneck: fifo:MS, codel or fq. Empty selects the case's default.
+	// Queue is the queue of the bottleneck: fifo:MS, codel, fq, dualpi2 or paper000. Empty selects the case's default.
 	Queue string
 	// Pacing is the pacer's mode.
 	Pacing pacing.Mode
+	// Controller is the congestion controller. Empty selects ControllerGCC.
+	Controller string
 	// Estimator configures the estimator. An empty profile selects the case's default.
 	Estimator congestion.Config
-	// Feedback is the format of the receivers' arrival reports. Empty selects FeedbackTransport.
+	// Feedback is the format of the receivers' arrival reports. Empty selects FeedbackTransport with ControllerGCC, and
+	// FeedbackCCFB with other controllers, which need the codepoints of packets.
 	Feedback Feedback
 	// NoRTX is set if receivers do not accept RTX, and therefore neither retransmissions nor padding.
 	NoRTX bool
@@ -44,13 +47,65 @@ type Options struct {
 func DefaultOptions() Options {
 	cfg := congestion.DefaultConfig()
 	cfg.Profile = ""
-	return Options{Seed: 1, Pacing: pacing.Default, Estimator: cfg, Feedback: FeedbackTransport}
+	return Options{Seed: 1, Pacing: pacing.Default, Controller: ControllerGCC, Estimator: cfg}
+}
+
+// ControllerGCC is the controller of congestion.GCC.
+const ControllerGCC = "gcc"
+
+// controllers are the congestion controllers by name.
+var controllers = []struct {
+	name      string
+	algorithm congestion.Algorithm
+}{
+	{ControllerGCC, congestion.GCC},
+}
+
+// controllerNames returns the names of the controllers for errors and help.
+func controllerNames() string {
+	names := make([]string, len(controllers))
+	for i, c := range controllers {
+		names[i] = c.name
+	}
+	return strings.Join(names, ", ")
+}
+
+// algorithm returns the algorithm of a controller, and whether the controller exists.
+func algorithm(controller string) (a congestion.Algorithm, ok bool) {
+	for _, c := range controllers {
+		if c.name == controller {
+			return c.algorithm, true
+		}
+	}
+	return 0, false
+}
+
+// completeController applies the defaults of the controller and of the format of reports, and validates both.
+func (s *scenario) completeController() error {
+	o := &s.options
+	if o.Controller == "" {
+		o.Controller = ControllerGCC
+	}
+	var ok bool
+	if s.algorithm, ok = algorithm(o.Controller); !ok {
+		return fmt.Errorf("%w: controller %q, expected %s", ErrCase, o.Controller, controllerNames())
+	}
+	switch {
+	case o.Feedback == "" && o.Controller == ControllerGCC:
+		o.Feedback = FeedbackTransport
+	case o.Feedback == "":
+		o.Feedback = FeedbackCCFB
+	case o.Feedback != FeedbackTransport && o.Feedback != FeedbackCCFB:
+		return fmt.Errorf("%w: feedback %q, expected %s or %s", ErrCase, o.Feedback, FeedbackTransport, FeedbackCCFB)
+	}
+	return nil
 }
 
 // scenario is a case with all options resolved.
 type scenario struct {
 	name      string
 	options   Options
+	algorithm congestion.Algorithm
 	trace     netem.RateTrace
 	loss      float64 // in each direction
 	receivers int
@@ -142,8 +197,6 @@ func (s *scenario) complete(d defaults) error {
 		}
 	}
 	switch {
-	case o.Feedback != "" && o.Feedback != FeedbackTransport && o.Feedback != FeedbackCCFB:
-		return fmt.Errorf("%w: feedback %q, expected %s or %s", ErrCase, o.Feedback, FeedbackTransport, FeedbackCCFB)
 	case o.RTT < time.Millisecond || o.RTT > time.Second:
 		return fmt.Errorf("%w: a round trip of %v, expected 1 ms to 1 s", ErrCase, o.RTT)
 	case o.Duration < max(s.least, s.begin+time.Second) || o.Duration > time.Hour:
@@ -153,6 +206,9 @@ func (s *scenario) complete(d defaults) error {
 	s.measured = min(s.measured, s.begin+(o.Duration-s.begin)/2)
 	if d.link < 1e5 || d.link > 1e10 {
 		return fmt.Errorf("%w: a link of %g bit/s, expected 100 kbit/s to 10 Gbit/s", ErrCase, d.link)
+	}
+	if err := s.completeController(); err != nil {
+		return err
 	}
 	if err := o.Pacing.Validate(); err != nil {
 		return err
@@ -197,7 +253,7 @@ func readTrace(name string) (netem.RateTrace, error) {
 	return trace, nil
 }
 
-// queueLimit is the capacity of CoDel and FQ queues, in ms at the mean rate.
+// queueLimit is the capacity of queues other than FIFO, in ms at the mean rate.
 const queueLimit = 100
 
 // discipline returns the discipline of the bottleneck's queue and its capacity in bytes.
@@ -209,10 +265,13 @@ func (s *scenario) discipline() (name string, bytes int, err error) {
 			return "", 0, err
 		}
 	}
-	if name == netem.QueueFIFO && limited || name == netem.QueueCoDel || name == netem.QueueFQ {
+	switch {
+	case name == netem.QueueFIFO && limited, name == netem.QueueCoDel, name == netem.QueueFQ,
+		name == netem.QueueDualPI2, name == netem.QueuePaper000:
 		return name, int(math.Ceil(float64(s.trace.Mean()) * ms / 8e3)), nil
 	}
-	return "", 0, fmt.Errorf("%w: queue %q, expected fifo:MS, codel or fq", ErrCase, s.options.Queue)
+	return "", 0, fmt.Errorf("%w: queue %q, expected fifo:MS, codel, fq, dualpi2 or paper000", ErrCase,
+		s.options.Queue)
 }
 
 // queue returns a new queue for the bottleneck.
@@ -226,6 +285,10 @@ func (s *scenario) queue() (netem.Queue, error) {
 		return netem.NewCoDel(bytes), nil
 	case netem.QueueFQ:
 		return netem.NewFairQueue(bytes), nil
+	case netem.QueueDualPI2:
+		return netem.NewDualPI2(bytes), nil
+	case netem.QueuePaper000:
+		return netem.NewL4SPriority(s.trace.Mean(), bytes), nil
 	}
 	return netem.NewDropTail(bytes), nil
 }

@@ -156,7 +156,7 @@ func (s *server) end(p fragment) {
 	s.Filter(&s.streams[f.tile].held, func(other fragment) bool { return other.frame != f })
 }
 
-// transmit puts a packet on the link.
+// transmit puts a packet on the link, with the codepoint that the estimator has selected.
 func (s *server) transmit(p fragment, sequence int64, kind feedback.PacketKind, size int, now time.Duration) {
 	h := header{kind: kind, number: uint16(sequence), sequence: sequence}
 	if p.frame != nil {
@@ -175,7 +175,7 @@ func (s *server) transmit(p fragment, sequence int64, kind feedback.PacketKind, 
 	}
 	s.Spend(size)
 	s.ledger.sent(kind, size)
-	s.link.Send(&netem.Packet{Payload: h.marshal(), Size: size, Flow: s.id}, at(now))
+	s.link.Send(&netem.Packet{Payload: h.marshal(), Size: size, Flow: s.id, ECN: netem.ECN(s.Stats().ECN)}, at(now))
 }
 
 // rtcp handles an RTCP compound from the receiver.

@@ -107,7 +107,7 @@ func (s *Simulation) addFlow(id uint64, begins time.Duration) error {
 	f := &flow{id: id, begins: begins, back: back, ledger: newLedger()}
 	f.publisher = newPublisher(ladderFor(congestion.Bitrate(s.scenario.trace.Max())), rand.New(rand.NewPCG(o.Seed, id)))
 	f.publisher.next, f.publisher.planned = begins, begins
-	f.server = newServer(id, o, congestion.New(congestion.GCC, o.Estimator, at(begins)), plan, s.bottleneck, f.ledger,
+	f.server = newServer(id, o, congestion.New(s.scenario.algorithm, o.Estimator, at(begins)), plan, s.bottleneck, f.ledger,
 		begins)
 	if f.adaptation, err = newAdaptation(o, f.publisher, f.server, f.ledger); err != nil {
 		return err

@@ -32,6 +32,8 @@ func cases(t *testing.T) map[string]Options {
 	return map[string]Options{
 		"steady:5":       of(3, "", pacing.Default),
 		"steady:20":      of(3, "codel", pacing.Burst5ms),
+		"steady:10":      of(3, "dualpi2", pacing.Default),
+		"loss:1":         of(3, "paper000", pacing.Default),
 		"ramp":           of(2, "fifo:10", "spread:20ms"),
 		"drop":           of(27, "fifo:30", pacing.Default),
 		"trace:" + trace: of(5, "", pacing.Default),
@@ -51,9 +53,10 @@ func TestConservation(t *testing.T) {
 			for _, w := range s.queue.flows {
 				offered += w.offered
 				transmitted += w.transmitted
-				if w.discarded+uint64(len(w.waiting)) != w.offered-w.transmitted {
+				waiting := len(w.waiting[classic]) + len(w.waiting[lowLatency])
+				if w.discarded+uint64(waiting) != w.offered-w.transmitted {
 					t.Errorf("%d packets were offered, %d transmitted, %d discarded and %d wait", w.offered,
-						w.transmitted, w.discarded, len(w.waiting))
+						w.transmitted, w.discarded, waiting)
 				}
 			}
 			left = stats.Sent - stats.Delivered - stats.DroppedQueue - stats.LostRandom
@@ -325,6 +328,7 @@ func TestRefusedCases(t *testing.T) {
 		{"no trace", "trace:/nowhere.csv", nil, os.ErrNotExist},
 		{"no such queue", "ramp", func(o *Options) { o.Queue = "lifo" }, ErrCase},
 		{"a queue without length", "ramp", func(o *Options) { o.Queue = "fifo:0" }, ErrCase},
+		{"no such controller", "ramp", func(o *Options) { o.Controller = "pid" }, ErrCase},
 		{"no such pacing", "ramp", func(o *Options) { o.Pacing = "slowly" }, pacing.ErrMode},
 		{"no such feedback", "ramp", func(o *Options) { o.Feedback = "by post" }, ErrCase},
 		{"no link", "ramp", func(o *Options) { o.LinkBPS = -1 }, ErrCase},
