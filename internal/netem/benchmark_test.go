@@ -66,16 +66,16 @@ func BenchmarkCubic(b *testing.B) {
 	for _, discipline := range []string{netem.QueueFIFO, netem.QueueFQCoDel} {
 		b.Run(discipline, func(b *testing.B) {
 			bottleneck := newBottleneck(b, dumbbell(200_000_000, discipline, 1))
-			bottleneck.add(10*time.Millisecond, 0)
+			flow := bottleneck.add(10*time.Millisecond, 0)
 			end := 5 * second
 			bottleneck.run(end)
 			b.ReportAllocs()
-			before := bottleneck.flows[0].Stats().Sent
+			before := flow.Stats().Sent
 			for b.Loop() {
 				end += second
 				bottleneck.run(end)
 			}
-			b.ReportMetric(float64(bottleneck.flows[0].Stats().Sent-before)/b.Elapsed().Seconds(), "segments/s")
+			b.ReportMetric(float64(flow.Stats().Sent-before)/b.Elapsed().Seconds(), "segments/s")
 		})
 	}
 }

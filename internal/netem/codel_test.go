@@ -106,10 +106,10 @@ func TestCoDelHoldsTheQueueAtItsTarget(t *testing.T) {
 		}))
 		b.add(10*time.Millisecond, 0)
 		b.run(5 * second)
-		before := b.stats()
+		b.run(5 * second)
 		b.arrived = func(p *netem.Packet) { counts.Add(p.Waited) }
-		b.run(25 * second)
-		return counts, sum(b.rates(before, 20*second)) / 50e6
+		utilisation = sum(b.measure(5*second, 25*second)) / 50e6
+		return counts, utilisation
 	}
 	codel, utilisation := delays(netem.QueueCoDel)
 	fifo, _ := delays(netem.QueueFIFO)

@@ -5,13 +5,10 @@ import (
 	"time"
 )
 
-// SegmentBytes is the size of a Cubic segment on the wire, headers included.
-const SegmentBytes = 1500
-
 // The parameters of Cubic.
 const (
 	cubicC        = 0.4 // aggressiveness, in segments per cubic second (RFC 9438, section 5.1)
-	cubicBeta     = 0.7 // share of the window that remains after a loss (section 4.6)
+	cubicBeta     = 0.7 // share of the window that remains after a loss or a mark (section 4.6)
 	initialWindow = 10  // segments (RFC 6928)
 	minimumWindow = 2   // segments
 	// a segment is lost when this number of later ones is acknowledged (RFC 5681, section 3.2)
@@ -26,6 +23,9 @@ const (
 // known exactly, and a retransmission is a segment like any other; the window is reduced once per round trip. Slow
 // start ends with the first loss, because there is no HyStart. Cubic has neither clock nor random decisions: the caller
 // steps it.
+//
+// A mark (classic ECN, RFC 3168) reduces the window as a loss does, to 0.7, as in RFC 9438 section 4.6 and in Linux.
+// The coupling of DualPI2 assumes this response. The weaker response of RFC 8511, 0.85, is not used.
 type Cubic struct {
 	window    float64 // cwnd, in segments
 	threshold float64 // ssthresh
@@ -47,7 +47,10 @@ type Cubic struct {
 type CubicStats struct {
 	// Sent, Acknowledged and Lost count segments.
 	Sent, Acknowledged, Lost uint64
-	// Reductions counts reductions of the window because of loss, Timeouts those without any acknowledgement.
+	// Marked counts segments acknowledged as marked with CE.
+	Marked uint64
+	// Reductions counts reductions of the window because of losses or marks, Timeouts those without any
+	// acknowledgement.
 	Reductions, Timeouts uint64
 	// Window is the congestion window in segments.
 	Window float64
@@ -81,9 +84,9 @@ func (c *Cubic) Send(now time.Time) (number uint64, ok bool) {
 	return c.sent.push(now), true
 }
 
-// Acknowledge processes the acknowledgement of a segment. A duplicate, or one for a segment that counts as lost, has no
-// effect.
-func (c *Cubic) Acknowledge(number uint64, now time.Time) {
+// Acknowledge processes the acknowledgement of a segment, which arrived with CE if marked is set. A duplicate, or one
+// for a segment that counts as lost, has no effect.
+func (c *Cubic) Acknowledge(number uint64, marked bool, now time.Time) {
 	segment := c.sent.at(number)
 	if segment == nil || segment.acknowledged {
 		return
@@ -94,7 +97,14 @@ func (c *Cubic) Acknowledge(number uint64, now time.Time) {
 	c.round.sample(now.Sub(segment.sentAt))
 	// In recovery the window does not grow. Recovery ends with the acknowledgement of a segment sent after the
 	// reduction.
-	if number >= c.recover {
+	if marked {
+		c.stats.Marked++
+	}
+	switch {
+	case number < c.recover:
+	case marked:
+		c.reduce()
+	default:
 		c.grow(now)
 	}
 	c.newest = max(c.newest, number+1)
@@ -149,7 +159,7 @@ func (c *Cubic) grow(now time.Time) {
 	c.window = c.growth.next(c.window, c.round.smoothed, now)
 }
 
-// reduce reduces the window, once for all losses of one round trip.
+// reduce reduces the window, once for all losses and marks of one round trip.
 func (c *Cubic) reduce() {
 	c.stats.Reductions++
 	c.growth.reduce(c.window)

@@ -52,7 +52,7 @@ func (p *pipe) run(end time.Duration, each func(elapsed time.Duration, s netem.C
 		}
 		p.now = next
 		for len(p.pending) > 0 && !p.pending[0].at.After(next) {
-			p.sender.Acknowledge(p.pending[0].number, next)
+			p.sender.Acknowledge(p.pending[0].number, false, next)
 			p.pending = p.pending[1:]
 			each(p.now.Sub(epoch), p.sender.Stats())
 		}
@@ -212,20 +212,20 @@ func TestCubicIgnoresWhatCannotBe(t *testing.T) {
 	}
 	c.Expire(epoch)
 	for _, number := range []uint64{5, math.MaxUint64, 0, 0} {
-		c.Acknowledge(number, at(time.Millisecond))
+		c.Acknowledge(number, false, at(time.Millisecond))
 	}
 	if s := c.Stats(); s.Acknowledged != 1 || s.Window != 11 {
 		t.Errorf("%+v, expected one segment acknowledged", s)
 	}
 	// 2 overtakes 1, which is then not lost: that takes three later segments.
 	for _, number := range []uint64{3, 2, 1} {
-		c.Acknowledge(number, at(time.Millisecond))
+		c.Acknowledge(number, false, at(time.Millisecond))
 	}
 	if s := c.Stats(); s.Acknowledged != 4 || s.Lost != 0 {
 		t.Errorf("%+v, expected four segments acknowledged and none lost", s)
 	}
 	c.Expire(at(time.Hour))
-	c.Acknowledge(4, at(time.Hour))
+	c.Acknowledge(4, false, at(time.Hour))
 	if s := c.Stats(); s.Acknowledged != 4 || s.Lost != 1 {
 		t.Errorf("%+v, expected one segment lost, whatever comes later", s)
 	}

@@ -7,10 +7,26 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// bottleneck is a link shared by Cubic flows and other packets. Flows have the numbers 1, 2 and so on.
+// endless is an endless transfer of either kind.
+type endless interface {
+	Next() time.Time
+	Step(link *netem.Link, now time.Time)
+	Receive(p *netem.Packet)
+	Stop()
+}
+
+// acknowledged returns the number of acknowledged segments of a transfer.
+func acknowledged(f endless) uint64 {
+	if cubic, ok := f.(*netem.CubicFlow); ok {
+		return cubic.Stats().Acknowledged
+	}
+	return f.(*netem.PragueFlow).Stats().Acknowledged
+}
+
+// bottleneck is a link shared by endless transfers. Flows have the numbers 1, 2 and so on.
 type bottleneck struct {
 	link    *netem.Link
-	flows   []*netem.CubicFlow
+	flows   []endless
 	arrived func(p *netem.Packet) // sees every packet, if not nil
 }
 
@@ -18,10 +34,22 @@ func newBottleneck(t testing.TB, cfg netem.Config) *bottleneck {
 	return &bottleneck{link: newLink(t, cfg, 1)}
 }
 
-// add begins a transfer whose acknowledgements take back.
-func (b *bottleneck) add(back time.Duration, start time.Duration) {
-	b.flows = append(b.flows, netem.NewCubicFlow(uint64(len(b.flows)+1), back, at(start)))
+// add begins a Cubic transfer whose acknowledgements take back.
+func (b *bottleneck) add(back time.Duration, start time.Duration) *netem.CubicFlow {
+	f := netem.NewCubicFlow(b.number(), back, at(start))
+	b.flows = append(b.flows, f)
+	return f
 }
+
+// addPrague begins a Prague transfer whose acknowledgements take back.
+func (b *bottleneck) addPrague(back time.Duration, start time.Duration) *netem.PragueFlow {
+	f := netem.NewPragueFlow(b.number(), back, at(start))
+	b.flows = append(b.flows, f)
+	return f
+}
+
+// number returns the number of the next flow.
+func (b *bottleneck) number() uint64 { return uint64(len(b.flows) + 1) }
 
 // next returns the time of the next event, zero if there is none.
 func (b *bottleneck) next() time.Time {
@@ -53,30 +81,19 @@ func (b *bottleneck) step(now time.Time) {
 	}
 }
 
-// rates returns the acknowledged rate of each flow since before, in bit/s.
-func (b *bottleneck) rates(before []netem.CubicStats, duration time.Duration) []float64 {
-	var rates []float64
-	for i, f := range b.flows {
-		rates = append(rates, float64((f.Stats().Acknowledged-before[i].Acknowledged)*netem.SegmentBytes*8)/
-			duration.Seconds())
-	}
-	return rates
-}
-
-func (b *bottleneck) stats() []netem.CubicStats {
-	var stats []netem.CubicStats
-	for _, f := range b.flows {
-		stats = append(stats, f.Stats())
-	}
-	return stats
-}
-
-// measure returns the flows' rates from one time to another.
+// measure returns the flows' rates from one time to another, in bit/s.
 func (b *bottleneck) measure(from, to time.Duration) []float64 {
 	b.run(from)
-	before := b.stats()
+	var before []uint64
+	for _, f := range b.flows {
+		before = append(before, acknowledged(f))
+	}
 	b.run(to)
-	return b.rates(before, to-from)
+	var rates []float64
+	for i, f := range b.flows {
+		rates = append(rates, float64((acknowledged(f)-before[i])*netem.SegmentBytes*8)/(to-from).Seconds())
+	}
+	return rates
 }
 
 func sum(values []float64) (total float64) {
@@ -108,9 +125,9 @@ func dumbbell(rate int, discipline string, products float64) netem.Config {
 func TestCubicAloneFillsTheLink(t *testing.T) {
 	cfg := dumbbell(200_000_000, netem.QueueFIFO, 1)
 	b := newBottleneck(t, cfg)
-	b.add(10*time.Millisecond, 0)
+	f := b.add(10*time.Millisecond, 0)
 	utilisation := b.measure(0, 15*second)[0] / float64(cfg.RateBPS)
-	s, link := b.flows[0].Stats(), b.link.Stats()
+	s, link := f.Stats(), b.link.Stats()
 	t.Logf("utilisation %.3f, %+v", utilisation, s)
 	if utilisation < 0.95 {
 		t.Errorf("utilisation %.3f of 200 Mbit/s over 15 s from the start, expected 0.95", utilisation)
@@ -154,47 +171,47 @@ func TestCubicFlowLivesThroughAnOutage(t *testing.T) {
 	setRate(t, b.link, netem.RateTrace{
 		Steps: []netem.RateStep{{0, 100_000_000}, {5 * second, 0}, {8 * second, 100_000_000}}, Duration: 20 * second,
 	}, epoch)
-	b.add(10*time.Millisecond, 0)
+	f := b.add(10*time.Millisecond, 0)
 	before, during, after := b.measure(second, 5*second)[0], b.measure(5100*time.Millisecond, 8*second)[0],
 		b.measure(11*second, 15*second)[0]
 	if before < 95e6 || during != 0 || after < 90e6 {
 		t.Errorf("%.0f bit/s before, %.0f in and %.0f 3 s after an outage of 100 Mbit/s, expected 95e6, 0 and 90e6",
 			before, during, after)
 	}
-	if s := b.flows[0].Stats(); s.Timeouts == 0 {
+	if s := f.Stats(); s.Timeouts == 0 {
 		t.Errorf("%+v, expected timeouts in an outage of 3 s", s)
 	}
 }
 
 func TestCubicFlowStops(t *testing.T) {
 	b := newBottleneck(t, dumbbell(100_000_000, netem.QueueFIFO, 1))
-	b.add(10*time.Millisecond, second)
+	f := b.add(10*time.Millisecond, second)
 	if next := b.next(); !next.Equal(at(second)) {
 		t.Errorf("Next is %v before the start, expected 1s", next.Sub(epoch))
 	}
-	b.flows[0].Step(b.link, epoch)
-	if s := b.flows[0].Stats(); s.Sent != 0 {
+	f.Step(b.link, epoch)
+	if s := f.Stats(); s.Sent != 0 {
 		t.Errorf("%d segments sent before the start", s.Sent)
 	}
 	b.run(2 * second)
-	b.flows[0].Stop()
-	sent := b.flows[0].Stats().Sent
+	f.Stop()
+	sent := f.Stats().Sent
 	b.run(time.Hour)
-	if s := b.flows[0].Stats(); s.Sent != sent || s.Acknowledged+s.Lost > sent || !b.next().IsZero() {
+	if s := f.Stats(); s.Sent != sent || s.Acknowledged+s.Lost > sent || !b.next().IsZero() {
 		t.Errorf("%+v an hour later, expected no more than the %d segments sent, and nothing to come", s, sent)
 	}
 }
 
 func TestCubicFlowDoesNotAllocate(t *testing.T) {
 	b := newBottleneck(t, dumbbell(50_000_000, netem.QueueCoDel, 1))
-	b.add(10*time.Millisecond, 0)
+	f := b.add(10*time.Millisecond, 0)
 	b.run(5 * second)
-	end, before := 5*second, b.flows[0].Stats()
+	end, before := 5*second, f.Stats()
 	allocations := testing.AllocsPerRun(5, func() {
 		end += second
 		b.run(end)
 	})
-	s := b.flows[0].Stats()
+	s := f.Stats()
 	// A packet dropped by a queue is left to the garbage collector, and allocated again.
 	if limit := float64(s.Lost-before.Lost)/5 + 2; allocations > limit {
 		t.Errorf("%g allocations per second with %d segments, expected at most %g", allocations,

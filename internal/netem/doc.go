@@ -3,13 +3,13 @@
 // Results are deterministic for a seed.
 //
 // The package has three parts. Link is the pure core: one direction of one link, stepped with an explicit now, without
-// goroutines or clocks, bit-exact for a seed. CubicFlow, also pure, is an endless transfer through a Link by Cubic, an
-// idealised TCP sender. Both belong to the goroutine that steps them. Network is a thin shell around them: an in-memory
-// network of hosts with an access link each, whose sockets (Conn) are net.PacketConns that behave like UDP sockets, and
-// whose links may carry CubicFlows in addition to the sockets' packets. One mutex guards a Network's state, links and
-// flows included, and one goroutine per Network delivers packets that are due; a Conn's receive buffer has a mutex of
-// its own. The shell uses only mutexes, condition variables and timers, so it runs in real time and, inside a
-// testing/synctest bubble, in virtual time.
+// goroutines or clocks, bit-exact for a seed. CubicFlow and PragueFlow, also pure, are endless transfers through a Link
+// by idealised senders: Cubic, as most of TCP uses it, and Prague, the scalable sender of L4S. All of them belong to
+// the goroutine that steps them. Network is a thin shell around them: an in-memory network of hosts with an access link
+// each, whose sockets (Conn) are net.PacketConns that behave like UDP sockets, and whose links may carry CubicFlows in
+// addition to the sockets' packets. One mutex guards a Network's state, links and flows included, and one goroutine per
+// Network delivers packets that are due; a Conn's receive buffer has a mutex of its own. The shell uses only mutexes,
+// condition variables and timers, so it runs in real time and, inside a testing/synctest bubble, in virtual time.
 //
 // # The path of a packet through a Link
 //
