@@ -35,6 +35,23 @@ const (
 	QueuePaper000 = "paper000"
 )
 
+// The treatments of the ECN field by a link, from the failures of paths that RFC 9331 (sections 4.3 and 5.1) and RFC
+// 8311 expect. Packets are treated before they reach the queue.
+const (
+	// ECNKeep leaves the field unchanged.
+	ECNKeep = "keep"
+	// ECNClear sets the field of every packet to Not-ECT.
+	ECNClear = "clear"
+	// ECNECT0 rewrites ECT(1) to ECT(0).
+	ECNECT0 = "ect0"
+	// ECNMark sets the field of every ECN-capable packet to CE.
+	ECNMark = "mark"
+	// ECNDrop drops ECN-capable packets, marked ones included. Other packets pass.
+	ECNDrop = "drop"
+)
+
+var ecnTreatments = []string{ECNKeep, ECNClear, ECNECT0, ECNMark, ECNDrop}
+
 var disciplines = []string{QueueFIFO, QueueCoDel, QueueFQ, QueueFQCoDel, QueueDualPI2, QueuePaper000}
 
 const (
@@ -59,6 +76,7 @@ type Config struct {
 	QueueDelay         time.Duration `yaml:"queue_delay" help:"queue limit as a time at the bottleneck rate; 0 = none"`
 	Reorder            float64       `yaml:"reorder" help:"share of packets held back by reorder_delay, 0 to 1"`
 	ReorderDelay       time.Duration `yaml:"reorder_delay" help:"extra delay of a packet that is held back"`
+	ECN                string        `yaml:"ecn" help:"keep (or empty), clear, ect0, mark or drop: treatment of ECN"`
 	Duplicate          float64       `yaml:"duplicate" help:"share of packets that arrive twice, 0 to 1"`
 }
 
@@ -84,6 +102,7 @@ func DefaultConfig() Config {
 	return Config{
 		JitterDistribution: JitterNormal,
 		Queue:              QueueFIFO,
+		ECN:                ECNKeep,
 		// When Enter is set, losses are bursts of five on average.
 		Burst: BurstConfig{Leave: 0.2, LossBad: 1},
 		// 100 ms is the queue of a common access router: three frames at 30 fps.
@@ -142,6 +161,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Queue != "" && !slices.Contains(disciplines, c.Queue) {
 		return fmt.Errorf("%w: queue is %q, expected one of %s", ErrConfig, c.Queue, strings.Join(disciplines, ", "))
+	}
+	if c.ECN != "" && !slices.Contains(ecnTreatments, c.ECN) {
+		return fmt.Errorf("%w: ecn is %q, expected one of %s", ErrConfig, c.ECN, strings.Join(ecnTreatments, ", "))
 	}
 	return c.validateCombinations()
 }

@@ -44,7 +44,32 @@ type DualPI2 struct {
 	nextUpdate            time.Time
 	l4sCount, classicTurn float64 // counts of recur for the two queues
 	owed                  int     // bytes of L4S packets sent since the last turn of the classic queue
+
+	l4sStats, classicStats ClassStats
 }
+
+// ClassStats are the counters of one of the two queues of DualPI2.
+type ClassStats struct {
+	// Packets counts packets that left the queue for the transmitter, and Marked those that the queue marked. Dropped
+	// counts packets that were dropped on arrival or from the queue.
+	Packets, Marked, Dropped uint64
+	// Waited has the times that the packets spent in the queue.
+	Waited DelayCounts
+}
+
+// leave counts a packet that leaves for the transmitter. It arrived with the codepoint offered.
+func (s *ClassStats) leave(p *Packet, offered ECN, now time.Time) {
+	s.Packets++
+	if p.ECN != offered {
+		s.Marked++
+	}
+	s.Waited.Add(now.Sub(p.queued))
+}
+
+// ClassStats returns the counters of the queue of L4S packets and of the classic queue.
+func (q *DualPI2) ClassStats() (l4s, classic ClassStats) { return q.l4sStats, q.classicStats }
+
+func (q *DualPI2) resetStats() { q.l4sStats, q.classicStats = ClassStats{}, ClassStats{} }
 
 // NewDualPI2 returns a queue for at most limitBytes bytes in both queues together. An empty queue accepts one packet of
 // any size.
@@ -56,16 +81,17 @@ func isL4S(p *Packet) bool { return p.ECN == ECT1 || p.ECN == CongestionExperien
 // Enqueue adds p, or drops it if another full packet would not fit.
 func (q *DualPI2) Enqueue(p *Packet, now time.Time) (dropped int) {
 	q.update(now)
+	list, stats := &q.classic, &q.classicStats
+	if isL4S(p) {
+		list, stats = &q.l4s, &q.l4sStats
+	}
 	if q.Len() > 0 && q.l4s.bytes+q.classic.bytes+max(p.Size, dualPI2MTU) > q.limit {
+		stats.Dropped++
 		p.discard()
 		return 1
 	}
 	p.queued = now
-	if isL4S(p) {
-		q.l4s.push(p)
-	} else {
-		q.classic.push(p)
-	}
+	list.push(p)
 	return 0
 }
 
@@ -75,19 +101,25 @@ func (q *DualPI2) Dequeue(now time.Time) (p *Packet, dropped int) {
 	for q.Len() > 0 {
 		if q.servesL4S() {
 			p = q.l4s.pop()
+			offered := p.ECN
 			if !q.admitsL4S(p, now) {
+				q.l4sStats.Dropped++
 				p.discard()
 				dropped++
 				continue
 			}
+			q.l4sStats.leave(p, offered, now)
 			return p, dropped
 		}
 		p = q.classic.pop()
+		offered := p.ECN
 		if recur(&q.classicTurn, q.squared) && (q.squared >= dualPI2MaxClassic || !mark(p)) {
+			q.classicStats.Dropped++
 			p.discard()
 			dropped++
 			continue
 		}
+		q.classicStats.leave(p, offered, now)
 		return p, dropped
 	}
 	return nil, dropped

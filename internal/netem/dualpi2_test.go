@@ -121,6 +121,40 @@ func TestDualPI2Coupling(t *testing.T) {
 	}
 }
 
+// TestDualPI2ClassStats compares the counters of the two queues with those of the link and of the flows.
+func TestDualPI2ClassStats(t *testing.T) {
+	b := newBottleneck(t, dumbbell(50e6, netem.QueueDualPI2, 10))
+	waited := b.lowLatency()
+	prague := b.addPrague(10*time.Millisecond, 0)
+	cubic := b.add(10*time.Millisecond, 0)
+	b.run(10 * second)
+	prague.Stop()
+	cubic.Stop()
+	b.run(20 * second)
+	l4s, classic, ok := b.link.ClassStats()
+	s := b.link.Stats()
+	if !ok || l4s.Packets != prague.Stats().Acknowledged || classic.Packets != cubic.Stats().Acknowledged ||
+		l4s.Packets+classic.Packets+s.DroppedQueue != s.Sent {
+		t.Errorf("%d L4S and %d classic packets, by the link %+v", l4s.Packets, classic.Packets, s)
+	}
+	if l4s.Marked+classic.Marked != s.Marked || l4s.Marked != prague.Stats().Marked || classic.Marked != 0 ||
+		l4s.Dropped+classic.Dropped != s.DroppedQueue || classic.Dropped == 0 {
+		t.Errorf("%d and %d packets marked, %d and %d dropped, by the link %+v", l4s.Marked, classic.Marked,
+			l4s.Dropped, classic.Dropped, s)
+	}
+	if p99 := l4s.Waited.Quantile(0.99); p99 != waited.Quantile(0.99) || classic.Waited.Quantile(0.5) < p99 {
+		t.Errorf("L4S packets waited %v (p99), %v by their own times; classic ones %v (p50)", p99,
+			waited.Quantile(0.99), classic.Waited.Quantile(0.5))
+	}
+	b.link.ResetStats()
+	if l4s, classic, _ := b.link.ClassStats(); l4s.Packets+classic.Packets+l4s.Waited.Count() != 0 {
+		t.Errorf("%d and %d packets after a reset", l4s.Packets, classic.Packets)
+	}
+	if _, _, ok := newLink(t, dumbbell(50e6, netem.QueueFIFO, 1), 1).ClassStats(); ok {
+		t.Error("a first-in, first-out queue has two classes")
+	}
+}
+
 func TestDualPI2Limit(t *testing.T) {
 	q := netem.NewDualPI2(4000)
 	dropped := 0

@@ -32,13 +32,15 @@ type Link struct {
 	stats Stats
 }
 
-// Stats are the counters of one Link. Sent + Duplicated = Delivered + DroppedQueue + LostRandom + LostBurst + packets
-// waiting or on the wire.
+// Stats are the counters of one Link. Sent + Duplicated = Delivered + DroppedECN + DroppedQueue + LostRandom +
+// LostBurst + packets waiting or on the wire.
 type Stats struct {
 	// Sent counts offered packets, before any loss; SentBytes sums Packet.Size.
 	Sent, SentBytes uint64
 	// Delivered counts arrived packets, copies included.
 	Delivered, DeliveredBytes uint64
+	// DroppedECN counts packets dropped because of ECNDrop, before the queue.
+	DroppedECN uint64
 	// DroppedQueue counts packets dropped by the queue.
 	DroppedQueue uint64
 	// Marked counts packets marked by the queue with CongestionExperienced, including those lost on the wire
@@ -196,8 +198,22 @@ func (l *Link) adjustQueue(cfg *Config, rateBPS int) {
 // Stats returns the counters.
 func (l *Link) Stats() Stats { return l.stats }
 
+// ClassStats returns the counters of the two queues of DualPI2. ok is false if the queue is of another kind.
+func (l *Link) ClassStats() (l4s, classic ClassStats, ok bool) {
+	if q, is := l.queue.(*DualPI2); is {
+		l4s, classic = q.ClassStats()
+		return l4s, classic, true
+	}
+	return l4s, classic, false
+}
+
 // ResetStats sets the counters to 0. Packets in transit then still count as delivered or lost later.
-func (l *Link) ResetStats() { l.stats = Stats{} }
+func (l *Link) ResetStats() {
+	l.stats = Stats{}
+	if q, ok := l.queue.(*DualPI2); ok {
+		q.resetStats()
+	}
+}
 
 // Busy reports whether a packet offered now would wait for others.
 func (l *Link) Busy(now time.Time) bool {
@@ -215,6 +231,11 @@ func (l *Link) Send(p *Packet, now time.Time) {
 	l.stats.SentBytes += uint64(p.Size)
 	l.offered++
 	p.order, p.copy, p.fate = l.offered, false, l.impairments.next(&l.config)
+	if !l.treatECN(p) {
+		l.stats.DroppedECN++
+		p.discard()
+		return
+	}
 	p.offered = p.ECN
 	if l.queue.Len() == 0 {
 		l.transmitter.rest(l.now)
@@ -222,6 +243,26 @@ func (l *Link) Send(p *Packet, now time.Time) {
 	p.queued = l.now
 	l.stats.DroppedQueue += uint64(l.queue.Enqueue(p, l.now))
 	l.transmit()
+}
+
+// treatECN applies the treatment of the ECN field, and returns false if the packet is to be dropped.
+func (l *Link) treatECN(p *Packet) (pass bool) {
+	if p.ECN == NotECT {
+		return true
+	}
+	switch l.config.ECN {
+	case ECNClear:
+		p.ECN = NotECT
+	case ECNECT0:
+		if p.ECN == ECT1 {
+			p.ECN = ECT0
+		}
+	case ECNMark:
+		p.ECN = CongestionExperienced
+	case ECNDrop:
+		return false
+	}
+	return true
 }
 
 // Next returns the time of the next Deliver: no packet arrives earlier, but there may be none at that time either. It

@@ -52,7 +52,8 @@ type Packet struct {
 	pool    *PacketPool
 }
 
-// Offered returns the codepoint with which the packet was offered to its Link. A Queue's mark does not change it.
+// Offered returns the codepoint with which the packet was offered to its Link, after Config.ECN. A Queue's mark does
+// not change it.
 func (p *Packet) Offered() ECN { return p.offered }
 
 // clone returns a copy that shares no memory with p.

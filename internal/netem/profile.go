@@ -43,6 +43,10 @@ var profileKeys = []struct {
 		v string) bool {
 		return parseDuration(&c.ReorderDelay, v)
 	}},
+	{"ecn", "keep, clear, ect0, mark or drop", func(c *Config, v string) bool {
+		c.ECN = v
+		return slices.Contains(ecnTreatments, v)
+	}},
 	{"duplicate", "a share such as 1% or 0.01", func(c *Config, v string) bool { return parseShare(&c.Duplicate, v) }},
 }
 

@@ -46,6 +46,7 @@ func TestParseProfile(t *testing.T) {
 		})},
 		{"queue=fifo:9kB", with(func(c *netem.Config) { c.QueueBytes, c.QueueDelay = 9000, 0 })},
 		{"rate=8bit,queue=9B", with(func(c *netem.Config) { c.RateBPS, c.QueueBytes, c.QueueDelay = 8, 9, 0 })},
+		{"ecn=clear", with(func(c *netem.Config) { c.ECN = netem.ECNClear })},
 		{"reorder=1%,reorder_delay=7ms", with(
 			func(c *netem.Config) { c.Reorder, c.ReorderDelay = 0.01, 7*time.Millisecond })},
 		{"jitter=1ms,jitter_distribution=uniform,jitter_reorders=true", with(func(c *netem.Config) {
@@ -91,6 +92,7 @@ func TestParseProfileErrors(t *testing.T) {
 		{"queue=64", netem.ErrProfile, []string{"queue", "64kB", "50ms"}},
 		{"queue=red", netem.ErrProfile, []string{"queue", `"red"`, "codel", "fq_codel"}},
 		{"queue=fq:", netem.ErrProfile, []string{"queue", `"fq:"`, "fq:50ms"}},
+		{"ecn=bleach", netem.ErrProfile, []string{"ecn", `"bleach"`, "keep, clear, ect0, mark or drop"}},
 		{"queue=64kB:fq", netem.ErrProfile, []string{"queue"}},
 		{"burst=1%", netem.ErrProfile, []string{"burst", "1%/5"}},
 		{"burst=1%/0.5", netem.ErrProfile, []string{"burst", "0.5"}},
@@ -130,6 +132,7 @@ func TestValidate(t *testing.T) {
 		{netem.Config{QueueBytes: -1}, "queue_bytes is -1"},
 		{netem.Config{Queue: "red"}, `queue is "red", expected one of fifo, codel, fq, fq_codel`},
 		{netem.Config{QueueDelay: -1}, "queue_delay is -1ns"},
+		{netem.Config{ECN: "bleach"}, `ecn is "bleach", expected one of keep, clear, ect0, mark, drop`},
 		{netem.Config{Reorder: 0.1}, "reorder_delay is 0"},
 		{netem.Config{Burst: netem.BurstConfig{Enter: 0.1, LossBad: 1}}, "burst.leave is 0"},
 		{netem.Config{Burst: netem.BurstConfig{Enter: 0.1, Leave: 0.1}}, "burst.loss_bad is 0"},

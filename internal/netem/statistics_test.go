@@ -61,7 +61,7 @@ func TestCounts(t *testing.T) {
 // checkConservation expects that no packet is in transit any more.
 func checkConservation(t *testing.T, s netem.Stats) {
 	t.Helper()
-	if in, out := s.Sent+s.Duplicated, s.Delivered+s.DroppedQueue+s.LostRandom+s.LostBurst; in != out {
+	if in, out := s.Sent+s.Duplicated, s.Delivered+s.DroppedECN+s.DroppedQueue+s.LostRandom+s.LostBurst; in != out {
 		t.Errorf("%d packets sent and duplicated, %d accounted for: %+v", in, out, s)
 	}
 }

@@ -232,7 +232,7 @@ func (l *Live) sample(before, after reading, from, until time.Duration) sample {
 
 // lossOf returns the share of packets that a link has lost so far.
 func lossOf(s netem.Stats) float64 {
-	return float64(s.DroppedQueue+s.LostRandom+s.LostBurst) / max(float64(s.Sent), 1)
+	return float64(s.DroppedECN+s.DroppedQueue+s.LostRandom+s.LostBurst) / max(float64(s.Sent), 1)
 }
 
 // onWire returns the size of all packets on the wire, in bytes.

@@ -26,6 +26,8 @@ type WireStatistics struct {
 	Waited netem.DelayCounts
 	// QueuePackets is the number of packets in the queue now.
 	QueuePackets int
+	// Classes holds the counters of the two queues of dualpi2, nil with another queue.
+	Classes *router.Classes
 }
 
 // Statistics returns the counters.
@@ -36,7 +38,7 @@ func (n *Network) Statistics() Statistics {
 		for _, way := range []Way{Forth, Back} {
 			w := &snapshot.Wires[n.layout.wires[link][way]]
 			s.Wires = append(s.Wires, WireStatistics{Link: link, Way: way, Stats: w.Stats, Waited: w.Waited,
-				QueuePackets: w.QueuePackets})
+				QueuePackets: w.QueuePackets, Classes: w.Classes})
 		}
 	}
 	return s

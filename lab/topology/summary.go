@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netem/router"
 )
 
@@ -32,7 +33,8 @@ type WireSummary struct {
 	Way          string  `json:"way"`
 	Sent         uint64  `json:"sent"`
 	Delivered    uint64  `json:"delivered"`
-	Mbps         float64 `json:"mbps"` // delivered
+	Mbps         float64 `json:"mbps"`        // delivered
+	DroppedECN   uint64  `json:"dropped_ecn"` // by the key ecn
 	DroppedQueue uint64  `json:"dropped_queue"`
 	LostRandom   uint64  `json:"lost_random"`
 	LostBurst    uint64  `json:"lost_burst"`
@@ -42,6 +44,26 @@ type WireSummary struct {
 	Waiting      int     `json:"waiting"`
 	WaitedP50    float64 `json:"waited_p50_ms"`
 	WaitedP95    float64 `json:"waited_p95_ms"`
+	// LowLatency and Classic are the two queues of dualpi2, absent with another queue.
+	LowLatency *ClassSummary `json:"low_latency,omitempty"`
+	Classic    *ClassSummary `json:"classic,omitempty"`
+}
+
+// ClassSummary is one of the two queues of dualpi2. Counts are of packets.
+type ClassSummary struct {
+	Packets   uint64  `json:"packets"`
+	Marked    uint64  `json:"marked"`
+	Dropped   uint64  `json:"dropped"`
+	WaitedP50 float64 `json:"waited_p50_ms"`
+	WaitedP99 float64 `json:"waited_p99_ms"`
+	WaitedMax float64 `json:"waited_max_ms"`
+}
+
+// summariseClass summarises the counters of one queue of dualpi2.
+func summariseClass(s *netem.ClassStats) *ClassSummary {
+	return &ClassSummary{Packets: s.Packets, Marked: s.Marked, Dropped: s.Dropped,
+		WaitedP50: milliseconds(s.Waited.Quantile(0.5)), WaitedP99: milliseconds(s.Waited.Quantile(0.99)),
+		WaitedMax: milliseconds(s.Waited.Quantile(1))}
 }
 
 // InterfaceSummary is one interface of a host.
@@ -68,13 +90,17 @@ func (s *Statistics) Summary() *Summary {
 	for i := range s.Wires {
 		w := &s.Wires[i]
 		line := WireSummary{
-			Link: w.Link, Way: w.Way.String(), Sent: w.Sent, Delivered: w.Delivered, DroppedQueue: w.DroppedQueue,
-			LostRandom: w.LostRandom, LostBurst: w.LostBurst,
+			Link: w.Link, Way: w.Way.String(), Sent: w.Sent, Delivered: w.Delivered, DroppedECN: w.DroppedECN,
+			DroppedQueue: w.DroppedQueue,
+			LostRandom:   w.LostRandom, LostBurst: w.LostBurst,
 			Marked: w.Marked, Duplicated: w.Duplicated, Reordered: w.Reordered, Waiting: w.QueuePackets,
 			WaitedP50: milliseconds(w.Waited.Quantile(0.5)), WaitedP95: milliseconds(w.Waited.Quantile(0.95)),
 		}
 		if seconds > 0 {
 			line.Mbps = float64(w.DeliveredBytes) * 8 / 1e6 / seconds
+		}
+		if w.Classes != nil {
+			line.LowLatency, line.Classic = summariseClass(&w.Classes.L4S), summariseClass(&w.Classes.Classic)
 		}
 		sum.Links = append(sum.Links, line)
 	}
@@ -109,6 +135,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 			l.Delivered, l.Mbps, l.DroppedQueue, l.LostRandom, l.LostBurst,
 			l.Marked, l.Reordered, l.Waiting, l.WaitedP50, l.WaitedP95)
 	}
+	s.writeClasses(table)
 	fmt.Fprintln(table, "\nhost\tinterface\tsent\treceived\toverrun\t")
 	for i := range s.Interfaces {
 		n := &s.Interfaces[i]
@@ -131,4 +158,26 @@ func (s *Summary) WriteText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// writeClasses writes a table of the queues of dualpi2, if there is one.
+func (s *Summary) writeClasses(table io.Writer) {
+	titled := false
+	for i := range s.Links {
+		l := &s.Links[i]
+		if l.LowLatency == nil {
+			continue
+		}
+		if !titled {
+			fmt.Fprintln(table, "\nlink\tqueue\tpackets\tmarked\tdropped\twaited p50\tp99\tmax [ms]\t")
+			titled = true
+		}
+		for _, c := range []struct {
+			name string
+			*ClassSummary
+		}{{"low-latency", l.LowLatency}, {"classic", l.Classic}} {
+			fmt.Fprintf(table, "%s/%s\t%s\t%d\t%d\t%d\t%.2f\t%.2f\t%.2f\t\n", l.Link, l.Way, c.name, c.Packets,
+				c.Marked, c.Dropped, c.WaitedP50, c.WaitedP99, c.WaitedMax)
+		}
+	}
 }

@@ -201,13 +201,21 @@ type WireStatistics struct {
 	Waited netem.DelayCounts
 	// QueuePackets is the current number of packets in the queue.
 	QueuePackets int
+	// Classes holds the counters of the two queues of DualPI2, nil with another queue.
+	Classes *Classes
 }
+
+// Classes holds the counters of the L4S queue and of the classic queue of DualPI2.
+type Classes struct{ L4S, Classic netem.ClassStats }
 
 // Statistics returns the counters of all wires, in the order of the plan.
 func (m *Mesh) Statistics() []WireStatistics {
 	list := make([]WireStatistics, len(m.wires))
 	for i, w := range m.wires {
 		list[i] = WireStatistics{Stats: w.link.Stats(), Waited: w.waited, QueuePackets: w.link.Waiting()}
+		if l4s, classic, ok := w.link.ClassStats(); ok {
+			list[i].Classes = &Classes{l4s, classic}
+		}
 	}
 	return list
 }
