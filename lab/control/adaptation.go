@@ -23,6 +23,8 @@ type adaptation struct {
 	budget    *allocate.Budget
 	scene     allocate.Scene
 	qualities [tiles]volumetric.Quality
+	// available returns the highest quality of a tile that the server has; nil if the server has all.
+	available func(tile int) volumetric.Quality
 	allocated float64 // payload bit/s
 	parity    float64 // share of source fragments
 }
@@ -58,6 +60,9 @@ func (a *adaptation) decide(dropped int, now time.Duration) {
 	})
 	object := a.scene.Objects[0].Tiles
 	for t := range object {
+		if a.available != nil {
+			object[t].Levels = object[t].Levels[:a.available(t)+1]
+		}
 		for q := range object[t].Levels {
 			object[t].Levels[q].Rate = volumetric.Bitrate(a.publisher.rate(t, q))
 		}

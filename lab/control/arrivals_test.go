@@ -25,7 +25,7 @@ func TestFeedback(t *testing.T) {
 				if r.PaddingOverhead <= 0 || r.PaddingOverhead > 0.02 {
 					t.Errorf("padding takes %.4f of media", r.PaddingOverhead)
 				}
-				stats, link := s.flows[0].server.history.Stats(), s.bottleneck.Stats()
+				stats, link := s.flows[0].server.history.Stats(), s.hops[0].link.Stats()
 				// Reports are lost on the way back as well: 2 %.
 				if unknown := stats.Sent - stats.Received - stats.Lost + stats.Late; unknown > 100+stats.Sent/33 {
 					t.Errorf("nothing is known of %d packets of %d: %+v", unknown, stats.Sent, stats)

@@ -43,8 +43,9 @@ type watchedQueue struct {
 type watchedFlow struct {
 	waiting              [classes][]waitingPacket // includes packets discarded since the last departure
 	offered, transmitted uint64
-	discarded            uint64                    // counted when a later packet of the same class leaves
-	waited               func(delay time.Duration) // called with the waiting time of each packet
+	discarded            uint64 // counted when a later packet of the same class leaves
+	// waited is called with the waiting time of each packet and the time at which the packet leaves the queue.
+	waited func(delay, now time.Duration)
 }
 
 // watchedClass holds the packets of one class at a queue, those of all flows. marked counts transmitted packets that
@@ -64,7 +65,7 @@ func newWatchedQueue(q netem.Queue) *watchedQueue {
 }
 
 // watch starts watching a flow.
-func (q *watchedQueue) watch(flow uint64, waited func(delay time.Duration)) *watchedFlow {
+func (q *watchedQueue) watch(flow uint64, waited func(delay, now time.Duration)) *watchedFlow {
 	f := &watchedFlow{waited: waited}
 	q.flows[flow] = f
 	return f
@@ -94,7 +95,7 @@ func (q *watchedQueue) Dequeue(now time.Time) (*netem.Packet, int) {
 			continue
 		}
 		delay := now.Sub(w.since)
-		f.waited(delay)
+		f.waited(delay, now.Sub(epoch))
 		total.waited.Add(delay)
 		f.waiting[c] = waiting[i+1:]
 		break
@@ -115,6 +116,15 @@ func (c *watchedClass) count(p *netem.Packet) {
 	}
 }
 
+// add adds the packets of the same class at another queue.
+func (c *watchedClass) add(other *watchedClass) {
+	c.transmitted += other.transmitted
+	c.capable += other.capable
+	c.marked += other.marked
+	c.discarded += other.discarded
+	c.waited.Join(&other.waited)
+}
+
 // figures returns the figures of a class, or nil if no packet of the class was transmitted.
 func (c *watchedClass) figures() *ClassFigures {
 	if c.transmitted == 0 {
@@ -125,16 +135,26 @@ func (c *watchedClass) figures() *ClassFigures {
 		Max: ms(1)}
 }
 
-// figures returns the figures of the two classes, or nil if the queue does not separate the classes and no packet was
-// ECN-capable.
-func (q *watchedQueue) figures() (l4s, other *ClassFigures) {
-	separate := q.classes[lowLatency].capable+q.classes[classic].capable > 0
+// separates reports whether the queue separates the classes.
+func (q *watchedQueue) separates() bool {
 	switch q.Queue.(type) {
 	case *netem.DualPI2, *netem.L4SPriority:
-		separate = true
+		return true
 	}
-	if !separate {
+	return false
+}
+
+// classFigures returns the figures of the two classes at all bottlenecks, or nil if the queues do not separate the
+// classes and no packet was ECN-capable.
+func classFigures(hops []*hop) (l4s, other *ClassFigures) {
+	var sum [classes]watchedClass
+	for _, h := range hops {
+		for c := range sum {
+			sum[c].add(&h.queue.classes[c])
+		}
+	}
+	if !hops[0].queue.separates() && sum[lowLatency].capable+sum[classic].capable == 0 {
 		return nil, nil
 	}
-	return q.classes[lowLatency].figures(), q.classes[classic].figures()
+	return sum[lowLatency].figures(), sum[classic].figures()
 }

@@ -27,10 +27,17 @@ CASE is one of
   steady:MBPS    a link of a constant rate
   ramp           from 12.5 to 90 Mbit/s on an idle link of 100 Mbit/s
   drop           100 Mbit/s, falling to 25 at 15 s and back to 100 at 25 s
+  cliff          100 Mbit/s, falling to 20 within 50 ms at 15 s
   trace:FILE     a link whose rate follows a CSV file with the columns t_s (seconds) and mbps (Mbit/s)
   cubic:N        beside N flows of TCP Cubic on 200 Mbit/s, joined after some seconds
+  prague:N       beside N flows of Prague, the scalable sender of L4S, joined after 5 s, on 100 Mbit/s (with
+                 --queue paper000 on 200 Mbit/s)
   fair:N         N receivers on 50 Mbit/s
-  loss:PERCENT   random losses on 100 Mbit/s, in both directions`,
+  room:N         N participants with an uplink and a downlink of 100 Mbit/s each; a Prague flow joins the first
+                 participant's uplink at 15 s
+  loss:PERCENT   random losses on 100 Mbit/s, in both directions
+  bleach:KIND    100 Mbit/s; from 10 s on the link sets the ECN field to Not-ECT (clear), rewrites ECT(1) to ECT(0)
+                 (ect0), marks every ECN-capable packet (mark), or drops every ECN-capable packet (drop)`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -55,11 +62,15 @@ CASE is one of
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&o.RTT, "rtt", 0, "round-trip time of the empty path; 0 selects the case's default, 20 ms")
+	flags.DurationVar(&o.RivalRTT, "rival-rtt", 0,
+		"round-trip time of the empty path of competitors; 0 selects that of the receivers; not with --live")
+	flags.BoolVar(&o.CubicECN, "cubic-ecn", false,
+		"competing Cubic flows use classic ECN: marks instead of losses; not with --live")
 	flags.Float64Var(&seconds, "seconds", 0, "duration of the case in seconds; 0 selects the case's default")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of frame sizes and losses; the same seed reproduces the run")
 	flags.StringVar(&o.Queue, "queue", "",
-		"queue of the bottleneck: fifo:MS, codel, fq, dualpi2 or paper000; by default fifo:50, beside Cubic fq. "+
-			"MS is at the mean rate")
+		"queue of the bottleneck: fifo:MS, codel, fq, dualpi2 or paper000; by default fifo:50, beside Cubic fq, "+
+			"in prague, room, cliff and bleach dualpi2. MS is at the mean rate")
 	flags.StringVar((*string)(&o.Pacing), "pacing", string(o.Pacing),
 		"pacing mode: spread:PART, spread:DURATION, burst5ms or off")
 	flags.StringVar(&o.Estimator.Profile, "profile", "",
@@ -73,7 +84,8 @@ CASE is one of
 	flags.Float64Var(&mbps, "mbps", 0, "link rate for cases without a rate of their own; 0 selects the case's default")
 	flags.StringVar(&plot, "plot", "", "write a diagram of rates, queue and losses over time to this SVG file")
 	flags.BoolVar(&live, "live", false,
-		"run a server and its clients end to end over an emulated network in real time, instead")
+		"run a server and its clients end to end over an emulated network in real time, "+
+			"instead; not prague, room, cliff and bleach")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of a table")
 	return cmd
 }

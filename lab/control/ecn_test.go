@@ -9,22 +9,37 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// capable is an estimator whose packets leave as ECT(1), and which counts the reported codepoints.
+// capable is an estimator whose packets leave as ECT(1), until fallen has returned true. It counts the reported
+// codepoints, and the latest packets without interruption that were marked.
 type capable struct {
 	congestion.Estimator
-	reported [ecn.CE + 1]uint64
+	reported    [ecn.CE + 1]uint64
+	marksInARow int
+	latest      time.Time   // of the reports
+	fallen      func() bool // nil for never
+	gaveUp      bool
 }
 
 func (c *capable) Stats() congestion.Stats {
 	stats := c.Estimator.Stats()
-	stats.ECN = ecn.ECT1
+	if c.fallen != nil && c.fallen() {
+		c.gaveUp = true
+	}
+	if !c.gaveUp {
+		stats.ECN = ecn.ECT1
+	}
 	return stats
 }
 
 func (c *capable) Report(now time.Time, results []feedback.PacketResult) {
+	c.latest = now
 	for _, r := range results {
-		if r.Received {
-			c.reported[r.ECN]++
+		if !r.Received {
+			continue
+		}
+		c.reported[r.ECN]++
+		if c.marksInARow++; r.ECN != feedback.CongestionExperienced {
+			c.marksInARow = 0
 		}
 	}
 	c.Estimator.Report(now, results)

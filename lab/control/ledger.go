@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/lab"
 )
@@ -34,6 +35,17 @@ type ledger struct {
 
 	last    totals
 	longest time.Duration // delay in the queue since the last sample
+
+	// fallen has the waiting times of all packets from fall on, if fall is set.
+	fall       time.Duration
+	fallen     []delaySample
+	codepoints []codepointChange
+}
+
+// codepointChange is the time from which packets left with a codepoint.
+type codepointChange struct {
+	at        time.Duration
+	codepoint ecn.Codepoint
 }
 
 // totals are cumulative counters at one time.
@@ -100,10 +112,33 @@ func (l *ledger) fresh(from time.Duration) []float64 {
 
 func (l *ledger) sent(kind feedback.PacketKind, size int) { l.sentBytes[kind] += int64(size) }
 
-// waited adds the waiting time of a packet at the bottleneck.
-func (l *ledger) waited(delay time.Duration) {
+// waited adds the waiting time of a packet that leaves the bottleneck's queue at a time.
+func (l *ledger) waited(delay, now time.Duration) {
 	l.queue.Add(delay)
 	l.longest = max(l.longest, delay)
+	if l.fall > 0 && now >= l.fall {
+		l.fallen = append(l.fallen, delaySample{now, delay})
+	}
+}
+
+// left records the codepoint with which a packet leaves.
+func (l *ledger) left(codepoint ecn.Codepoint, now time.Duration) {
+	if last := len(l.codepoints) - 1; last < 0 || l.codepoints[last].codepoint != codepoint {
+		l.codepoints = append(l.codepoints, codepointChange{now, codepoint})
+	}
+}
+
+// codepointFigures lists the codepoints, or returns nil if no packet was ECN-capable.
+func (l *ledger) codepointFigures() (list []CodepointFigures) {
+	capable := false
+	for _, c := range l.codepoints {
+		capable = capable || c.codepoint != ecn.NotECT
+		list = append(list, CodepointFigures{c.at.Seconds(), c.codepoint.String()})
+	}
+	if !capable {
+		return nil
+	}
+	return list
 }
 
 // sample ends an interval.

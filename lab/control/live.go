@@ -63,6 +63,11 @@ func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
 		return nil, fmt.Errorf("%w: --controller %s is not possible with --live, whose server uses %s", ErrCase,
 			sc.options.Controller, ControllerGCC)
 	}
+	if sc.virtualOnly() || sc.options.CubicECN || sc.options.RivalRTT != sc.options.RTT {
+		return nil,
+			fmt.Errorf("%w: prague, room, cliff, bleach, --cubic-ecn and --rival-rtt are not possible with --live",
+				ErrCase)
+	}
 	l := &Live{scenario: sc}
 	c := testbed.ConferenceConfig()
 	c.Forward.Pacing, c.Forward.Congestion = sc.options.Pacing, sc.options.Estimator

@@ -1,10 +1,13 @@
 package control
 
 import (
+	"strings"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/lab"
 )
 
 // rates sets the figures about rates from samples.
@@ -18,7 +21,7 @@ func (r *Record) rates(result *Result) {
 			}
 			own += x.goodput
 			estimate += x.estimate
-			if i == 0 {
+			if i == 0 || r.scenario.participants > 0 {
 				best += r.ladder.best(x.capacity)
 				capacity += x.capacity
 			}
@@ -30,13 +33,33 @@ func (r *Record) rates(result *Result) {
 		return
 	}
 	result.Utilisation, result.ShareOfCapacity, result.EstimateShare = goodput/best, goodput/capacity, estimate/capacity
+	if r.scenario.participants > 0 {
+		r.room(result)
+		return
+	}
 	if n := float64(len(r.receivers)); n > 1 {
 		result.JainIndex = figure(goodput * goodput / (n * squares))
 	}
-	if n := float64(r.scenario.cubics); n > 0 {
+	if n := float64(r.scenario.cubics + r.scenario.pragues); n > 0 {
 		wire := goodput * (fragmentSize + congestion.PacketOverhead) / fragmentSize
-		result.ShareOfFair = figure(wire / (capacity / (n + 1)))
+		result.ShareOfFair = figure(wire / (r.scenario.ofL4S() * capacity / (n + 1)))
 	}
+}
+
+// ofL4S returns the share of the link's rate that the receiver and its competitors share. Paper 000's queue marks L4S
+// flows above half of the link's rate, so beside Prague it is half.
+func (s *scenario) ofL4S() float64 {
+	name, _, _ := strings.Cut(s.options.Queue, ":")
+	if s.pragues > 0 && name == netem.QueuePaper000 {
+		return 0.5
+	}
+	return 1
+}
+
+// fair returns the fair share of the receiver or of a competitor, in bit/s.
+func (s *scenario) fair() float64 {
+	from, until := s.measured, s.options.Duration
+	return s.ofL4S() * s.trace.Bits(from, until) / (until - from).Seconds() / float64(s.cubics+s.pragues+1)
 }
 
 func figure(v float64) *float64 { return &v }
@@ -48,6 +71,8 @@ const (
 	ofTarget, ofRisen = 0.9, 0.8
 	// longQueue is the queue delay that counts as too long.
 	longQueue = 50 * time.Millisecond
+	// l4sQueue is the queue delay that counts as short again after a cliff.
+	l4sQueue = 5 * time.Millisecond
 )
 
 // changes sets the figures about the duration of changes.
@@ -58,7 +83,13 @@ func (r *Record) changes(result *Result) {
 	if sc.target > 0 {
 		result.SecondsToTarget = figure(reached(samples, sc.begin, sc.target*ofTarget, sent))
 	}
-	if sc.fall > 0 {
+	if sc.cliff {
+		result.Cliff = r.receivers[0].cliff(sc.options.Duration)
+	}
+	if sc.bleach != "" {
+		result.FallbackSeconds = r.receivers[0].fallback(sc.options.Duration)
+	}
+	if sc.rise > 0 {
 		risen := float64(sc.trace.RateAt(sc.rise))
 		result.RecoverySeconds = figure(reached(samples, sc.rise, risen*ofRisen, sent))
 		short := func(i int) float64 { return -float64(samples[i].queue) }
@@ -68,6 +99,35 @@ func (r *Record) changes(result *Result) {
 	if outages := sc.trace.Outages(); len(outages) > 0 {
 		result.RecoverySeconds = figure(r.recovery(outages))
 	}
+}
+
+// cliff returns the figures of a fall of the link's rate in a run that ends at end.
+func (l *ledger) cliff(end time.Duration) *CliffFigures {
+	var longest, long time.Duration // long is the last time of a long queue
+	for _, d := range l.fallen {
+		longest = max(longest, d.delay)
+		if d.delay >= l4sQueue && d.at <= end && (long == 0 || d.at-long < held) {
+			long = d.at
+		}
+	}
+	return &CliffFigures{LongestQueue: lab.Milliseconds(longest), ShortAfter: max(long-l.fall, 0).Seconds()}
+}
+
+// fallback returns the time from bleachAt until packets left with another codepoint, in seconds; the time until the end
+// of the run if they did not; nil if packets were not ECN-capable at bleachAt.
+func (l *ledger) fallback(end time.Duration) *float64 {
+	before := ecn.NotECT
+	for _, c := range l.codepoints {
+		if c.at > bleachAt {
+			end = c.at
+			break
+		}
+		before = c.codepoint
+	}
+	if before == ecn.NotECT {
+		return nil
+	}
+	return figure((end - bleachAt).Seconds())
 }
 
 // meanSent returns the mean rate sent in the last second, 30 frames. A sample covers three frames. Their sizes alone

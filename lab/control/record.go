@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/lab"
 )
 
@@ -30,8 +31,8 @@ func (s *Simulation) Record() *Record {
 	}
 	ms := func(share float64) float64 { return lab.Milliseconds(queue.Percentile(share)) }
 	r.queue = QueueFigures{ms(0.5), ms(0.95), ms(0.99), ms(1)}
-	r.lowLatency, r.classic = s.queue.figures()
-	if len(s.competitors) > 0 {
+	r.lowLatency, r.classic = classFigures(s.hops)
+	if len(s.competitors) > 0 && s.scenario.participants == 0 {
 		r.others = s.others()
 	}
 	return r
@@ -58,5 +59,20 @@ func (s *Simulation) others() *OtherFigures {
 			}
 		}
 	}
-	return &OtherFigures{Loss: discarded / max(offered, 1), QueueP95: lab.Milliseconds(delays.Percentile(0.95))}
+	return &OtherFigures{Loss: discarded / max(offered, 1), QueueP95: lab.Milliseconds(delays.Percentile(0.95)),
+		ShareOfFair: figure(s.othersRate() / s.scenario.fair())}
+}
+
+// othersRate returns the mean rate of a competitor from the time on from which rates count, in bit/s.
+func (s *Simulation) othersRate() float64 {
+	packets := 0.0
+	for _, c := range s.competitors {
+		for _, x := range c.samples {
+			if x.at > s.scenario.measured {
+				packets += float64(x.offered) - float64(x.discarded)
+			}
+		}
+	}
+	elapsed := (s.scenario.options.Duration - s.scenario.measured).Seconds()
+	return packets * netem.SegmentBytes * 8 / elapsed / float64(len(s.competitors))
 }

@@ -54,6 +54,18 @@ func (r *Result) WriteText(w io.Writer) error {
 	optional("Jain's index", "", r.JainIndex)
 	if o := r.Others; o != nil {
 		row("the others' loss and p95 queue, first 3 s", "%.3f %%, %.1f ms", 100*o.Loss, o.QueueP95)
+		optional("the others' share of fair", "", o.ShareOfFair)
+	}
+	if c := r.Cliff; c != nil {
+		row("longest queue after the fall", "%.1f ms", c.LongestQueue)
+		row("queue below 5 ms after the fall", "%.3f s", c.ShortAfter)
+	}
+	optional("packets with another codepoint after", "s", r.FallbackSeconds)
+	for _, c := range r.Codepoints {
+		row("codepoint "+c.Codepoint, "from %.3f s", c.Seconds)
+	}
+	if r.Room != nil {
+		r.Room.write(table)
 	}
 	return table.Flush()
 }

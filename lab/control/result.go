@@ -47,10 +47,21 @@ type Result struct {
 	// ShareOfFair is the rate received beside competitors as a share of the rate that each flow would have if all were
 	// equal.
 	ShareOfFair *float64 `json:"share_of_fair,omitempty"`
-	// JainIndex is Jain's fairness index of several receivers: 1 if all rates are equal.
+	// JainIndex is Jain's fairness index of several receivers: 1 if all rates are equal. In a room it is the index of
+	// the downlinks before the mark.
 	JainIndex *float64 `json:"jain_index,omitempty"`
 	// Others holds the competitors' figures in the first 3 s beside the receiver.
 	Others *OtherFigures `json:"others,omitempty"`
+	// Cliff holds the figures of a fall of the link's rate within 50 ms.
+	Cliff *CliffFigures `json:"cliff,omitempty"`
+	// FallbackSeconds is the time after the beginning of a treatment of the ECN field until packets left with another
+	// codepoint, or the time until the end of the run. It is nil if packets were not ECN-capable before.
+	FallbackSeconds *float64 `json:"fallback_seconds,omitempty"`
+	// Codepoints lists the codepoints with which packets left, if packets were ECN-capable: those of the first
+	// receiver, each with the time from which it was used.
+	Codepoints []CodepointFigures `json:"codepoints,omitempty"`
+	// Room holds the estimates of a room.
+	Room *RoomFigures `json:"room,omitempty"`
 	// EstimateShare is the mean estimate as a share of the link's rate, from 10 s on.
 	EstimateShare float64 `json:"estimate_share"`
 	// RepairOverhead is the bytes of retransmissions and parity as a share of media.
@@ -64,6 +75,22 @@ type Result struct {
 type OtherFigures struct {
 	Loss     float64 `json:"loss"`
 	QueueP95 float64 `json:"queue_ms_p95"`
+	// ShareOfFair is the competitors' mean rate as a share of the rate that each flow would have if all were equal,
+	// over the time of Result.ShareOfFair. It is nil in real time.
+	ShareOfFair *float64 `json:"share_of_fair,omitempty"`
+}
+
+// CliffFigures holds the longest time in the queue after a fall of the link's rate, in ms, and the time in seconds from
+// the fall until no packet waited 5 ms or longer for a second.
+type CliffFigures struct {
+	LongestQueue float64 `json:"queue_ms_max"`
+	ShortAfter   float64 `json:"queue_short_seconds"`
+}
+
+// CodepointFigures is a codepoint and the time from which packets left with it, in seconds.
+type CodepointFigures struct {
+	Seconds   float64 `json:"from_seconds"`
+	Codepoint string  `json:"codepoint"`
 }
 
 // QueueFigures are quantiles of waiting times in the queue, in ms.
@@ -136,6 +163,7 @@ func (r *Record) Result() *Result {
 		float64(padding)/max(float64(media), 1)
 	r.rates(result)
 	r.changes(result)
+	result.Codepoints = r.receivers[0].codepointFigures()
 	return result
 }
 

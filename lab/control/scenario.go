@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,11 @@ type Options struct {
 	// Feedback is the format of the receivers' arrival reports. Empty selects FeedbackTransport with ControllerGCC, and
 	// FeedbackCCFB with other controllers, which need the codepoints of packets.
 	Feedback Feedback
+	// RivalRTT is the round trip of the empty path of competitors; 0 selects RTT. Both paths have the same delay before
+	// the receivers, half of the shorter round trip.
+	RivalRTT time.Duration
+	// CubicECN makes competing Cubic flows use classic ECN (RFC 3168).
+	CubicECN bool
 	// NoRTX is set if receivers do not accept RTX, and therefore neither retransmissions nor padding.
 	NoRTX bool
 	// LinkBPS is the rate of the bottleneck in cases without a rate of their own, in bit/s; 0 selects the case's
@@ -110,16 +116,36 @@ type scenario struct {
 	loss      float64 // in each direction
 	receivers int
 	begin     time.Duration // when the receivers begin
-	least     time.Duration // that the case takes
-	cubics    int           // competitors, from the beginning
-	target    float64       // minimum length of the case
-	measured  time.Duration // competitors, from the beginning
-	fall      time.Duration // when the link loses three quarters of its rate, 0 for never
-	rise      time.Duration // when the link's rate is restored
+	least     time.Duration // minimum length of the case
+	cubics    int           // number of competing Cubic flows
+	pragues   int           // number of competing Prague flows
+	rivals    time.Duration // when the competitors begin
+	target    float64       // rate to be reached, in bit/s
+	measured  time.Duration // time from which rates count
+	fall      time.Duration // when the link's rate falls, 0 for never
+	rise      time.Duration // when the link's rate is restored, 0 for never
+	cliff     bool          // the rate falls within cliffTime, to a fifth
+	bleach    string        // treatment of the ECN field from bleachAt on, empty for none
+	// participants is the number of participants of a room, 0 for other cases. The receivers are then the server on
+	// each participant's uplink, and after them the participants on their downlinks.
+	participants int
 }
 
-// warmUp is the time left out of utilisation.
-const warmUp = 10 * time.Second
+const (
+	// warmUp is the time left out of utilisation.
+	warmUp = 10 * time.Second
+	// besideBegin is when a receiver joins Prague flows, which have the rate of a long transfer by then.
+	besideBegin = 5 * time.Second
+	// cliffTime is the time in which the rate falls, cliffSteps the number of equal steps, and cliffFactor the factor.
+	cliffTime, cliffSteps, cliffFactor = 50 * time.Millisecond, 10, 5
+	// bleachAt is when a treatment of the ECN field begins, and bleachSettling the time after which rates count again.
+	bleachAt, bleachSettling = 10 * time.Second, 5 * time.Second
+	// markAt is when a Prague flow joins the first participant's uplink in a room.
+	markAt = 15 * time.Second
+)
+
+// bleachKinds are the treatments of the case bleach.
+var bleachKinds = []string{netem.ECNClear, netem.ECNECT0, netem.ECNMark, netem.ECNDrop}
 
 // newScenario parses a case, NAME or NAME:PARAMETER.
 func newScenario(text string, o Options) (*scenario, error) {
@@ -138,6 +164,9 @@ func newScenario(text string, o Options) (*scenario, error) {
 	case "drop":
 		d.duration, s.fall, s.rise = 40*time.Second, 15*time.Second, 25*time.Second
 		s.least = s.rise + time.Second
+	case "cliff":
+		d.queue, s.fall, s.cliff = "dualpi2", 15*time.Second, true
+		s.least = s.fall + time.Second
 	case "trace":
 		s.trace, err = readTrace(parameter)
 		d.duration = s.trace.Duration
@@ -147,6 +176,22 @@ func newScenario(text string, o Options) (*scenario, error) {
 		// A cycle of Cubic is ten seconds long; the seed selects the phase at which the receiver joins.
 		s.begin = 10*time.Second + time.Duration(o.Seed%rampRuns)*10*time.Second/rampRuns
 		s.measured += s.begin
+	case "prague":
+		s.pragues, err = count(text, parameter, 1, 100)
+		d.queue = netem.QueueDualPI2
+		if o.Queue == netem.QueuePaper000 {
+			d.link = 200e6 // of paper 000
+		}
+		s.begin = besideBegin
+		s.measured += s.begin
+	case "room":
+		s.participants, err = count(text, parameter, 2, 10)
+		s.receivers, s.pragues, s.rivals = 2*s.participants, 1, markAt
+		d.queue, s.least = netem.QueueDualPI2, markAt+2*time.Second
+	case "bleach":
+		s.bleach, err = kind(text, parameter)
+		d.queue, s.least = netem.QueueDualPI2, bleachAt+2*time.Second
+		s.measured = bleachAt + bleachSettling
 	case "fair":
 		s.receivers, err = count(text, parameter, 2, 20)
 		d.link, d.duration = 50e6, 60*time.Second
@@ -154,8 +199,8 @@ func newScenario(text string, o Options) (*scenario, error) {
 		s.loss, err = number(text, parameter, 0, 50)
 		s.loss /= 100
 	default:
-		return nil, fmt.Errorf("%w: %q, expected steady:MBPS, ramp, drop, trace:FILE, cubic:N, fair:N or loss:PERCENT",
-			ErrCase, text)
+		return nil, fmt.Errorf("%w: %q, expected steady:MBPS, ramp, drop, cliff, trace:FILE, cubic:N, prague:N, "+
+			"fair:N, room:N, loss:PERCENT or bleach:KIND", ErrCase, text)
 	}
 	if err != nil {
 		return nil, err
@@ -176,6 +221,9 @@ func (s *scenario) complete(d defaults) error {
 	if o.RTT == 0 {
 		o.RTT = d.rtt
 	}
+	if o.RivalRTT == 0 {
+		o.RivalRTT = o.RTT
+	}
 	if o.Duration == 0 {
 		o.Duration = d.duration
 	}
@@ -189,16 +237,13 @@ func (s *scenario) complete(d defaults) error {
 		d.link = float64(o.LinkBPS)
 	}
 	if len(s.trace.Steps) == 0 {
-		s.trace = netem.RateTrace{Steps: []netem.RateStep{{RateBPS: int(d.link)}}, Duration: o.Duration}
-		if s.fall > 0 {
-			s.trace.Steps = append(s.trace.Steps, netem.RateStep{At: s.fall, RateBPS: int(d.link / 4)},
-				netem.RateStep{At: s.rise, RateBPS: int(d.link)})
-			s.trace.Duration = max(o.Duration, s.rise+time.Second)
-		}
+		s.trace = s.rate(d.link)
 	}
 	switch {
 	case o.RTT < time.Millisecond || o.RTT > time.Second:
 		return fmt.Errorf("%w: a round trip of %v, expected 1 ms to 1 s", ErrCase, o.RTT)
+	case o.RivalRTT < time.Millisecond || o.RivalRTT > time.Second:
+		return fmt.Errorf("%w: a round trip of %v of competitors, expected 1 ms to 1 s", ErrCase, o.RivalRTT)
 	case o.Duration < max(s.least, s.begin+time.Second) || o.Duration > time.Hour:
 		return fmt.Errorf("%w: %v long, expected %v to 1 h", ErrCase, o.Duration, max(s.least, s.begin+time.Second))
 	}
@@ -214,6 +259,52 @@ func (s *scenario) complete(d defaults) error {
 		return err
 	}
 	return o.Estimator.Validate()
+}
+
+// rate returns the rate of the link over time. bps is the rate before any change.
+func (s *scenario) rate(bps float64) netem.RateTrace {
+	duration := s.options.Duration
+	trace := netem.RateTrace{Steps: []netem.RateStep{{RateBPS: int(bps)}}, Duration: duration}
+	switch {
+	case s.cliff:
+		for i := range cliffSteps {
+			lost := (1 - 1.0/cliffFactor) * float64(i+1) / cliffSteps
+			trace.Steps = append(trace.Steps, netem.RateStep{At: s.fall + time.Duration(i)*cliffTime/cliffSteps,
+				RateBPS: int(bps * (1 - lost))})
+		}
+		trace.Duration = max(duration, s.fall+time.Second)
+	case s.fall > 0:
+		trace.Steps = append(trace.Steps, netem.RateStep{At: s.fall, RateBPS: int(bps / 4)},
+			netem.RateStep{At: s.rise, RateBPS: int(bps)})
+		trace.Duration = max(duration, s.rise+time.Second)
+	}
+	return trace
+}
+
+// hops returns the number of bottlenecks.
+func (s *scenario) hops() int {
+	if s.participants > 0 {
+		return s.receivers
+	}
+	return 1
+}
+
+// forth returns the parameters of a bottleneck, without its rate and queue.
+func (s *scenario) forth() netem.Config {
+	return netem.Config{Delay: min(s.options.RTT, s.options.RivalRTT) / 2, Loss: s.loss}
+}
+
+// virtualOnly reports whether the case runs in virtual time only.
+func (s *scenario) virtualOnly() bool {
+	return s.pragues > 0 || s.cliff || s.bleach != ""
+}
+
+// kind parses the parameter of bleach.
+func kind(text, parameter string) (string, error) {
+	if !slices.Contains(bleachKinds, parameter) {
+		return "", fmt.Errorf("%w: %q, expected %s after the colon", ErrCase, text, strings.Join(bleachKinds, ", "))
+	}
+	return parameter, nil
 }
 
 // number parses a numeric parameter and checks its bounds.

@@ -175,7 +175,9 @@ func (s *server) transmit(p fragment, sequence int64, kind feedback.PacketKind, 
 	}
 	s.Spend(size)
 	s.ledger.sent(kind, size)
-	s.link.Send(&netem.Packet{Payload: h.marshal(), Size: size, Flow: s.id, ECN: netem.ECN(s.Stats().ECN)}, at(now))
+	codepoint := s.Stats().ECN
+	s.ledger.left(codepoint, now)
+	s.link.Send(&netem.Packet{Payload: h.marshal(), Size: size, Flow: s.id, ECN: netem.ECN(codepoint)}, at(now))
 }
 
 // rtcp handles an RTCP compound from the receiver.

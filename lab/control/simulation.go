@@ -35,9 +35,23 @@ type flow struct {
 	watched    *watchedFlow
 }
 
-// competitor is a Cubic flow through the bottleneck.
+// hop is a bottleneck. Every case has one, except for room.
+type hop struct {
+	link  *netem.Link
+	queue *watchedQueue
+}
+
+// competing is an endless transfer: netem.CubicFlow or netem.PragueFlow.
+type competing interface {
+	Next() time.Time
+	Step(link *netem.Link, now time.Time)
+	Receive(p *netem.Packet)
+}
+
+// competitor is a Cubic or Prague flow through a bottleneck.
 type competitor struct {
-	*netem.CubicFlow
+	competing
+	hop     *hop
 	watched *watchedFlow
 	delays  []delaySample
 	samples []competitorSample
@@ -57,70 +71,95 @@ type delaySample struct{ at, delay time.Duration }
 type Simulation struct {
 	scenario    *scenario
 	now         time.Duration
-	bottleneck  *netem.Link
-	queue       *watchedQueue
+	hops        []*hop
 	flows       []*flow
 	competitors []*competitor
 	sampled     time.Duration
+	bleached    bool // the treatment of scenario.bleach has begun
 }
 
-// NewSimulation prepares a run of a case: steady:MBPS, ramp, drop, trace:FILE, cubic:N, fair:N or loss:PERCENT. The
-// error wraps ErrCase or reports an invalid file or setting.
+// NewSimulation prepares a run of a case, one of those that the command lists. The error wraps ErrCase or reports an
+// invalid file or setting.
 func NewSimulation(text string, o Options) (*Simulation, error) {
 	sc, err := newScenario(text, o)
 	if err != nil {
 		return nil, err
 	}
-	queue, err := sc.queue()
-	if err != nil {
-		return nil, err
-	}
-	s := &Simulation{scenario: sc, queue: newWatchedQueue(queue)}
-	forth := netem.Config{Delay: sc.options.RTT / 2, Loss: sc.loss}
-	if s.bottleneck, err = netem.NewLink(forth, o.Seed, s.queue); err != nil {
-		return nil, err
-	}
-	if err := s.bottleneck.SetRate(sc.trace, epoch); err != nil {
-		return nil, err
-	}
-	for i := range sc.receivers {
-		if err := s.addFlow(uint64(i+1), sc.begin+time.Duration(i)*beginShift); err != nil {
+	s := &Simulation{scenario: sc}
+	for i := range sc.hops() {
+		if err := s.addHop(o.Seed + uint64(i)); err != nil {
 			return nil, err
 		}
 	}
-	for i := range sc.cubics {
+	for i := range sc.receivers {
+		if err := s.addFlow(uint64(i+1), s.hops[i%len(s.hops)], sc.begin+time.Duration(i)*beginShift); err != nil {
+			return nil, err
+		}
+	}
+	s.join()
+	for i := range sc.cubics + sc.pragues {
 		s.addCompetitor(uint64(sc.receivers + i + 1))
 	}
 	return s, nil
 }
 
-func (s *Simulation) addFlow(id uint64, begins time.Duration) error {
+// addHop adds a bottleneck.
+func (s *Simulation) addHop(seed uint64) error {
+	queue, err := s.scenario.queue()
+	if err != nil {
+		return err
+	}
+	h := &hop{queue: newWatchedQueue(queue)}
+	if h.link, err = netem.NewLink(s.scenario.forth(), seed, h.queue); err != nil {
+		return err
+	}
+	s.hops = append(s.hops, h)
+	return h.link.SetRate(s.scenario.trace, epoch)
+}
+
+func (s *Simulation) addFlow(id uint64, h *hop, begins time.Duration) error {
 	o := &s.scenario.options
 	plan, err := o.Pacing.Plan()
 	if err != nil {
 		return err
 	}
-	back, err := netem.NewLink(netem.Config{Delay: o.RTT / 2, Loss: s.scenario.loss}, o.Seed^id<<32, nil)
+	forth := s.scenario.forth()
+	back, err := netem.NewLink(netem.Config{Delay: o.RTT - forth.Delay, Loss: forth.Loss}, o.Seed^id<<32, nil)
 	if err != nil {
 		return err
 	}
 	f := &flow{id: id, begins: begins, back: back, ledger: newLedger()}
+	if s.scenario.cliff {
+		f.ledger.fall = s.scenario.fall
+	}
 	f.publisher = newPublisher(ladderFor(congestion.Bitrate(s.scenario.trace.Max())), rand.New(rand.NewPCG(o.Seed, id)))
 	f.publisher.next, f.publisher.planned = begins, begins
-	f.server = newServer(id, o, congestion.New(s.scenario.algorithm, o.Estimator, at(begins)), plan, s.bottleneck, f.ledger,
+	f.server = newServer(id, o, congestion.New(s.scenario.algorithm, o.Estimator, at(begins)), plan, h.link, f.ledger,
 		begins)
 	if f.adaptation, err = newAdaptation(o, f.publisher, f.server, f.ledger); err != nil {
 		return err
 	}
 	f.receiver = newReceiver(id, o, back, f.ledger)
-	f.watched = s.queue.watch(id, f.ledger.waited)
+	f.watched = h.queue.watch(id, f.ledger.waited)
 	s.flows = append(s.flows, f)
 	return nil
 }
 
+// addCompetitor adds a competitor at the first bottleneck.
 func (s *Simulation) addCompetitor(id uint64) {
-	c := &competitor{CubicFlow: netem.NewCubicFlow(id, s.scenario.options.RTT/2, epoch)}
-	c.watched = s.queue.watch(id, func(delay time.Duration) { c.delays = append(c.delays, delaySample{s.now, delay}) })
+	sc, c := s.scenario, &competitor{hop: s.hops[0]}
+	back, start := sc.options.RivalRTT-sc.forth().Delay, at(sc.rivals)
+	switch {
+	case sc.pragues > 0:
+		c.competing = netem.NewPragueFlow(id, back, start)
+	case sc.options.CubicECN:
+		c.competing = netem.NewECNCubicFlow(id, back, start)
+	default:
+		c.competing = netem.NewCubicFlow(id, back, start)
+	}
+	c.watched = c.hop.queue.watch(id, func(delay, _ time.Duration) {
+		c.delays = append(c.delays, delaySample{s.now, delay})
+	})
 	s.competitors = append(s.competitors, c)
 }
 
@@ -145,7 +184,13 @@ func (s *Simulation) Run(ctx context.Context) error {
 
 // next returns the time of the next event.
 func (s *Simulation) next() time.Duration {
-	next := min(s.sampled+sampleInterval, due(s.bottleneck.Next()))
+	next := s.sampled + sampleInterval
+	if s.scenario.bleach != "" && !s.bleached {
+		next = min(next, bleachAt)
+	}
+	for _, h := range s.hops {
+		next = min(next, due(h.link.Next()))
+	}
 	for _, f := range s.flows {
 		next = min(next, due(f.back.Next()), f.server.next(), f.receiver.next())
 		if s.capturing(f.publisher.next) {
@@ -171,12 +216,17 @@ func (s *Simulation) capturing(next time.Duration) bool { return next < s.scenar
 // step performs everything that is due.
 func (s *Simulation) step() {
 	now := at(s.now)
-	for _, p := range s.bottleneck.Deliver(now) {
-		if i := int(p.Flow) - 1; i < len(s.flows) {
-			s.flows[i].receiver.take(p, s.now)
-		} else {
-			c := s.competitors[i-len(s.flows)]
-			c.Receive(p)
+	if s.scenario.bleach != "" && !s.bleached && s.now >= bleachAt {
+		s.bleach()
+	}
+	for _, h := range s.hops {
+		for _, p := range h.link.Deliver(now) {
+			if i := int(p.Flow) - 1; i < len(s.flows) {
+				s.flows[i].receiver.take(p, s.now)
+			} else {
+				c := s.competitors[i-len(s.flows)]
+				c.Receive(p)
+			}
 		}
 	}
 	for _, f := range s.flows {
@@ -195,7 +245,19 @@ func (s *Simulation) step() {
 	}
 	for _, c := range s.competitors {
 		if due(c.Next()) <= s.now {
-			c.Step(s.bottleneck, now)
+			c.Step(c.hop.link, now)
+		}
+	}
+}
+
+// bleach begins the treatment of the ECN field.
+func (s *Simulation) bleach() {
+	s.bleached = true
+	forth := s.scenario.forth()
+	forth.ECN = s.scenario.bleach
+	for _, h := range s.hops {
+		if err := h.link.Impair(forth, at(s.now)); err != nil {
+			panic("control: parameters of a link were valid and are refused: " + err.Error())
 		}
 	}
 }

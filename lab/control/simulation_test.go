@@ -37,7 +37,11 @@ func cases(t *testing.T) map[string]Options {
 		"ramp":           of(2, "fifo:10", "spread:20ms"),
 		"drop":           of(27, "fifo:30", pacing.Default),
 		"trace:" + trace: of(5, "", pacing.Default),
+		"cliff":          of(17, "", pacing.Default),
 		"cubic:2":        of(16, "", pacing.Off),
+		"prague:2":       of(8, "", pacing.Default),
+		"room:3":         of(18, "", pacing.Default),
+		"bleach:mark":    of(13, "", pacing.Default),
 		"fair:2":         of(3, "fq", pacing.Default),
 		"loss:5":         of(3, "", pacing.Default),
 	}
@@ -48,29 +52,36 @@ func TestConservation(t *testing.T) {
 	for text, o := range cases(t) {
 		t.Run(strings.SplitN(text, ":", 2)[0], func(t *testing.T) {
 			s := run(t, text, o)
-			stats := s.bottleneck.Stats()
-			var offered, transmitted, left uint64
-			for _, w := range s.queue.flows {
-				offered += w.offered
-				transmitted += w.transmitted
-				waiting := len(w.waiting[classic]) + len(w.waiting[lowLatency])
-				if w.discarded+uint64(waiting) != w.offered-w.transmitted {
-					t.Errorf("%d packets were offered, %d transmitted, %d discarded and %d wait", w.offered,
-						w.transmitted, w.discarded, waiting)
-				}
-			}
-			left = stats.Sent - stats.Delivered - stats.DroppedQueue - stats.LostRandom
-			if offered != stats.Sent || transmitted != stats.Sent-stats.DroppedQueue-uint64(s.queue.Len()) {
-				t.Errorf("%d packets were offered and %d transmitted, by the link's books %+v with %d waiting", offered,
-					transmitted, stats, s.queue.Len())
-			}
-			if len(s.competitors) == 0 && left != 0 {
-				t.Errorf("%d packets are still on the way after the end: %+v", left, stats)
+			for _, h := range s.hops {
+				checkHop(t, h, len(s.competitors) > 0 && h == s.hops[0])
 			}
 			for _, f := range s.flows {
 				checkFlow(t, f)
 			}
 		})
+	}
+}
+
+// checkHop checks the packets of a bottleneck's flows against those of its link.
+func checkHop(t *testing.T, h *hop, endless bool) {
+	t.Helper()
+	stats := h.link.Stats()
+	var offered, transmitted uint64
+	for _, w := range h.queue.flows {
+		offered += w.offered
+		transmitted += w.transmitted
+		waiting := len(w.waiting[classic]) + len(w.waiting[lowLatency])
+		if w.discarded+uint64(waiting) != w.offered-w.transmitted {
+			t.Errorf("%d packets were offered, %d transmitted, %d discarded and %d wait", w.offered, w.transmitted,
+				w.discarded, waiting)
+		}
+	}
+	if offered != stats.Sent-stats.DroppedECN || transmitted != offered-stats.DroppedQueue-uint64(h.queue.Len()) {
+		t.Errorf("%d packets were offered and %d transmitted, by the link's books %+v with %d waiting", offered,
+			transmitted, stats, h.queue.Len())
+	}
+	if left := offered - stats.Delivered - stats.DroppedQueue - stats.LostRandom; !endless && left != 0 {
+		t.Errorf("%d packets are still on the way after the end: %+v", left, stats)
 	}
 }
 
@@ -135,7 +146,7 @@ func TestSeed(t *testing.T) {
 				if err := s.Record().Plot(&plot); err != nil {
 					t.Fatal(err)
 				}
-				return fmt.Sprintf("%+v %+v %s", s.bottleneck.Stats(), s.flows[0].server.Stats(), plot.String())
+				return fmt.Sprintf("%+v %+v %s", s.hops[0].link.Stats(), s.flows[0].server.Stats(), plot.String())
 			}
 			first := trace(3)
 			if trace(3) != first {
@@ -155,9 +166,11 @@ func TestFigures(t *testing.T) {
 	own := map[string][]string{
 		"ramp": {"seconds_to_target"}, "drop": {"recovery_seconds", "queue_seconds", "quality_seconds"},
 		"trace": {"recovery_seconds"},
-		"cubic": {"share_of_fair", "others"}, "fair": {"jain_index"},
+		"cubic": {"share_of_fair", "others"}, "fair": {"jain_index"}, "cliff": {"cliff"},
+		"prague": {"share_of_fair", "others"}, "room": {"room", "jain_index"},
 	}
-	optional := []string{"seconds_to_target", "recovery_seconds", "share_of_fair", "jain_index"}
+	optional := []string{"seconds_to_target", "recovery_seconds", "share_of_fair", "jain_index", "cliff", "room",
+		"fallback_seconds", "codepoints"}
 	for text, o := range cases(t) {
 		name := strings.SplitN(text, ":", 2)[0]
 		t.Run(name, func(t *testing.T) {
@@ -325,6 +338,11 @@ func TestRefusedCases(t *testing.T) {
 		{"one receiver", "fair:1", nil, ErrCase},
 		{"no number of receivers", "fair:many", nil, ErrCase},
 		{"half a flow", "cubic:1.5", nil, ErrCase},
+		{"no Prague flow", "prague:0", nil, ErrCase},
+		{"one participant", "room:1", nil, ErrCase},
+		{"no such treatment", "bleach:keep", nil, ErrCase},
+		{"a cliff that does not come", "cliff", func(o *Options) { o.Duration = 15 * time.Second }, ErrCase},
+		{"no path of competitors", "prague:1", func(o *Options) { o.RivalRTT = time.Hour }, ErrCase},
 		{"no trace", "trace:/nowhere.csv", nil, os.ErrNotExist},
 		{"no such queue", "ramp", func(o *Options) { o.Queue = "lifo" }, ErrCase},
 		{"a queue without length", "ramp", func(o *Options) { o.Queue = "fifo:0" }, ErrCase},
