@@ -51,8 +51,10 @@ func (h *CongestionHistory) Stats() TransportHistoryStats { return h.history.Sta
 func (h *CongestionHistory) InFlight() int { return h.history.InFlight() }
 
 // Sent records a packet sent now, and returns its number in the order of sending. size is in bytes on the wire, up to
-// 65,535.
-func (h *CongestionHistory) Sent(ssrc uint32, sequence uint16, size int, kind PacketKind, now time.Time) int64 {
+// 65,535. ecn is the codepoint with which the packet leaves.
+func (h *CongestionHistory) Sent(
+	ssrc uint32, sequence uint16, size int, kind PacketKind, ecn ECN, now time.Time,
+) int64 {
 	s := h.streams[ssrc]
 	if s == nil {
 		s = &sentStream{packets: make([]sentNumber, minStream)}
@@ -66,7 +68,7 @@ func (h *CongestionHistory) Sent(ssrc uint32, sequence uint16, size int, kind Pa
 		h.grown += len(s.packets)
 		s.resize(2 * len(s.packets))
 	}
-	*s.at(sequence) = sentNumber{number: number, sequence: sequence}
+	*s.at(sequence) = sentNumber{number: number, sequence: sequence, ecn: ecn}
 	return number
 }
 
@@ -101,7 +103,7 @@ func (h *CongestionHistory) sweep(but *sentStream) {
 // Feedback processes one congestion control feedback packet (see IsCongestionReport) and appends the new results to
 // results, in the order of sending. Every packet is reported once: as received, or as lost and then, if it arrived
 // late, as received. Malformed packets are ignored as a whole. Reports about packets that do not wait for a result are
-// ignored.
+// ignored, and so are marks of packets that left without ECT.
 func (h *CongestionHistory) Feedback(packet []byte, now time.Time, results []PacketResult) []PacketResult {
 	if err := h.report.Unmarshal(packet); err != nil {
 		h.history.stats.Malformed++
@@ -128,25 +130,43 @@ func (h *CongestionHistory) Feedback(packet []byte, now time.Time, results []Pac
 // stream appends the results of one stream of a report made at made.
 func (h *CongestionHistory) stream(report *StreamReport, made int64, results []PacketResult) []PacketResult {
 	s := h.streams[report.SSRC]
-	if s == nil {
-		return results
-	}
 	for i, arrival := range report.Packets {
 		sequence := report.Begin + uint16(i)
-		sent := s.at(sequence)
+		var sent sentNumber
+		if s != nil {
+			sent = *s.at(sequence)
+		}
 		switch known := sent.number > 0 && sent.sequence == sequence; {
 		case !known && arrival.Received:
 			h.history.stats.Unmatched++
 		case !known:
 		case !arrival.Received:
-			results = h.history.lost(sent.number, sent.number+1, results)
-		default:
 			before := len(results)
-			if results = h.history.received(sent.number, arrived(made, arrival.Offset),
-				results); len(results) > before {
-				results[before].ECN = arrival.ECN
+			results = h.history.lost(sent.number, sent.number+1, results)
+			if len(results) > before {
+				results[before].SentECN = sent.ecn
 			}
+		default:
+			results = h.received(sent, arrival, made, results)
 		}
+	}
+	return results
+}
+
+// received appends a packet as received, unless it was reported before.
+func (h *CongestionHistory) received(
+	sent sentNumber, arrival PacketArrival, made int64, results []PacketResult,
+) []PacketResult {
+	before := len(results)
+	results = h.history.received(sent.number, arrived(made, arrival.Offset), results)
+	if len(results) == before {
+		return results
+	}
+	result := &results[before]
+	result.ECN, result.SentECN = arrival.ECN, sent.ecn
+	if arrival.ECN == CongestionExperienced && sent.ecn == NotECT {
+		result.ECN = NotECT
+		h.history.stats.FalseMarks++
 	}
 	return results
 }

@@ -20,11 +20,11 @@ func newCongestionRig(t *testing.T) *congestionRig {
 	return &congestionRig{t: t, h: NewCongestionHistory(), next: [2]uint16{65_534, 10}}
 }
 
-// send sends one packet of each stream, a millisecond apart, and returns their numbers in the order of sending.
+// send sends one packet of each stream with ECT(1), a millisecond apart, and returns their numbers in the order of sending.
 func (r *congestionRig) send() (places [2]int64) {
 	for i := range r.next {
 		r.now += time.Millisecond
-		places[i] = r.h.Sent(uint32(i+1), r.next[i], 1000+i, Media, after(r.now))
+		places[i] = r.h.Sent(uint32(i+1), r.next[i], 1000+i, Media, ECT1, after(r.now))
 		r.next[i]++
 	}
 	return places
@@ -60,11 +60,13 @@ func TestCongestionHistory(t *testing.T) {
 	base := 65_000 * time.Second
 	sent := func(i int) time.Time { return after(time.Duration(i) * time.Millisecond) }
 	want := []PacketResult{
-		{Sequence: first[0], Size: 1000, Sent: sent(1), Received: true, Arrived: base - time.Second, ECN: ECT1},
-		{Sequence: first[1], Size: 1001, Sent: sent(2), Received: true, Arrived: base - time.Second/2, ECN: ECT1},
-		{Sequence: second[0], Size: 1000, Sent: sent(3)},
+		{Sequence: first[0], Size: 1000, Sent: sent(1), Received: true, Arrived: base - time.Second, ECN: ECT1,
+			SentECN: ECT1},
+		{Sequence: first[1], Size: 1001, Sent: sent(2), Received: true, Arrived: base - time.Second/2, ECN: ECT1,
+			SentECN: ECT1},
+		{Sequence: second[0], Size: 1000, Sent: sent(3), SentECN: ECT1},
 		{Sequence: second[1], Size: 1001, Sent: sent(4), Received: true, Arrived: base - time.Second/4,
-			ECN: CongestionExperienced},
+			ECN: CongestionExperienced, SentECN: ECT1},
 	}
 	expectResults(t, got, want)
 	if in := r.h.InFlight(); in != 2001 {
@@ -77,12 +79,12 @@ func TestCongestionHistory(t *testing.T) {
 	base = 66_000 * time.Second
 	want = []PacketResult{
 		{Sequence: second[0], Size: 1000, Sent: sent(3), Received: true, Late: true, Arrived: base - time.Second,
-			ECN: ECT0},
-		{Sequence: third[0], Size: 1000, Sent: sent(5), Received: true, Arrived: base},
+			ECN: ECT0, SentECN: ECT1},
+		{Sequence: third[0], Size: 1000, Sent: sent(5), Received: true, Arrived: base, SentECN: ECT1},
 	}
 	expectResults(t, got, want)
 	s := r.h.Stats()
-	if s.Received != 5 || s.Lost != 1 || s.Late != 1 || s.Reports != 2 || s.Malformed != 0 || s.Unmatched != 1 {
+	if s.Received != 5 || s.Lost != 1 || s.Late != 1 || s.Reports != 2 || s.Malformed != 0 || s.Unmatched != 2 {
 		t.Errorf("%+v", s)
 	}
 	if got := r.h.Feedback([]byte{0x8b, transportType, 0, 9}, after(r.now), nil); len(got) != 0 ||
@@ -121,7 +123,8 @@ func TestCongestionHistoryGrows(t *testing.T) {
 		for range 3000 {
 			stream := min(random.IntN(10), 2)
 			now += 50 * time.Microsecond
-			places[key{uint32(stream), next[stream]}] = h.Sent(uint32(stream), next[stream], 100, Media, after(now))
+			places[key{uint32(stream), next[stream]}] = h.Sent(uint32(stream), next[stream], 100, Media, NotECT,
+				after(now))
 			next[stream]++
 		}
 		report := CongestionReport{Timestamp: uint32(now.Seconds() * tickRate)}
@@ -182,7 +185,7 @@ func TestCongestionHistoryIsBounded(t *testing.T) {
 			var next [streams]uint16
 			now := time.Duration(0)
 			send := func(stream int, step uint16) {
-				h.Sent(uint32(stream), next[stream], 1200, Media, after(now))
+				h.Sent(uint32(stream), next[stream], 1200, Media, NotECT, after(now))
 				next[stream] += step
 				now += 100 * time.Microsecond
 			}
@@ -232,7 +235,7 @@ func TestSweepsCountWhatTheyTakeBack(t *testing.T) {
 	send := func(ssrc uint32, sequences ...uint16) {
 		for _, sequence := range sequences {
 			now += 10 * time.Microsecond
-			h.Sent(ssrc, sequence, 1200, Media, after(now))
+			h.Sent(ssrc, sequence, 1200, Media, NotECT, after(now))
 		}
 	}
 	for sequence := range uint16(100) {
@@ -261,7 +264,7 @@ func TestSweptStreamsKeepTheirPackets(t *testing.T) {
 	send := func(ssrc uint32, from uint16, count int) (places []int64) {
 		for n := range count {
 			now += 10 * time.Microsecond
-			places = append(places, h.Sent(ssrc, from+uint16(n), 1200, Media, after(now)))
+			places = append(places, h.Sent(ssrc, from+uint16(n), 1200, Media, NotECT, after(now)))
 		}
 		return places
 	}
@@ -321,7 +324,7 @@ func BenchmarkCongestionHistory(b *testing.B) {
 	for b.Loop() {
 		report.Streams[0].Begin = sequence
 		for range 100 {
-			h.Sent(1, sequence, 1200, Media, after(now))
+			h.Sent(1, sequence, 1200, Media, NotECT, after(now))
 			sequence++
 		}
 		now += 10 * time.Millisecond

@@ -16,7 +16,8 @@ type crossing struct {
 	place    int64
 	sent     time.Duration
 	arrives  time.Duration // 0 for never
-	ecn      ECN
+	left     ECN
+	ecn      ECN // on arrival
 }
 
 // TestCongestionPath checks that the sender learns the exact fate of the packets of five streams of unequal rates, on
@@ -44,7 +45,10 @@ func TestCongestionPath(t *testing.T) {
 			for i := range path.packets {
 				stream := max(random.IntN(9)-4, 0)
 				p := crossing{ssrc: uint32(stream), sequence: next[stream], sent: time.Duration(i) * path.spacing,
-					ecn: ECN(random.IntN(4))}
+					left: ECN(random.IntN(3)), ecn: ECN(random.IntN(4))}
+				if p.left == NotECT {
+					p.ecn = NotECT
+				}
 				next[stream]++
 				if i < 10*len(next) || random.Float64() >= path.loss {
 					p.arrives = p.sent + 20*time.Millisecond
@@ -86,7 +90,7 @@ func cross(t *testing.T, history *CongestionHistory, recorder *CongestionRecorde
 		// Results come later than the packet was sent, so one check on both sides is sufficient.
 		for ; sent < len(packets) && packets[sent].sent <= now+40*time.Millisecond; sent++ {
 			p := &packets[sent]
-			p.place = history.Sent(p.ssrc, p.sequence, 1200, Media, after(p.sent))
+			p.place = history.Sent(p.ssrc, p.sequence, 1200, Media, p.left, after(p.sent))
 		}
 		for len(arriving) > 0 && arriving[0].arrives <= now {
 			p := arriving[0]
@@ -133,6 +137,9 @@ func checkCrossing(t *testing.T, packets []crossing, verdicts map[int64][]Packet
 			continue
 		}
 		final := of[len(of)-1]
+		if final.SentECN != p.left {
+			t.Fatalf("packet %d: %+v is reported to have left with %d", i, p, final.SentECN)
+		}
 		if len(of) > 2 || len(of) == 2 && (of[0].Received || !final.Late) || len(of) == 1 && final.Late ||
 			final.Received != (p.arrives > 0) {
 			t.Fatalf("packet %d: %+v became %+v", i, p, of)

@@ -7,8 +7,9 @@ import (
 
 // CongestionRecorderStats are the counters of a CongestionRecorder.
 type CongestionRecorderStats struct {
-	// Received counts recorded packets, Duplicates packets recorded before, Old packets too late to be recorded.
-	Received, Duplicates, Old uint64
+	// Received counts recorded packets, Duplicates packets recorded before, Old packets too late to be recorded, Refused
+	// packets that were not recorded because the numbers of the sender jump too often.
+	Received, Duplicates, Old, Refused uint64
 	// Restarts counts the restarts of a stream's numbers.
 	Restarts uint64
 	// Reports counts the reports made, Dropped the reports that were not fetched in time.
@@ -24,9 +25,17 @@ type CongestionRecorderStats struct {
 // A packet is reported as lost once, when a later packet of its stream has arrived. If it arrives after all, the next
 // report of the stream includes it.
 //
+// A report about a packet with ECN-CE leaves MarkedInterval after the report before, if the share of the received rate
+// permits its size (see TransportFeedbackConfig). A part of the share that is not used may be used later, for two reports
+// of MaxBytes at most: by the marks at the end of a frame.
+//
+// The sender chooses the numbers. Numbers in reports beyond one for each received packet are losses, and numbers
+// repeated because of late packets. On average they are at most 8 for each packet, so that a sender whose numbers jump
+// causes little more work than another.
+//
 // Memory is 16 bytes per number in the window of a stream, which covers the numbers of the next report, and at least
 // the last 256 numbers: 4 kB at first. With the default MaxBytes, a report has 540 numbers at most, and a window 1,024:
-// 16 kB.
+// 16 kB. With more than 1,024 streams, new ones replace others, which begin again with their next packet.
 type CongestionRecorder struct {
 	cfg    TransportFeedbackConfig
 	sender uint32
@@ -44,8 +53,16 @@ type CongestionRecorder struct {
 
 	packets int           // received since the last report
 	bytes   int           // bytes of these packets
+	marked  bool          // one of these packets has ECN-CE
 	first   time.Duration // arrival of the first of these packets
+	latest  time.Duration // arrival of the latest of these packets
 	last    time.Duration // time of the last report
+	// share is the number of bytes on the wire that reports about marks may take now. rate measures the received rate,
+	// which decides on the share.
+	share float64
+	rate  fastRate
+	// credit is how many numbers may be reported beyond one for each received packet.
+	credit int64
 }
 
 // receivedStream is the state of one stream. Numbers are extended.
@@ -78,6 +95,16 @@ const (
 	// maxStreamGap is the largest gap of a stream that is reported as lost: more than 500 ms at 50 Mbit/s. After a
 	// larger gap the stream restarts.
 	maxStreamGap = 1 << 12
+	// creditPerPacket is the increase of the credit with each received packet, maxStreamGap its maximum: a loss of 8
+	// packets in 9 takes all of it. restartCost is the cost of a restart, which closes a report: a report of one number
+	// takes 92 bytes on the wire, and the 8 packets that pay for it take 800 with 50 bytes of payload each.
+	creditPerPacket = 8
+	restartCost     = 64
+	// maxRecordedStreams bounds the streams: 4 MB of windows at first, 16 MB at most. Nine publications with 15 tiles of
+	// 3 qualities and retransmissions are 810.
+	maxRecordedStreams = 1 << 10
+	// rateWindow is the time over which the received rate is measured: three frames.
+	rateWindow = 100 * time.Millisecond
 	// maxClosed bounds the bytes of reports that wait to be fetched. At 1 Gbit/s they reach 64 kB after 300 ms.
 	maxClosed = 1 << 16
 	// ntpEpoch is 1970 in NTP time, in seconds.
@@ -90,7 +117,7 @@ func NewCongestionRecorder(cfg TransportFeedbackConfig, sender uint32) *Congesti
 	cfg.MaxBytes = max(cfg.MaxBytes, minReports)
 	cfg.IntervalMax = min(cfg.IntervalMax, maxReportInterval)
 	return &CongestionRecorder{cfg: cfg, sender: sender, streams: make(map[uint32]*receivedStream),
-		size: emptyCongestionReport}
+		size: emptyCongestionReport, credit: maxStreamGap}
 }
 
 // Stats returns the counters.
@@ -102,28 +129,21 @@ func (r *CongestionRecorder) Received(ssrc uint32, sequence uint16, size int, ec
 		r.begins(now)
 	}
 	at := now.Sub(r.epoch)
+	r.credit = min(r.credit+creditPerPacket, maxStreamGap)
 	s := r.streams[ssrc]
 	if s == nil {
-		s = &receivedStream{ssrc: ssrc, arrivals: make([]arrivedPacket, minRecorded)}
-		r.streams[ssrc] = s
+		s = r.open(ssrc, at)
 		s.restart(firstCycle + int64(sequence))
 	}
 	newest := s.next - 1
 	number := newest + int64(int16(sequence-uint16(newest)))
 	if number < s.next {
-		if number = r.late(s, number, at); number < 0 {
-			return
-		}
+		number = r.late(s, number, at)
 	} else {
-		if number-s.next > maxStreamGap {
-			r.stats.Restarts++
-			r.close(at)
-			s.restart(number)
-		}
-		for s.next < number {
-			r.extend(s, at)
-		}
-		r.extend(s, at)
+		number = r.advance(s, number, at)
+	}
+	if number < 0 {
+		return
 	}
 	s.stale = 0
 	*s.at(number) = arrivedPacket{at: at, received: true, ecn: ecn}
@@ -132,7 +152,68 @@ func (r *CongestionRecorder) Received(ssrc uint32, sequence uint16, size int, ec
 	}
 	r.packets++
 	r.bytes += size
+	r.latest = at
+	r.earn(size, at)
+	r.marked = r.marked || ecn == CongestionExperienced
 	r.stats.Received++
+}
+
+// fastRate measures whether packets arrive at FastRateBPS.
+type fastRate struct {
+	fast  bool
+	began time.Duration
+	bytes int
+}
+
+// earn increases the bytes that reports about marks may take, after a packet has arrived.
+func (r *CongestionRecorder) earn(size int, at time.Duration) {
+	rate := &r.rate
+	rate.bytes += size
+	if elapsed := at - rate.began; elapsed >= rateWindow {
+		rate.fast = int64(rate.bytes)*8*1e6 >= int64(r.cfg.FastRateBPS)*elapsed.Microseconds()
+		rate.began, rate.bytes = at, 0
+	}
+	share := r.cfg.Share
+	if rate.fast {
+		share = r.cfg.FastShare
+	}
+	r.share = min(r.share+share*float64(size), float64(2*r.cfg.MaxBytes))
+}
+
+// open adds a stream.
+func (r *CongestionRecorder) open(ssrc uint32, at time.Duration) *receivedStream {
+	var s *receivedStream
+	if len(r.streams) < maxRecordedStreams {
+		s = &receivedStream{arrivals: make([]arrivedPacket, minRecorded)}
+	} else {
+		s = r.remove(at)
+	}
+	s.ssrc = ssrc
+	r.streams[ssrc] = s
+	return s
+}
+
+// remove removes a stream that is not in the next report, and returns it. At most MaxBytes/12 of the streams are in a
+// report.
+func (r *CongestionRecorder) remove(at time.Duration) *receivedStream {
+	for {
+		for ssrc, s := range r.streams {
+			if s.from == s.next {
+				delete(r.streams, ssrc)
+				return s
+			}
+		}
+		r.close(at)
+	}
+}
+
+// spend spends credit for numbers in reports, and reports whether there was enough.
+func (r *CongestionRecorder) spend(numbers int64) bool {
+	if numbers > r.credit {
+		return false
+	}
+	r.credit -= numbers
+	return true
 }
 
 // begins sets the epoch. The report clock starts from the current wall clock and does not follow later changes of it.
@@ -172,8 +253,32 @@ func (r *CongestionRecorder) late(s *receivedStream, number int64, at time.Durat
 		r.stats.Duplicates++
 		return -1
 	case number < s.from:
+		// The numbers between are reported again.
+		if !r.spend(s.from - number) {
+			r.stats.Refused++
+			return -1
+		}
 		r.reserve(s, number, s.next, at)
 		s.from = number
+	}
+	return number
+}
+
+// advance adds the missing numbers before a number that is higher than all before, and the number, to the report. The
+// stream restarts if too many are missing. advance returns the number, or -1 if the packet is not recorded.
+func (r *CongestionRecorder) advance(s *receivedStream, number int64, at time.Duration) int64 {
+	switch gap := number - s.next; {
+	case gap <= maxStreamGap && r.spend(gap):
+	case r.spend(restartCost):
+		r.stats.Restarts++
+		r.close(at)
+		s.restart(number)
+	default:
+		r.stats.Refused++
+		return -1
+	}
+	for s.next <= number {
+		r.extend(s, at)
 	}
 	return number
 }
@@ -219,7 +324,8 @@ func (s *receivedStream) grow() {
 
 // Next returns the time of the next report, or the zero time if there is nothing to report. Received packets may change
 // it. Reports are due as those of a TransportRecorder (see TransportRecorder.Next), at least every 200 ms, and at once
-// if a report is full.
+// if a report is full. With a packet that has ECN-CE, the report is due MarkedInterval after the last one, or at once if
+// more time has passed, if the received bytes permit its size.
 func (r *CongestionRecorder) Next() time.Time {
 	switch {
 	case len(r.closed) > 0:
@@ -227,9 +333,16 @@ func (r *CongestionRecorder) Next() time.Time {
 	case r.packets == 0:
 		return time.Time{}
 	}
-	interval := r.cfg.interval(r.bytes, reportWireOverhead-emptyCongestionReport+r.size)
-	return r.epoch.Add(max(r.last+interval, r.first+interval/2))
+	interval := r.cfg.interval(r.bytes, r.cost())
+	due := max(r.last+interval, r.first+interval/2)
+	if r.marked && r.share >= float64(r.cost()) {
+		due = min(due, max(r.last+r.cfg.MarkedInterval, r.latest))
+	}
+	return r.epoch.Add(due)
 }
+
+// cost returns the size of the next report on the wire.
+func (r *CongestionRecorder) cost() int { return reportWireOverhead - emptyCongestionReport + r.size }
 
 // AppendReports appends one report of at most MaxBytes to dst if one is due: an RTCP packet that may be a compound of
 // reduced size (RFC 5506). The caller repeats the call until nothing is appended.
@@ -271,8 +384,9 @@ func (r *CongestionRecorder) close(now time.Duration) {
 			StreamReport{SSRC: s.ssrc, Begin: uint16(s.from), Packets: report.arrivals[first:]})
 		s.from = s.next
 	}
+	r.share = max(r.share-float64(r.cost()), 0)
 	// A stream has fewer packets than MaxBytes, which is far below the limits of the format.
 	r.closed, _ = report.Append(r.closed)
 	r.waiting, r.size = r.waiting[:0], emptyCongestionReport
-	r.packets, r.bytes, r.last = 0, 0, now
+	r.packets, r.bytes, r.marked, r.last = 0, 0, false, now
 }

@@ -108,9 +108,15 @@ func FuzzCongestionReport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		h := NewCongestionHistory()
 		for i := range 100 {
-			h.Sent(1111, uint16(65_500+i), 1000, Media, start)
+			h.Sent(1111, uint16(65_500+i), 1000, Media, ECN(i%3), start)
 		}
 		results := h.Feedback(packet, after(time.Second), nil)
+		for _, result := range results {
+			number := result.Sequence - firstCycle
+			if result.SentECN != ECN(number%3) || result.SentECN == NotECT && result.ECN == CongestionExperienced {
+				t.Fatalf("packet %d left with %d: %+v", number, number%3, result)
+			}
+		}
 		var r, again CongestionReport
 		if r.Unmarshal(packet) != nil {
 			if len(results) > 0 {

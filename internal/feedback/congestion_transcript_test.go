@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"testing"
@@ -13,13 +14,17 @@ import (
 //
 //	config KEY=VALUE…      changes the configuration: max_bytes, interval_min and so on in milliseconds
 //	0 send 1 10            sends ten packets on stream 1
+//	0 send 1 10 ect        the same, with ECT(1)
 //	5 receive 1 0 2 5-9    packets of stream 1 arrive, counted from its beginning
+//	5 mark 1 0 2 5-9       the same, with ECN-CE
+//	9 report 8bcd0002…     the sender receives a packet from another receiver, in hexadecimal
 //	150 until              makes reports whenever they are due, until then; they reach the sender at once
 //	150 until lose         the same, but the reports are lost
 //	stats
 //
 // A report is printed with its size, and for each stream the first number covered, and the arrival times of the packets
-// in milliseconds, or - for lost ones. Results have the number in the order of sending.
+// in milliseconds, or - for lost ones. Results have the number in the order of sending; marked are the packets whose
+// marks count.
 func TestCongestionTranscripts(t *testing.T) {
 	playTranscripts(t, "testdata/congestion/*.txt", func(t *testing.T) player {
 		p := &congestionPlayer{transportPlayer: transportPlayer{t: t, cfg: DefaultConfig().Transport}}
@@ -58,6 +63,10 @@ func (p *congestionPlayer) play(fields []string) error {
 		p.line(fmt.Sprintf("  history: sent %d received %d lost %d late %d unreported %d unmatched %d in flight %d",
 			h.Sent, h.Received, h.Lost, h.Late,
 			h.Unreported, h.Unmatched, p.streams.InFlight()))
+		if r.Refused+h.Malformed+h.FalseMarks > 0 {
+			p.line(fmt.Sprintf("  bad input: refused %d malformed %d false marks %d", r.Refused, h.Malformed,
+				h.FalseMarks))
+		}
 		return nil
 	}
 	ms, err := strconv.ParseFloat(fields[0], 64)
@@ -65,8 +74,13 @@ func (p *congestionPlayer) play(fields []string) error {
 		return err
 	}
 	now := after(time.Duration(ms * float64(time.Millisecond)))
-	if fields[1] == "until" {
+	switch fields[1] {
+	case "until":
 		return p.until(now, len(fields) > 2 && fields[2] == "lose")
+	case "report":
+		packet, err := hex.DecodeString(fields[2])
+		p.results(p.streams.Feedback(packet, now, nil))
+		return err
 	}
 	stream, err := strconv.ParseUint(fields[2], 10, 32)
 	if err != nil {
@@ -76,18 +90,28 @@ func (p *congestionPlayer) play(fields []string) error {
 	switch fields[1] {
 	case "send":
 		count, err := strconv.Atoi(fields[3])
+		ecn := NotECT
+		if len(fields) > 4 && fields[4] == "ect" {
+			ecn = ECT1
+		}
 		for range count {
-			p.streams.Sent(ssrc, firstOfStream+p.sent[ssrc], 1200, Media, now)
+			p.streams.Sent(ssrc, firstOfStream+p.sent[ssrc], 1200, Media, ecn, now)
 			p.sent[ssrc]++
 		}
 		return err
 	case "receive":
-		return eachNumber(fields[3:], func(number int64) {
-			p.recorded.Received(ssrc, firstOfStream+uint16(number), 1200,
-				NotECT, now)
-		})
+		return p.arrive(ssrc, fields[3:], NotECT, now)
+	case "mark":
+		return p.arrive(ssrc, fields[3:], CongestionExperienced, now)
 	}
 	return fmt.Errorf("unknown command %q", fields[1])
+}
+
+// arrive records packets of a stream that arrive with a codepoint.
+func (p *congestionPlayer) arrive(ssrc uint32, ranges []string, ecn ECN, now time.Time) error {
+	return eachNumber(ranges, func(number int64) {
+		p.recorded.Received(ssrc, firstOfStream+uint16(number), 1200, ecn, now)
+	})
 }
 
 func (p *congestionPlayer) until(end time.Time, lose bool) error {

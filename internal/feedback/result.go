@@ -48,6 +48,7 @@ type PacketResult struct {
 	// Late is set if an earlier result reported the packet as lost.
 	Late bool
 	Kind PacketKind
-	// ECN is the codepoint of the packet on arrival. Transport-wide feedback does not report it.
-	ECN ECN
+	// ECN is the codepoint of the packet on arrival, SentECN the codepoint with which it left. Transport-wide feedback
+	// reports neither.
+	ECN, SentECN ECN
 }

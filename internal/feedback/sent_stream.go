@@ -5,10 +5,12 @@ type sentStream struct {
 	packets []sentNumber // length is a power of two
 }
 
-// sentNumber maps a sequence number to the number in the order of sending. Numbers begin at 65,536, so that 0 is none.
+// sentNumber maps a sequence number to the number in the order of sending, and to the codepoint with which the packet
+// left. Numbers begin at 65,536, so that 0 is none.
 type sentNumber struct {
 	number   int64
 	sequence uint16
+	ecn      ECN
 }
 
 // minStream is the minimum size of a table.

@@ -162,7 +162,7 @@ func (p *transportPlayer) report(now time.Time, lose bool) {
 
 // results prints the numbers by result.
 func (p *transportPlayer) results(results []PacketResult) {
-	var received, late, lost []int64
+	var received, late, lost, marked []int64
 	for _, result := range results {
 		number := result.Sequence - firstCycle
 		switch {
@@ -173,11 +173,14 @@ func (p *transportPlayer) results(results []PacketResult) {
 		default:
 			lost = append(lost, number)
 		}
+		if result.ECN == CongestionExperienced {
+			marked = append(marked, number)
+		}
 	}
 	for _, kind := range []struct {
 		name    string
 		numbers []int64
-	}{{"received", received}, {"lost", lost}, {"late", late}} {
+	}{{"received", received}, {"lost", lost}, {"late", late}, {"marked", marked}} {
 		if len(kind.numbers) > 0 {
 			p.line("      " + kind.name + " " + numbers(kind.numbers))
 		}

@@ -3,6 +3,7 @@ package sender
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
@@ -25,11 +26,13 @@ func NewByStream() *History { return &History{streams: feedback.NewCongestionHis
 // ByStream reports whether the receiver reports by SSRC and sequence number.
 func (h *History) ByStream() bool { return h.streams != nil }
 
-// sent records a packet, with its size on the wire in bytes, and returns its place in the order of sending. The low 16
-// bits are its transport-wide number.
-func (h *History) sent(ssrc uint32, sequence uint16, size int, kind feedback.PacketKind, now time.Time) int64 {
+// sent records a packet that leaves with a codepoint, with its size on the wire in bytes, and returns its place in the
+// order of sending. The low 16 bits are its transport-wide number.
+func (h *History) sent(
+	ssrc uint32, sequence uint16, size int, kind feedback.PacketKind, codepoint ecn.Codepoint, now time.Time,
+) int64 {
 	if h.streams != nil {
-		return h.streams.Sent(ssrc, sequence, size, kind, now)
+		return h.streams.Sent(ssrc, sequence, size, kind, feedback.ECN(codepoint), now)
 	}
 	return h.numbers.Sent(size, kind, now)
 }

@@ -117,11 +117,11 @@ func (s *Sender[P, R]) Stop(now time.Time) {
 	s.estimation = estimation{next: Never, due: Never, stats: &unknown}
 }
 
-// Sent records a packet that leaves, with its size on the wire in bytes, and returns its place in the order of sending.
-// The estimator sees no packet before the first one that is not audio: its first probes follow the first packet, and
-// are padded with media. Start must have been called.
+// Sent records a packet that leaves with the codepoint of Stats, with its size on the wire in bytes, and returns its
+// place in the order of sending. The estimator sees no packet before the first one that is not audio: its first probes
+// follow the first packet, and are padded with media. Start must have been called.
 func (s *Sender[P, R]) Sent(ssrc uint32, sequence uint16, size int, kind feedback.PacketKind, now time.Time) int64 {
-	number := s.history.sent(ssrc, sequence, size, kind, now)
+	number := s.history.sent(ssrc, sequence, size, kind, s.stats.ECN, now)
 	if s.estimator == nil {
 		return number
 	}

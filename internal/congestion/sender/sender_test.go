@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
@@ -284,13 +285,42 @@ func TestLooking(t *testing.T) {
 	}
 }
 
+// TestPacketsLeaveWithTheCodepoint records packets with the codepoint of the estimator's last statistics, and without
+// ECT once there is no estimator.
+func TestPacketsLeaveWithTheCodepoint(t *testing.T) {
+	s, e := started(t, Options{})
+	s.Start(NewByStream(), e, at(0))
+	cfg := feedback.DefaultConfig().Transport
+	recorder := feedback.NewCongestionRecorder(cfg, 1)
+	for n, codepoint := range []ecn.Codepoint{ecn.NotECT, ecn.ECT1, ecn.ECT0} {
+		e.stats.ECN = codepoint
+		s.Consult(at(10 * n))
+		s.Sent(9, uint16(n), 1000, feedback.Media, at(10*n))
+		recorder.Received(9, uint16(n), 1000, feedback.CongestionExperienced, at(10*n+5))
+	}
+	results := s.Report(recorder.AppendReports(nil, at(200)), at(200), at(200), nil)
+	if len(results) != 3 {
+		t.Fatalf("%d results, expected 3", len(results))
+	}
+	for n, want := range []feedback.ECN{feedback.NotECT, feedback.CongestionExperienced,
+		feedback.CongestionExperienced} {
+		if r := results[n]; r.ECN != want || r.SentECN != []feedback.ECN{feedback.NotECT, feedback.ECT1,
+			feedback.ECT0}[n] {
+			t.Errorf("packet %d: %+v, expected it to arrive with %d", n, r, want)
+		}
+	}
+	if s.Stop(at(300)); s.Stats().ECN != ecn.NotECT {
+		t.Errorf("without an estimator packets leave with %v", s.Stats().ECN)
+	}
+}
+
 // TestHistories identifies packets by number, or by stream.
 func TestHistories(t *testing.T) {
 	for _, h := range []*History{NewNumbered(7), NewByStream()} {
 		cfg := feedback.DefaultConfig().Transport
 		numbers, streams := feedback.NewTransportRecorder(cfg), feedback.NewCongestionRecorder(cfg, 1)
 		for n := range uint16(3) {
-			number := h.sent(9, 100+n, 1000, feedback.Media, at(int(n)))
+			number := h.sent(9, 100+n, 1000, feedback.Media, ecn.ECT1, at(int(n)))
 			numbers.Received(uint16(number), 1000, at(int(n)+10))
 			streams.Received(9, 100+n, 1000, feedback.NotECT, at(int(n)+10))
 		}

@@ -234,7 +234,7 @@ func TestAcknowledgementsAreReports(t *testing.T) {
 	sent := make(map[int64]uint32)
 	for frame := uint32(1); frame <= 3; frame++ {
 		for i := range 10 {
-			sent[history.Sent(o.SSRC(), uint16(100*frame)+uint16(i), 1200, feedback.Media, now)] = frame
+			sent[history.Sent(o.SSRC(), uint16(100*frame)+uint16(i), 1200, feedback.Media, feedback.NotECT, now)] = frame
 		}
 		whole(o, t, frame, length)
 		now = now.Add(33 * time.Millisecond)
@@ -372,7 +372,7 @@ func TestWaitingIsNoQueueDelay(t *testing.T) {
 	const length, trip = 10 * payload.FragmentSize, 30 * time.Millisecond
 	send := func(frame uint32, apart time.Duration) {
 		for i := range 10 {
-			history.Sent(o.SSRC(), uint16(100*frame)+uint16(i), 1200, feedback.Media, c.now)
+			history.Sent(o.SSRC(), uint16(100*frame)+uint16(i), 1200, feedback.Media, feedback.NotECT, c.now)
 			fragment(o, t, frame, 3000*frame, length, i)
 			if i < 9 {
 				c.now = c.now.Add(apart)
