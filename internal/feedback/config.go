@@ -126,10 +126,10 @@ func DefaultConfig() Config {
 			// received.
 			IntervalFast: 25 * time.Millisecond,
 			FastRateBPS:  20_000_000,
-			// A report leaves within 5 ms of a mark: 4 ms, and 1 ms by which a timer may be late. If all packets of 1,200
-			// bytes are marked, a report takes 88 bytes on the wire, and 2 for each packet. 1 % of the rate permits one
-			// every 4.2 ms at 20 Mbit/s; at 100 Mbit/s one every 4 ms takes 0.35 %. 5 % permit one every 4 ms from 3.7
-			// Mbit/s on, and every 7.3 ms at 2 Mbit/s.
+			// A report leaves within 5 ms of a mark: 4 ms, and 1 ms by which a timer may be late. If all packets of
+			// 1,200 bytes are marked, a report takes 88 bytes on the wire, and 2 for each packet. 1 % of the rate
+			// permits one every 4.2 ms at 20 Mbit/s; at 100 Mbit/s one every 4 ms takes 0.35 %. 5 % permit one every 4
+			// ms from 3.7 Mbit/s on, and every 7.3 ms at 2 Mbit/s.
 			MarkedInterval: 4 * time.Millisecond,
 			FastShare:      0.01,
 			// MaxCompound less a receiver report of three blocks, 80 bytes. Encrypted and with IPv6 and UDP: 1,168.

@@ -20,7 +20,8 @@ func newCongestionRig(t *testing.T) *congestionRig {
 	return &congestionRig{t: t, h: NewCongestionHistory(), next: [2]uint16{65_534, 10}}
 }
 
-// send sends one packet of each stream with ECT(1), a millisecond apart, and returns their numbers in the order of sending.
+// send sends one packet of each stream with ECT(1), a millisecond apart, and returns their numbers in the order of
+// sending.
 func (r *congestionRig) send() (places [2]int64) {
 	for i := range r.next {
 		r.now += time.Millisecond

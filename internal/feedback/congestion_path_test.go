@@ -181,9 +181,37 @@ func TestCongestionRecorderForgetsWhatNobodyFetches(t *testing.T) {
 	}
 }
 
-// FuzzCongestionRecorder passes arbitrary packets of three streams: reports can be parsed, stay within their size, and
-// report no packet as received that did not arrive. Input is a byte for the stream and the time, and two for the
-// number.
+// TestMarksOfCopiesAreReported receives copies of packets before and after the report: the arrival of the first copy is
+// reported, with ECN-CE if a copy has it.
+func TestMarksOfCopiesAreReported(t *testing.T) {
+	r := NewCongestionRecorder(DefaultConfig().Transport, 1)
+	for _, p := range []struct {
+		sequence uint16
+		ecn      ECN
+		at       time.Duration
+	}{{1, ECT1, 0}, {2, ECT1, 1}, {3, CongestionExperienced, 2}, {1, CongestionExperienced, 5}, {2, ECT0, 6},
+		{3, ECT1, 7}} {
+		r.Received(7, p.sequence, 1200, p.ecn, after(p.at*time.Millisecond))
+	}
+	var report CongestionReport
+	if err := report.Unmarshal(r.AppendReports(nil, after(10*time.Millisecond))); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []PacketArrival{{true, CongestionExperienced, 10}, {true, ECT1, 9},
+		{true, CongestionExperienced, 8}} {
+		if got := report.Streams[0].Packets[i]; got != want {
+			t.Errorf("packet %d is reported as %+v, expected %+v", i+1, got, want)
+		}
+	}
+	r.Received(7, 2, 1200, CongestionExperienced, after(20*time.Millisecond))
+	if s := r.Stats(); s.Duplicates != 4 || !r.Next().IsZero() {
+		t.Errorf("%d copies count, and a report is due at %v after a copy of a reported packet", s.Duplicates, r.Next())
+	}
+}
+
+// FuzzCongestionRecorder passes arbitrary packets of three streams: reports can be parsed, stay within their size,
+// report no packet as received that did not arrive, and have a bounded number of packets. Input is a byte for the
+// stream and the time, and two for the number.
 func FuzzCongestionRecorder(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 0, 0, 2, 1, 255, 255, 1, 0, 0, 0x84, 0, 9})
 	f.Add([]byte{0, 0, 1, 0, 16, 0, 0, 0, 2, 0xf0, 0, 3, 0, 32, 0, 0, 127, 0})
@@ -197,26 +225,31 @@ func FuzzCongestionRecorder(f *testing.F) {
 			sequence uint16
 		}
 		arrived := map[key]bool{}
-		now := time.Duration(0)
+		now, packets, reported := time.Duration(0), 0, 0
 		var report CongestionReport
 		for ; len(input) >= 3; input = input[3:] {
+			packets++
 			p := key{uint32(input[0] % 3), binary.BigEndian.Uint16(input[1:])}
 			now += time.Duration(input[0]/3) * time.Millisecond
 			arrived[p] = true
-			r.Received(p.ssrc, p.sequence, 1200, ECT1, after(now))
+			r.Received(p.ssrc, p.sequence, 1200, ECN(p.sequence&3), after(now))
 			for packet := r.AppendReports(nil, after(now)); len(packet) > 0; packet = r.AppendReports(nil, after(now)) {
 				if err := report.Unmarshal(packet); err != nil || len(packet) > cfg.MaxBytes {
 					t.Fatalf("a report of %d bytes: %v", len(packet), err)
 				}
 				for _, s := range report.Streams {
+					reported += len(s.Packets)
 					for i, a := range s.Packets {
-						if a.Received && (!arrived[key{s.SSRC, s.Begin + uint16(i)}] || a.ECN != ECT1) {
-							t.Fatalf("%d of %d arrived according to the report, with %d",
-								s.Begin+uint16(i), s.SSRC, a.ECN)
+						sequence := s.Begin + uint16(i)
+						if a.Received && (!arrived[key{s.SSRC, sequence}] || a.ECN != ECN(sequence&3)) {
+							t.Fatalf("%d of %d arrived according to the report, with %d", sequence, s.SSRC, a.ECN)
 						}
 					}
 				}
 			}
+		}
+		if most := maxStreamGap + (creditPerPacket+1)*packets; reported > most {
+			t.Fatalf("%d numbers are reported of %d packets, expected %d at most", reported, packets, most)
 		}
 	})
 }

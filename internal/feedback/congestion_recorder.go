@@ -7,8 +7,8 @@ import (
 
 // CongestionRecorderStats are the counters of a CongestionRecorder.
 type CongestionRecorderStats struct {
-	// Received counts recorded packets, Duplicates packets recorded before, Old packets too late to be recorded, Refused
-	// packets that were not recorded because the numbers of the sender jump too often.
+	// Received counts recorded packets, Duplicates packets recorded before, Old packets too late to be recorded,
+	// Refused packets that were not recorded because the numbers of the sender jump too often.
 	Received, Duplicates, Old, Refused uint64
 	// Restarts counts the restarts of a stream's numbers.
 	Restarts uint64
@@ -26,8 +26,8 @@ type CongestionRecorderStats struct {
 // report of the stream includes it.
 //
 // A report about a packet with ECN-CE leaves MarkedInterval after the report before, if the share of the received rate
-// permits its size (see TransportFeedbackConfig). A part of the share that is not used may be used later, for two reports
-// of MaxBytes at most: by the marks at the end of a frame.
+// permits its size (see TransportFeedbackConfig). A part of the share that is not used may be used later, for two
+// reports of MaxBytes at most: by the marks at the end of a frame.
 //
 // The sender chooses the numbers. Numbers in reports beyond one for each received packet are losses, and numbers
 // repeated because of late packets. On average they are at most 8 for each packet, so that a sender whose numbers jump
@@ -100,8 +100,8 @@ const (
 	// takes 92 bytes on the wire, and the 8 packets that pay for it take 800 with 50 bytes of payload each.
 	creditPerPacket = 8
 	restartCost     = 64
-	// maxRecordedStreams bounds the streams: 4 MB of windows at first, 16 MB at most. Nine publications with 15 tiles of
-	// 3 qualities and retransmissions are 810.
+	// maxRecordedStreams bounds the streams: 4 MB of windows at first, 16 MB at most. Nine publications with 15 tiles
+	// of 3 qualities and retransmissions are 810.
 	maxRecordedStreams = 1 << 10
 	// rateWindow is the time over which the received rate is measured: three frames.
 	rateWindow = 100 * time.Millisecond
@@ -138,7 +138,7 @@ func (r *CongestionRecorder) Received(ssrc uint32, sequence uint16, size int, ec
 	newest := s.next - 1
 	number := newest + int64(int16(sequence-uint16(newest)))
 	if number < s.next {
-		number = r.late(s, number, at)
+		number = r.late(s, number, ecn, at)
 	} else {
 		number = r.advance(s, number, at)
 	}
@@ -234,8 +234,9 @@ func (s *receivedStream) at(number int64) *arrivedPacket {
 }
 
 // late prepares the record of a packet that arrived after higher numbers, and returns its number. The number changes if
-// the stream restarts; it is -1 for packets that are not recorded.
-func (r *CongestionRecorder) late(s *receivedStream, number int64, at time.Duration) int64 {
+// the stream restarts; it is -1 for packets that are not recorded. If any copy of a packet has ECN-CE, ECN-CE is
+// reported (RFC 8888 section 3.1).
+func (r *CongestionRecorder) late(s *receivedStream, number int64, ecn ECN, at time.Duration) int64 {
 	fits := emptyCongestionReport+streamSize(s.next-number) <= r.cfg.MaxBytes
 	switch {
 	case number < max(s.begin, s.next-int64(len(s.arrivals))) || !fits:
@@ -251,6 +252,9 @@ func (r *CongestionRecorder) late(s *receivedStream, number int64, at time.Durat
 		r.extend(s, at)
 	case s.at(number).received:
 		r.stats.Duplicates++
+		if ecn == CongestionExperienced && number >= s.from {
+			s.at(number).ecn, r.marked = ecn, true
+		}
 		return -1
 	case number < s.from:
 		// The numbers between are reported again.
@@ -324,8 +328,8 @@ func (s *receivedStream) grow() {
 
 // Next returns the time of the next report, or the zero time if there is nothing to report. Received packets may change
 // it. Reports are due as those of a TransportRecorder (see TransportRecorder.Next), at least every 200 ms, and at once
-// if a report is full. With a packet that has ECN-CE, the report is due MarkedInterval after the last one, or at once if
-// more time has passed, if the received bytes permit its size.
+// if a report is full. With a packet that has ECN-CE, the report is due MarkedInterval after the last one, or at once
+// if more time has passed, if the received bytes permit its size.
 func (r *CongestionRecorder) Next() time.Time {
 	switch {
 	case len(r.closed) > 0:

@@ -12,8 +12,8 @@ type reporting struct {
 	t *testing.T
 	// bytes is the size of all reports on the wire.
 	bytes, reports int
-	// arrivals are the times of the packets of the last stream, wait the longest time from the arrival of one with ECN-CE
-	// to its report.
+	// arrivals are the times of the packets of the last stream, wait the longest time from the arrival of one with
+	// ECN-CE to its report.
 	arrivals [1 << 16]time.Duration
 	wait     time.Duration
 	report   CongestionReport
@@ -87,7 +87,7 @@ func TestReportsAboutMarksTakeTheirShare(t *testing.T) {
 					r.receive(7, uint16(i), size, ecn, at)
 				}
 				share := float64(r.bytes) / float64(packets*size)
-				t.Logf("%5.1f Mbit/s, %3.0f %% marked, frames %-5t: %5.1f reports/s, %.2f %% of the rate, marks wait for %v",
+				t.Logf("%5.1f Mbit/s, %3.0f %% marked, frames %-5t: %5.1f reports/s, %.2f %% of the rate, wait %v",
 					test.mbps, 100*marked, frames, float64(r.reports)/length.Seconds(), 100*share, r.wait)
 				// The share is 5 % until the rate is measured: two reports are saved, and reports are sent for 100 ms.
 				if most := test.share*float64(packets*size) + float64(3*r.cfg.MaxBytes); float64(r.bytes) > most {
@@ -103,8 +103,8 @@ func TestReportsAboutMarksTakeTheirShare(t *testing.T) {
 	}
 }
 
-// TestReportsWithoutMarksAreNotEarlier compares the reports about packets with ECT(1) and without ECT: there are equally
-// many.
+// TestReportsWithoutMarksAreNotEarlier compares the reports about packets with ECT(1) and without ECT: there are
+// equally many.
 func TestReportsWithoutMarksAreNotEarlier(t *testing.T) {
 	plain, capable := newReporting(t), newReporting(t)
 	for i := range 20_000 {
@@ -151,7 +151,7 @@ func TestJumpingNumbersCauseFewReports(t *testing.T) {
 				t.Errorf("the reports take %d bytes, expected at most half of the %d of the packets", r.bytes,
 					packets*onWire)
 			}
-			// The first honest packet of a known stream may be refused.
+			// The first packets restore the credit.
 			for i := range 100 {
 				at += 50 * time.Microsecond
 				r.receive(1<<31, uint16(i), 1200, NotECT, at)

@@ -234,7 +234,8 @@ func TestAcknowledgementsAreReports(t *testing.T) {
 	sent := make(map[int64]uint32)
 	for frame := uint32(1); frame <= 3; frame++ {
 		for i := range 10 {
-			sent[history.Sent(o.SSRC(), uint16(100*frame)+uint16(i), 1200, feedback.Media, feedback.NotECT, now)] = frame
+			sequence := uint16(100*frame) + uint16(i)
+			sent[history.Sent(o.SSRC(), sequence, 1200, feedback.Media, feedback.NotECT, now)] = frame
 		}
 		whole(o, t, frame, length)
 		now = now.Add(33 * time.Millisecond)
