@@ -81,6 +81,8 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.count(transportFeedback, s.TransportFeedback.Sent, out)
 	e.count(transportPackets, s.TransportFeedback.PacketsReceived, "received")
 	e.count(transportPackets, s.TransportFeedback.PacketsLost, "lost")
+	e.count(transportPackets, s.TransportFeedback.PacketsUnmatched, "unmatched")
+	e.count(transportPackets, s.TransportFeedback.FalseMarks, "false_mark")
 	e.receivers(s.Receivers)
 	e.count(probes, s.Probes.Sent)
 	e.count(probesMeasured, s.Probes.Measured)

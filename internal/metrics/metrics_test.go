@@ -212,7 +212,8 @@ func TestDataPlane(t *testing.T) {
 		PacerHold: Histogram{Bounds: []time.Duration{time.Millisecond}, Counts: []uint64{35, 36}, Sum: 2 * time.Second},
 		Paced:     true,
 
-		TransportFeedback: TransportFeedback{Received: 37, Sent: 38, PacketsReceived: 39, PacketsLost: 40},
+		TransportFeedback: TransportFeedback{Received: 37, Sent: 38, PacketsReceived: 39, PacketsLost: 40,
+			PacketsUnmatched: 77, FalseMarks: 78},
 		Receivers: []ReceiverPath{
 			{Estimate: 30e6, Wanted: 60e6, Sent: 25e6, Loss: 0.25, RoundTrip: 20 * time.Millisecond},
 			{Estimate: 10e6, Wanted: 40e6, Sent: 9e6, Loss: 0.5, RoundTrip: 150 * time.Millisecond},

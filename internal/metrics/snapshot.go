@@ -147,6 +147,9 @@ type TransportFeedback struct {
 	// PacketsReceived and PacketsLost count packets to receivers by the reported outcome. A packet received after it
 	// was reported lost counts as both.
 	PacketsReceived, PacketsLost uint64
+	// PacketsUnmatched counts packets reported as received that wait for no report, FalseMarks marks (ECN-CE) of
+	// packets that left without ECT.
+	PacketsUnmatched, FalseMarks uint64
 }
 
 // ReceiverPath is the path to one receiver.
@@ -173,7 +176,7 @@ type PacketDrops struct {
 	UnknownSSRC uint64
 	// Duplicate packets were received before, Late ones are too old to know.
 	Duplicate, Late uint64
-	// Feedback are reports of arrivals that arrived faster than they were read.
+	// Feedback are reports of arrivals that arrived faster than they are read.
 	Feedback uint64
 }
 

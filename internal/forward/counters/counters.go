@@ -53,6 +53,8 @@ const (
 	TransportReportsSent
 	TransportReceived
 	TransportLost
+	TransportUnmatched
+	TransportFalseMarks
 	TransportDropped
 
 	ProbesSent

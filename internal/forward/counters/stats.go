@@ -68,12 +68,15 @@ type Stats struct {
 	// losses than packets sent.
 	RequestsLimited uint64
 	NACKed          NACKOutcome
-	// TransportReports counts transport-wide feedback from receivers, TransportReportsSent feedback to publishers.
-	// TransportDropped counts reports that arrived faster than the writer read them.
+	// TransportReports counts reports of arrivals from receivers, TransportReportsSent reports to publishers.
+	// TransportDropped counts reports from receivers that were not read: they arrived faster than the writer read them,
+	// or than feedback.MaxReportRate.
 	TransportReports, TransportReportsSent, TransportDropped uint64
 	// TransportReceived and TransportLost count packets to receivers by reported outcome. A packet that arrived after
-	// it was reported lost counts as both.
-	TransportReceived, TransportLost uint64
+	// it was reported lost counts as both. TransportUnmatched counts packets that were reported as received and do not
+	// wait for a report: never sent, already reported, or given up. TransportFalseMarks counts those of
+	// TransportReceived that were reported with ECN-CE although they left without ECT. These marks are ignored.
+	TransportReceived, TransportLost, TransportUnmatched, TransportFalseMarks uint64
 	// Probes counts clusters of packets sent above a receiver's estimate, ProbesMeasured the clusters that yielded a
 	// rate. Overuses counts detected overuses of receivers' paths, Silences the reductions of an estimate due to
 	// missing feedback.
@@ -125,6 +128,7 @@ func (s *Stats) Take(c *Counts) {
 	s.TransportReports, s.TransportReportsSent, s.TransportDropped = c[TransportReports], c[TransportReportsSent],
 		c[TransportDropped]
 	s.TransportReceived, s.TransportLost = c[TransportReceived], c[TransportLost]
+	s.TransportUnmatched, s.TransportFalseMarks = c[TransportUnmatched], c[TransportFalseMarks]
 	s.Probes, s.ProbesMeasured, s.Overuses, s.Silences = c[ProbesSent], c[ProbesMeasured], c[Overuses], c[Silences]
 	s.KeyFramesAsked, s.KeyFramesAbsorbed, s.KeyFramesRequested, s.KeyFramesLimited =
 		c[KeyFramesAsked], c[KeyFramesAbsorbed], c[KeyFramesRequested], c[KeyFramesLimited]

@@ -106,6 +106,8 @@ func (p *path) countReports(counts *counters.Counts) {
 	counts[counters.TransportReports] += stats.Reports - d.counted.Reports
 	counts[counters.TransportReceived] += stats.Received - d.counted.Received
 	counts[counters.TransportLost] += stats.Lost - d.counted.Lost
+	counts[counters.TransportUnmatched] += stats.Unmatched - d.counted.Unmatched
+	counts[counters.TransportFalseMarks] += stats.FalseMarks - d.counted.FalseMarks
 	counts[counters.MalformedRTCP] += stats.Malformed - d.counted.Malformed
 	d.counted = stats
 }

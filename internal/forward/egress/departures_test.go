@@ -218,7 +218,7 @@ func hostileReport(base uint16, size int) []byte {
 	return report
 }
 
-// TestReportsAreBounded sends reports faster than the writer reads them.
+// TestReportsAreBounded makes reports faster than the writer reads them.
 func TestReportsAreBounded(t *testing.T) {
 	r := newRig(t, withoutProbes)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
@@ -238,7 +238,7 @@ func TestReportsAreBounded(t *testing.T) {
 	const reports = 20_000
 	var most int
 	for n := range reports {
-		s.receiver.RTCP(hostileReport(uint16(first+n-reports+1), 24), r.now)
+		s.receiver.Arrivals(hostileReport(uint16(first+n-reports+1), 24), r.now)
 		most = max(most, len(s.receiver.reports.waiting))
 	}
 	if most > maxReportBytes || cap(s.receiver.reports.waiting) > 2*maxReportBytes {
@@ -255,6 +255,32 @@ func TestReportsAreBounded(t *testing.T) {
 	if stats.TransportLost != 20 || stats.TransportReceived != 0 {
 		t.Errorf("%d packets count as lost and %d as received, expected 20 and none", stats.TransportLost,
 			stats.TransportReceived)
+	}
+}
+
+// TestReportsAreLimited sends 1,500 reports per second, which the writer reads at once: it reads 1,000 per second.
+func TestReportsAreLimited(t *testing.T) {
+	r := newRig(t, withoutProbes)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.peer.agree(testExtension)
+	s.slot.Select(p.track, 1, r.now)
+	r.run()
+	p.Next()
+	p.Send(r.now, p.Packets(20*1144)...)
+	r.run()
+	const perSecond, seconds = 1500, 3
+	begin := r.now
+	for n := range perSecond * seconds {
+		r.now = begin.Add(time.Duration(n) * time.Second / perSecond)
+		s.receiver.RTCP(hostileReport(uint16(n), 24), r.now)
+		r.run()
+	}
+	const want = seconds * feedback.MaxReportRate
+	if stats := r.engine.Stats(); stats.TransportReports != want ||
+		stats.TransportDropped != perSecond*seconds-want {
+		t.Errorf("%d reports were read and %d dropped, expected %d and %d", stats.TransportReports,
+			stats.TransportDropped, want, perSecond*seconds-want)
 	}
 }
 

@@ -31,8 +31,9 @@ type Receiver struct {
 	slots slotTable
 
 	mu sync.Mutex
-	// keyFrames limits the receiver's key frame requests.
-	keyFrames keyFrameBudget
+	// keyFrames limits the receiver's key frame requests, reportLimit its reports of arrivals.
+	keyFrames   keyFrameBudget
+	reportLimit feedback.ReportLimit
 
 	// path is the state of the network path to the receiver.
 	path   path
@@ -139,10 +140,14 @@ func (r *Receiver) Close() {
 }
 
 // RTCP processes one decrypted compound RTCP packet: NACK, PLI, FIR, report blocks about the receiver's slots, and
-// reports of arrivals.
+// reports of arrivals, of which feedback.MaxReportRate are read in a second.
 func (r *Receiver) RTCP(packet []byte, now time.Time) {
 	if feedback.IsTransportFeedback(packet) || feedback.IsCongestionReport(packet) {
-		r.arrivals(packet, now)
+		if r.readsReport(now) {
+			r.Arrivals(packet, now)
+		} else {
+			r.writer.set.control.Add(counters.TransportDropped, 1)
+		}
 		return
 	}
 	packets, err := rtcp.Unmarshal(packet)
@@ -169,6 +174,13 @@ func (r *Receiver) RTCP(packet []byte, now time.Time) {
 			r.reported(p.Reports, now)
 		}
 	}
+}
+
+// readsReport reports whether one more report of arrivals is read from the receiver.
+func (r *Receiver) readsReport(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reportLimit.Take(now)
 }
 
 // nacked passes the requested sequence numbers of a slot to the writer.
@@ -206,8 +218,9 @@ func (r *Receiver) reported(blocks []rtcp.ReceptionReport, now time.Time) {
 	}
 }
 
-// arrivals passes an unparsed report of arrivals to the writer.
-func (r *Receiver) arrivals(report []byte, now time.Time) {
+// Arrivals passes an unparsed report of arrivals to the writer. Unlike those that RTCP processes, reports that this
+// process makes about a reliable transport are not limited.
+func (r *Receiver) Arrivals(report []byte, now time.Time) {
 	set := r.writer.set
 	byStream := r.path.peer.ReportsByStream()
 	switch {

@@ -234,6 +234,43 @@ func TestAudioAndRetransmissionsAreReportedByStream(t *testing.T) {
 	}
 }
 
+// TestBadReportsAreCounted reports marks of packets that left without ECT, packets of an unknown stream, and packets
+// that were never sent. Marks and unknown packets are ignored.
+func TestBadReportsAreCounted(t *testing.T) {
+	r := newRig(t, withoutProbes)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.peer.reportByStream(true)
+	s.slot.Select(p.track, 1, r.now)
+	r.run()
+	p.Next()
+	p.Send(r.now, p.Packets(3*1144)...)
+	r.run()
+	first := s.outlet.sent()[0].SequenceNumber
+	marked := feedback.PacketArrival{Received: true, ECN: feedback.CongestionExperienced}
+	report := feedback.CongestionReport{Streams: []feedback.StreamReport{
+		{SSRC: 4711, Packets: []feedback.PacketArrival{marked, marked}},
+		// Two that were sent, one that is lost, and one more.
+		{SSRC: 1000, Begin: first, Packets: []feedback.PacketArrival{marked, marked, {}, marked}},
+	}}
+	packet, err := report.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.receiver.RTCP(packet, r.now)
+	r.pass(HousekeepingInterval)
+	stats := r.engine.Stats()
+	if stats.TransportReceived != 2 || stats.TransportLost != 1 || stats.TransportFalseMarks != 2 ||
+		stats.TransportUnmatched != 3 || stats.MalformedRTCP != 0 {
+		t.Errorf("%d received, %d lost, %d false marks, %d unmatched, %d malformed, expected 2, 1, 2, 3 and none",
+			stats.TransportReceived, stats.TransportLost, stats.TransportFalseMarks, stats.TransportUnmatched,
+			stats.MalformedRTCP)
+	}
+	if congested := s.receiver.path.sender.Stats().Congested; congested != 0 {
+		t.Errorf("the estimator has seen %d marks, expected none", congested)
+	}
+}
+
 // TestReportsOfTheOtherFormAreIgnored sends transport-wide feedback if RFC 8888 is agreed, and vice versa.
 func TestReportsOfTheOtherFormAreIgnored(t *testing.T) {
 	for _, byStream := range []bool{true, false} {

@@ -111,7 +111,7 @@ func TestChunksOnALink(t *testing.T) {
 		r.run()
 		if link.step() {
 			for _, report := range sender.Acknowledged(r.now) {
-				receiver.RTCP(report, r.now)
+				receiver.Arrivals(report, r.now)
 			}
 			r.run()
 		}

@@ -84,8 +84,8 @@ func NewSender(r Receiver, limit int, padding Channel) *Sender {
 }
 
 // Acknowledged processes new acknowledgements of the remote peer, sends frames that have waited for them, and returns
-// reports for Receiver.RTCP, which are valid until the next call. Acknowledged is called whenever something may have
-// been acknowledged.
+// reports for Receiver.Arrivals, which are valid until the next call. Acknowledged is called whenever something may
+// have been acknowledged.
 func (s *Sender) Acknowledged(now time.Time) [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -44,7 +44,7 @@ func (s *mediaSink) Acknowledged(now time.Time) {
 		return
 	}
 	for _, report := range s.chunks.Acknowledged(now) {
-		s.receiver.RTCP(report, now)
+		s.receiver.Arrivals(report, now)
 	}
 }
 
