@@ -290,8 +290,14 @@ func TestAnswersOfBrowsers(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			answer := parsed(t, test.text)
-			if err := CheckAnswer(offerOfFour(), answer); err != nil {
-				t.Error(err)
+			// Browsers that do not know RFC 8888 ignore that it is offered.
+			for _, offer := range []*Description{offerOfFour(), offerOfBothFeedbacks(everyLine)} {
+				if err := CheckAnswer(offer, answer); err != nil {
+					t.Error(err)
+				}
+			}
+			if answer.ReportsByStream() || answer.AcceptsReportsByStream() {
+				t.Error("the answer counts as one with RFC 8888")
 			}
 			transport := answer.Transport
 			if transport.Ufrag != test.ufrag || transport.Fingerprint != browserFingerprint ||

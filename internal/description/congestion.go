@@ -10,12 +10,11 @@ const (
 )
 
 // TakeCongestionFeedback changes an answer made by Answer so that arrivals are reported by RFC 8888, and not by
-// transport-wide numbers, on the receive-only lines for which the offer has both. The numbering of sent packets does
-// not change.
+// transport-wide numbers, on the lines for which the offer has RFC 8888.
 func TakeCongestionFeedback(offer, answer *Description) {
 	for i := range answer.Lines {
 		l := &answer.Lines[i]
-		if l.Rejected || l.Direction != DirectionRecvOnly || !offer.Lines[i].CongestionFeedback {
+		if l.Rejected || !offer.Lines[i].CongestionFeedback {
 			continue
 		}
 		l.CongestionFeedback = true
@@ -27,13 +26,20 @@ func TakeCongestionFeedback(offer, answer *Description) {
 	}
 }
 
-// ReportsByStream reports whether an answer has receiving lines, and arrivals on all of them are reported by RFC 8888
+// ReportsByStream reports whether the answering side receives, and reports the arrivals of all its lines by RFC 8888
 // and not by transport-wide numbers. Lines with both are reported by transport-wide numbers.
-func (d *Description) ReportsByStream() bool {
-	receives := false
+func (d *Description) ReportsByStream() bool { return d.byStream(Direction.Receives) }
+
+// AcceptsReportsByStream reports whether the answering side sends, and arrivals on all its lines are reported to it by
+// RFC 8888 and not by transport-wide numbers.
+func (d *Description) AcceptsReportsByStream() bool { return d.byStream(Direction.Sends) }
+
+// byStream reports whether an answer has lines of a direction, and arrivals on all of them are reported by RFC 8888.
+func (d *Description) byStream(concerns func(Direction) bool) bool {
+	found := false
 	for i := range d.Lines {
 		l := &d.Lines[i]
-		if l.Rejected || !l.Direction.Receives() {
+		if l.Rejected || l.Kind == KindData || !concerns(l.Direction) {
 			continue
 		}
 		numbered := slices.ContainsFunc(l.Codecs,
@@ -41,7 +47,7 @@ func (d *Description) ReportsByStream() bool {
 		if numbered || !l.CongestionFeedback {
 			return false
 		}
-		receives = true
+		found = true
 	}
-	return receives
+	return found
 }

@@ -117,7 +117,8 @@ type Line struct {
 	// Codecs are in order of preference.
 	Codecs     []Codec
 	Extensions []Extension
-	// CongestionFeedback is set if the receiver of the line may report arrivals by RFC 8888 (offer), or does (answer).
+	// CongestionFeedback is set if the receiver of the line's media may report arrivals by RFC 8888 (offer), or does
+	// (answer).
 	CongestionFeedback bool
 	// Streams are those of the describing side, if it sends.
 	Streams Streams

@@ -32,6 +32,7 @@ func (quietPeer) WriteRTCP([]rtcp.Packet) error { return nil }
 func (quietPeer) RTT() time.Duration            { return 0 }
 func (quietPeer) TransportSequenceID() uint8    { return 0 }
 func (quietPeer) ReportsByStream() bool         { return false }
+func (quietPeer) AcceptsReportsByStream() bool  { return false }
 func (quietPeer) Fail()                         {}
 
 // countingOutlet counts packets.

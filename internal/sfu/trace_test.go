@@ -22,6 +22,7 @@ func (nowhere) WriteRTCP([]rtcp.Packet) error { return nil }
 func (nowhere) RTT() time.Duration            { return 0 }
 func (nowhere) TransportSequenceID() uint8    { return 0 }
 func (nowhere) ReportsByStream() bool         { return false }
+func (nowhere) AcceptsReportsByStream() bool  { return false }
 func (nowhere) Fail()                         {}
 
 // tracingStage returns a stage whose players have receivers.

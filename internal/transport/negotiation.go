@@ -103,10 +103,12 @@ func (p *Peer) Offer(restart bool) (string, error) {
 		line.Codecs, line.Extensions = description.Offered(l.kind)
 		if l.kind == description.KindData {
 			line.Direction, line.DataPort = description.DirectionSendRecv, description.DataPort
+		} else {
+			// Chromium accepts RFC 8888 reports on all lines with RTP or on none.
+			line.CongestionFeedback = true
 		}
 		if l.Outlet != nil {
 			line.Direction, line.Streams, line.Stream = description.DirectionSendOnly, l.Outlet.streams, l.Outlet.id
-			line.CongestionFeedback = true
 		}
 		offer.Lines = append(offer.Lines, line)
 	}
@@ -138,6 +140,7 @@ func (p *Peer) Answered(text string) (map[string]Streams, error) {
 	}
 	p.transportSequence.Store(uint32(transportSequence(answer)))
 	p.reportsByStream.Store(answer.ReportsByStream())
+	p.acceptsByStream.Store(answer.AcceptsReportsByStream())
 	for i, l := range p.lines[:len(answer.Lines)] {
 		if l.Outlet != nil {
 			l.Outlet.bind(taken(answer.Lines[i]))
@@ -222,8 +225,8 @@ func (p *Peer) offered(mid string) *description.Line {
 // further candidate wraps ErrCandidate.
 func (p *Peer) AddCandidate(c Candidate) error { return p.agent.name(c.Candidate) }
 
-// PreferReportsByStream makes answers accept RFC 8888 reports, if the offer has them, in place of transport-wide
-// feedback. It must be called before the first answer.
+// PreferReportsByStream makes answers choose RFC 8888 reports in place of transport-wide feedback, in both directions,
+// on the lines for which the offer has them. It must be called before the first answer.
 func (p *Peer) PreferReportsByStream() { p.byStream = true }
 
 // Answer makes an answer to the last offer and sets it.
@@ -267,7 +270,9 @@ func (p *Peer) Answer() (string, error) {
 		return "", err
 	}
 	p.transportSequence.Store(uint32(transportSequence(answer)))
-	p.reportsByStream.Store(answer.ReportsByStream())
+	// The remote peer reports arrivals of what the answerer sends, and accepts reports of what the answerer receives.
+	p.reportsByStream.Store(answer.AcceptsReportsByStream())
+	p.acceptsByStream.Store(answer.ReportsByStream())
 	for i, line := range answer.Lines {
 		if outlet := p.outlets[line.MID]; outlet != nil && line.Direction.Sends() && !line.Rejected {
 			outlet.bind(answer.Lines[i].Codecs)

@@ -61,8 +61,9 @@ type Peer struct {
 	channels *datachannels.Channels
 	// transportSequence is the identifier of the header extension with the transport-wide sequence number.
 	transportSequence atomic.Uint32
-	// reportsByStream is set if the answering side reports arrivals in the form of RFC 8888.
-	reportsByStream atomic.Bool
+	// reportsByStream is set if the remote peer reports arrivals in the form of RFC 8888, acceptsByStream if this side
+	// does.
+	reportsByStream, acceptsByStream atomic.Bool
 
 	// rttAt is the time of the last query of the ICE agent's round-trip time, in nanoseconds since 1970.
 	rttAt atomic.Int64
@@ -154,10 +155,14 @@ func (p *Peer) WriteRTCP(packets []rtcp.Packet) error { return p.outbox.writeRTC
 // directions (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 if it is not negotiated.
 func (p *Peer) TransportSequenceID() uint8 { return uint8(p.transportSequence.Load()) }
 
-// ReportsByStream reports whether arrivals of the offering peer's packets are reported in the form of RFC 8888 in place
-// of transport-wide feedback: either the peers have negotiated this, or this peer makes such reports of its data
-// channels. ReportsByStream takes no lock.
+// ReportsByStream reports whether the remote peer reports arrivals of this peer's packets in the form of RFC 8888 and
+// not by transport-wide numbers: either the peers have negotiated this, or this peer itself makes such reports about
+// its data channels. ReportsByStream takes no lock.
 func (p *Peer) ReportsByStream() bool { return p.reportsByStream.Load() || p.channels.Sends() }
+
+// AcceptsReportsByStream reports whether the peers have negotiated that this peer reports arrivals of the remote peer's
+// packets in the form of RFC 8888 and not by transport-wide numbers. AcceptsReportsByStream takes no lock.
+func (p *Peer) AcceptsReportsByStream() bool { return p.acceptsByStream.Load() }
 
 // RTT returns the shortest round-trip time of ICE's latest connectivity checks, 0 if it is unknown. A Sink may call
 // RTT. Checks through the media port are measured there, other checks by the ICE agent.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -15,7 +16,7 @@ import (
 // losses included.
 func TestArrivalsAreReportedByStream(t *testing.T) {
 	m := newRig(t, Config{Feedback: FeedbackCCFB})
-	m.agree(0, true)
+	m.agree(agreement{downlinkByStream: true})
 	w := watcher{media: m}
 	in := newIncoming(t, m, "0", volumetric.KindVideo, 100)
 	now := time.Now()
@@ -53,7 +54,7 @@ func TestArrivalsAreReportedByStream(t *testing.T) {
 	}
 	// Another connection may agree on transport-wide feedback.
 	m.reset()
-	m.agree(1, false)
+	m.agree(agreement{extension: 1})
 	in = newIncoming(t, m, "0", volumetric.KindVideo, 100)
 	in.send(1, 0, now)
 	if w.reportArrivals(now.Add(time.Second)); len(w.arrivals) > 0 {
@@ -61,33 +62,95 @@ func TestArrivalsAreReportedByStream(t *testing.T) {
 	}
 }
 
-// TestPublishingBeginsNumbers: a client that reports by stream numbers its packets once it publishes, and then
-// estimates its uplink.
-func TestPublishingBeginsNumbers(t *testing.T) {
+// TestPublishingBeginsEstimates: a client that reports by stream estimates its uplink once it publishes. Its packets
+// are numbered if the server reports by number, as older servers do.
+func TestPublishingBeginsEstimates(t *testing.T) {
+	for _, publishing := range []agreement{
+		{downlinkByStream: true, uplinkByStream: true}, {extension: 1, downlinkByStream: true},
+	} {
+		m := newRig(t, Config{Feedback: FeedbackCCFB})
+		m.agree(agreement{downlinkByStream: true})
+		m.connect()
+		p := newPublisher(m.session, described("body", volumetric.MIMEVolumetric, 1, 1))
+		m.attach("0", newOutlet(volumetric.MIMEVolumetric, 100, 101), p, 0, 0)
+		send := func(number uint32) *rtp.Header {
+			t.Helper()
+			if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: number, Capture: time.Now(),
+				Data: []byte("tile")}); err != nil {
+				t.Fatal(err)
+			}
+			// At the start rate a packet leaves 3 ms after the estimate has begun.
+			left := m.uplink.Depart(time.Now().Add(10*time.Millisecond), nil)
+			if len(left) != 1 {
+				t.Fatalf("%d packets of frame %d leave, expected 1", len(left), number)
+			}
+			return &left[0].Header
+		}
+		if h := send(1); h.Extension || m.uplink.Estimates() {
+			t.Errorf("a packet has %+v and an estimate: %v before reports are agreed on", h, m.uplink.Estimates())
+		}
+		m.agree(publishing)
+		if h := send(2); (h.GetExtension(1) != nil) == publishing.uplinkByStream || !m.uplink.Estimates() {
+			t.Errorf("a packet has %+v and an estimate: %v after an answer with a line that is sent on", h,
+				m.uplink.Estimates())
+		}
+	}
+}
+
+// TestMarksAreReportedSoon: a packet with ECN-CE wakes the watching goroutine once, and its report is due 4 ms after
+// the last one.
+func TestMarksAreReportedSoon(t *testing.T) {
 	m := newRig(t, Config{Feedback: FeedbackCCFB})
-	m.agree(0, true)
-	m.connect()
-	p := newPublisher(m.session, described("body", volumetric.MIMEVolumetric, 1, 1))
-	m.attach("0", newOutlet(volumetric.MIMEVolumetric, 100, 101), p, 0, 0)
-	send := func(number uint32) *rtp.Header {
-		t.Helper()
-		if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: number, Capture: time.Now(),
-			Data: []byte("tile")}); err != nil {
-			t.Fatal(err)
+	m.agree(agreement{downlinkByStream: true})
+	w := watcher{media: m}
+	now := time.Now()
+	sequence := uint16(0)
+	receive := func(packets int, codepoint ecn.Codepoint) {
+		for range packets {
+			m.RTP(100, marshal(t, 100, sequence, 0, make([]byte, 1000)), &transport.PacketInfo{At: now, ECN: codepoint})
+			sequence++
 		}
-		// At the start rate a packet leaves 3 ms after the estimate has begun.
-		left := m.uplink.Depart(time.Now().Add(10*time.Millisecond), nil)
-		if len(left) != 1 {
-			t.Fatalf("%d packets of frame %d leave, expected 1", len(left), number)
+	}
+	woken := func() bool {
+		select {
+		case <-m.marks:
+			return true
+		default:
+			return false
 		}
-		return &left[0].Header
 	}
-	if h := send(1); h.Extension || m.uplink.Estimates() {
-		t.Errorf("a packet has %+v and an estimate: %v before numbers are agreed on", h, m.uplink.Estimates())
+	receive(20, ecn.ECT1)
+	if woken() {
+		t.Error("a packet without a mark wakes the goroutine")
 	}
-	m.agree(1, true)
-	if h := send(2); h.GetExtension(1) == nil || !m.uplink.Estimates() {
-		t.Errorf("a packet has %+v and an estimate: %v after an answer with a line that is sent on", h,
-			m.uplink.Estimates())
+	now = now.Add(300 * time.Millisecond)
+	if w.reportArrivals(now); len(w.arrivals) != 1 {
+		t.Fatalf("%d reports, expected one", len(w.arrivals))
+	}
+	now = now.Add(time.Millisecond)
+	receive(20, ecn.CE)
+	if !woken() || woken() {
+		t.Error("packets with marks do not wake the goroutine once")
+	}
+	due := m.arrivalsDue()
+	if wait := due.Sub(now); wait <= 0 || wait > 4*time.Millisecond {
+		t.Errorf("the report about marks is due in %v, expected 4 ms at most", wait)
+	}
+	if w.reportArrivals(due); len(w.arrivals) != 1 {
+		t.Fatalf("%d reports about marks, expected one", len(w.arrivals))
+	}
+	raw, err := w.arrivals[0].Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report feedback.CongestionReport
+	if err := report.Unmarshal(raw); err != nil {
+		t.Fatal(err)
+	}
+	if s := report.Streams[0]; len(s.Packets) != 20 || s.Packets[0].ECN != feedback.CongestionExperienced {
+		t.Errorf("reported %+v", s)
+	}
+	if receive(1, ecn.CE); !woken() {
+		t.Error("the next mark does not wake the goroutine")
 	}
 }

@@ -110,8 +110,8 @@ const (
 	// FeedbackTransportCC is transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01): by a number
 	// that packets carry, exact to 250 µs.
 	FeedbackTransportCC Feedback = "transport-cc"
-	// FeedbackCCFB is congestion control feedback (RFC 8888), by SSRC and sequence number, exact to 1/1024 s, with room
-	// for ECN marks. A server that does not offer it gets transport-wide feedback.
+	// FeedbackCCFB is congestion control feedback (RFC 8888), by SSRC and sequence number, exact to 1/1024 s, with ECN
+	// marks. Both sides report in this form, each if the server offers it. Otherwise they use transport-wide feedback.
 	FeedbackCCFB Feedback = "ccfb"
 )
 

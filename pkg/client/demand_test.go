@@ -71,7 +71,7 @@ func TestFramesOfVideoThatWereLeftOutNeedAKeyFrame(t *testing.T) {
 	p, _ := published(t, m, described("film", volumetric.MIMEH264, 1, 1))
 	begin := time.Now()
 	m.session.config.StartUplink = 100e3
-	m.agree(1, false)
+	m.agree(agreement{extension: 1})
 	for range 3 {
 		// 40 kB take 3.2 s at the estimate, and 1.3 s at 2.5 times that.
 		if _, err := p.WritePackets(0, 0, begin, [][]byte{make([]byte, 40_000)}); err != nil {
@@ -122,7 +122,7 @@ func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 		// Less than the rate of the packets, so that they leave over their spread.
 		m := newRig(t, Config{StartUplink: 5e6})
 		p := newPublisher(m.session, described("body", volumetric.MIMEVolumetric, 1, 1))
-		m.agree(uint8(extension), false)
+		m.agree(agreement{extension: uint8(extension)})
 		m.connect()
 		outlet := &nowhere{wire: newOutlet(volumetric.MIMEVolumetric, 100, 101)}
 		m.attach("0", outlet, p, 0, 0)

@@ -34,6 +34,10 @@ type media struct {
 	downlink *downlink.Receiver
 	// uplink sends what the program publishes.
 	uplink *uplink.Uplink
+	// marks is signalled when a packet with ECN-CE arrives, unless awaited is set. awaited is set until the next report
+	// of arrivals.
+	marks   chan struct{}
+	awaited bool
 }
 
 func newMedia(s *Session) *media {
@@ -42,6 +46,7 @@ func newMedia(s *Session) *media {
 		frames:  make(chan Frame, frameBacklog),
 		packets: make(chan Packet, packetBacklog),
 		wake:    make(chan struct{}, 1),
+		marks:   make(chan struct{}, 1),
 		clock:   s.config.clock(),
 		tracing: frametrace.New(s.config.FrameTimes && s.config.Receive, s.config.FrameTimes),
 	}
@@ -123,11 +128,19 @@ func (m *media) travelled(sent, arrived time.Time) {
 	m.clock.Travelled(sent, arrived)
 }
 
-// agree sets the negotiated form of numbering and reports. extension identifies the header extension with the
-// transport-wide number, 0 for none: a client that reports by stream has none until it publishes.
-func (m *media) agree(extension uint8, byStream bool) {
+// agreement is the negotiated form of numbering and reports.
+type agreement struct {
+	// extension identifies the header extension with the transport-wide number, 0 for none.
+	extension uint8
+	// uplinkByStream is set if the server reports arrivals by SSRC and sequence number, downlinkByStream if this side
+	// does.
+	uplinkByStream, downlinkByStream bool
+}
+
+// agree sets the negotiated form of numbering and reports.
+func (m *media) agree(a agreement) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.uplink.Number(extension, m.session.config.congestion(), time.Now())
-	m.downlink.ReportByStream(byStream)
+	m.uplink.Number(a.extension, a.uplinkByStream, m.session.config.congestion(), time.Now())
+	m.downlink.Report(a.extension, a.downlinkByStream)
 }

@@ -96,7 +96,7 @@ func TestANewConnectionBeginsAnew(t *testing.T) {
 		t.Errorf("got %v, want frame 3", frames)
 	}
 	w := newOutlet(volumetric.MIMEVolumetric, 200, 201)
-	m.agree(1, false)
+	m.agree(agreement{extension: 1})
 	m.connect()
 	m.attach("0", w, p, 0, 0)
 	if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 2, Capture: time.Now()}); err != nil {

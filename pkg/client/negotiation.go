@@ -39,7 +39,10 @@ func (c *control) negotiate(offer *signal.Offer) error {
 	if err != nil {
 		return err
 	}
-	s.media.agree(s.peer.TransportSequenceID(), s.peer.ReportsByStream())
+	s.media.agree(agreement{
+		extension: s.peer.TransportSequenceID(), uplinkByStream: s.peer.ReportsByStream(),
+		downlinkByStream: s.peer.AcceptsReportsByStream(),
+	})
 	s.conn.Write(&signal.Answer{Offer: offer.Offer, SDP: answer})
 	return nil
 }

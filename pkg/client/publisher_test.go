@@ -127,7 +127,7 @@ func TestWriteErrors(t *testing.T) {
 	if _, err := p.WriteFrame(0, 0, frame); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("without connection: got %v, want an error around %v", err, ErrNotConnected)
 	}
-	m.agree(1, false)
+	m.agree(agreement{extension: 1})
 	m.connect()
 	if _, err := p.WriteFrame(0, 0, frame); err != nil {
 		t.Errorf("with connection: %v", err)

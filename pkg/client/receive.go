@@ -5,6 +5,7 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client/internal/downlink"
@@ -17,7 +18,14 @@ import (
 func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.downlink.Arrived(ssrc, packet, m.uplink.Extension(), info.At)
+	m.downlink.Arrived(ssrc, packet, feedback.ECN(info.ECN), info.At)
+	if info.ECN == ecn.CE && !m.awaited {
+		m.awaited = true
+		select {
+		case m.marks <- struct{}{}:
+		default:
+		}
+	}
 	if m.ended {
 		return
 	}
@@ -56,7 +64,7 @@ func (m *media) trace(a downlink.Arrival) {
 
 // RTCP implements transport.Sink.
 func (m *media) RTCP(packet []byte, now time.Time) {
-	if feedback.IsTransportFeedback(packet) {
+	if feedback.IsTransportFeedback(packet) || feedback.IsCongestionReport(packet) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if m.uplink.Report(packet, now) {
@@ -100,7 +108,8 @@ func (m *media) wantKeyFrame(ssrc uint32) {
 }
 
 // Intervals of the watching goroutine. Requests for missing packets are at least 10 ms apart, so a step every 5 ms
-// delays the requests little.
+// delays the requests little. Reports of arrivals are made with the steps, too, except those about packets with ECN-CE,
+// which are made in time.
 const (
 	watchInterval  = 5 * time.Millisecond
 	reportInterval = time.Second
@@ -112,15 +121,31 @@ func (m *media) watch() {
 	defer m.session.confine()
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
+	marked := time.NewTimer(watchInterval)
+	marked.Stop()
+	defer marked.Stop()
 	w := watcher{media: m}
 	for {
 		select {
 		case now := <-ticker.C:
 			w.step(now)
+		case <-m.marks:
+			if due := m.arrivalsDue(); !due.IsZero() {
+				marked.Reset(time.Until(due))
+			}
+		case now := <-marked.C:
+			w.sendArrivals(now)
 		case <-m.session.ctx.Done():
 			return
 		}
 	}
+}
+
+// arrivalsDue returns the time of the next report of arrivals, or the zero time if there is nothing to report.
+func (m *media) arrivalsDue() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.downlink.ArrivalsDue()
 }
 
 // watcher is the state of the watching goroutine. The slices are reused by the next step.
@@ -140,6 +165,19 @@ func (w *watcher) step(now time.Time) {
 	for _, compound := range feedback.Compounds(w.packets) {
 		_ = peer.WriteRTCP(compound)
 	}
+	w.writeArrivals(peer)
+}
+
+// sendArrivals sends the reports of arrivals that are due by now.
+func (w *watcher) sendArrivals(now time.Time) {
+	w.media.mu.Lock()
+	w.reportArrivals(now)
+	w.media.mu.Unlock()
+	w.writeArrivals(w.media.session.currentPeer())
+}
+
+// writeArrivals sends the collected reports of arrivals.
+func (w *watcher) writeArrivals(peer *transport.Peer) {
 	for i := range w.arrivals {
 		_ = peer.WriteRTCP(w.arrivals[i : i+1])
 	}
@@ -158,8 +196,10 @@ func (w *watcher) gather(now time.Time, rtt time.Duration) {
 	w.reportArrivals(now)
 }
 
-// reportArrivals collects the reports of arrivals that are due. Each report is a compound of its own.
+// reportArrivals collects the reports of arrivals that are due. Each report is a compound of its own. The caller holds
+// the lock.
 func (w *watcher) reportArrivals(now time.Time) {
+	w.media.awaited = false
 	w.compounds, w.arrivals = w.compounds[:0], w.arrivals[:0]
 	for {
 		begin := len(w.compounds)

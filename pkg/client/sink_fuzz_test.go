@@ -44,7 +44,7 @@ func newFuzzRig(t testing.TB, peer *transport.Peer) *media {
 	}
 	newIncoming(t, m, "7", volumetric.KindVideo, fuzzIdle)
 	film := newPublisher(m.session, described("film", volumetric.MIMEH264, 1, 1))
-	m.agree(1, false)
+	m.agree(agreement{extension: 1})
 	m.connect()
 	outlet := newOutlet(volumetric.MIMEH264, fuzzLine, fuzzLine+1)
 	m.attach("0", outlet, film, 0, 0)

@@ -85,7 +85,8 @@ type UplinkStats struct {
 	UplinkCounts
 }
 
-// UplinkCounts counts frames that were written and not sent, and bytes that were sent in addition to frames.
+// UplinkCounts counts frames that were written and not sent, bytes that were sent in addition to frames, and reports
+// that were not read.
 type UplinkCounts struct {
 	// Paused counts frames of tracks without receivers, GivenUp frames of tracks that the uplink cannot carry.
 	Paused, GivenUp int64
@@ -93,6 +94,8 @@ type UplinkCounts struct {
 	Dropped int64
 	// ProbeBytes counts the bytes of repeated packets that were sent to probe the uplink.
 	ProbeBytes int64
+	// ReportsDropped counts the server's reports of arrivals beyond 1,000 per second.
+	ReportsDropped int64
 }
 
 // Uplink returns the state of the uplink.

@@ -11,7 +11,7 @@ import (
 func TestNothingIsDueWithoutAConnection(t *testing.T) {
 	m := newRig(t, Config{})
 	p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
-	m.agree(1, false)
+	m.agree(agreement{extension: 1})
 	m.connect()
 	s := sending{media: m}
 	now := time.Now()
@@ -37,7 +37,7 @@ func TestNobodyIsToldAfterTheEnd(t *testing.T) {
 	m := newRig(t, Config{})
 	p, _ := published(t, m, described("desk", volumetric.MIMEH264, 1, 1))
 	m.session.config.StartUplink = 100e3
-	m.agree(1, false)
+	m.agree(agreement{extension: 1})
 	begin := time.Now()
 	for range 3 {
 		if _, err := p.WritePackets(0, 0, begin, [][]byte{make([]byte, 40_000)}); err != nil {

@@ -99,6 +99,9 @@ func (p *fakePeer) TransportSequenceID() uint8 {
 
 func (p *fakePeer) Fail() {}
 
+// AcceptsReportsByStream implements ingress.Peer.
+func (p *fakePeer) AcceptsReportsByStream() bool { return false }
+
 func (p *fakePeer) ReportsByStream() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -66,6 +66,7 @@ func (fakePeer) WriteRTCP([]rtcp.Packet) error { return nil }
 func (fakePeer) RTT() time.Duration            { return 0 }
 func (fakePeer) TransportSequenceID() uint8    { return 0 }
 func (fakePeer) ReportsByStream() bool         { return true }
+func (fakePeer) AcceptsReportsByStream() bool  { return false }
 func (fakePeer) Fail()                         {}
 
 // windowed is a receiver with a window that the test sets.

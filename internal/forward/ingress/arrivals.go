@@ -7,14 +7,14 @@ import (
 
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/internal/transport"
 )
 
-// arrivals records the arrival times of packets that a publisher numbers over its whole connection, for transport-wide
-// feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01). The ingress's mutex guards it.
+// arrivals records the arrivals of the packets of a publisher's connection, for reports in the negotiated form:
+// transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01) or RFC 8888. The ingress's mutex guards
+// it.
 type arrivals struct {
-	recorder *feedback.TransportRecorder
-	// ssrc is the SSRC of the last packet: senders look for one of their own SSRCs in reports.
-	ssrc uint32
+	recorder *feedback.ArrivalRecorder
 	// due is the time of the next report, zero while there is nothing to report.
 	due time.Time
 	// compounds are the bytes of the last reports, which the goroutine sends.
@@ -23,26 +23,23 @@ type arrivals struct {
 	reported uint64
 }
 
-func newArrivals() arrivals {
-	return arrivals{recorder: feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)}
+// newArrivals returns the state of a connection to which the server sends RTCP with an SSRC.
+func newArrivals(ssrc uint32) arrivals {
+	return arrivals{recorder: feedback.NewArrivalRecorder(feedback.DefaultConfig().Transport, ssrc)}
 }
 
-// arrived records a packet of any stream, if it has a transport-wide number. Until a report is made its due time moves
-// forward at most three times: with the first packet, and when the received bytes justify a shorter interval. Each move
-// wakes the goroutine.
-func (i *Ingress) arrived(ssrc uint32, packet []byte, now time.Time) {
-	extension := i.peer.TransportSequenceID()
-	if extension == 0 {
-		return
-	}
-	number, ok := feedback.TransportSequence(packet, extension)
-	if !ok {
+// arrived records a packet of any stream, if the peers have negotiated reports. Until a report is made its due time
+// moves forward a few times: with the first packet, when the received bytes justify a shorter interval, with a packet
+// that has ECN-CE, and when a report is full. Each move wakes the goroutine.
+func (i *Ingress) arrived(ssrc uint32, packet []byte, info *transport.PacketInfo) {
+	extension, byStream := i.peer.TransportSequenceID(), i.peer.AcceptsReportsByStream()
+	if extension == 0 && !byStream {
 		return
 	}
 	a := &i.arrivals
-	a.ssrc = ssrc
-	a.recorder.Received(number, len(packet), now)
-	if next := a.recorder.Next(); a.due.IsZero() || next.Before(a.due) {
+	a.recorder.ReportByStream(byStream)
+	a.recorder.Received(ssrc, packet, extension, feedback.ECN(info.ECN), info.At)
+	if next := a.recorder.Next(); !next.IsZero() && (a.due.IsZero() || next.Before(a.due)) {
 		a.due = next
 		i.wake()
 	}
@@ -68,14 +65,14 @@ func (i *Ingress) arrivalsDue(now time.Time) (compounds []rtcp.Packet) {
 	a.compounds = a.compounds[:0]
 	for {
 		begin := len(a.compounds)
-		a.compounds = a.recorder.AppendReports(a.compounds, i.ssrc, a.ssrc, now)
+		a.compounds = a.recorder.AppendReports(a.compounds, now)
 		if len(a.compounds) == begin {
 			break
 		}
 		compound := rtcp.RawPacket(a.compounds[begin:])
 		compounds = append(compounds, &compound)
 	}
-	reports := a.recorder.Stats().Reports
+	reports := a.recorder.Reports()
 	i.stats.Add(counters.TransportReportsSent, reports-a.reported)
 	a.reported = reports
 	a.due = a.recorder.Next()

@@ -51,7 +51,7 @@ type Ingress struct {
 	// loss is the loss of the publisher's path, protection the share of parity that the path needs.
 	loss       feedback.Loss
 	protection track.Protection
-	// arrivals is the state of transport-wide feedback to the publisher.
+	// arrivals is the state of the reports of arrivals to the publisher.
 	arrivals arrivals
 	// stepped is the time of the last search for missing packets, scheduled the time of the next search.
 	stepped, scheduled time.Time
@@ -134,7 +134,7 @@ func (i *Ingress) postpone(ssrc uint32, packet []byte, info transport.PacketInfo
 
 // take is RTP for a caller that holds the mutex.
 func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) {
-	i.arrived(ssrc, packet, info.At)
+	i.arrived(ssrc, packet, info)
 	if s := i.streams[ssrc]; s != nil {
 		i.receive(s, packet, info, false)
 		return

@@ -126,6 +126,7 @@ type fakePeer struct {
 	mu        sync.Mutex
 	rtt       time.Duration
 	extension uint8
+	byStream  bool
 	packets   []rtcp.Packet
 	failed    bool
 	// broken makes WriteRTCP panic.
@@ -145,6 +146,8 @@ func (p *fakePeer) WriteRTCP(packets []rtcp.Packet) error {
 func (p *fakePeer) RTT() time.Duration { return p.rtt }
 
 func (p *fakePeer) TransportSequenceID() uint8 { return p.extension }
+
+func (p *fakePeer) AcceptsReportsByStream() bool { return p.byStream }
 
 func (p *fakePeer) Fail() {
 	p.mu.Lock()

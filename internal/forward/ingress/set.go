@@ -37,6 +37,9 @@ type Peer interface {
 	// both directions (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 while there is none. TransportSequenceID
 	// takes no lock.
 	TransportSequenceID() uint8
+	// AcceptsReportsByStream reports whether the peer expects reports of arrivals by SSRC and sequence number (RFC
+	// 8888), and not by the numbers of the extension. AcceptsReportsByStream takes no lock.
+	AcceptsReportsByStream() bool
 	// Fail reports that the connection cannot continue. Its owner closes the connection.
 	Fail()
 }
@@ -121,19 +124,20 @@ func (s *Set) NewStepped(p Peer) *Ingress {
 }
 
 func (s *Set) newIngress(p Peer) *Ingress {
+	ssrc := rand.Uint32()
 	return &Ingress{
 		chunks:   s.pieces.NewAllotment(),
 		noticed:  feedback.NewMissingBudget(requestRate, requestBurst),
 		set:      s,
 		peer:     p,
-		ssrc:     rand.Uint32(),
+		ssrc:     ssrc,
 		wakeup:   make(chan struct{}, 1),
 		stopped:  make(chan struct{}),
 		streams:  make(map[uint32]*stream),
 		repairs:  make(map[uint32]*stream),
 		groups:   newGroups(),
 		budget:   newRequestBudget(),
-		arrivals: newArrivals(),
+		arrivals: newArrivals(ssrc),
 	}
 }
 

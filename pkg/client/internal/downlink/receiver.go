@@ -39,7 +39,9 @@ type Receiver struct {
 	clock *hostclock.Clock
 	nack  feedback.NACKConfig
 
-	arrivals arrivals
+	arrivals *feedback.ArrivalRecorder
+	// extension identifies the header extension with the transport-wide number, 0 for none.
+	extension uint8
 	// streams are keyed by mid, and by the SSRCs of media and retransmissions.
 	streams      map[string]*stream
 	streamBySSRC map[uint32]*stream
@@ -65,12 +67,15 @@ func New(config Config, ssrc uint32, clock *hostclock.Clock) *Receiver {
 // Reset removes the streams: the peer connection is replaced.
 func (r *Receiver) Reset() {
 	r.streams, r.streamBySSRC = make(map[string]*stream), make(map[uint32]*stream)
-	r.arrivals = newArrivals()
+	r.arrivals, r.extension = feedback.NewArrivalRecorder(feedback.DefaultConfig().Transport, r.ssrc), 0
 }
 
-// ReportByStream sets whether arrivals are reported by SSRC and sequence number (RFC 8888), or by transport-wide
-// number.
-func (r *Receiver) ReportByStream(byStream bool) { r.arrivals.reportByStream(byStream, r.ssrc) }
+// Report sets the negotiated form of reports of arrivals: by SSRC and sequence number (RFC 8888), or by the
+// transport-wide number in the header extension with the given identifier, 0 for none.
+func (r *Receiver) Report(extension uint8, byStream bool) {
+	r.extension = extension
+	r.arrivals.ReportByStream(byStream)
+}
 
 // AddStream adds the stream of a slot, unless there is one already. ssrc is 0 if the line is not negotiated.
 // retransmission is the SSRC of retransmissions, 0 for none.
@@ -128,10 +133,9 @@ func (r *Receiver) Dropped(drops signal.SlotDrops) {
 	}
 }
 
-// Arrived records the arrival of an RTP packet for the server's congestion control. extension identifies the header
-// extension with the transport-wide number, 0 for none.
-func (r *Receiver) Arrived(ssrc uint32, packet []byte, extension uint8, now time.Time) {
-	r.arrivals.received(ssrc, packet, extension, now)
+// Arrived records the arrival of an RTP packet with a codepoint, for the server's congestion control.
+func (r *Receiver) Arrived(ssrc uint32, packet []byte, ecn feedback.ECN, now time.Time) {
+	r.arrivals.Received(ssrc, packet, r.extension, ecn, now)
 }
 
 // RTP processes an RTP packet that arrived at now by the system's clock. The packet may be changed.
@@ -223,7 +227,10 @@ func (r *Receiver) AppendReceiverReports(packets []rtcp.Packet, now time.Time) [
 	return feedback.AppendReceiverReports(packets, r.ssrc, r.blocks)
 }
 
+// ArrivalsDue returns the time of the next report of arrivals, or the zero time if there is nothing to report.
+func (r *Receiver) ArrivalsDue() time.Time { return r.arrivals.Next() }
+
 // AppendArrivals appends one report of arrivals, if one is due. The report is a separate compound packet.
 func (r *Receiver) AppendArrivals(dst []byte, now time.Time) []byte {
-	return r.arrivals.appendReports(dst, r.ssrc, now)
+	return r.arrivals.AppendReports(dst, now)
 }

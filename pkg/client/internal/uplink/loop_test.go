@@ -29,7 +29,9 @@ type loopRig struct {
 	link        *netem.Link
 	// delay is the delay of the way back.
 	delay    time.Duration
-	recorder *feedback.TransportRecorder
+	recorder *feedback.ArrivalRecorder
+	// byStream is set if the server reports by stream.
+	byStream bool
 	// deaf is set if the server does not report.
 	deaf bool
 	back []delayed
@@ -83,14 +85,14 @@ func newLoopRig(t *testing.T, rate float64, config congestion.Config, descriptio
 	t.Helper()
 	r := &loopRig{
 		t: t, u: newRig(t), congestion: config, delay: 10 * time.Millisecond, random: rand.New(rand.NewPCG(1, 2)),
-		recorder: feedback.NewTransportRecorder(feedback.DefaultConfig().Transport), missing: make(map[frameKey]int),
+		recorder: feedback.NewArrivalRecorder(feedback.DefaultConfig().Transport, 1), missing: make(map[frameKey]int),
 	}
 	var err error
 	if r.link, err = netem.NewLink(linkOf(rate), 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.publication = NewPublication(description, defaultSpread, 0)
-	r.u.Number(1, config, time.Now())
+	r.u.Number(1, false, config, time.Now())
 	for track := range r.publication.lines {
 		ssrc := uint32(100 + 10*track)
 		q := len(description.Qualities)
@@ -98,6 +100,13 @@ func newLoopRig(t *testing.T, rate float64, config congestion.Config, descriptio
 		r.u.Attach(fmt.Sprint(track), outlet, r.publication, track/q, volumetric.Quality(track%q))
 	}
 	return r
+}
+
+// reportByStream makes the server report by SSRC and sequence number, and not by transport-wide number.
+func (r *loopRig) reportByStream() {
+	r.byStream = true
+	r.recorder.ReportByStream(true)
+	r.u.Number(1, true, r.congestion, time.Now())
 }
 
 func linkOf(rate float64) netem.Config {
@@ -157,7 +166,7 @@ func (r *loopRig) step(now time.Time) {
 		r.arrive(p)
 	}
 	for !r.deaf {
-		report := r.recorder.AppendReports(nil, 1, 0, now)
+		report := r.recorder.AppendReports(nil, now)
 		if len(report) == 0 {
 			break
 		}
@@ -170,16 +179,15 @@ func (r *loopRig) step(now time.Time) {
 }
 
 func (r *loopRig) arrive(p *netem.Packet) {
-	if number, ok := feedback.TransportSequence(p.Payload, 1); ok {
-		r.recorder.Received(number, len(p.Payload), p.Arrival)
-	} else if !r.deaf {
-		r.t.Fatal("a packet has no transport-wide number")
-	}
 	r.waits = append(r.waits, p.Waited)
 	var packet rtp.Packet
 	if err := packet.Unmarshal(p.Payload); err != nil {
 		r.t.Fatal(err)
 	}
+	if _, numbered := feedback.TransportSequence(p.Payload, 1); numbered == r.byStream && !r.deaf {
+		r.t.Fatalf("a packet has a transport-wide number: %t", numbered)
+	}
+	r.recorder.Received(packet.SSRC, p.Payload, 1, feedback.ECN(p.ECN), p.Arrival)
 	if packet.PayloadType != 96 {
 		return
 	}
@@ -258,10 +266,18 @@ func (r *loopRig) expect(what string, length time.Duration, least, most int, slo
 	}
 }
 
-// TestUplinkFollowsTheLink publishes 28 Mbit/s over links that carry less and then more.
+// TestUplinkFollowsTheLink publishes 28 Mbit/s over links that carry less and then more, with either form of reports.
 func TestUplinkFollowsTheLink(t *testing.T) {
+	t.Run("by number", func(t *testing.T) { followsTheLink(t, false) })
+	t.Run("by stream", func(t *testing.T) { followsTheLink(t, true) })
+}
+
+func followsTheLink(t *testing.T, byStream bool) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newLoopRig(t, 14, limits(0, 0), described("body", volumetric.MIMEVolumetric, 4, 3))
+		if byStream {
+			r.reportByStream()
+		}
 		phase := func(what string, rate float64, wait time.Duration, least, most int, slowest, fastest float64) {
 			t.Helper()
 			r.setRate(rate)
@@ -314,7 +330,7 @@ func TestUplinkWithoutReports(t *testing.T) {
 			r.deaf = true
 			wait := sender.UsualGrace + PlanInterval
 			if !numbered {
-				r.u.Number(0, r.congestion, time.Now())
+				r.u.Number(0, false, r.congestion, time.Now())
 				wait = 0
 			}
 			r.run(wait, sizesOf...)

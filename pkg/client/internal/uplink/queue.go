@@ -25,9 +25,13 @@ const wireOverhead = congestion.PacketOverhead - 12
 type queue struct {
 	sender  *sender.Sender[heldPacket, repair]
 	started time.Time
-	// extension identifies the header extension with the transport-wide number, 0 if packets are not numbered. Without
-	// numbers the Sender has no estimator, and feedback has no numbers either.
+	// byStream is set if the server reports arrivals by SSRC and sequence number. extension identifies the header
+	// extension with the transport-wide number, 0 if packets are not numbered. If the server reports in neither form,
+	// the Sender has no estimator.
+	byStream  bool
 	extension uint8
+	// reportLimit limits the reports that are read.
+	reportLimit feedback.ReportLimit
 	// audio holds audio frames, which are never delayed. delayed holds frames that wait for another quality of their
 	// tile.
 	audio, delayed []*heldFrame
@@ -37,9 +41,10 @@ type queue struct {
 	// dropped are the tracks of the frames that were dropped and not counted yet.
 	dropped []ownTrack
 	padding padding
-	// probeBytes is the number of bytes of padding sent so far.
-	probeBytes int64
-	results    []feedback.PacketResult
+	// probeBytes is the number of bytes of padding sent so far, reportsDropped the number of reports that were not
+	// read.
+	probeBytes, reportsDropped int64
+	results                    []feedback.PacketResult
 }
 
 // ownTrack is one track of a publication.
@@ -93,16 +98,22 @@ func newQueue(plan pacing.Plan, now time.Time) queue {
 	return queue{sender: sender.New[heldPacket, repair](options, now), started: now}
 }
 
-// number sets the identifier of the header extension that numbers packets, and starts the estimate with the first one.
-func (q *queue) number(extension uint8, config congestion.Config, now time.Time) {
-	if extension == q.extension {
+// number sets the form of the server's reports. extension is 0 if reports are by stream. The estimate starts with the
+// first form, and starts again with another one.
+func (q *queue) number(extension uint8, byStream bool, config congestion.Config, now time.Time) {
+	if extension == q.extension && byStream == q.byStream {
 		return
 	}
-	q.extension = extension
+	q.extension, q.byStream = extension, byStream
 	q.sender.Stop(now)
-	if extension != 0 {
-		q.sender.Start(sender.NewNumbered(uint16(rand.Uint32())), congestion.New(congestion.GCC, config, now), now)
+	if !q.estimates() {
+		return
 	}
+	history := sender.NewByStream()
+	if !byStream {
+		history = sender.NewNumbered(uint16(rand.Uint32()))
+	}
+	q.sender.Start(history, congestion.New(congestion.GCC, config, now), now)
 }
 
 // at converts a time to that of the Sender's pacer.
@@ -116,8 +127,15 @@ func (q *queue) estimate() volumetric.Bitrate {
 	return q.sender.Stats().Estimate
 }
 
-// reported processes transport-wide feedback of the server, and reports whether the feedback had results.
+// reported processes a report of the server, and reports whether the report had results.
 func (q *queue) reported(packet []byte, now time.Time) bool {
+	if !q.reportLimit.Take(now) {
+		q.reportsDropped++
+		return false
+	}
+	if feedback.IsCongestionReport(packet) != q.byStream {
+		return false
+	}
 	q.results = q.sender.Report(packet, now, now, q.results[:0])
 	if len(q.results) == 0 {
 		return false
@@ -126,8 +144,8 @@ func (q *queue) reported(packet []byte, now time.Time) bool {
 	return true
 }
 
-// numbers reports whether packets are numbered and the uplink is estimated.
-func (q *queue) numbers() bool { return q.extension != 0 }
+// estimates reports whether the server reports arrivals and the uplink is estimated.
+func (q *queue) estimates() bool { return q.byStream || q.extension != 0 }
 
 // stepDue returns the time until the estimate's next step, 0 or less if the step is due.
 func (q *queue) stepDue(now time.Time) time.Duration { return q.sender.StepDue() - q.at(now) }
@@ -290,10 +308,12 @@ func (q *queue) expired(f *heldFrame, now time.Time) bool {
 // send numbers a packet, accounts for its size on the wire in bytes, and returns the size.
 func (q *queue) send(o Outgoing, kind feedback.PacketKind, now time.Time) (size int) {
 	size = o.size()
-	if q.numbers() {
+	if q.estimates() {
 		number := q.sender.Sent(o.Header.SSRC, o.Header.SequenceNumber, size, kind, now)
-		// The identifier was negotiated. A packet that cannot be numbered leaves without a number.
-		_ = feedback.SetTransportSequence(&o.Header, q.extension, uint16(number))
+		if q.extension != 0 {
+			// The identifier was negotiated. A packet that cannot be numbered leaves without a number.
+			_ = feedback.SetTransportSequence(&o.Header, q.extension, uint16(number))
+		}
 	}
 	q.sender.Spend(size)
 	q.leaving = append(q.leaving, o)

@@ -32,7 +32,7 @@ func limitTo(t *testing.T, u *Uplink, rate congestion.Bitrate) {
 	if limit := u.queue.sender.Limit(); limit != 0 {
 		t.Fatalf("the uplink is limited to %v before packets are numbered, expected no limit", limit)
 	}
-	u.Number(1, limits(rate, 0), time.Now())
+	u.Number(1, false, limits(rate, 0), time.Now())
 	if limit := u.queue.sender.Limit(); limit != rate {
 		t.Fatalf("the uplink is limited to %v, expected %v", limit, rate)
 	}

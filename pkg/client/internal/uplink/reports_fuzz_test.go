@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/sender"
@@ -13,21 +14,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// FuzzUplinkReports processes reports on 200 packets, one per millisecond. For every content, the estimate remains
-// within its limits, and the lowest quality is sent.
+// FuzzUplinkReports processes reports on 200 packets, one per millisecond, with either form of reports. For every
+// content, the estimate remains within its limits, and the lowest quality is sent.
 func FuzzUplinkReports(f *testing.F) {
-	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
-	var honest []byte
-	for i := range 200 {
-		now := epoch.Add(time.Duration(i)*time.Millisecond + 20*time.Millisecond)
-		if i%7 != 0 {
-			recorder.Received(uint16(i), 1200, now)
+	for _, byStream := range []bool{false, true} {
+		recorder := feedback.NewArrivalRecorder(feedback.DefaultConfig().Transport, 1)
+		recorder.ReportByStream(byStream)
+		var honest []byte
+		for i := range 200 {
+			now := epoch.Add(time.Duration(i)*time.Millisecond + 20*time.Millisecond)
+			if i%7 != 0 {
+				recorder.Received(100, numbered(f, i), 1, feedback.CongestionExperienced, now)
+			}
+			if report := recorder.AppendReports(nil, now); len(report) > 0 {
+				honest = scripted(honest, 50, report)
+			}
 		}
-		if report := recorder.AppendReports(nil, 1, 0, now); len(report) > 0 {
-			honest = scripted(honest, 50, report)
-		}
+		f.Add(honest)
 	}
-	f.Add(honest)
 	lie := &rtcp.TransportLayerCC{
 		Header:     rtcp.Header{Count: rtcp.FormatTCC, Type: rtcp.TypeTransportSpecificFeedback, Length: 5},
 		SenderSSRC: 1, BaseSequenceNumber: 0, PacketStatusCount: 1, ReferenceTime: 0xffffff,
@@ -42,31 +46,53 @@ func FuzzUplinkReports(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		u := newRig(t)
-		published(t, u, described("body", volumetric.MIMEVolumetric, 1, 3))
-		u.queue = newQueue(u.pacing, epoch)
-		estimator := congestion.New(congestion.GCC, limits(0, 0), epoch)
-		u.queue.sender.Start(sender.NewNumbered(0), estimator, epoch)
-		for i := range 200 {
-			now := epoch.Add(time.Duration(i) * time.Millisecond)
-			u.queue.sender.Sent(100, uint16(i), 1200, feedback.Media, now)
-			step(u, now)
+		fuzzReports(t, data, false, sender.NewNumbered(0))
+		fuzzReports(t, data, true, sender.NewByStream())
+	})
+}
+
+// numbered returns a packet of 1,200 bytes with the same number in its stream and over the transport.
+func numbered(t testing.TB, number int) []byte {
+	t.Helper()
+	packet := rtp.Packet{Header: rtp.Header{Version: 2, SSRC: 100, SequenceNumber: uint16(number)},
+		Payload: make([]byte, 1180)}
+	if err := feedback.SetTransportSequence(&packet.Header, 1, uint16(number)); err != nil {
+		t.Fatal(err)
+	}
+	data, err := packet.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// fuzzReports passes the packets of a fuzzer to an uplink with a form of reports.
+func fuzzReports(t *testing.T, data []byte, byStream bool, history *sender.History) {
+	u := newRig(t)
+	published(t, u, described("body", volumetric.MIMEVolumetric, 1, 3))
+	u.queue = newQueue(u.pacing, epoch)
+	u.queue.byStream = byStream
+	estimator := congestion.New(congestion.GCC, limits(0, 0), epoch)
+	u.queue.sender.Start(history, estimator, epoch)
+	for i := range 200 {
+		now := epoch.Add(time.Duration(i) * time.Millisecond)
+		u.queue.sender.Sent(100, uint16(i), 1200, feedback.Media, now)
+		step(u, now)
+	}
+	within := limits(0, 0).Limits()
+	begin := 200 * time.Millisecond
+	script(data, func(packet []byte, now time.Time) {
+		now = now.Add(begin)
+		if feedback.IsTransportFeedback(packet) || feedback.IsCongestionReport(packet) {
+			u.Report(packet, now)
 		}
-		within := limits(0, 0).Limits()
-		begin := 200 * time.Millisecond
-		script(data, func(packet []byte, now time.Time) {
-			now = now.Add(begin)
-			if feedback.IsTransportFeedback(packet) {
-				u.Report(packet, now)
-			}
-			step(u, now)
-			if estimate := u.Estimate(); estimate != 0 && (estimate < within.Min || estimate > within.Max) {
-				t.Fatalf("the estimate is %v, want %v to %v", estimate, within.Min, within.Max)
-			}
-			if u.publications[0].tracks[0].gaveUp {
-				t.Fatal("the lowest quality was given up")
-			}
-		})
+		step(u, now)
+		if estimate := u.Estimate(); estimate != 0 && (estimate < within.Min || estimate > within.Max) {
+			t.Fatalf("the estimate is %v, want %v to %v", estimate, within.Min, within.Max)
+		}
+		if u.publications[0].tracks[0].gaveUp {
+			t.Fatal("the lowest quality was given up")
+		}
 	})
 }
 

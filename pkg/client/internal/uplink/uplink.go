@@ -40,7 +40,7 @@ type Uplink struct {
 	pacing pacing.Plan
 	clock  *hostclock.Clock
 	queue  queue
-	// counts has the probe bytes of former connections only.
+	// counts has the probe bytes and the dropped reports of former connections only.
 	counts Counts
 	// publications are the publications with lines, sorted by name. plan decides which tracks are sent, last at
 	// planned. tracks and owners are the slices of the plan.
@@ -59,12 +59,13 @@ type Uplink struct {
 	lineBySSRC map[uint32]*line
 }
 
-// Counts counts frames that were written and not sent, and bytes that were sent in addition to frames.
-// client.UplinkCounts describes the fields.
+// Counts counts frames that were written and not sent, bytes that were sent in addition to frames, and reports that
+// were not read. client.UplinkCounts describes the fields.
 type Counts struct {
 	Paused, GivenUp int64
 	Dropped         int64
 	ProbeBytes      int64
+	ReportsDropped  int64
 }
 
 // New returns an uplink without lines. plan determines the spread of the packets of a frame. clock converts capture
@@ -85,19 +86,19 @@ func (u *Uplink) Reset(now time.Time) {
 
 func (u *Uplink) clear(now time.Time) {
 	u.lines, u.lineBySSRC = make(map[string]*line), make(map[uint32]*line)
-	u.counts.ProbeBytes += u.queue.probeBytes
+	u.counts = u.Counts()
 	u.queue = newQueue(u.pacing, now)
 	u.publications, u.plan, u.planned = nil, plan{}, time.Time{}
 }
 
-// Number sets the identifier of the header extension that numbers packets, 0 for none, and starts the estimate with the
-// first one.
-func (u *Uplink) Number(extension uint8, config congestion.Config, now time.Time) {
-	u.queue.number(extension, config, now)
+// Number sets the negotiated form of the server's reports, and starts the estimate with the first one: by SSRC and
+// sequence number (RFC 8888), or by the number in the header extension with the given identifier, 0 for none.
+func (u *Uplink) Number(extension uint8, byStream bool, config congestion.Config, now time.Time) {
+	if byStream {
+		extension = 0
+	}
+	u.queue.number(extension, byStream, config, now)
 }
-
-// Extension returns the identifier of the header extension that numbers packets, 0 for none.
-func (u *Uplink) Extension() uint8 { return u.queue.extension }
 
 // Attach assigns a line to a track of a publication, or to no track if the publication is nil. outlet is the line's
 // stream. It may be nil if the line exists.
@@ -168,7 +169,7 @@ func (u *Uplink) Wanted(p *Publication, track int, now time.Time) bool {
 
 // Undecided reports whether Weigh has not decided yet which tracks are sent, since the last change of the wanted
 // tracks.
-func (u *Uplink) Undecided() bool { return u.planned.IsZero() && u.queue.numbers() }
+func (u *Uplink) Undecided() bool { return u.planned.IsZero() && u.queue.estimates() }
 
 // Measure measures a frame of a track, whether or not it is sent: its size on the wire in bytes, and its capture time.
 func (u *Uplink) Measure(p *Publication, track int, capture time.Time, size int) {
@@ -243,7 +244,8 @@ func (u *Uplink) reorder(p *Publication, track int, now time.Time) {
 	u.queue.resume(p, first, last, p.awaited(track, now))
 }
 
-// Report processes transport-wide feedback of the server, and reports whether the feedback had results.
+// Report processes a report of arrivals of the server, and reports whether the report had results. Reports in another
+// form than the negotiated one are ignored. At most feedback.MaxReportRate reports are read in a second.
 func (u *Uplink) Report(packet []byte, now time.Time) bool { return u.queue.reported(packet, now) }
 
 // Repeat queues the packets that a NACK names, and reports whether the NACK is about a line.
@@ -265,7 +267,7 @@ func (u *Uplink) TrackOf(ssrc uint32) (track signal.OwnTrack, ok bool) {
 }
 
 // Estimates reports whether the rate of the uplink is estimated and Step has to be called.
-func (u *Uplink) Estimates() bool { return u.queue.numbers() }
+func (u *Uplink) Estimates() bool { return u.queue.estimates() }
 
 // Step steps the estimate, if that is due.
 func (u *Uplink) Step(now time.Time) {
@@ -409,5 +411,6 @@ func (u *Uplink) GaveUp() []signal.OwnTrack {
 func (u *Uplink) Counts() Counts {
 	counts := u.counts
 	counts.ProbeBytes += u.queue.probeBytes
+	counts.ReportsDropped += u.queue.reportsDropped
 	return counts
 }

@@ -16,7 +16,7 @@ func TestTheServerIsToldOfTheUplink(t *testing.T) {
 	u := newRig(t)
 	p, _ := published(t, u, described("body", volumetric.MIMEVolumetric, 1, 2))
 	p.tracks[0].size, p.tracks[1].size = 2000, 4000
-	u.Number(1, limits(1e6, 0), time.Now())
+	u.Number(1, false, limits(1e6, 0), time.Now())
 	now := time.Now()
 	told := func(after time.Duration) *signal.Uplink {
 		t.Helper()
@@ -57,5 +57,42 @@ func TestTheServerIsToldOfTheUplink(t *testing.T) {
 	u.Detach(p)
 	if got := told(time.Minute); got != nil {
 		t.Errorf("got %+v of a client that publishes nothing", got)
+	}
+}
+
+// TestOnlyReportsInTheAgreedFormAreRead: reports in another form have no effect, and of a flood 1,000 are read in a
+// second.
+func TestOnlyReportsInTheAgreedFormAreRead(t *testing.T) {
+	for _, byStream := range []bool{false, true} {
+		u := newRig(t)
+		published(t, u, described("body", volumetric.MIMEVolumetric, 1, 1))
+		u.Number(1, byStream, limits(0, 0), time.Now())
+		now := time.Now()
+		cfg := feedback.DefaultConfig().Transport
+		numbers, streams := feedback.NewTransportRecorder(cfg), feedback.NewCongestionRecorder(cfg, 1)
+		number := u.queue.sender.Sent(100, 1, 1200, feedback.Media, now)
+		numbers.Received(uint16(number), 1200, now)
+		streams.Received(100, 1, 1200, feedback.NotECT, now)
+		now = now.Add(time.Second)
+		agreed, other := numbers.AppendReports(nil, 1, 0, now), streams.AppendReports(nil, now)
+		if byStream {
+			agreed, other = other, agreed
+		}
+		if u.Report(other, now) || u.Estimate() != 0 {
+			t.Errorf("by stream %t: a report in the other form has results", byStream)
+		}
+		if !u.Report(agreed, now) || u.Estimate() == 0 {
+			t.Errorf("by stream %t: a report has no result", byStream)
+		}
+		for range 1500 {
+			u.Report(agreed, now)
+		}
+		if dropped := u.Counts().ReportsDropped; dropped != 502 {
+			t.Errorf("by stream %t: %d reports are dropped of 1502 in a second, expected 502", byStream, dropped)
+		}
+		u.Reset(now)
+		if dropped := u.Counts().ReportsDropped; dropped != 502 {
+			t.Errorf("by stream %t: after a reset %d reports are dropped, expected 502", byStream, dropped)
+		}
 	}
 }
