@@ -145,14 +145,16 @@ func (r *directRun) check(t *testing.T) {
 // TestDirect: a producer and a consumer over each way, in each mode.
 func TestDirect(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	for _, way := range []struct{ transport, mode string }{
-		{rendezvous.TransportWebRTC, rendezvous.ModeAdaptive},
-		{rendezvous.TransportUDP, rendezvous.ModeAdaptive},
-		{rendezvous.TransportUDP, rendezvous.ModePaper002},
+	for _, way := range []struct{ transport, mode, feedback string }{
+		{rendezvous.TransportWebRTC, rendezvous.ModeAdaptive, feedbackTransport},
+		{rendezvous.TransportWebRTC, rendezvous.ModeAdaptive, feedbackCCFB},
+		{rendezvous.TransportUDP, rendezvous.ModeAdaptive, feedbackTransport},
+		{rendezvous.TransportUDP, rendezvous.ModeAdaptive, feedbackCCFB},
+		{rendezvous.TransportUDP, rendezvous.ModePaper002, feedbackTransport},
 	} {
-		t.Run(way.transport+" "+way.mode, func(t *testing.T) {
-			p := &producing{transport: way.transport, mode: way.mode, seeing: worth.Flags{Regions: "1,0.5", Angle: 110},
-				gap: time.Microsecond}
+		t.Run(way.transport+" "+way.mode+" "+way.feedback, func(t *testing.T) {
+			p := &producing{transport: way.transport, mode: way.mode, feedback: way.feedback,
+				seeing: worth.Flags{Regions: "1,0.5", Angle: 110}, gap: time.Microsecond}
 			r := p.meetConsumer(t, &consuming{})
 			r.check(t)
 			if r.consumed.Transport != way.transport || r.consumed.Mode != way.mode {
@@ -255,6 +257,7 @@ func TestDirectCommandLine(t *testing.T) {
 		{"produce --connect a --detail-distance -1", "--detail-distance"},
 		{"produce --connect a --detail-distance 1 --detail-least 2", "--detail-least"},
 		{"produce --connect a --pacing slowly", "--pacing"},
+		{"produce --connect a --feedback none", "--feedback: expected transport or ccfb"},
 		{"produce --connect a --min-bitrate 50Mbit --max-bitrate 20Mbit", "--min-bitrate, --max-bitrate"},
 		{"produce --connect a --source lidar", "unknown source"},
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,7 @@ type producing struct {
 	least      peer.Bitrate
 	most       peer.Bitrate
 	pacing     string
+	feedback   string
 	regionBy   string
 	gap        time.Duration
 	count      int
@@ -89,6 +91,8 @@ func newProduce() *cobra.Command {
 	f.Var(&p.most, "max-bitrate", "mode adaptive: largest estimate; the default is 90Mbit")
 	f.StringVar(&p.pacing, "pacing", string(pacing.Default),
 		"mode adaptive: pacing of frames: spread:PART of the frame interval, spread:TIME, burst5ms or off")
+	f.StringVar(&p.feedback, "feedback", feedbackTransport,
+		"mode adaptive: reports of arrivals: transport, by transport-wide number; ccfb, by stream with ECN (RFC 8888)")
 	p.seeing.Add(f, worth.List(pointcloud.DefaultFieldOfView().Maxima))
 	f.StringVar(&p.regionBy, "region-by", regionByObject,
 		"mode adaptive: unit that is assigned to a region of the view: object, by its centre, or point, by its "+
@@ -97,6 +101,12 @@ func newProduce() *cobra.Command {
 	f.DurationVar(&p.gap, "gap", time.Microsecond, "mode paper002: time between two packets; 0 means none")
 	return cmd
 }
+
+// The values of --feedback.
+const (
+	feedbackTransport = "transport"
+	feedbackCCFB      = "ccfb"
+)
 
 // The values of --region-by.
 const (
@@ -111,6 +121,7 @@ var (
 	errChunks    = errors.New("--mode paper002: expected --transport udp, and no bitrates")
 	errGap       = errors.New("--gap: expected 0 to 100ms")
 	errCount     = errors.New("--count: expected 0 or more")
+	errFeedback  = errors.New("--feedback: expected transport or ccfb")
 	errRegionBy  = errors.New("--region-by: expected object or point")
 )
 
@@ -137,6 +148,8 @@ func (p *producing) check(log *slog.Logger) (d settings, err error) {
 		return d, fmt.Errorf("%w, got %.32q", errMode, p.mode)
 	case paper && (p.transport != rendezvous.TransportUDP || p.rate != 0 || p.least != 0 || p.most != 0):
 		return d, errChunks
+	case !slices.Contains([]string{"", feedbackTransport, feedbackCCFB}, p.feedback):
+		return d, fmt.Errorf("%w, got %.32q", errFeedback, p.feedback)
 	case p.count < 0:
 		return d, fmt.Errorf("%w, got %d", errCount, p.count)
 	case p.gap < 0 || p.gap > 100*time.Millisecond:

@@ -134,8 +134,8 @@ func (r *receiver) connect(ctx context.Context, cancel context.CancelCauseFunc,
 	config := stream.ReceiverConfig{Sender: r.ssrc}
 	if r.other.Transport == rendezvous.TransportWebRTC {
 		r.adaptive = consumer.NewAdaptive(r.consumer, config, netip.AddrPort{})
-		w, err := carry.Answer(within, r.conn, r.negotiation, carry.Route{Remote: r.conn.Remote(), STUN: r.flags.stun},
-			r.adaptive)
+		route := carry.Route{Remote: r.conn.Remote(), STUN: r.flags.stun, ByStream: r.other.ByStream}
+		w, err := carry.Answer(within, r.conn, r.negotiation, route, r.adaptive)
 		if err != nil {
 			return nil, err
 		}

@@ -112,7 +112,7 @@ func (s *sender) connect(ctx context.Context, cancel context.CancelCauseFunc, ru
 	info := s.source.Info()
 	s.own = rendezvous.Hello{
 		Role: rendezvous.RoleProducer, SSRC: rand.Uint32(), Transport: s.flags.transport, Mode: s.flags.mode,
-		MediaSSRC: rand.Uint32(), RepeatSSRC: rand.Uint32(),
+		MediaSSRC: rand.Uint32(), RepeatSSRC: rand.Uint32(), ByStream: s.flags.feedback == feedbackCCFB,
 		Codec: s.settings.codec.FourCC().String(), FrameRate: info.FrameRate, Box: info.Box,
 		SourceDescription: info.Description,
 	}
@@ -270,7 +270,7 @@ func (s *sender) open(way sendingWay) (waitingOutlet, func(context.Context), err
 // of the hello.
 func plainWire(h *rendezvous.Hello) stream.Wire {
 	return stream.Wire{SSRC: h.MediaSSRC, RetransmissionSSRC: h.RepeatSSRC, PayloadType: 96,
-		RetransmissionPayloadType: 97, Extension: 1}
+		RetransmissionPayloadType: 97, Extension: 1, ByStream: h.ByStream}
 }
 
 // tell sends records of sent frames to the consumer and prints progress.

@@ -35,6 +35,8 @@ type Route struct {
 	Remote netip.Addr
 	// STUN lists servers as stun:host:port.
 	STUN []string
+	// ByStream makes the consumer report arrivals by SSRC and sequence number (RFC 8888).
+	ByStream bool
 }
 
 // open returns a peer whose received media is delivered to the sink.
@@ -83,6 +85,7 @@ func Offer(ctx context.Context, conn *rendezvous.Conn, replies <-chan rendezvous
 		w.wire = stream.Wire{
 			SSRC: w.outlet.SSRC(), RetransmissionSSRC: w.outlet.RetransmissionSSRC(),
 			PayloadType: media, RetransmissionPayloadType: retransmission, Extension: w.peer.TransportSequenceID(),
+			ByStream: w.peer.ReportsByStream(),
 		}
 	}
 	if err != nil {
@@ -105,6 +108,9 @@ func Answer(ctx context.Context, conn *rendezvous.Conn, messages <-chan rendezvo
 	w, err := open(route, sink)
 	if err != nil {
 		return nil, err
+	}
+	if route.ByStream {
+		w.peer.PreferReportsByStream()
 	}
 	if err := w.answer(ctx, conn, messages, sink); err != nil {
 		w.Close()
@@ -138,7 +144,7 @@ func (w *WebRTC) answer(ctx context.Context, conn *rendezvous.Conn, messages <-c
 	if err != nil {
 		return err
 	}
-	w.wire.Extension = w.peer.TransportSequenceID()
+	w.wire.Extension, w.wire.ByStream = w.peer.TransportSequenceID(), w.peer.AcceptsReportsByStream()
 	sink.Expect(w.wire)
 	if err := conn.Send(rendezvous.Message{Type: rendezvous.TypeAnswer, SDP: sdp}); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/lab/direct/stages"
 	"github.com/volsfu/volsfu/lab/direct/stream"
@@ -19,7 +20,7 @@ type Way interface {
 }
 
 // watchInterval is the interval in which due requests and reports are sent. Requests are at least 10 ms apart, so that
-// the interval delays them little.
+// the interval delays them little. Reports about packets with ECN-CE are sent in time.
 const watchInterval = 5 * time.Millisecond
 
 // Adaptive is the inlet of payload v1. It receives packets as a carry.Taker from a socket, or as a transport.Sink from
@@ -32,14 +33,19 @@ type Adaptive struct {
 	// from is the address of the producer, if packets arrive by a socket.
 	from netip.AddrPort
 
+	// marks is signalled when a packet with ECN-CE arrives, unless awaited is set.
+	marks chan struct{}
+
 	mu       sync.Mutex
 	receiver *stream.Receiver
+	// awaited is set until the next step.
+	awaited bool
 }
 
 // NewAdaptive returns an inlet. Expect sets the Wire of the configuration; packets before that are dropped. from is the
 // producer's address if packets arrive by a socket, otherwise the zero value.
 func NewAdaptive(c *Consumer, config stream.ReceiverConfig, from netip.AddrPort) *Adaptive {
-	return &Adaptive{consumer: c, config: config, from: from}
+	return &Adaptive{consumer: c, config: config, from: from, marks: make(chan struct{}, 1)}
 }
 
 // Expect implements carry.Sink.
@@ -55,7 +61,7 @@ func (a *Adaptive) Datagram(datagram []byte, from netip.AddrPort, now time.Time)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if from == a.from && !stream.IsRTCP(datagram) {
-		a.packet(datagram, now)
+		a.packet(datagram, ecn.NotECT, now)
 	}
 }
 
@@ -63,15 +69,23 @@ func (a *Adaptive) Datagram(datagram []byte, from netip.AddrPort, now time.Time)
 func (a *Adaptive) RTP(_ uint32, packet []byte, info *transport.PacketInfo) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.packet(packet, info.At)
+	a.packet(packet, info.ECN, info.At)
 }
 
-func (a *Adaptive) packet(packet []byte, now time.Time) {
+// packet handles a packet that arrived with a codepoint. The caller holds the mutex.
+func (a *Adaptive) packet(packet []byte, codepoint ecn.Codepoint, now time.Time) {
 	if a.receiver == nil {
 		return
 	}
-	if f := a.receiver.RTP(packet, now); f != nil {
+	if f := a.receiver.RTP(packet, codepoint, now); f != nil {
 		a.consumer.take(arrival(f))
+	}
+	if codepoint == ecn.CE && !a.awaited {
+		a.awaited = true
+		select {
+		case a.marks <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -103,22 +117,44 @@ type Trip interface {
 func (a *Adaptive) Watch(ctx context.Context, way Way, trip Trip) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
+	marked := time.NewTimer(watchInterval)
+	marked.Stop()
+	defer marked.Stop()
 	var compounds [][]byte
 	for {
+		var now time.Time
 		select {
-		case now := <-ticker.C:
-			rtt := trip.RTT()
-			a.mu.Lock()
-			compounds = compounds[:0]
-			if a.receiver != nil {
-				compounds = a.receiver.Step(now, rtt, compounds)
+		case now = <-ticker.C:
+		case now = <-marked.C:
+		case <-a.marks:
+			if due := a.reportDue(); !due.IsZero() {
+				marked.Reset(time.Until(due))
 			}
-			a.mu.Unlock()
-			for _, compound := range compounds {
-				way.SendOne(compound)
-			}
+			continue
 		case <-ctx.Done():
 			return
 		}
+		compounds = a.step(now, trip.RTT(), compounds[:0])
+		for _, compound := range compounds {
+			way.SendOne(compound)
+		}
 	}
+}
+
+// reportDue returns the time of the next report of arrivals, or the zero time if there is nothing to report.
+func (a *Adaptive) reportDue() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.receiver.ReportDue()
+}
+
+// step appends the RTCP compound packets that are due.
+func (a *Adaptive) step(now time.Time, rtt time.Duration, compounds [][]byte) [][]byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.awaited = false
+	if a.receiver == nil {
+		return compounds
+	}
+	return a.receiver.Step(now, rtt, compounds)
 }

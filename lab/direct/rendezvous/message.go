@@ -76,11 +76,14 @@ type Hello struct {
 	SSRC uint32 `json:"ssrc"`
 	// The following fields are the producer's. Port is the port of its UDP socket, if there is one, and the SSRCs are
 	// those of its streams there.
-	Transport         string                 `json:"transport,omitempty"`
-	Mode              string                 `json:"mode,omitempty"`
-	Port              uint16                 `json:"port,omitempty"`
-	MediaSSRC         uint32                 `json:"media_ssrc,omitempty"`
-	RepeatSSRC        uint32                 `json:"repeat_ssrc,omitempty"`
+	Transport  string `json:"transport,omitempty"`
+	Mode       string `json:"mode,omitempty"`
+	Port       uint16 `json:"port,omitempty"`
+	MediaSSRC  uint32 `json:"media_ssrc,omitempty"`
+	RepeatSSRC uint32 `json:"repeat_ssrc,omitempty"`
+	// ByStream is set if the consumer is to report arrivals by SSRC and sequence number (RFC 8888), and not by
+	// transport-wide number.
+	ByStream          bool                   `json:"by_stream,omitempty"`
 	Codec             string                 `json:"codec,omitempty"`
 	FrameRate         float64                `json:"frame_rate,omitempty"`
 	Box               volumetric.BoundingBox `json:"box,omitzero"`

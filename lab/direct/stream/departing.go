@@ -59,11 +59,11 @@ func (s *Sender) leaveOut(now time.Time) {
 	}
 }
 
-// depart assigns the transport-wide number of a packet and accounts for it.
+// depart assigns the transport-wide number of a packet, if packets have one, and accounts for the packet.
 func (s *Sender) depart(header rtp.Header, body []byte, kind feedback.PacketKind, now time.Time) {
 	size := congestion.PacketOverhead + len(body)
 	number := s.control.Sent(header.SSRC, header.SequenceNumber, size, kind, now)
-	if s.config.Wire.Extension != 0 {
+	if s.config.Wire.Extension != 0 && !s.config.Wire.ByStream {
 		// The extension identifier was negotiated. A packet that could not be numbered would be sent without a number.
 		_ = feedback.SetTransportSequence(&header, s.config.Wire.Extension, uint16(number))
 	}

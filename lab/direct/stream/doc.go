@@ -1,5 +1,5 @@
-// Package stream carries the frames of one producer to one consumer without a server: as payload v1 in RTP packets with
-// transport-wide sequence numbers, with pacing, feedback, retransmission and congestion control.
+// Package stream carries the frames of one producer to one consumer without a server: as payload v1 in RTP packets,
+// with pacing, reports of arrivals, retransmission and congestion control.
 //
 // A Sender and a Receiver are pure: all methods take the time, and they use neither sockets nor clocks. Each is owned
 // by one goroutine or guarded by its owner's lock.
@@ -23,8 +23,11 @@ const PacketBytes = congestion.PacketOverhead + payload.DescriptorSize
 type Wire struct {
 	SSRC, RetransmissionSSRC               uint32
 	PayloadType, RetransmissionPayloadType uint8
-	// Extension is the identifier of the header extension with the transport-wide sequence number.
+	// Extension is the identifier of the header extension with the transport-wide sequence number, 0 for none.
 	Extension uint8
+	// ByStream is set if the receiver reports arrivals by SSRC and sequence number (RFC 8888), and not by
+	// transport-wide number.
+	ByStream bool
 }
 
 // IsRTCP reports whether a datagram of a socket with RTP and RTCP is RTCP (RFC 5761 section 4).

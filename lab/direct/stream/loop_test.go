@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -64,6 +65,7 @@ func newLoop(t *testing.T, profile string, delay time.Duration, config SenderCon
 	if err != nil {
 		t.Fatal(err)
 	}
+	wire := config.Wire
 	return &loop{
 		t: t, now: now, sender: sender, link: link, delay: delay,
 		receiver: NewReceiver(ReceiverConfig{Wire: wire, Sender: 9}),
@@ -108,7 +110,7 @@ func (l *loop) pass(d time.Duration) {
 			l.left[d.Number] = d
 		}
 		for _, p := range l.link.Deliver(l.now) {
-			if f := l.receiver.RTP(p.Payload, l.now); f != nil {
+			if f := l.receiver.RTP(p.Payload, ecn.Codepoint(p.ECN), l.now); f != nil {
 				l.got = append(l.got, f)
 				l.waits = append(l.waits, f.Last.Sub(f.Prefix.Capture))
 			}
@@ -185,10 +187,17 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
-// TestFindsCapacity: the estimate comes from 2 Mbit/s near to what the link carries, and stays there without a queue;
-// then the link becomes worse.
+// TestFindsCapacity: with either form of reports the estimate comes from 2 Mbit/s near to what the link carries, and
+// stays there without a queue; then the link becomes worse.
 func TestFindsCapacity(t *testing.T) {
-	l := newLoop(t, "rate=20Mbit,delay=10ms", 10*time.Millisecond, estimating(2_000_000))
+	t.Run("by number", func(t *testing.T) { findsCapacity(t, estimating(2_000_000)) })
+	config := estimating(2_000_000)
+	config.Wire.ByStream = true
+	t.Run("by stream", func(t *testing.T) { findsCapacity(t, config) })
+}
+
+func findsCapacity(t *testing.T, config SenderConfig) {
+	l := newLoop(t, "rate=20Mbit,delay=10ms", 10*time.Millisecond, config)
 	l.adapt(6 * time.Second)
 	if e := l.sender.Estimate(); e < 14_000_000 || e > 22_000_000 {
 		t.Errorf("after 6 s the estimate is %v, expected about 20 Mbit/s", e)
@@ -293,9 +302,12 @@ func FuzzSender(f *testing.F) {
 	f.Add([]byte{0x81, 205, 0, 3, 0, 0, 0, 9, 0, 0, 0, 1, 0, 1, 0xff, 0xff})
 	f.Add([]byte{0x8f, 205, 0, 5, 0, 0, 0, 9, 0, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0, 0, 0x20, 2, 4, 4})
 	f.Add([]byte{0x81, 205, 0xff, 0xff})
+	f.Add([]byte{0x8b, 205, 0, 5, 0, 0, 0, 9, 0, 0, 0, 1, 0, 1, 0, 1, 0xe0, 0, 0, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, datagram []byte) {
 		now := time.Unix(0, 0)
-		s, err := NewSender(estimating(0), now)
+		config := estimating(0)
+		config.Wire.ByStream = len(datagram) > 1 && datagram[0]&0x1f == 11
+		s, err := NewSender(config, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,13 +353,15 @@ func FuzzReceiver(f *testing.F) {
 	f.Add(stream)
 	f.Add([]byte{12, 0x80, 97, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2})
 	f.Fuzz(func(t *testing.T, stream []byte) {
+		wire := wire
+		wire.ByStream = len(stream)%2 == 0
 		r := NewReceiver(ReceiverConfig{Wire: wire, Sender: 9, MaxFrameBytes: 1 << 16})
 		at := now
 		for len(stream) > 0 {
 			n := min(int(stream[0]), len(stream)-1)
 			packet := append([]byte(nil), stream[1:1+n]...)
 			stream = stream[1+n:]
-			if frame := r.RTP(packet, at); frame != nil && len(frame.Data) > 1<<16 {
+			if frame := r.RTP(packet, ecn.CE, at); frame != nil && len(frame.Data) > 1<<16 {
 				t.Fatalf("a frame of %d bytes", len(frame.Data))
 			}
 			at = at.Add(time.Millisecond)

@@ -6,6 +6,7 @@ import (
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/payload"
 )
@@ -29,7 +30,7 @@ type Receiver struct {
 	repair    feedback.FrameRepair
 	frames    *payload.Reassembler
 	lateness  *feedback.Lateness
-	arrivals  *feedback.TransportRecorder
+	arrivals  *feedback.ArrivalRecorder
 	stats     ReceiverStats
 
 	ask, lost []int64
@@ -56,8 +57,9 @@ func NewReceiver(config ReceiverConfig) *Receiver {
 		nacks:    feedback.NewNACKGenerator(defaults.NACK),
 		frames:   payload.NewReassembler(frames),
 		lateness: feedback.NewLateness(ClockRate),
-		arrivals: feedback.NewTransportRecorder(defaults.Transport),
+		arrivals: feedback.NewArrivalRecorder(defaults.Transport, config.Sender),
 	}
+	r.arrivals.ReportByStream(config.Wire.ByStream)
 	return r
 }
 
@@ -68,18 +70,16 @@ func (r *Receiver) Stats() ReceiverStats {
 	return s
 }
 
-// RTP handles a packet, which it may modify. It returns the frame that the packet completes, or nil. The frame belongs
-// to the caller until it is released.
-func (r *Receiver) RTP(packet []byte, now time.Time) *payload.Frame {
+// RTP handles a packet that arrived with a codepoint. It may modify the packet. It returns the frame that the packet
+// completes, or nil. The frame belongs to the caller until it is released.
+func (r *Receiver) RTP(packet []byte, codepoint ecn.Codepoint, now time.Time) *payload.Frame {
 	r.stats.Packets++
-	if number, ok := feedback.TransportSequence(packet, r.config.Wire.Extension); ok {
-		r.arrivals.Received(number, len(packet), now)
-	}
 	n, err := r.header.Unmarshal(packet)
 	if err != nil {
 		r.stats.Malformed++
 		return nil
 	}
+	r.arrivals.Received(r.header.SSRC, packet, r.config.Wire.Extension, feedback.ECN(codepoint), now)
 	original := r.header.SSRC == r.config.Wire.SSRC
 	if !original {
 		if packet, n = r.unpack(packet); packet == nil {
@@ -149,8 +149,11 @@ func (r *Receiver) take(data []byte, original bool, now time.Time) (*payload.Fra
 	return complete, true
 }
 
-// Step appends the RTCP compound packets that are due: requests for missing packets and transport-wide feedback. It
-// must be called every few milliseconds. rtt is the round-trip time to the sender, 0 if it is unknown. A frame is
+// ReportDue returns the time of the next report of arrivals, or the zero time if there is nothing to report.
+func (r *Receiver) ReportDue() time.Time { return r.arrivals.Next() }
+
+// Step appends the RTCP compound packets that are due: requests for missing packets and reports of arrivals. It must be
+// called every few milliseconds. rtt is the round-trip time to the sender, 0 if it is unknown. A frame is
 // repaired until 150 ms after its first packet, or 250 ms on paths with a long round-trip time.
 func (r *Receiver) Step(now time.Time, rtt time.Duration, compounds [][]byte) [][]byte {
 	late := r.lateness.Longest()
@@ -170,7 +173,7 @@ func (r *Receiver) Step(now time.Time, rtt time.Duration, compounds [][]byte) []
 		}
 	}
 	for {
-		report := r.arrivals.AppendReports(nil, r.config.Sender, r.config.Wire.SSRC, now)
+		report := r.arrivals.AppendReports(nil, now)
 		if len(report) == 0 {
 			return compounds
 		}

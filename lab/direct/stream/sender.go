@@ -70,7 +70,8 @@ type Sender struct {
 	history   *feedback.SendHistory
 	repeats   feedback.RTX
 
-	results []feedback.PacketResult
+	results     []feedback.PacketResult
+	reportLimit feedback.ReportLimit
 	// padded is the number of packets that a probe has repeated since the newest packet was sent.
 	padded uint16
 
@@ -129,7 +130,11 @@ func NewSender(config SenderConfig, now time.Time) (*Sender, error) {
 	if config.Estimate {
 		estimator = congestion.New(congestion.GCC, config.Congestion, now)
 	}
-	s.control.Start(sender.NewNumbered(uint16(rand.Uint32())), estimator, now)
+	history := sender.NewNumbered(uint16(rand.Uint32()))
+	if config.Wire.ByStream {
+		history = sender.NewByStream()
+	}
+	s.control.Start(history, estimator, now)
 	return s, nil
 }
 
@@ -229,9 +234,14 @@ func (s *Sender) Departures(list []Departure) []Departure {
 	return list
 }
 
-// RTCP handles one RTCP packet of the receiver. rtt is the round-trip time to the receiver, 0 if it is unknown.
+// RTCP handles one RTCP packet of the receiver. rtt is the round-trip time to the receiver, 0 if it is unknown. Reports
+// of arrivals in another form than that of the Wire, and beyond feedback.MaxReportRate per second, are ignored.
 func (s *Sender) RTCP(packet []byte, now time.Time, rtt time.Duration) {
-	if feedback.IsTransportFeedback(packet) {
+	byStream := feedback.IsCongestionReport(packet)
+	if byStream || feedback.IsTransportFeedback(packet) {
+		if byStream != s.config.Wire.ByStream || !s.reportLimit.Take(now) {
+			return
+		}
 		s.results = s.control.Report(packet, now, now, s.results[:0])
 		s.control.Consult(now)
 		return
