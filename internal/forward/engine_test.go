@@ -9,6 +9,7 @@ import (
 	"github.com/pion/rtp"
 	"go.uber.org/goleak"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/transport"
@@ -31,6 +32,7 @@ func (quietPeer) Blocked(time.Time) bool        { return false }
 func (quietPeer) WriteRTCP([]rtcp.Packet) error { return nil }
 func (quietPeer) RTT() time.Duration            { return 0 }
 func (quietPeer) TransportSequenceID() uint8    { return 0 }
+func (quietPeer) SetECN(ecn.Codepoint)          {}
 func (quietPeer) ReportsByStream() bool         { return false }
 func (quietPeer) AcceptsReportsByStream() bool  { return false }
 func (quietPeer) Fail()                         {}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -21,6 +22,7 @@ func (nowhere) Post(egress.Batch)             {}
 func (nowhere) WriteRTCP([]rtcp.Packet) error { return nil }
 func (nowhere) RTT() time.Duration            { return 0 }
 func (nowhere) TransportSequenceID() uint8    { return 0 }
+func (nowhere) SetECN(ecn.Codepoint)          {}
 func (nowhere) ReportsByStream() bool         { return false }
 func (nowhere) AcceptsReportsByStream() bool  { return false }
 func (nowhere) Fail()                         {}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/render"
 	"github.com/volsfu/volsfu/internal/peer/sight"
@@ -190,9 +191,9 @@ type firstTaker struct {
 }
 
 // Datagram implements carry.Taker.
-func (f firstTaker) Datagram(datagram []byte, from netip.AddrPort, now time.Time) {
+func (f firstTaker) Datagram(datagram []byte, from netip.AddrPort, codepoint ecn.Codepoint, now time.Time) {
 	f.heard.Store(true)
-	f.Taker.Datagram(datagram, from, now)
+	f.Taker.Datagram(datagram, from, codepoint, now)
 }
 
 // greetInterval is the interval of greetings to a producer that has sent nothing yet.

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/lab/baseline/chunks"
@@ -303,7 +304,7 @@ func (s *sender) tellSent() {
 
 // Datagram implements carry.Taker. A greeting shows the consumer's address, whose IP address must be that of the
 // websocket. Other datagrams are reports.
-func (s *sender) Datagram(datagram []byte, from netip.AddrPort, now time.Time) {
+func (s *sender) Datagram(datagram []byte, from netip.AddrPort, _ ecn.Codepoint, now time.Time) {
 	if from.Addr().Unmap() != s.conn.Remote() || !stream.IsRTCP(datagram) {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/pkg/client/internal/uplink"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -156,4 +157,5 @@ func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 
 type noFlush struct{}
 
-func (noFlush) Flush() {}
+func (noFlush) SetECN(ecn.Codepoint) {}
+func (noFlush) Flush()               {}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/alarm"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/client/internal/uplink"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -23,8 +24,12 @@ const (
 	stampInterval = 5 * time.Millisecond
 )
 
-// flusher sends the packets that outlets have queued. transport.Peer implements it.
-type flusher interface{ Flush() }
+// sendingPeer sends the packets that outlets have queued. transport.Peer implements it.
+type sendingPeer interface {
+	// SetECN sets the codepoint with which packets leave that are queued from now on.
+	SetECN(ecn.Codepoint)
+	Flush()
+}
 
 // stamper requests the departure time of a packet from the kernel. transport.Peer implements it.
 type stamper interface{ StampNext() }
@@ -33,6 +38,8 @@ type stamper interface{ StampNext() }
 type sending struct {
 	media *media
 	due   []uplink.Outgoing
+	// codepoint is the codepoint with which they leave.
+	codepoint ecn.Codepoint
 	// left are the traced frames whose last packets are among due. asked is the time of the last request for a
 	// departure time.
 	left  []*frametrace.Sent
@@ -84,9 +91,10 @@ func (m *media) rest(timer *alarm.Timer, wait time.Duration, idle bool) bool {
 
 // step writes the packets that are due. step returns the time until the next step, and reports whether nothing is
 // queued.
-func (s *sending) step(now time.Time, peer flusher) (wait time.Duration, idle bool) {
+func (s *sending) step(now time.Time, peer sendingPeer) (wait time.Duration, idle bool) {
 	m := s.media
 	wait, idle = s.choose(now)
+	peer.SetECN(s.codepoint)
 	for i := range s.due {
 		if o := &s.due[i]; o.Times != nil {
 			s.stamp(o, peer)
@@ -120,7 +128,7 @@ func (s *sending) choose(now time.Time) (wait time.Duration, idle bool) {
 	if estimates {
 		m.control(now)
 	}
-	s.due = m.uplink.Depart(now, s.due)
+	s.due, s.codepoint = m.uplink.Depart(now, s.due), m.uplink.ECN()
 	m.countDropped()
 	next, waits := m.uplink.Due()
 	wait = idleTick
@@ -135,7 +143,7 @@ func (s *sending) choose(now time.Time) (wait time.Duration, idle bool) {
 
 // stamp records the departure of a packet that is about to be handed to the socket. At most once per stampInterval,
 // stamp also requests the kernel's departure time.
-func (s *sending) stamp(o *uplink.Outgoing, peer flusher) {
+func (s *sending) stamp(o *uplink.Outgoing, peer sendingPeer) {
 	now := time.Now()
 	o.Times.Leaves(o.Mark, now)
 	if kernel, ok := peer.(stamper); ok && o.Mark&frametrace.First != 0 && now.Sub(s.asked) >= stampInterval {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -256,6 +257,37 @@ func TestReportsAreBounded(t *testing.T) {
 		t.Errorf("%d packets count as lost and %d as received, expected 20 and none", stats.TransportLost,
 			stats.TransportReceived)
 	}
+}
+
+// TestPacketsLeaveWithTheCodepointOfTheEstimator checks that the peer is told the codepoint when estimation starts,
+// after reports, and when estimation stops.
+func TestPacketsLeaveWithTheCodepointOfTheEstimator(t *testing.T) {
+	r := newRig(t, withoutProbes)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.peer.agree(testExtension)
+	s.slot.Select(p.track, 1, r.now)
+	r.run()
+	told := func(what string) {
+		t.Helper()
+		p.Next()
+		p.Send(r.now, p.Packets(2*1144)...)
+		r.run()
+		s.peer.mu.Lock()
+		defer s.peer.mu.Unlock()
+		if want := s.receiver.path.sender.Stats().ECN; s.peer.codepoint != want {
+			t.Errorf("%s: packets leave as %v, expected %v", what, s.peer.codepoint, want)
+		}
+		s.peer.codepoint = ecn.CE
+	}
+	s.peer.SetECN(ecn.CE)
+	told("estimation starts")
+	s.receiver.RTCP(hostileReport(0, 24), r.now)
+	told("a report has arrived")
+	r.pass(HousekeepingInterval)
+	told("a step was due")
+	s.peer.agree(0)
+	told("estimation stops")
 }
 
 // TestReportsAreLimited sends 1,500 reports per second, which the writer reads at once: it reads 1,000 per second.

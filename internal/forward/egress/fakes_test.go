@@ -7,6 +7,7 @@ import (
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -23,6 +24,8 @@ type fakePeer struct {
 	extension uint8
 	byStream  bool
 	blocked   bool
+	// codepoint is the argument of the last call of SetECN.
+	codepoint ecn.Codepoint
 	compounds [][]rtcp.Packet
 	queued    []queuedPacket
 	// flushed are the packets sent since the last call of numbers, in order.
@@ -42,6 +45,13 @@ func (p *fakePeer) Blocked(time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.blocked
+}
+
+// SetECN implements Peer.
+func (p *fakePeer) SetECN(codepoint ecn.Codepoint) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.codepoint = codepoint
 }
 
 func (p *fakePeer) block(blocked bool) {

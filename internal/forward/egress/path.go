@@ -229,8 +229,12 @@ func (p *path) estimate(wanted bool, now time.Time, at time.Duration) (changed b
 	default:
 		return false
 	}
+	p.mark()
 	return true
 }
+
+// mark makes packets leave with the codepoint of the sender's statistics, with which the sender records them.
+func (p *path) mark() { p.peer.SetECN(p.sender.Stats().ECN) }
 
 // instruct passes the wanted rate and the limits to the sender if they have changed.
 func (p *path) instruct(now time.Time) {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // Batch collects the packets that several peers send at one time, so that one system call may send all of them. A batch
@@ -21,6 +23,8 @@ type Peer interface {
 	// Post sends the packets that outlets of the peer have queued, or adds them to the batch, which the caller sends.
 	// Packets that cannot be sent are lost, as on the network. On a closed peer, Post has no effect.
 	Post(Batch)
+	// SetECN sets the codepoint with which RTP packets leave that are queued from now on. SetECN takes no lock.
+	SetECN(ecn.Codepoint)
 	// Blocked reports whether packets to the peer would be lost on this host: the send buffer has had no room for a
 	// while, or the remote peer does not consent to receive (RFC 7675). Blocked takes no lock.
 	Blocked(now time.Time) bool

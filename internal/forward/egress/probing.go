@@ -46,6 +46,7 @@ func (r *Receiver) follow(change sender.Change) {
 	}
 	p.count(&w.stats.counts)
 	p.window.Store(int64(p.sender.Stats().Window))
+	p.mark()
 	p.publish(w.at)
 	w.stepDue = min(w.stepDue, p.sender.StepDue())
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/pion/rtcp"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
@@ -65,6 +66,7 @@ func (fakePeer) Blocked(time.Time) bool        { return false }
 func (fakePeer) WriteRTCP([]rtcp.Packet) error { return nil }
 func (fakePeer) RTT() time.Duration            { return 0 }
 func (fakePeer) TransportSequenceID() uint8    { return 0 }
+func (fakePeer) SetECN(ecn.Codepoint)          {}
 func (fakePeer) ReportsByStream() bool         { return true }
 func (fakePeer) AcceptsReportsByStream() bool  { return false }
 func (fakePeer) Fail()                         {}

@@ -11,6 +11,7 @@ import (
 	"github.com/pion/rtp"
 	"go.uber.org/goleak"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/lab/direct/rendezvous"
 	"github.com/volsfu/volsfu/lab/direct/stream"
@@ -23,24 +24,29 @@ type taker struct {
 	transport.NoOpSink
 	mu        sync.Mutex
 	datagrams [][]byte
-	from      netip.AddrPort
-	come      chan struct{}
+	// codepoints are those with which the datagrams came.
+	codepoints []ecn.Codepoint
+	from       netip.AddrPort
+	come       chan struct{}
 }
 
 func newTaker() *taker { return &taker{come: make(chan struct{}, 1000)} }
 
-func (k *taker) Datagram(datagram []byte, from netip.AddrPort, _ time.Time) {
+func (k *taker) Datagram(datagram []byte, from netip.AddrPort, codepoint ecn.Codepoint, _ time.Time) {
 	k.mu.Lock()
 	k.datagrams, k.from = append(k.datagrams, append([]byte(nil), datagram...)), from
+	k.codepoints = append(k.codepoints, codepoint)
 	k.mu.Unlock()
 	k.come <- struct{}{}
 }
 
 func (k *taker) RTP(_ uint32, packet []byte, info *transport.PacketInfo) {
-	k.Datagram(packet, netip.AddrPort{}, info.At)
+	k.Datagram(packet, netip.AddrPort{}, info.ECN, info.At)
 }
-func (k *taker) RTCP(packet []byte, now time.Time) { k.Datagram(packet, netip.AddrPort{}, now) }
-func (k *taker) Expect(stream.Wire)                {}
+func (k *taker) RTCP(packet []byte, now time.Time) {
+	k.Datagram(packet, netip.AddrPort{}, ecn.NotECT, now)
+}
+func (k *taker) Expect(stream.Wire) {}
 
 // expect waits for so many datagrams.
 func (k *taker) expect(t *testing.T, n int) [][]byte {
@@ -63,6 +69,8 @@ func packets(wire stream.Wire, lengths ...int) (list []stream.Packet) {
 		list = append(list, stream.Packet{
 			Header:  rtp.Header{Version: 2, SSRC: wire.SSRC, PayloadType: wire.PayloadType, SequenceNumber: uint16(i)},
 			Payload: bytes.Repeat([]byte{byte(i + 1)}, length),
+			// Some runs are divided.
+			ECN: []ecn.Codepoint{ecn.NotECT, ecn.ECT1, ecn.ECT1, ecn.ECT0}[i%4],
 		})
 	}
 	return list
@@ -75,6 +83,18 @@ func check(t *testing.T, got [][]byte, sent []stream.Packet) {
 		if err := p.Unmarshal(got[i]); err != nil || p.SequenceNumber != sent[i].Header.SequenceNumber ||
 			!bytes.Equal(p.Payload, sent[i].Payload) {
 			t.Errorf("packet %d: got %d bytes with number %d, %v", i, len(p.Payload), p.SequenceNumber, err)
+		}
+	}
+}
+
+// checkCodepoints checks that packets came with the codepoints with which they left.
+func (k *taker) checkCodepoints(t *testing.T, sent []stream.Packet) {
+	t.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range sent {
+		if k.codepoints[i] != sent[i].ECN {
+			t.Errorf("packet %d came as %v, expected %v", i, k.codepoints[i], sent[i].ECN)
 		}
 	}
 }
@@ -107,6 +127,7 @@ func TestUDP(t *testing.T) {
 	a.Send(sent)
 	got := taker.expect(t, len(sent))
 	check(t, got, sent)
+	taker.checkCodepoints(t, sent)
 	taker.mu.Lock()
 	if taker.from.Port() != a.Port() {
 		t.Errorf("they came from %v", taker.from)
@@ -173,6 +194,7 @@ func TestWebRTC(t *testing.T) {
 	sent := packets(own, 1160, 1160, 1160, 40)
 	producer.Send(sent)
 	check(t, media.expect(t, len(sent)), sent)
+	media.checkCodepoints(t, sent)
 	// A receiver report without blocks.
 	consumer.SendOne([]byte{0x80, 201, 0, 1, 0, 0, 0, 9})
 	if got := reports.expect(t, 1); len(got[0]) != 8 || got[0][1] != 201 {

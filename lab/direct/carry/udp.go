@@ -10,14 +10,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/lab/direct/stream"
 )
 
 // Taker receives datagrams.
 type Taker interface {
-	// Datagram receives a datagram. The datagram is valid during the call and may be modified.
-	Datagram(datagram []byte, from netip.AddrPort, now time.Time)
+	// Datagram receives a datagram that arrived with a codepoint. The datagram is valid during the call and may be
+	// modified.
+	Datagram(datagram []byte, from netip.AddrPort, codepoint ecn.Codepoint, now time.Time)
 }
 
 // socketBuffer is the requested buffer size for each direction, in bytes: four frames of 400 kB. Such a frame has 350
@@ -70,7 +72,7 @@ func (u *UDP) Run(t Taker) error {
 		now := time.Now()
 		for _, m := range inbox.Messages() {
 			for datagram := range m.Datagrams() {
-				t.Datagram(datagram, m.Peer, now)
+				t.Datagram(datagram, m.Peer, m.ECN, now)
 			}
 		}
 	}
@@ -100,23 +102,25 @@ func (u *UDP) Send(packets []stream.Packet) {
 			continue
 		}
 		u.buffer = append(u.buffer, packets[i].Payload...)
-		u.add(*peer, u.buffer[begin:])
+		u.add(*peer, u.buffer[begin:], packets[i].ECN)
 	}
 	// The only error is that of a closed socket.
 	_ = u.port.Sockets()[0].Send(u.messages)
 }
 
 // add appends a datagram, which directly follows the previous one in memory, to the run of the previous datagram if all
-// datagrams of the run have equal length and this one is not longer. Otherwise it starts a new run.
-func (u *UDP) add(peer netip.AddrPort, datagram []byte) {
+// datagrams of the run have equal length and the same codepoint, and this one is not longer. Otherwise it starts a new
+// run.
+func (u *UDP) add(peer netip.AddrPort, datagram []byte, codepoint ecn.Codepoint) {
 	if n := len(u.messages); n > 0 {
 		m := &u.messages[n-1]
-		if len(m.Data)%m.Segment == 0 && len(datagram) <= m.Segment && len(m.Data)+len(datagram) <= maxRun {
+		if len(m.Data)%m.Segment == 0 && len(datagram) <= m.Segment && len(m.Data)+len(datagram) <= maxRun &&
+			m.ECN == codepoint {
 			m.Data = m.Data[:len(m.Data)+len(datagram)]
 			return
 		}
 	}
-	u.messages = append(u.messages, udp.Message{Peer: peer, Data: datagram, Segment: len(datagram)})
+	u.messages = append(u.messages, udp.Message{Peer: peer, Data: datagram, Segment: len(datagram), ECN: codepoint})
 }
 
 // SendOne sends one datagram immediately.

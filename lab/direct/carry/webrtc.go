@@ -230,6 +230,7 @@ func (w *WebRTC) Peer() *transport.Peer { return w.peer }
 // Send sends packets of the producer's stream.
 func (w *WebRTC) Send(packets []stream.Packet) {
 	for i := range packets {
+		w.peer.SetECN(packets[i].ECN)
 		// If the connection is closing, the packet is lost as it would be in the network.
 		_ = w.outlet.Queue(&packets[i].Header, packets[i].Payload)
 	}

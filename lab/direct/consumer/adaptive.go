@@ -57,11 +57,11 @@ func (a *Adaptive) Expect(wire stream.Wire) {
 }
 
 // Datagram implements carry.Taker.
-func (a *Adaptive) Datagram(datagram []byte, from netip.AddrPort, now time.Time) {
+func (a *Adaptive) Datagram(datagram []byte, from netip.AddrPort, codepoint ecn.Codepoint, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if from == a.from && !stream.IsRTCP(datagram) {
-		a.packet(datagram, ecn.NotECT, now)
+		a.packet(datagram, codepoint, now)
 	}
 }
 

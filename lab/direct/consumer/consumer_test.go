@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/lab/baseline/chunks"
 	"github.com/volsfu/volsfu/lab/direct/stages"
@@ -161,12 +162,12 @@ func TestAdaptiveInlet(t *testing.T) {
 		}
 		datagrams = append(datagrams, append(datagram, p.Payload...))
 	}
-	a.Datagram(datagrams[0], producer, now) // before anything is expected
+	a.Datagram(datagrams[0], producer, ecn.NotECT, now) // before anything is expected
 	a.Expect(wire)
 	half := len(datagrams) / 2
 	for _, d := range datagrams[:half] {
-		a.Datagram(bytes.Clone(d), stranger, now)
-		a.Datagram(bytes.Clone(d), producer, now)
+		a.Datagram(bytes.Clone(d), stranger, ecn.NotECT, now)
+		a.Datagram(bytes.Clone(d), producer, ecn.NotECT, now)
 	}
 	stop := run(t, c)
 	<-l.told
@@ -215,11 +216,11 @@ func TestPaper002Inlet(t *testing.T) {
 			if number == 2 && i == 1 {
 				continue // lost
 			}
-			p.Datagram(chunks.Append(nil, number, data, i), stranger, now)
-			p.Datagram(chunks.Append(nil, number, data, i), producer, now)
+			p.Datagram(chunks.Append(nil, number, data, i), stranger, ecn.NotECT, now)
+			p.Datagram(chunks.Append(nil, number, data, i), producer, ecn.NotECT, now)
 		}
 	}
-	p.Datagram([]byte{1}, producer, now)
+	p.Datagram([]byte{1}, producer, ecn.NotECT, now)
 	stop := run(t, c)
 	for range 3 {
 		<-l.told

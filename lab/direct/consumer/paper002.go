@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/lab/baseline/chunks"
 	"github.com/volsfu/volsfu/lab/direct/stages"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -28,7 +29,7 @@ func NewPaper002(c *Consumer, codec volumetric.FourCC, maxBytes int, from netip.
 }
 
 // Datagram implements carry.Taker.
-func (p *Paper002) Datagram(datagram []byte, from netip.AddrPort, now time.Time) {
+func (p *Paper002) Datagram(datagram []byte, from netip.AddrPort, _ ecn.Codepoint, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if from != p.from {

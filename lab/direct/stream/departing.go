@@ -71,7 +71,7 @@ func (s *Sender) depart(header rtp.Header, body []byte, kind feedback.PacketKind
 	if kind == feedback.Retransmission {
 		s.control.SpendRepair(size)
 	}
-	s.ready = append(s.ready, Packet{header, body})
+	s.ready = append(s.ready, Packet{Header: header, Payload: body, ECN: s.control.Stats().ECN})
 }
 
 // repeat retransmits a packet (RFC 4588). It returns false if the packet is no longer in the history or the receiver

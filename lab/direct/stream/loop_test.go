@@ -104,7 +104,8 @@ func (l *loop) pass(d time.Duration) {
 				l.t.Fatal(err)
 			}
 			data = data[:n+copy(data[n:], l.due[i].Payload)]
-			l.link.Send(&netem.Packet{Payload: data, Size: congestion.PacketOverhead + len(l.due[i].Payload)}, l.now)
+			l.link.Send(&netem.Packet{Payload: data, Size: congestion.PacketOverhead + len(l.due[i].Payload),
+				ECN: netem.ECN(l.due[i].ECN)}, l.now)
 		}
 		for _, d := range l.sender.Departures(nil) {
 			l.left[d.Number] = d

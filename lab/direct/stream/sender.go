@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/congestion/sender"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -49,6 +50,8 @@ type Departure struct {
 type Packet struct {
 	Header  rtp.Header
 	Payload []byte
+	// ECN is the codepoint with which the packet leaves.
+	ECN ecn.Codepoint
 }
 
 // Sender sends the frames of one stream.

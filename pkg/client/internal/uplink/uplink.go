@@ -15,6 +15,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -283,6 +284,9 @@ func (u *Uplink) StepDue(now time.Time) time.Duration { return u.queue.stepDue(n
 func (u *Uplink) Depart(now time.Time, packets []Outgoing) []Outgoing {
 	return u.queue.depart(now, packets)
 }
+
+// ECN returns the codepoint with which the packets of the last Depart leave.
+func (u *Uplink) ECN() ecn.Codepoint { return u.queue.sender.Stats().ECN }
 
 // Due returns the time at which the next packet leaves. ok is false if no packet is queued and no probe is active.
 func (u *Uplink) Due() (at time.Time, ok bool) { return u.queue.due() }
