@@ -41,9 +41,9 @@ func (h *headers) ReadFrom(b []byte) (int, net.Addr, error) {
 	return n, from, err
 }
 
-// TestArrivalsReportedByRFC8888 has one participant report arrivals by RFC 8888 and publish as well, next to a receiver
-// with transport-wide reports: both are estimated, so that the server sends them their links' estimates and they may
-// lower them; the publisher's packets are numbered and reported as usual.
+// TestArrivalsReportedByRFC8888 has one participant agree on RFC 8888 and publish as well, next to a receiver with
+// transport-wide reports: both are estimated, so that the server sends them their links' estimates and they may lower
+// them; the publisher's uplink is estimated, too.
 func TestArrivalsReportedByRFC8888(t *testing.T) {
 	// Tracks without receivers are sent as well.
 	c := startConference(t, func(c *config.Config) { c.Rooms.Suppression.Policy = demand.Warm })
@@ -102,5 +102,93 @@ func TestArrivalsReportedByRFC8888(t *testing.T) {
 		if s.Track.Participant == "alice" && s.Complete == 0 {
 			t.Errorf("%v: no frame is complete", s.Track)
 		}
+	}
+}
+
+// reportHeaders is a socket on an emulated network that counts RTCP packets by their unencrypted headers: reports by
+// RFC 8888 and transport-wide feedback, from the server and to the server.
+type reportHeaders struct {
+	net.PacketConn
+	received, sent reportCounts
+}
+
+type reportCounts struct{ byStream, byNumber atomic.Int64 }
+
+// count counts a datagram. Transport-layer feedback has the type 205, and its formats are 11 (RFC 8888) and 15.
+func (c *reportCounts) count(datagram []byte) {
+	if len(datagram) < 4 || datagram[1] != 205 {
+		return
+	}
+	switch datagram[0] {
+	case 0x80 | 11:
+		c.byStream.Add(1)
+	case 0x80 | 15:
+		c.byNumber.Add(1)
+	}
+}
+
+func (h *reportHeaders) ReadFrom(b []byte) (int, net.Addr, error) {
+	n, from, err := h.PacketConn.ReadFrom(b)
+	if err == nil {
+		h.received.count(b[:n])
+	}
+	return n, from, err
+}
+
+func (h *reportHeaders) WriteTo(b []byte, to net.Addr) (int, error) {
+	h.sent.count(b)
+	return h.PacketConn.WriteTo(b, to)
+}
+
+// TestReportsByStreamInBothDirections sends media from a publisher to a receiver over access links of 20 Mbit/s. With
+// RFC 8888 the publisher is reported to by the server in this form only, and the server by the receiver. Without it all
+// reports are transport-wide. Either way the rates of both hops are estimated.
+func TestReportsByStreamInBothDirections(t *testing.T) {
+	const link = "rate=20Mbit,delay=10ms"
+	e := emulate(t, 8)
+	load := testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 20_000, Rate: 30}
+	for _, form := range []client.Feedback{client.FeedbackCCFB, client.FeedbackTransportCC} {
+		room := string(form)
+		var peers [2]*testbed.Peer
+		var sockets [2]*reportHeaders
+		for i, part := range []testbed.Part{
+			{Identity: "alice", Loads: []testbed.Load{load}}, {Identity: "bob", Receive: true},
+		} {
+			_, conn := e.link(t, link, link)
+			sockets[i] = &reportHeaders{PacketConn: conn}
+			part.Room, part.Feedback, part.Media, part.Deadline = room, form, sockets[i], repairTime
+			peers[i] = join(t, e.Conference, part)
+		}
+		alice, bob := peers[0], peers[1]
+		wait.Until(t, room+": the publisher's uplink is estimated",
+			func() bool { return alice.Session.Uplink().Estimate > 5e6 })
+		wait.Until(t, room+": frames arrive", func() bool { return frames(bob, tile("alice", "body", 0)) > 60 })
+		wait.Until(t, room+": the receiver's downlink is estimated",
+			func() bool { return bob.Bandwidth().Estimate > 5e6 })
+		if estimate := alice.Session.Uplink().Estimate; estimate > 30e6 {
+			t.Errorf("%s: the uplink's estimate is %v, expected about 20 Mbit/s", room, estimate)
+		}
+		for hop, counts := range map[string]*reportCounts{
+			"the server to the publisher": &sockets[0].received, "the receiver to the server": &sockets[1].sent,
+		} {
+			agreed, other := &counts.byStream, &counts.byNumber
+			if form == client.FeedbackTransportCC {
+				agreed, other = other, agreed
+			}
+			wait.Until(t, room+": "+hop+" sends reports", func() bool { return agreed.Load() >= 10 })
+			if n := other.Load(); n > 0 {
+				t.Errorf("%s: %s sent %d reports in the other form", room, hop, n)
+			}
+		}
+		for _, p := range peers {
+			if err := p.Failure(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	stats := e.Server.Stats()
+	if stats.MalformedRTCP > 0 || stats.TransportDropped > 0 || stats.TransportFalseMarks > 0 {
+		t.Errorf("%d reports are malformed, %d dropped, %d marks false, expected none", stats.MalformedRTCP,
+			stats.TransportDropped, stats.TransportFalseMarks)
 	}
 }
