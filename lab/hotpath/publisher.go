@@ -9,7 +9,7 @@ import (
 
 	"github.com/pion/rtp"
 
-	"github.com/volsfu/volsfu/internal/alarm"
+	"github.com/volsfu/volsfu/internal/congestion/sender/precise"
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
@@ -34,7 +34,7 @@ type publisher struct {
 	filling   []byte
 	packet    rtp.Packet
 
-	timer *alarm.Timer
+	timer *precise.Timer
 
 	// frames counts the sent frames of each track.
 	frames atomic.Uint64
@@ -66,7 +66,7 @@ const (
 func (p *publisher) run(ctx context.Context) {
 	interval := time.Duration(float64(time.Second) / p.load.FrameRate)
 	next := time.Now().Add(time.Duration(p.phase * float64(interval)))
-	p.timer = alarm.New(0)
+	p.timer = precise.NewTimer(0)
 	defer p.timer.Stop()
 	for ; ; next = next.Add(interval) {
 		// Frames that a stalled machine could not send in time are skipped, as by a camera, so no burst follows.

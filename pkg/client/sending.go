@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/alarm"
+	"github.com/volsfu/volsfu/internal/congestion/sender/precise"
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/client/internal/uplink"
@@ -50,7 +50,7 @@ type sending struct {
 func (m *media) send() {
 	defer m.session.running.Done()
 	defer m.session.confine()
-	timer := alarm.New(tick)
+	timer := precise.NewTimer(tick)
 	defer timer.Stop()
 	s := sending{media: m}
 	for {
@@ -62,7 +62,7 @@ func (m *media) send() {
 }
 
 // rest sleeps until the next step. rest returns false when the session ends.
-func (m *media) rest(timer *alarm.Timer, wait time.Duration, idle bool) bool {
+func (m *media) rest(timer *precise.Timer, wait time.Duration, idle bool) bool {
 	if idle {
 		timer.Reset(wait)
 		select {

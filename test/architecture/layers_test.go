@@ -39,7 +39,7 @@ var layers = []layer{
 	{server: []string{"internal/congestion", "internal/transport", "internal/metrics"}},
 	{server: []string{"internal/feedback"}},
 	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/process",
-		"internal/alarm", "internal/panics", "internal/fault"}},
+		"internal/panics", "internal/fault"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
 		client: []string{"pkg/pointcloud"},
@@ -58,8 +58,7 @@ var bothSides = []string{"lab"}
 // sharedWithClient are the internal packages that pkg may import: a client estimates its uplink and receives bursts as
 // a server does.
 var sharedWithClient = map[string][]string{
-	"pkg/client": {"internal/feedback", "internal/congestion", "internal/transport", "internal/alarm",
-		"internal/ecn"},
+	"pkg/client": {"internal/feedback", "internal/congestion", "internal/transport", "internal/ecn"},
 }
 
 // foreign lists modules that a package must not import: the cores have no sockets, logs and metrics, and packages for

@@ -3,7 +3,7 @@ package turn
 import (
 	"time"
 
-	"github.com/volsfu/volsfu/internal/alarm"
+	"github.com/volsfu/volsfu/internal/congestion/sender/precise"
 )
 
 // Alarm is the timer that a worker sleeps on.
@@ -20,10 +20,10 @@ type Alarm interface {
 // pacer are 2 ms or 16 packets apart. Packets that became due while the writer overslept leave together as one longer
 // run, and the delay counts as residence. The delay does not accumulate, because the schedule of the frame sets the
 // time of every packet, not the former tick.
-type timerAlarm struct{ timer *alarm.Timer }
+type timerAlarm struct{ timer *precise.Timer }
 
 // NewTimer returns an alarm that uses the system's clock.
-func NewTimer() Alarm { return &timerAlarm{timer: alarm.New(time.Hour)} }
+func NewTimer() Alarm { return &timerAlarm{timer: precise.NewTimer(time.Hour)} }
 
 // Set implements Alarm.
 func (a *timerAlarm) Set(d time.Duration) { a.timer.Reset(d) }

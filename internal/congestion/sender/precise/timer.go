@@ -1,6 +1,7 @@
-// Package alarm has precise timers. An idle Go process sleeps in whole milliseconds, so timers of package time are up
-// to 1.1 ms late: half of a pacer's tick. A Timer has no goroutine of its own.
-package alarm
+// Package precise has the timer with which the owner of a Sender waits for the next tick. An idle Go process sleeps in
+// whole milliseconds, so timers of package time are up to 1.1 ms late: half of a pacer's tick. A Timer has no goroutine
+// of its own.
+package precise
 
 import "time"
 
@@ -14,8 +15,8 @@ type Timer struct {
 	nudge nudge
 }
 
-// New returns a timer that fires after d.
-func New(d time.Duration) *Timer {
+// NewTimer returns a timer that fires after d.
+func NewTimer(d time.Duration) *Timer {
 	t := &Timer{timer: time.NewTimer(d), nudge: newNudge()}
 	t.C = t.timer.C
 	t.nudge.after(d)

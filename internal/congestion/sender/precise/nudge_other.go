@@ -1,6 +1,6 @@
 //go:build !linux
 
-package alarm
+package precise
 
 import "time"
 

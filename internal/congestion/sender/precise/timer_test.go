@@ -1,4 +1,4 @@
-package alarm
+package precise
 
 import (
 	"sync"
@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestNeverEarly resets a timer as soon as it has fired.
 func TestNeverEarly(t *testing.T) {
-	timer := New(time.Millisecond)
+	timer := NewTimer(time.Millisecond)
 	defer timer.Stop()
 	<-timer.C
 	for d := time.Duration(0); d < 3*time.Millisecond; d += 170 * time.Microsecond {
@@ -27,7 +27,7 @@ func TestNeverEarly(t *testing.T) {
 
 // TestResetReplaces sets a timer to earlier and to later times.
 func TestResetReplaces(t *testing.T) {
-	timer := New(time.Hour)
+	timer := NewTimer(time.Hour)
 	defer timer.Stop()
 	timer.Reset(time.Millisecond)
 	<-timer.C
@@ -48,7 +48,7 @@ func TestOnTime(t *testing.T) {
 	} else {
 		probe.close()
 	}
-	timer := New(time.Hour)
+	timer := NewTimer(time.Hour)
 	defer timer.Stop()
 	const d, enough = 300 * time.Microsecond, 50
 	quick := 0
@@ -68,7 +68,7 @@ func TestOnTime(t *testing.T) {
 
 // TestResetByAnother has one goroutine wait while another sets the timer, to an earlier time each time.
 func TestResetByAnother(t *testing.T) {
-	timer := New(time.Hour)
+	timer := NewTimer(time.Hour)
 	defer timer.Stop()
 	rung := make(chan struct{})
 	go func() {
@@ -91,7 +91,7 @@ func TestManyTimers(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 20 {
 		all.Go(func() {
-			timer := New(time.Duration(n) * 100 * time.Microsecond)
+			timer := NewTimer(time.Duration(n) * 100 * time.Microsecond)
 			defer timer.Stop()
 			<-timer.C
 			for range 20 {
