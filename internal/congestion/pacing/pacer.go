@@ -56,6 +56,9 @@ type Offer struct {
 // NewPacer returns a Pacer without a rate limit.
 func NewPacer[P, R any](plan Plan) *Pacer[P, R] { return &Pacer[P, R]{plan: plan} }
 
+// Off reports whether the plan never holds packets, so that only probes have ticks.
+func (p *Pacer[P, R]) Off() bool { return p.plan.Off() }
+
 // Held returns the number of queued packets, without retransmissions.
 func (p *Pacer[P, R]) Held() int { return p.held }
 

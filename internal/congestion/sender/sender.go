@@ -56,8 +56,9 @@ type Options struct {
 // the next Consult overrides a path or a probe that the caller sets.
 type Sender[P, R any] struct {
 	pacing.Pacer[P, R]
-	options Options
-	started time.Time
+	// grace, idle and look are those of the Options.
+	grace, idle, look time.Duration
+	started           time.Time
 	estimation
 }
 
@@ -90,7 +91,10 @@ var unknown congestion.Stats
 
 // New returns a Sender without an estimator.
 func New[P, R any](options Options, started time.Time) *Sender[P, R] {
-	s := &Sender[P, R]{Pacer: *pacing.NewPacer[P, R](options.Plan), options: options, started: started}
+	s := &Sender[P, R]{
+		Pacer: *pacing.NewPacer[P, R](options.Plan), grace: options.Grace, idle: options.Idle, look: options.Look,
+		started: started,
+	}
 	s.Stop(started)
 	return s
 }
@@ -135,7 +139,7 @@ func (s *Sender[P, R]) Sent(ssrc uint32, sequence uint16, size int, kind feedbac
 		s.advance(now)
 	}
 	s.pending += size
-	if s.options.Idle > 0 {
+	if s.idle > 0 {
 		s.latest = now
 	}
 	if s.Probing() {
@@ -249,23 +253,23 @@ func (s *Sender[P, R]) Consult(now time.Time) (change Change) {
 		s.next = max(next.Sub(s.started), at+stepInterval)
 	}
 	s.due = s.next
-	if s.options.Look > 0 {
-		s.due = min(s.due, at+s.options.Look)
+	if s.look > 0 {
+		s.due = min(s.due, at+s.look)
 	}
 	if s.video && s.inGrace(now) {
-		s.due = min(s.due, s.began.Add(s.options.Grace).Sub(s.started))
+		s.due = min(s.due, s.began.Add(s.grace).Sub(s.started))
 	}
 	return change
 }
 
 // mayProbe reports whether a packet left recently enough to pad a probe.
 func (s *Sender[P, R]) mayProbe(now time.Time) bool {
-	return s.options.Idle == 0 || !s.latest.IsZero() && now.Sub(s.latest) <= s.options.Idle
+	return s.idle == 0 || !s.latest.IsZero() && now.Sub(s.latest) <= s.idle
 }
 
 // updatePath passes the path to the pacer if the path has changed, and reports whether it has.
 func (s *Sender[P, R]) updatePath(now time.Time) bool {
-	if s.options.Plan.Off() {
+	if s.Off() {
 		return false
 	}
 	path := pacing.Path{}
@@ -282,7 +286,7 @@ func (s *Sender[P, R]) updatePath(now time.Time) bool {
 
 // inGrace reports whether the start rate limits the sender, since the first report may still arrive.
 func (s *Sender[P, R]) inGrace(now time.Time) bool {
-	return !s.reported && s.options.Grace > 0 && (!s.video || now.Sub(s.began) < s.options.Grace)
+	return !s.reported && s.grace > 0 && (!s.video || now.Sub(s.began) < s.grace)
 }
 
 // Limit returns the rate that limits the sender as of the last step or Consult, or 0 if no rate does. With the plan of
