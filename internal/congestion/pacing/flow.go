@@ -15,15 +15,27 @@ type Flow[P any] struct {
 	// begins a frame, else Pacer.ongoing.
 	place  int
 	begins bool
+	// rank orders the flows of a heap: the due time of the first packet, or turn while the Path is smooth.
+	rank time.Duration
 	// turn is the value of Pacer.turn at the start of the flow's last frame.
 	turn uint64
+	// owed is the size of the part of the last frame that has not left, in bytes, 0 or less if the size is unknown. began
+	// is the time at which the frame began. listed is set while the flow is in bound.open.
+	owed   int
+	began  time.Duration
+	listed bool
 }
 
+// entry is a queued packet. expires and frame are those of its Offer.
 type entry[P any] struct {
-	packet P
-	due    time.Duration
-	begins bool
+	packet       P
+	due, expires time.Duration
+	frame        int32
+	begins       bool
 }
+
+// expired reports whether the packet begins a frame that the caller drops.
+func (e *entry[P]) expired(now time.Duration) bool { return e.expires > 0 && now >= e.expires }
 
 // Len returns the number of queued packets.
 func (f *Flow[P]) Len() int { return f.held }

@@ -1,6 +1,7 @@
 package pacing
 
-// flowHeap is a heap of flows with queued packets. The flow whose first packet is due first is at the top.
+// flowHeap is a heap of flows with queued packets. The flow with the lowest rank is at the top; of flows of equal rank
+// the one whose first packet is due first.
 type flowHeap[P any] []*Flow[P]
 
 func (h *flowHeap[P]) push(f *Flow[P]) {
@@ -19,7 +20,7 @@ func (h *flowHeap[P]) remove(i int) {
 	}
 }
 
-// fix restores the heap order after the first packet of flow i has changed.
+// fix restores the heap order after the rank or the first packet of flow i has changed.
 func (h flowHeap[P]) fix(i int) {
 	h.up(i)
 	h.down(i)
@@ -30,7 +31,17 @@ func (h flowHeap[P]) swap(i, j int) {
 	h[i].place, h[j].place = i, j
 }
 
-func (h flowHeap[P]) before(i, j int) bool { return h[i].head().due < h[j].head().due }
+func (h flowHeap[P]) before(i, j int) bool {
+	a, b := h[i], h[j]
+	return a.rank < b.rank || a.rank == b.rank && a.head().due < b.head().due
+}
+
+// sort restores the heap order after the ranks of all flows have changed.
+func (h flowHeap[P]) sort() {
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		h.down(i)
+	}
+}
 
 func (h flowHeap[P]) up(i int) {
 	for i > 0 && h.before(i, (i-1)/2) {

@@ -1,12 +1,15 @@
 package pacing
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 const (
 	// fullPacket is the packet size, in bytes, for which ticks are computed.
 	fullPacket = 1200
-	// slack is the lateness of a wake-up that does not reduce the rate: with timers of Go's precision, sleeps take up
-	// to 1.1 ms longer.
+	// slack is the lateness of a wake-up that does not reduce the rate, unless the Path is smooth: with timers of Go's
+	// precision, sleeps take up to 1.1 ms longer.
 	slack = 2 * time.Millisecond
 	// maxDebt bounds the time for which packets that bypass the pacer can delay all other packets, as in GCC's pacer.
 	maxDebt = 500 * time.Millisecond
@@ -14,7 +17,8 @@ const (
 
 // Pacer decides which packets of one receiver may leave. Packets leave in ticks: all that are due, and with them up to
 // 16 that are due within 2 ms (burst5ms: all within 5 ms), so that segmented sends stay long. While the Path leads,
-// packets may leave before they are due as long as all sent bytes are within the estimate. Packets of a flow never
+// packets may leave before they are due as long as all sent bytes are within the estimate. While the Path is smooth,
+// only the estimate decides, in ticks of 0.5 ms, and the frame that began first leaves first. Packets of a flow never
 // overtake each other. R is the caller's description of a retransmission.
 //
 // A packet leaves at once if Admit returns true, and is otherwise queued with Hold. When Next is reached, the caller
@@ -40,8 +44,12 @@ type Pacer[P, R any] struct {
 	// negative value is a debt.
 	rate, credit float64
 	filled       time.Duration
-	room         room
-	lead         lead
+	// waits is set if packets have been queued since the last fill.
+	waits bool
+	room  room
+	lead  lead
+	// bound is nil while the Path has no window.
+	bound *bound[P]
 
 	repairs repairs[R]
 	probe   probe
@@ -51,6 +59,11 @@ type Pacer[P, R any] struct {
 type Offer struct {
 	Arrived, Due time.Duration
 	Begins       bool
+	// Frame is the size of the frame that the packet begins, in bytes on the wire, 0 if it is unknown. Expires is the
+	// time from which on the caller drops the frame unless it has begun, 0 for never. Both matter only if Path.Window
+	// is set.
+	Frame   int
+	Expires time.Duration
 }
 
 // NewPacer returns a Pacer without a rate limit.
@@ -70,41 +83,73 @@ func (p *Pacer[P, R]) Admit(f *Flow[P], o Offer, now time.Duration) bool {
 	case f.held > 0:
 		return false
 	case p.probe.rate > 0:
-		p.probe.fill(now)
-		return p.probe.credit > 0
+		if p.probe.fill(now); p.probe.credit <= 0 {
+			return false
+		}
+		p.bound.takes(f, o.Frame, o.Begins)
+		return true
 	}
 	if p.rate > 0 {
-		if p.fill(now); p.credit <= 0 || !p.room.admits(o.Begins) || o.Begins && p.room.short && p.held > 0 {
+		if p.fill(now); p.credit <= 0 || !p.roomFor(o, now) {
 			return false
 		}
 	}
 	if now >= p.until && p.held == 0 {
 		p.until, p.left = now+p.plan.ahead, 0
 	}
-	return p.leaves(p.planned(o), now)
+	if !p.room.smooth && !p.leaves(p.planned(o), now) {
+		return false
+	}
+	p.bound.takes(f, o.Frame, o.Begins)
+	return true
+}
+
+// roomFor reports whether the estimate and the window permit a packet. No frame begins before one that has waited
+// longer.
+func (p *Pacer[P, R]) roomFor(o Offer, now time.Duration) bool {
+	switch {
+	case p.room.smooth:
+		if p.held > 0 || p.room.full() {
+			return false
+		}
+	case !p.room.admits(o.Begins) || o.Begins && p.room.short && p.held > 0:
+		return false
+	}
+	return !o.Begins || p.bound == nil || len(p.beginning) == 0 && p.bound.fits(o.Frame, now)
 }
 
 // Hold queues a packet that was not admitted. It reports whether Next may have changed.
 func (p *Pacer[P, R]) Hold(f *Flow[P], packet P, o Offer) (next bool) {
-	f.push(entry[P]{packet: packet, due: p.planned(o), begins: o.Begins})
+	f.push(entry[P]{
+		packet: packet, due: p.planned(o), expires: o.Expires, frame: int32(min(o.Frame, math.MaxInt32)), begins: o.Begins,
+	})
+	if p.held == 0 {
+		p.waits = o.Arrived <= p.filled
+	}
 	p.held++
 	if f.held > 1 {
 		return false
 	}
 	p.wait(f)
-	return f.place == 0
+	return f.place == 0 || p.bound != nil
 }
 
 // Begin records that a packet that has left began a frame of the flow. While room is short, flows take turns.
 func (p *Pacer[P, R]) Begin(f *Flow[P]) {
 	p.turn++
 	f.turn = p.turn
+	p.bound.begin(f, p.filled)
+	if p.room.smooth && f.held > 0 {
+		p.order(f)
+		p.heap(f).fix(f.place)
+	}
 }
 
 // Spend accounts for a packet that has left and reports whether the packet completed a probe. Packets of a probe are
 // not charged to the pacer: after a probe at six times the estimate the next frame would wait for longer than its own
 // duration.
 func (p *Pacer[P, R]) Spend(bytes int) (probed bool) {
+	p.bound.spend(bytes, p.filled)
 	if p.probe.rate > 0 {
 		return p.probe.spend(bytes)
 	}
@@ -125,8 +170,15 @@ func (p *Pacer[P, R]) Next() (at time.Duration, ok bool) {
 }
 
 func (p *Pacer[P, R]) nextMedia() (at time.Duration, ok bool) {
-	if p.probe.rate > 0 {
+	switch {
+	case p.probe.rate > 0:
 		return p.probe.next(p.held > 0), true
+	case p.held == 0:
+		return 0, false
+	case p.room.smooth:
+		return p.nextSmooth(), true
+	case p.bound != nil:
+		return p.nextBounded(), true
 	}
 	for _, h := range [...]flowHeap[P]{p.beginning, p.ongoing} {
 		if len(h) > 0 {
@@ -170,8 +222,11 @@ func (p *Pacer[P, R]) Tick(now time.Duration) {
 func (p *Pacer[P, R]) Pop(now time.Duration) (packet P, ok bool) {
 	f := p.next(now)
 	if f == nil {
+		p.bound.takes(nil, 0, false)
 		return packet, false
 	}
+	head := f.head()
+	p.bound.takes(f, int(head.frame), head.begins)
 	packet = f.pop()
 	p.held--
 	p.settle(f)
@@ -189,29 +244,36 @@ func (p *Pacer[P, R]) next(now time.Duration) *Flow[P] {
 			return nil
 		}
 		return f
-	case p.rate > 0 && p.credit <= 0, !p.leaves(f.head().due, now):
+	case p.rate > 0 && p.credit <= 0, p.room.smooth && p.room.full():
 		return nil
-	case !p.room.short && p.room.admits(f.begins):
+	case p.room.smooth && len(p.ongoing) > 0:
+		return p.ongoing[0]
+	case p.room.smooth:
+		return p.beginner(now)
+	case !p.leaves(f.head().due, now):
+		return nil
+	case p.bound == nil && !p.room.short && p.room.admits(f.begins):
 		return f
 	}
 	return p.inTurn(now)
 }
 
-// first returns the flow whose packet is due first, or nil.
+// first returns the flow whose packet is due first, or nil. While the Path is smooth, flows in the middle of a frame
+// precede the others.
 func (p *Pacer[P, R]) first() *Flow[P] {
 	switch {
 	case len(p.beginning) == 0 && len(p.ongoing) == 0:
 		return nil
 	case len(p.ongoing) == 0:
 		return p.beginning[0]
-	case len(p.beginning) == 0 || p.ongoing[0].head().due <= p.beginning[0].head().due:
+	case len(p.beginning) == 0 || p.room.smooth || p.ongoing[0].head().due <= p.beginning[0].head().due:
 		return p.ongoing[0]
 	}
 	return p.beginning[0]
 }
 
-// inTurn returns the flow of the next packet while room is short, or nil: flows in the middle of a frame first, then
-// the flow whose last frame began longest ago.
+// inTurn returns the flow of the next packet while room is short or bytes in flight are bounded, or nil: flows in the
+// middle of a frame first, then the flow whose last frame began longest ago.
 func (p *Pacer[P, R]) inTurn(now time.Duration) *Flow[P] {
 	if len(p.ongoing) > 0 && p.leaves(p.ongoing[0].head().due, now) {
 		if !p.room.admits(false) {
@@ -222,13 +284,40 @@ func (p *Pacer[P, R]) inTurn(now time.Duration) *Flow[P] {
 	if !p.room.admits(true) {
 		return nil
 	}
+	return p.beginner(now)
+}
+
+// beginner returns the flow whose frame begins next, or nil: the flow whose last frame began longest ago, if its frame
+// fits the window. While frames wait for the window, beginner also returns flows whose frame has expired, so that the
+// caller drops the frame.
+func (p *Pacer[P, R]) beginner(now time.Duration) *Flow[P] {
 	var first *Flow[P]
 	for _, f := range p.beginning {
-		if p.leaves(f.head().due, now) && (first == nil || f.turn < first.turn) {
+		head := f.head()
+		switch {
+		case !p.mayBegin(head.due, now):
+		case p.bound != nil && head.expired(now):
+			return f
+		case first == nil || f.turn < first.turn:
 			first = f
 		}
 	}
+	if first != nil && !p.bound.fits(int(first.head().frame), now) {
+		return nil
+	}
 	return first
+}
+
+// mayBegin reports whether a frame may begin by the due time of its first packet. If bytes in flight are bounded, no
+// frame begins early: the order of turns would depend on frames that do not wait yet.
+func (p *Pacer[P, R]) mayBegin(due, now time.Duration) bool {
+	switch {
+	case p.room.smooth:
+		return true
+	case p.bound != nil:
+		return due <= now
+	}
+	return p.leaves(due, now)
 }
 
 // Filter removes the packets of a flow for which keep returns false. It reports whether Next may have changed.
@@ -249,7 +338,16 @@ func (p *Pacer[P, R]) Filter(f *Flow[P], keep func(P) bool) (next bool) {
 // wait adds a flow with queued packets to its heap.
 func (p *Pacer[P, R]) wait(f *Flow[P]) {
 	f.begins = f.head().begins
+	p.order(f)
 	p.heap(f).push(f)
+}
+
+// order sets the rank of a flow with queued packets.
+func (p *Pacer[P, R]) order(f *Flow[P]) {
+	f.rank = f.head().due
+	if p.room.smooth {
+		f.rank = time.Duration(f.turn)
+	}
 }
 
 // settle restores the heap position of a flow after packets were removed.
@@ -264,6 +362,7 @@ func (p *Pacer[P, R]) settle(f *Flow[P]) {
 		h.remove(f.place)
 		p.wait(f)
 	default:
+		p.order(f)
 		h.fix(f.place)
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// sent is a packet of a path that has left.
+// sent is a packet of a path that has left. turn counts the frames that had begun with its own.
 type sent struct {
 	flow, number  int
 	begins        bool
 	arrived, left time.Duration
 	due           time.Duration
+	turn          int
 }
 
 // path is one receiver, stepped in virtual time: arriving packets are offered, and ticks begin when they are due.
@@ -24,6 +25,12 @@ type path struct {
 	bytes     int
 	now       time.Duration
 	out       []sent
+	// budget is the time for which a frame may wait, 0 for any time. dropping has the flows of which a frame is dropped.
+	budget   time.Duration
+	dropping []bool
+	dropped  int
+	turns    []int
+	turn     int
 }
 
 func newPath(t testing.TB, mode Mode, flows int) *path {
@@ -32,7 +39,7 @@ func newPath(t testing.TB, mode Mode, flows int) *path {
 		p.schedules = append(p.schedules, NewSchedule(plan(t, mode), 90000))
 		p.flows = append(p.flows, &Flow[sent]{})
 	}
-	p.numbers = make([]int, flows)
+	p.numbers, p.dropping, p.turns = make([]int, flows), make([]bool, flows), make([]int, flows)
 	return p
 }
 
@@ -57,18 +64,32 @@ func (p *path) until(at time.Duration) {
 }
 
 func (p *path) leave(packet sent) {
-	packet.left = p.now
-	p.out = append(p.out, packet)
+	flow := packet.flow
 	if packet.begins {
-		p.pacer.Begin(p.flows[packet.flow])
+		if p.dropping[flow] = p.budget > 0 && p.now-packet.arrived > p.budget; p.dropping[flow] {
+			p.dropped++
+		}
 	}
+	if p.dropping[flow] {
+		return
+	}
+	if packet.begins {
+		p.turn++
+		p.turns[flow] = p.turn
+		p.pacer.Begin(p.flows[flow])
+	}
+	packet.left, packet.turn = p.now, p.turns[flow]
+	p.out = append(p.out, packet)
 	p.pacer.Spend(p.bytes)
 }
 
 // arrive offers a packet of a flow now.
 func (p *path) arrive(flow int, packet Packet) {
 	due := p.schedules[flow].Due(packet, p.now)
-	offer := Offer{Arrived: p.now, Due: due, Begins: packet.Framed && packet.Index == 0}
+	offer := Offer{Arrived: p.now, Due: due, Begins: packet.Framed && packet.Index == 0, Frame: packet.Packets * p.bytes}
+	if p.budget > 0 {
+		offer.Expires = p.now + p.budget + 1
+	}
 	s := sent{flow: flow, number: p.numbers[flow], begins: offer.Begins, arrived: p.now, due: due}
 	p.numbers[flow]++
 	if p.pacer.Admit(p.flows[flow], offer, p.now) {

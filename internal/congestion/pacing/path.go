@@ -12,33 +12,45 @@ type Path struct {
 	Evenly bool
 	// ApplicationLimited is set if the sender uses much less than the estimate.
 	ApplicationLimited bool
+	// Smooth is set while the queue of the path marks packets (RFC 9331): frames leave one after another at the
+	// estimate.
+	Smooth bool
+	// Window bounds the bytes in flight, see SetInFlight: a frame begins only if it fits. 0 is no bound.
+	Window int
 }
 
 // Leads reports whether packets may leave before they are due. Only frames that take much less than the estimate
 // benefit; other frames are sent by their schedule before the path has delivered them. A sender that uses its estimate
 // would also take capacity from others at the bottleneck: beside three Cubic flows in a FIFO of one bandwidth-delay
 // product 2.06 instead of 1.96 times its share, the mean of 27 runs.
-func (p Path) Leads() bool { return p.ApplicationLimited && !p.Evenly }
+func (p Path) Leads() bool { return p.ApplicationLimited && !p.Evenly && !p.Smooth }
 
 // Factor returns the send rate of frames as a multiple of the estimate: a frame that fills its interval is sent within
-// 0.4 of it, or 0.8 if Evenly is set.
+// 0.4 of it, 0.8 if Evenly is set, or 0.95 if Smooth is set.
 func (p Path) Factor() float64 {
-	if p.Evenly {
+	switch {
+	case p.Smooth:
+		return smoothFactor
+	case p.Evenly:
 		return evenFactor
 	}
 	return rateFactor
 }
 
-// SetPath sets the common rate of all current frames to 2.5 × the estimate, or 1.25 × if Evenly is set, and limits all
-// packets to the estimate in the longer term. Retransmissions have a rate of their own: 2.5 × the assumed capacity of
-// the path, while the estimate is lower to drain a queue. If packets do not lead any more, current frames continue by
-// their schedule. An estimate of 0 removes all limits.
+// SetPath sets the common rate of all current frames to Factor × the estimate, and limits all packets to the estimate
+// in the longer term. Retransmissions have a rate of their own: 2.5 × the assumed capacity of the path, while the
+// estimate is lower to drain a queue. If Smooth is set, retransmissions share the rate of the frames. If packets do not
+// lead any more, current frames continue by their schedule. An estimate of 0 removes all limits.
 func (p *Pacer[P, R]) SetPath(path Path, now time.Duration) {
 	p.fill(now)
 	estimate := bytesPerNanosecond(path.Estimate)
+	if estimate == 0 {
+		path.Smooth, path.Window = false, 0
+	}
 	begins := p.rate == 0
-	p.rate, p.room.rate, p.repairs.rate = path.Factor()*estimate, estimate, 0
-	if p.rate > 0 {
+	p.rate, p.room.rate = path.Factor()*estimate, estimate
+	p.repairs.rate = p.rate
+	if p.rate > 0 && !path.Smooth {
 		p.repairs.rate = max(p.rate, rateFactor*bytesPerNanosecond(path.Carried))
 	}
 	p.lead.rate, p.lead.open = 0, false
@@ -46,9 +58,11 @@ func (p *Pacer[P, R]) SetPath(path Path, now time.Duration) {
 		p.lead.rate = min(estimate, bytesPerNanosecond(EarlyRate))
 		p.lead.open = p.rate > 0 && path.Leads()
 	}
+	p.setSmooth(path.Smooth)
+	p.setWindow(path.Window)
 	if begins {
-		p.credit, p.room.bytes, p.lead.bytes, p.repairs.credit = 0, estimate*float64(frameSlack), 0,
-			p.tick(p.repairs.rate)
+		p.credit, p.room.bytes, p.lead.bytes, p.room.queue = 0, estimate*float64(frameSlack), 0, 0
+		p.repairs.credit = p.tick(p.repairs.rate)
 	}
 }
 
@@ -56,13 +70,29 @@ func bytesPerNanosecond(bitsPerSecond int64) float64 {
 	return float64(max(bitsPerSecond, 0)) / 8 / float64(time.Second)
 }
 
-// tick returns the bytes of one tick at a rate: max(1 packet, min(16 packets, 2 ms at the rate)).
+// tick returns the bytes of one tick at a rate: max(1 packet, min(16 packets, 2 ms at the rate)), or 0.5 ms at the rate
+// while the Path is smooth.
 func (p *Pacer[P, R]) tick(rate float64) float64 {
+	if p.room.smooth {
+		return max(1, rate*float64(smoothTick))
+	}
 	return max(1, min(float64(p.plan.most)*fullPacket, rate*float64(p.plan.ahead)))
 }
 
-// refilled returns the time of the next full tick at a rate, if bytes may leave as of the last fill.
+// lateness is the lateness of a wake-up that does not reduce the rate, in nanoseconds.
+func (p *Pacer[P, R]) lateness() float64 {
+	if p.room.smooth {
+		return float64(smoothQueue)
+	}
+	return float64(slack)
+}
+
+// refilled returns the time of the next full tick at a rate, if bytes may leave as of the last fill. While the Path is
+// smooth, it is the first tick at which a packet may leave.
 func (p *Pacer[P, R]) refilled(rate, bytes float64) time.Duration {
+	if p.room.smooth {
+		return nextTick(p.filled + time.Duration((1-bytes)/rate))
+	}
 	return p.filled + time.Duration((p.tick(rate)-bytes)/rate) + 1
 }
 
@@ -71,13 +101,13 @@ func (p *Pacer[P, R]) refilled(rate, bytes float64) time.Duration {
 func (p *Pacer[P, R]) fill(now time.Duration) {
 	passed := now - p.filled
 	most := p.tick(p.rate)
-	if p.held > 0 {
-		most += p.rate * float64(slack)
+	if p.held > 0 && (p.waits || !p.room.smooth) {
+		most += p.rate * p.lateness()
 	}
 	p.credit = max(p.credit, -fullPacket-p.rate*float64(maxDebt))
 	p.credit = min(p.credit+p.rate*float64(passed), most)
 	p.room.fill(passed)
 	p.lead.fill(passed, p.tick(p.lead.rate), p.held > 0)
 	p.fillRepairs(passed)
-	p.filled = now
+	p.filled, p.waits = now, p.held > 0
 }

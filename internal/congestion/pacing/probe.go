@@ -11,16 +11,16 @@ type probe struct {
 	// bytes and packets remain to be sent, until end at the latest.
 	bytes, packets int
 	end            time.Duration
-	// dry is set if the last tick had no padding.
-	dry bool
+	// dry is set if the last tick had no padding, smooth if the path is smooth.
+	dry, smooth bool
 }
 
-// Probe sends all packets at a rate, queued packets however early, until the given numbers of bytes and of packets have
-// left or end is reached. The caller adds padding in a tick as long as Pads returns true. Probe replaces an active
-// probe.
+// Probe sends all packets at a rate, queued packets however early and regardless of the window, until the given numbers
+// of bytes and of packets have left or end is reached. The caller adds padding in a tick as long as Pads returns true.
+// Probe replaces an active probe. On a smooth path the ticks of the probe are 0.5 ms long instead of 2 ms.
 func (p *Pacer[P, R]) Probe(bitsPerSecond int64, bytes, packets int, end, now time.Duration) {
 	rate := max(float64(bitsPerSecond), 1) / 8 / float64(time.Second)
-	p.probe = probe{rate: rate, filled: now, bytes: bytes, packets: packets, end: end}
+	p.probe = probe{rate: rate, filled: now, bytes: bytes, packets: packets, end: end, smooth: p.room.smooth}
 	p.probe.credit = p.probe.tick()
 }
 
@@ -36,10 +36,14 @@ func (p *Pacer[P, R]) Pads() bool { return p.probe.rate > 0 && p.probe.credit > 
 // Dry reports to the pacer that no padding is available. The next tick is 2 ms later, unless packets arrive earlier.
 func (p *Pacer[P, R]) Dry() { p.probe.dry = true }
 
-// tick returns the bytes of one tick: max(1 packet, min(16 packets, 2 ms at the rate)). A packet leaves as long as any
-// of its bytes is allowed.
+// tick returns the bytes of one tick: max(1 packet, min(16 packets, 2 ms at the rate)), and 0.5 ms instead of 2 ms on a
+// smooth path. A packet leaves as long as any of its bytes is allowed.
 func (b *probe) tick() float64 {
-	return max(1, min(tickPackets*fullPacket-1, b.rate*float64(tickTime)))
+	span := tickTime
+	if b.smooth {
+		span = smoothTick
+	}
+	return max(1, min(tickPackets*fullPacket-1, b.rate*float64(span)))
 }
 
 // fill adds the bytes that the rate allows since the last fill, at most a tick and the allowance for a late wake-up.

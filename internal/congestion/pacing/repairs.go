@@ -6,7 +6,8 @@ import "time"
 const maxRepairs = 2048
 
 // repairs is the queue of retransmissions. Retransmissions leave before media, but not faster than frames: packets
-// dropped by a full queue would fill the queue again and be dropped again.
+// dropped by a full queue would fill the queue again and be dropped again. While the Path is smooth, retransmissions
+// and media together leave at the rate of media.
 type repairs[R any] struct {
 	waiting Flow[R]
 	// rate is in bytes per nanosecond, 0 for no limit. credit is the number of bytes that may leave as of the pacer's
@@ -50,7 +51,15 @@ func (p *Pacer[P, R]) SpendRepair(bytes int) { p.repairs.credit -= float64(bytes
 
 // repairable reports whether the rates permit a retransmission.
 func (p *Pacer[P, R]) repairable() bool {
-	return p.repairs.rate == 0 || p.repairs.credit > 0 && (p.probe.rate == 0 || p.probe.credit > 0)
+	switch {
+	case p.repairs.rate == 0:
+		return true
+	case p.repairs.credit <= 0:
+		return false
+	case p.probe.rate > 0:
+		return p.probe.credit > 0
+	}
+	return !p.room.smooth || p.credit > 0 && !p.room.full()
 }
 
 // nextRepair returns the time of the next retransmission. ok is false if none is queued.
@@ -62,7 +71,10 @@ func (p *Pacer[P, R]) nextRepair() (at time.Duration, ok bool) {
 	if p.repairs.rate > 0 && p.repairs.credit <= 0 {
 		at = p.refilled(p.repairs.rate, p.repairs.credit)
 	}
-	if p.probe.rate > 0 && p.probe.credit <= 0 {
+	switch {
+	case p.probe.rate == 0 && p.room.smooth:
+		at = max(at, p.smoothAt())
+	case p.probe.rate > 0 && p.probe.credit <= 0:
 		at = max(at, p.probe.next(true))
 	}
 	return at, true
@@ -73,7 +85,7 @@ func (p *Pacer[P, R]) fillRepairs(passed time.Duration) {
 	r := &p.repairs
 	most := p.tick(r.rate)
 	if r.waiting.held > 0 {
-		most += r.rate * float64(slack)
+		most += r.rate * p.lateness()
 	}
 	r.credit = min(r.credit+r.rate*float64(passed), most)
 }

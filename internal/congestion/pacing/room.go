@@ -21,14 +21,22 @@ type room struct {
 	rate, bytes float64
 	// short is set when media had to wait for room, until no packet is queued.
 	short bool
+	// smooth is set while the Path is smooth: queue decides instead of bytes.
+	smooth bool
+	// queue is the number of bytes in the queue of a path with the rate of the estimate, as of the pacer's last fill. It
+	// is tracked at all times, so that a path that becomes smooth first drains what bursts have left on it.
+	queue float64
 }
 
 func (r *room) fill(passed time.Duration) {
-	r.bytes = min(r.bytes+r.rate*float64(passed), max(1, r.rate*float64(frameSlack)))
+	passes := r.rate * float64(passed)
+	r.bytes = min(r.bytes+passes, max(1, r.rate*float64(frameSlack)))
+	r.queue = max(0, min(r.queue, r.rate*float64(maxDebt))-passes)
 }
 
 func (r *room) spend(bytes int) {
 	r.bytes = max(r.bytes-float64(bytes), r.least()-fullPacket)
+	r.queue += float64(bytes)
 }
 
 // least is the bound of bytes for frames that have begun.
