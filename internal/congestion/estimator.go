@@ -81,6 +81,9 @@ type Stats struct {
 	// Evenly reports that frames should be sent evenly, because cross traffic keeps the queue of the path full or the
 	// queue is too short for bursts.
 	Evenly bool
+	// Smooth reports that frames should leave one after another at the estimate, because the queue of the path marks
+	// packets.
+	Smooth bool
 	// Overuses is the number of times that the path was found overused, Silences the number of reductions because of
 	// missing feedback.
 	Overuses, Silences uint64
@@ -89,6 +92,8 @@ type Stats struct {
 	Probes, ProbesMeasured uint64
 	// Window bounds the bytes in flight; 0 means no bound.
 	Window int
+	// Backlog bounds the bytes that a reliable transport holds until they are acknowledged; 0 means no bound.
+	Backlog int
 	// ECN is the codepoint with which RTP packets to the receiver leave.
 	ECN ecn.Codepoint
 	// Received and Lost count packets by their last report, Congested those that arrived with ECN-CE, Capable those
@@ -99,7 +104,7 @@ type Stats struct {
 // Path returns the input of a pacer.
 func (s *Stats) Path() pacing.Path {
 	return pacing.Path{Estimate: int64(s.Estimate), Carried: int64(s.DelayBased), Evenly: s.Evenly,
-		ApplicationLimited: s.ApplicationLimited}
+		ApplicationLimited: s.ApplicationLimited, Smooth: s.Smooth, Window: s.Window}
 }
 
 // Algorithm selects an estimator.

@@ -27,7 +27,7 @@ const (
 // delivery rate over 500 ms, after BBR (draft-ietf-ccwg-bbr section 4.5); the send rate shows whether the sender used
 // the path. The path counts as overused if the fastest acknowledgement of at least 200 ms was late. The rate then falls
 // below the delivery rate. It grows fast before the first overuse, slowly near that rate, and by probes if the sender
-// does not have enough data. Stats.Window bounds the bytes in flight, because the sender's own transport would accept
+// does not have enough data. Stats.Backlog bounds the bytes in flight, because the sender's own transport would accept
 // any amount.
 type reliable struct {
 	cfg    Config
@@ -170,7 +170,7 @@ func (r *reliable) Stats() Stats {
 		s.Usage = Overusing
 	}
 	s.ApplicationLimited = r.limited.limited
-	s.Window = int((max(r.rate, r.probing)*r.trip().Seconds() + r.rate*(queueTime+r.delay.tolerance()).Seconds()) / 8)
+	s.Backlog = int((max(r.rate, r.probing)*r.trip().Seconds() + r.rate*(queueTime+r.delay.tolerance()).Seconds()) / 8)
 	return s
 }
 

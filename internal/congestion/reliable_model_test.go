@@ -230,7 +230,7 @@ func (f *reliableFlow) leaveOut(parts ...modelPart) {
 	}
 }
 
-func (f *reliableFlow) room() bool { return f.handed-f.acked <= f.estimator.Stats().Window }
+func (f *reliableFlow) room() bool { return f.handed-f.acked <= f.estimator.Stats().Backlog }
 
 // serve hands over the waiting frame if there is room.
 func (f *reliableFlow) serve(now time.Duration, tile int) {

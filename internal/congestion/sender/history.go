@@ -45,6 +45,14 @@ func (h *History) report(packet []byte, arrived time.Time, results []feedback.Pa
 	return h.numbers.Feedback(packet, arrived, results)
 }
 
+// inFlight returns the number of bytes sent that no report covers.
+func (h *History) inFlight() int {
+	if h.streams != nil {
+		return h.streams.InFlight()
+	}
+	return h.numbers.InFlight()
+}
+
 // Stats returns the counters.
 func (h *History) Stats() feedback.TransportHistoryStats {
 	if h.streams != nil {

@@ -52,8 +52,8 @@ type Options struct {
 }
 
 // Sender sends packets P and retransmissions R to one receiver. Without an estimator the plan alone paces packets.
-// Times of the pacer count from the start that New was given. The Sender itself calls SetPath and Probe of the pacer:
-// the next Consult overrides a path or a probe that the caller sets.
+// Times of the pacer count from the start that New was given. The Sender itself calls SetPath, SetInFlight and Probe of
+// the pacer: the next Consult overrides a path or a probe that the caller sets.
 type Sender[P, R any] struct {
 	pacing.Pacer[P, R]
 	// grace, idle and look are those of the Options.
@@ -126,6 +126,9 @@ func (s *Sender[P, R]) Stop(now time.Time) {
 // follow the first packet, and are padded with media. Start must have been called.
 func (s *Sender[P, R]) Sent(ssrc uint32, sequence uint16, size int, kind feedback.PacketKind, now time.Time) int64 {
 	number := s.history.sent(ssrc, sequence, size, kind, s.stats.ECN, now)
+	if s.path.Window > 0 {
+		s.SetInFlight(s.history.inFlight())
+	}
 	if s.estimator == nil {
 		return number
 	}
@@ -246,6 +249,9 @@ func (s *Sender[P, R]) Consult(now time.Time) (change Change) {
 	}
 	*s.stats = s.estimator.Stats()
 	if s.updatePath(now) {
+		change.Next = true
+	}
+	if s.path.Window > 0 && s.SetInFlight(s.history.inFlight()) {
 		change.Next = true
 	}
 	s.next = Never

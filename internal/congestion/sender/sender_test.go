@@ -334,3 +334,49 @@ func TestHistories(t *testing.T) {
 		}
 	}
 }
+
+// TestWindow bounds the bytes in flight by packets that left and reports that arrived, for both forms of reports.
+func TestWindow(t *testing.T) {
+	for name, h := range map[string]*History{"numbered": NewNumbered(7), "by stream": NewByStream()} {
+		cfg := feedback.DefaultConfig().Transport
+		numbers, streams := feedback.NewTransportRecorder(cfg), feedback.NewCongestionRecorder(cfg, 1)
+		s, e := started(t, Options{Grace: time.Second})
+		e.stats.Window = 5000
+		s.Start(h, e, at(0))
+		s.Consult(at(0))
+		var flow, other pacing.Flow[int]
+		send := func(n uint16) {
+			number := s.Sent(9, n, 1200, feedback.Media, at(100))
+			s.Spend(1200)
+			numbers.Received(uint16(number), 1200, at(110))
+			streams.Received(9, n, 1200, feedback.NotECT, at(110))
+		}
+		// Of 5,000 bytes, 1,200 for audio remain besides a frame of three packets.
+		now := 100 * time.Millisecond
+		offer := pacing.Offer{Arrived: now, Due: now, Begins: true, Frame: 3600}
+		if !s.Admit(&flow, offer, now) {
+			t.Errorf("%s: a frame that fits does not begin", name)
+		}
+		s.Begin(&flow)
+		send(0)
+		for n := range uint16(2) {
+			if !s.Admit(&flow, pacing.Offer{Arrived: now, Due: now}, now) {
+				t.Errorf("%s: packet %d of the frame does not leave", name, n+1)
+			}
+			send(n + 1)
+		}
+		if s.Admit(&other, offer, now) {
+			t.Errorf("%s: a second frame begins", name)
+		}
+		s.Hold(&other, 1, offer)
+		report := numbers.AppendReports(nil, 1, 2, at(200))
+		if h.ByStream() {
+			report = streams.AppendReports(nil, at(200))
+		}
+		s.Report(report, at(120), at(120), nil)
+		change := s.Consult(at(120))
+		if next, waits := s.Next(); !change.Next || !waits || next > 120*time.Millisecond {
+			t.Errorf("%s: after a report the next tick is at %v (%t), changed: %t", name, next, waits, change.Next)
+		}
+	}
+}
