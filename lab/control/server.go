@@ -39,6 +39,11 @@ func (f *outgoing) size(index int) int {
 	return fragmentSize
 }
 
+// wireSize returns the size of the frame on the wire, in bytes.
+func (f *outgoing) wireSize() int {
+	return f.bytes + (f.planned-f.source)*fragmentSize + f.planned*congestion.PacketOverhead
+}
+
 // fragment is one packet of a frame.
 type fragment struct {
 	frame *outgoing
@@ -107,6 +112,9 @@ func (s *server) frame(f *outgoing, now time.Duration) {
 			Framed: true, Frame: f.number, Index: index, Packets: f.planned, Timestamp: timestamp(f.captured),
 		}, now)
 		p, offer := fragment{f, index}, pacing.Offer{Arrived: now, Due: due, Begins: index == 0}
+		if offer.Begins {
+			offer.Frame, offer.Expires = f.wireSize(), f.captured+s.budget()+1
+		}
 		if s.Admit(&st.held, offer, now) {
 			s.release(p, now)
 		} else {
@@ -115,11 +123,14 @@ func (s *server) frame(f *outgoing, now time.Duration) {
 	}
 }
 
+// budget is the time for which a frame may wait to begin.
+func (s *server) budget() time.Duration { return max(frameInterval, s.plan.Span(frameInterval)) }
+
 // release sends a packet that is due, unless its frame has waited too long.
 func (s *server) release(p fragment, now time.Duration) {
 	f := p.frame
 	if !f.begun && !f.dropped {
-		if now-f.captured > max(frameInterval, s.plan.Span(frameInterval)) {
+		if now-f.captured > s.budget() {
 			f.dropped = true
 			s.dropped++
 			s.ledger.droppedWhole++

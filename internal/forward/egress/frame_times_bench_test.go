@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// tracingLoop forwards frames to receivers.
-type tracingLoop struct {
+// loop forwards frames to receivers.
+type loop struct {
 	rig       *rig
 	ingress   *ingress.Ingress
 	publisher *publisher
@@ -25,10 +25,11 @@ type tracingLoop struct {
 	taken     []FrameTimes
 }
 
-func newTracingLoop(b *testing.B, slots, perFrame int, traced bool) *tracingLoop {
+// newLoop returns a loop with one slot per receiver. flushes counts the flushes of all peers.
+func newLoop(b *testing.B, slots, perFrame int, mode pacing.Mode, traced bool, flushes *int) *loop {
 	cfg := defaultConfig()
-	cfg.Writers, cfg.Pacing, cfg.FrameTimes = 1, pacing.Off, traced
-	l := &tracingLoop{rig: &rig{t: b, now: time.Now()}}
+	cfg.Writers, cfg.Pacing, cfg.FrameTimes = 1, mode, traced
+	l := &loop{rig: &rig{t: b, now: time.Now()}}
 	// Time is virtual, but the real clock is read as well, because reading is a part of the cost of tracing.
 	l.rig.engine = newEngine(cfg, func() time.Time {
 		_ = time.Now()
@@ -36,7 +37,6 @@ func newTracingLoop(b *testing.B, slots, perFrame int, traced bool) *tracingLoop
 	})
 	l.ingress = l.rig.engine.ingresses.NewStepped(&fakePeer{})
 	l.publisher = l.rig.publish(l.ingress, 10, volumetric.MIMEVolumetric)
-	flushes := new(int)
 	for k := range slots {
 		receiver := l.rig.engine.NewReceiver(&nullPeer{flushes: flushes}, 0)
 		receiver.AddSlot(nullOutlet{uint32(1000 + 10*k)}, volumetric.KindVideo).Select(l.publisher.track, 1, l.rig.now)
@@ -49,7 +49,7 @@ func newTracingLoop(b *testing.B, slots, perFrame int, traced bool) *tracingLoop
 }
 
 // frame forwards one frame.
-func (l *tracingLoop) frame() {
+func (l *loop) frame() {
 	l.number++
 	for _, packet := range l.packets {
 		binary.BigEndian.PutUint16(packet[2:], l.sequence)
@@ -82,7 +82,10 @@ func BenchmarkFrameTimes(b *testing.B) {
 
 func compareTracing(b *testing.B, slots, perFrame int) {
 	turn := 500 / perFrame
-	loops := [2]*tracingLoop{newTracingLoop(b, slots, perFrame, false), newTracingLoop(b, slots, perFrame, true)}
+	var loops [2]*loop
+	for i, traced := range []bool{false, true} {
+		loops[i] = newLoop(b, slots, perFrame, pacing.Off, traced, new(int))
+	}
 	for range 100 {
 		loops[0].frame()
 		loops[1].frame()

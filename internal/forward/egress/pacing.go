@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
@@ -26,6 +27,9 @@ type heldPacket struct {
 func (a *attachment) offer(p *packetlog.Packet) bool {
 	w := a.writer
 	s, r := a.slot, a.slot.receiver
+	if !p.Facts.Framed {
+		a.measure(p)
+	}
 	switch {
 	case !w.set.paced || a.follower.track.Audio() || !a.bound:
 		return a.write(p)
@@ -38,6 +42,12 @@ func (a *attachment) offer(p *packetlog.Packet) bool {
 	}
 	a.newest = max(a.newest, p.Facts.Sequence)
 	offer := pacing.Offer{Arrived: time.Duration(p.Order), Due: p.Due, Begins: p.Facts.Opens}
+	if offer.Begins {
+		offer.Frame = a.frameSize(p)
+		if budget, limited := a.budget(); limited {
+			offer.Expires = offer.Arrived + budget + 1
+		}
+	}
 	if r.path.sender.Admit(&s.held, offer, w.at) {
 		return a.begin(p)
 	}
@@ -135,16 +145,42 @@ func (a *attachment) leaveOut(p *packetlog.Packet, reason counters.Counter) {
 	}
 }
 
-// overBudget reports whether a frame that has not begun exceeds QueueBudget.
+// overBudget reports whether a frame that has not begun exceeds its budget.
 func (a *attachment) overBudget(p *packetlog.Packet) bool {
+	budget, limited := a.budget()
+	return limited && a.writer.at-time.Duration(p.Order) > budget
+}
+
+// budget returns the time after its arrival for which a frame of the track may wait, QueueBudget by default. limited is
+// false if frames wait for any time.
+func (a *attachment) budget() (budget time.Duration, limited bool) {
 	w, t := a.writer, a.follower.track
-	budget := w.set.cfg.QueueBudget
+	budget = w.set.cfg.QueueBudget
 	if budget == 0 {
 		interval := t.Interval()
 		// A frame may have to wait for the time over which the frame before is spread.
 		budget = max(interval, w.set.cfg.Plan.Span(interval))
 	}
-	return t.Skippable() && w.at-time.Duration(p.Order) > budget
+	return budget, t.Skippable()
+}
+
+// measure adds a packet to the size of its frame.
+func (a *attachment) measure(p *packetlog.Packet) {
+	if p.Facts.Opens {
+		a.formerSize, a.size = a.size, 0
+	}
+	a.size += congestion.PacketOverhead + len(p.Payload)
+}
+
+// frameSize returns the size on the wire, in bytes, of the frame that a packet begins: of the planned packets, which
+// have the same size except for the last. A frame without a known number of packets is assumed to be as long as the
+// frame before.
+func (a *attachment) frameSize(p *packetlog.Packet) int {
+	if !p.Facts.Framed {
+		return a.formerSize
+	}
+	first, last, _ := a.slot.switcher.Planned(&p.Facts)
+	return int(last-first+1) * (congestion.PacketOverhead + len(p.Payload))
 }
 
 // overflow drops the waiting packets of a track for a slot, because maxHeld is reached.

@@ -175,7 +175,8 @@ func (s *Sender) Send(frame Frame, now time.Time) error {
 	at := now.Sub(s.started)
 	for i := range packets {
 		place := pacing.Packet{Framed: true, Frame: s.newest, Index: i, Packets: packets, Timestamp: f.timestamp}
-		offer := pacing.Offer{Arrived: at, Due: s.schedule.Due(place, at), Begins: i == 0}
+		offer := pacing.Offer{Arrived: at, Due: s.schedule.Due(place, at), Begins: i == 0,
+			Frame: len(f.slab) + packets*congestion.PacketOverhead}
 		if h := (held{f, i}); s.control.Admit(&s.flow, offer, at) {
 			s.leave(h, now)
 		} else {

@@ -197,6 +197,12 @@ func (q *queue) hold(f *heldFrame) {
 	}
 	for i := range f.payloads {
 		offer := pacing.Offer{Arrived: begin, Due: begin + time.Duration(i)*gap, Begins: i == 0}
+		if offer.Begins {
+			offer.Frame = PacketsSize(f.payloads)
+			if f.budget > 0 {
+				offer.Expires = begin + f.budget + 1
+			}
+		}
 		q.sender.Hold(&f.line.held, heldPacket{f, i}, offer)
 	}
 }

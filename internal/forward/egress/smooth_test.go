@@ -1,0 +1,139 @@
+package egress
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// pace makes a path known to the receivers of subscribers, without an estimator.
+func (r *rig) pace(subscribers []*subscriber, known pacing.Path) {
+	for _, s := range subscribers {
+		w := s.receiver.writer
+		s.receiver.path.sender.SetPath(known, w.at)
+		w.reschedule(s.receiver)
+	}
+}
+
+// TestSmoothReceiversShareTicks has three receivers with smooth paths, two of them of half the rate. Their packets leave
+// in the same ticks.
+func TestSmoothReceiversShareTicks(t *testing.T) {
+	r := newPacedRig(t, pacing.Default, nil)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	subscribers := r.subscribeAll(3, p)
+	r.pace(subscribers[:1], pacing.Path{Estimate: 100_000_000, Smooth: true})
+	r.pace(subscribers[1:], pacing.Path{Estimate: 50_000_000, Smooth: true})
+	r.ticks(20 * time.Millisecond)
+	p.Next()
+	p.Send(r.now, p.Packets(22*1144)...)
+	// At 100 Mbit/s, 1.05 times the estimate are 5.4 packets of 1,224 bytes in 0.5 ms.
+	if got, want := r.departures(subscribers[0]), "0s: 6\n500µs: 5\n1ms: 6\n1.5ms: 5\n"; got != want {
+		t.Errorf("packets left at\n%s, expected\n%s", got, want)
+	}
+	for _, s := range subscribers[1:] {
+		if runs := s.peer.takeRuns(); !slices.Equal(runs, []int{3, 3, 3, 2, 3, 3, 2, 3}) {
+			t.Errorf("packets left in runs of %v", runs)
+		}
+	}
+	for _, s := range subscribers {
+		checkContinuous(t, s.outlet.sent())
+		checkWhole(t, s)
+	}
+}
+
+// TestWindowBoundsFrames sends frames of 51 kB to a receiver with a window of 105 kB and a round trip of 20 ms. All
+// frames fit. Without reports the window is full after two frames: the others are dropped whole, except one after each
+// pause of 200 ms.
+func TestWindowBoundsFrames(t *testing.T) {
+	for _, smooth := range []bool{false, true} {
+		c := newConference(t, 200e6, nil)
+		c.frames(time.Second, 2e6, nil)
+		e := &toldEstimator{stats: congestion.Stats{Estimate: 60e6, DelayBased: 60e6, Smooth: smooth, Window: 105_000}}
+		e.Estimator = congestion.New(congestion.GCC, c.engine.cfg.Congestion, c.now)
+		c.receiver.path.sender.Start(c.receiver.path.departures.history, e, c.now)
+		send := func(frames int) (left, dropped int) {
+			before, sent := c.dropped()[DroppedBudget], checkWhole(t, c.subscriber)
+			if before != 0 {
+				t.Errorf("%d frames were dropped between two parts of the test", before)
+			}
+			for range frames {
+				c.publisher.Next()
+				c.publisher.Send(c.now, c.publisher.Packets(42*1144)...)
+				c.link.pass(frameInterval)
+			}
+			c.link.pass(frameInterval)
+			return checkWhole(t, c.subscriber) - sent, c.dropped()[DroppedBudget]
+		}
+		c.dropped()
+		if left, dropped := send(30); left != 30 || dropped != 0 {
+			t.Errorf("smooth %t: %d of 30 frames left, %d were dropped", smooth, left, dropped)
+		}
+		c.link.deaf = true
+		if left, dropped := send(30); left+dropped != 30 || left < 4 || left > 7 {
+			t.Errorf("smooth %t: %d of 30 frames left without reports, %d were dropped", smooth, left, dropped)
+		}
+		c.link.deaf = false
+		c.link.pass(time.Second)
+		if left, dropped := send(30); left < 28 || left+dropped != 30 {
+			t.Errorf("smooth %t: %d of 30 frames left after reports, %d were dropped", smooth, left, dropped)
+		}
+		checkContinuous(t, c.outlet.sent())
+	}
+}
+
+// BenchmarkSmooth compares forwarding to ten receivers at 50 Mbit/s on smooth paths with the usual spreading, in
+// alternate turns of some frames. smooth/usual is the median over the turns of the ratio of the times per packet.
+func BenchmarkSmooth(b *testing.B) {
+	const receivers, perFrame, turn = 10, 175, 4
+	usual := pacing.Path{Estimate: 55_000_000}
+	smooth := pacing.Path{Estimate: 55_000_000, Smooth: true}
+	loops := [2]*pacedLoop{newPacedLoop(b, receivers, perFrame, usual), newPacedLoop(b, receivers, perFrame, smooth)}
+	for range 60 {
+		loops[0].frame()
+		loops[1].frame()
+	}
+	flushes := [2]int{loops[0].flushes, loops[1].flushes}
+	var took [2][]float64
+	var ratios []float64
+	b.ReportAllocs()
+	b.ResetTimer()
+	for n := range b.N {
+		var times [2]float64
+		for i := range loops {
+			at := (i + n) % 2
+			begin := time.Now()
+			for range turn {
+				loops[at].frame()
+			}
+			times[at] = float64(time.Since(begin).Nanoseconds()) / (turn * perFrame * receivers)
+			took[at] = append(took[at], times[at])
+		}
+		ratios = append(ratios, times[1]/times[0])
+	}
+	b.StopTimer()
+	packets := float64(b.N * turn * perFrame * receivers)
+	b.ReportMetric(packets/float64(loops[0].flushes-flushes[0]), "usual-packets/flush")
+	b.ReportMetric(packets/float64(loops[1].flushes-flushes[1]), "smooth-packets/flush")
+	b.ReportMetric(median(took[0]), "usual-ns/packet")
+	b.ReportMetric(median(took[1]), "smooth-ns/packet")
+	b.ReportMetric(median(ratios), "smooth/usual")
+}
+
+// pacedLoop forwards frames to receivers with the same path.
+type pacedLoop struct {
+	*loop
+	flushes int
+}
+
+func newPacedLoop(b *testing.B, receivers, perFrame int, known pacing.Path) *pacedLoop {
+	l := &pacedLoop{}
+	l.loop = newLoop(b, receivers, perFrame, pacing.Default, false, &l.flushes)
+	for _, r := range l.receivers {
+		r.path.sender.SetPath(known, r.writer.at)
+	}
+	return l
+}
