@@ -24,6 +24,8 @@ var ErrMode = errors.New("unknown pacing mode")
 //	burst5ms             every 5 ms the bytes of 5 ms at 2.5 × the estimate, as GCC does: adds frame size /
 //	                     (2.5 × estimate). Without an estimate the frames' own rate is used: adds 0.4 of the interval
 //	off                  packets are not held: adds nothing
+//
+// While the Path is smooth, all modes except off spread a frame over frame size / (1.05 × the estimate).
 type Mode string
 
 // The modes without parameters, and the default.
