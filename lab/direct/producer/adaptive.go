@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion/sender/precise"
 	"github.com/volsfu/volsfu/lab/direct/stages"
 	"github.com/volsfu/volsfu/lab/direct/stream"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -101,7 +102,7 @@ func (a *Adaptive) Waiting() bool {
 
 // Run sends until the context ends.
 func (a *Adaptive) Run(ctx context.Context) {
-	timer := time.NewTimer(time.Hour)
+	timer := precise.NewTimer(time.Hour)
 	defer timer.Stop()
 	var due []stream.Packet
 	for {
@@ -119,11 +120,11 @@ func (a *Adaptive) Run(ctx context.Context) {
 		for i := range left {
 			a.ledger.Sent(&left[i])
 		}
-		if next.IsZero() {
-			timer.Stop()
-		} else {
-			timer.Reset(time.Until(next))
+		wait := time.Hour
+		if !next.IsZero() {
+			wait = time.Until(next)
 		}
+		timer.Reset(wait)
 		select {
 		case <-a.wake:
 		case <-timer.C:
