@@ -8,8 +8,11 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 )
 
-// worker has pending work until Work, which takes no time.
-type worker struct{ pending bool }
+// worker has pending work until Work, which takes no time. Its next work is due at due.
+type worker struct {
+	pending bool
+	at, due time.Duration
+}
 
 func (w *worker) Pending() bool { return w.pending }
 
@@ -18,14 +21,14 @@ func (w *worker) Work(time.Duration) (packets int, done bool) {
 	return 0, true
 }
 
-func (w *worker) Idle() (at, idle time.Duration) { return 0, time.Hour }
+func (w *worker) Idle() (at, idle time.Duration) { return w.at, w.due - w.at }
 
 // workers returns turns of n sleeping workers.
 func workers(n int) (turns []*Turn) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	clock := packetlog.NewClock(func() time.Time { return now })
 	for range n {
-		t := New(&worker{}, clock, NewTimer())
+		t := New(&worker{due: time.Hour}, clock, NewTimer())
 		t.armed = Forever
 		turns = append(turns, t)
 	}
@@ -85,5 +88,36 @@ func TestADearWriterIsTriedAgain(t *testing.T) {
 	// (7/8)^6 of 2 are less than 1.
 	if bursts != 6 {
 		t.Errorf("it was left to itself for %d bursts, expected 6", bursts)
+	}
+}
+
+// setAlarm is an alarm that records its settings.
+type setAlarm struct {
+	Alarm
+	settings []time.Duration
+}
+
+func (a *setAlarm) Set(d time.Duration) { a.settings = append(a.settings, d) }
+
+// TestAReaderSetsTheAlarm checks that a reader that has done a writer's work sets the writer's alarm if work is due
+// before the alarm, or if the alarm was due meanwhile.
+func TestAReaderSetsTheAlarm(t *testing.T) {
+	const ms = time.Millisecond
+	for _, test := range []struct {
+		armed, at, due time.Duration
+		want           []time.Duration
+	}{
+		{armed: 20 * ms, at: 5 * ms, due: 6 * ms, want: []time.Duration{ms}},
+		{armed: 6 * ms, at: 5 * ms, due: 20 * ms},
+		{armed: 5 * ms, at: 5 * ms, due: 20 * ms, want: []time.Duration{15 * ms}},
+		{armed: 4 * ms, at: 5 * ms, due: 6 * ms, want: []time.Duration{ms}},
+	} {
+		turns, alarm := workers(1), &setAlarm{}
+		turns[0].armed, turns[0].alarm = test.armed, alarm
+		w := turns[0].work.(*worker)
+		w.at, w.due = test.at, test.due
+		if woken := runTo(turns, 1); woken[0] || !slices.Equal(alarm.settings, test.want) {
+			t.Errorf("%+v: the alarm was set to %v, the writer woken: %t", test, alarm.settings, woken[0])
+		}
 	}
 }

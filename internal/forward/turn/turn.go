@@ -142,7 +142,9 @@ func (t *Turn) runInline(packets int, now, end time.Duration) time.Duration {
 		if !done {
 			break
 		}
-		if at, idle := t.work.Idle(); at+idle < t.armed {
+		// An alarm that was due has woken the goroutine, which found the turn taken and tries again after retryTime:
+		// two ticks of a smooth path.
+		if at, idle := t.work.Idle(); at+idle < t.armed || t.armed <= at {
 			t.armed = at + idle
 			t.alarm.Set(idle)
 		}
