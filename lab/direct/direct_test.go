@@ -18,8 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/peer/lod"
 	"github.com/volsfu/volsfu/internal/peer/render"
-	"github.com/volsfu/volsfu/internal/peer/worth"
 	"github.com/volsfu/volsfu/lab/direct/rendezvous"
 	"github.com/volsfu/volsfu/lab/direct/stages"
 	"github.com/volsfu/volsfu/pkg/capture"
@@ -151,7 +151,7 @@ func TestDirect(t *testing.T) {
 		{rendezvous.TransportUDP, rendezvous.ModePaper002},
 	} {
 		t.Run(way.transport+" "+way.mode, func(t *testing.T) {
-			p := &producing{transport: way.transport, mode: way.mode, seeing: worth.Flags{Regions: "1,0.5", Angle: 110},
+			p := &producing{transport: way.transport, mode: way.mode, seeing: lod.Flags{Regions: "1,0.5", Angle: 110},
 				gap: time.Microsecond}
 			r := p.meetConsumer(t, &consuming{})
 			r.check(t)
@@ -165,7 +165,7 @@ func TestDirect(t *testing.T) {
 // TestDirectSizes: frames have the size of a fixed rate, and no more points than the viewer's gaze is worth.
 func TestDirectSizes(t *testing.T) {
 	p := &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive,
-		seeing: worth.Flags{Regions: "1,0.5", Angle: 110}, rate: 4_000_000}
+		seeing: lod.Flags{Regions: "1,0.5", Angle: 110}, rate: 4_000_000}
 	r := p.meetConsumer(t, &consuming{})
 	r.check(t)
 	// 4 Mbit/s are 16,667 bytes per frame: some 1,700 of 3,000 points at 9 bytes.
@@ -182,7 +182,7 @@ func TestDirectSizes(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "pictures")
 	p = &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive,
-		seeing: worth.Flags{Regions: "1,0.5", Angle: 110, Outside: 0.1}}
+		seeing: lod.Flags{Regions: "1,0.5", Angle: 110, Outside: 0.1}}
 	r = p.meetConsumer(t, &consuming{viewpoint: recording, render: render.Flags{Dir: dir, Every: 10, From: "0,1,3"}})
 	r.check(t)
 	// The first frames leave before anything is known of where the consumer looks. If the machine is busy there may
@@ -205,11 +205,11 @@ func TestDirectSizes(t *testing.T) {
 func TestDirectDetail(t *testing.T) {
 	for name, test := range map[string]struct {
 		from   string
-		seeing worth.Flags
+		seeing lod.Flags
 		most   int
 	}{
-		"from 12 m, all up to 4 m": {"0,1,12,0,0,0", worth.Flags{Detail: 4}, 500},
-		"over the shoulder":        {"0,1,-2,0,180,0", worth.Flags{Regions: "1", Angle: 110, Outside: 0.05}, 150},
+		"from 12 m, all up to 4 m": {"0,1,12,0,0,0", lod.Flags{Detail: 4}, 500},
+		"over the shoulder":        {"0,1,-2,0,180,0", lod.Flags{Regions: "1", Angle: 110, Outside: 0.05}, 150},
 	} {
 		recording := filepath.Join(t.TempDir(), "there.csv")
 		if err := os.WriteFile(recording, []byte("HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ\n"+test.from+"\n"),

@@ -1,4 +1,4 @@
-package worth
+package lod
 
 import (
 	"fmt"

@@ -1,9 +1,9 @@
-// Package worth reduces clouds to the points that are worth sending to a viewer at a given position: fewer points at
-// large distances and in the periphery of the view.
+// Package lod reduces point clouds for a viewer at a given position: fewer points at large distances (level of detail)
+// and in the periphery of the view.
 //
 // A Sampler is owned by one goroutine, and so is a Source, which reduces the clouds of another source for an audience
 // at one position.
-package worth
+package lod
 
 import (
 	"context"
@@ -23,8 +23,8 @@ type Config struct {
 	Distance, Least float64
 }
 
-// Matters reports whether any points are removed.
-func (c Config) Matters() bool { return c.Regions != nil || c.Distance != 0 }
+// Reduces reports whether points are removed from clouds.
+func (c Config) Reduces() bool { return c.Regions != nil || c.Distance != 0 }
 
 // Sampler reduces clouds. It reuses its memory.
 type Sampler struct {
@@ -51,8 +51,8 @@ func New(c Config) (*Sampler, error) {
 	return s, nil
 }
 
-// Sample returns the points that are worth sending. If the order of the input is independent of positions, so is that
-// of the result. The result is the cloud itself, or is valid until the next call.
+// Sample returns the points that are kept for a viewpoint. If the order of the input is independent of positions, so is
+// the order of the result. The result is the cloud itself, or is valid until the next call.
 func (s *Sampler) Sample(cloud *pointcloud.Cloud, from pointcloud.Viewpoint) *pointcloud.Cloud {
 	if s.detail != nil {
 		s.detail.Sample(cloud, &s.near, from.Position)

@@ -1,4 +1,4 @@
-package worth
+package lod
 
 import (
 	"context"
@@ -72,8 +72,8 @@ func TestWhatIsNotLookedAtIsLess(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	if (Config{}).Matters() || !(Config{Distance: 1}).Matters() ||
-		!(Config{Regions: &pointcloud.FieldOfView{}}).Matters() {
+	if (Config{}).Reduces() || !(Config{Distance: 1}).Reduces() ||
+		!(Config{Regions: &pointcloud.FieldOfView{}}).Reduces() {
 		t.Error("regions and distances matter, and nothing else")
 	}
 	if _, err := New(Config{Distance: -1}); !errors.Is(err, pointcloud.ErrDetail) {
