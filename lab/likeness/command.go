@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/codecs"
 	"github.com/volsfu/volsfu/internal/peer/render"
-	"github.com/volsfu/volsfu/internal/peer/sight"
+	"github.com/volsfu/volsfu/internal/peer/viewtrace"
 	"github.com/volsfu/volsfu/lab/direct/stages"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
@@ -139,7 +139,7 @@ func (c *comparing) views() (func(capture.Info, time.Duration) render.View, erro
 		}
 		return func(capture.Info, time.Duration) render.View { return view }, nil
 	case c.viewpoint != "":
-		trace, err := sight.Open(c.viewpoint, c.person)
+		trace, err := viewtrace.Open(c.viewpoint, c.person)
 		if err != nil {
 			return nil, fmt.Errorf("--viewpoint: %w", err)
 		}

@@ -26,7 +26,7 @@ import (
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/render"
 	"github.com/volsfu/volsfu/internal/peer/save"
-	"github.com/volsfu/volsfu/internal/peer/sight"
+	"github.com/volsfu/volsfu/internal/peer/viewtrace"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -106,9 +106,9 @@ func (w *Options) Run(ctx context.Context, in io.Reader, out, console io.Writer,
 	if w.Deadline < 0 || w.SwitchEvery < 0 || w.Seconds < 0 {
 		return fmt.Errorf("--deadline, --switch-every, --seconds: %w", peer.ErrDuration)
 	}
-	var trace *sight.Trace
+	var trace *viewtrace.Trace
 	if w.Viewpoint != "" {
-		if trace, err = sight.Open(w.Viewpoint, w.Person); err != nil {
+		if trace, err = viewtrace.Open(w.Viewpoint, w.Person); err != nil {
 			return fmt.Errorf("--viewpoint: %w", err)
 		}
 	}
@@ -156,7 +156,7 @@ func (w *Options) Run(ctx context.Context, in io.Reader, out, console io.Writer,
 	}
 	var looking sync.WaitGroup
 	if trace != nil {
-		looking.Go(func() { trace.Look(ctx, spectator{session, w.Render.Follower(viewer.screen)}) })
+		looking.Go(func() { trace.Replay(ctx, spectator{session, w.Render.Follower(viewer.screen)}) })
 	}
 	ended := viewer.run(ctx, session, lines)
 	cancel()

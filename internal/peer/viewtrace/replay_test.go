@@ -1,4 +1,4 @@
-package sight
+package viewtrace
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func TestLookingAround(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		trace.Look(ctx, seen)
+		trace.Replay(ctx, seen)
 	}()
 	first := <-seen
 	if first.Position != [3]float64{1, 1.6, 2} || first.At.IsZero() {

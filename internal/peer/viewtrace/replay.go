@@ -1,4 +1,4 @@
-package sight
+package viewtrace
 
 import (
 	"context"
@@ -7,19 +7,19 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// Onlooker accepts viewpoints. *client.Session implements it.
-type Onlooker interface {
+// Viewer accepts viewpoints. *client.Session implements it.
+type Viewer interface {
 	SetViewpoint(v client.Viewpoint)
 }
 
-// Look sets the viewpoint of an onlooker along the recording, Rate times per second, until the context ends.
-func (t *Trace) Look(ctx context.Context, onlooker Onlooker) {
+// Replay sets the viewpoint of a viewer from the recording, Rate times per second, until the context ends.
+func (t *Trace) Replay(ctx context.Context, viewer Viewer) {
 	ticker := time.NewTicker(time.Second / Rate)
 	defer ticker.Stop()
 	for begin := time.Now(); ; {
 		viewpoint := t.At(time.Since(begin))
 		viewpoint.At = time.Now()
-		onlooker.SetViewpoint(viewpoint)
+		viewer.SetViewpoint(viewpoint)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():

@@ -1,6 +1,6 @@
-// Package sight reads recorded head movements, so that a receiving client can move its viewpoint without a user. Its
-// types are plain data.
-package sight
+// Package viewtrace reads recorded head movements and replays them, so that a receiving client can move its viewpoint
+// without a user. A Trace does not change and is safe for concurrent use.
+package viewtrace
 
 import (
 	"encoding/csv"
@@ -38,8 +38,8 @@ const largest = signal.MaxCoordinate
 // columns are the columns that are read, by the names in the header line: position in metres, rotations in degrees.
 var columns = [...]string{"HMDPX", "HMDPY", "HMDPZ", "HMDRX", "HMDRY", "HMDRZ"}
 
-// who is the column with the participant.
-const who = "Participant"
+// participantColumn is the name of the column with the participant.
+const participantColumn = "Participant"
 
 // Trace has the viewpoints of one person, at least one.
 type Trace struct {
@@ -81,7 +81,7 @@ func Read(from io.Reader, participant string) (*Trace, error) {
 			return nil, fmt.Errorf("%w: no column %s", ErrTrace, name)
 		}
 	}
-	whose, several := places[who]
+	place, several := places[participantColumn]
 	trace := &Trace{}
 	for {
 		row, err := rows.Read()
@@ -93,9 +93,9 @@ func Read(from io.Reader, participant string) (*Trace, error) {
 		}
 		if several {
 			if participant == "" {
-				participant = row[whose]
+				participant = row[place]
 			}
-			if row[whose] != participant {
+			if row[place] != participant {
 				continue
 			}
 		}
