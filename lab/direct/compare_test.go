@@ -10,20 +10,20 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/lab/direct/rendezvous"
-	"github.com/volsfu/volsfu/lab/likeness"
+	"github.com/volsfu/volsfu/lab/imagediff"
 )
 
 // compare runs vollab compare on the log of a run, with flags besides.
-func compare(t *testing.T, log string, more ...string) (likeness.Report, error) {
+func compare(t *testing.T, log string, more ...string) (imagediff.Report, error) {
 	t.Helper()
-	cmd := likeness.Command()
+	cmd := imagediff.Command()
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&bytes.Buffer{})
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	line := "--source synthetic --fps 30 --points 3000 --codec raw --bits 11 --every 3 --width 128 --height 72"
 	cmd.SetArgs(append(append(strings.Fields(line), "--log", log), more...))
-	var report likeness.Report
+	var report imagediff.Report
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		return report, err
 	}
@@ -67,7 +67,7 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	// Another seed is another person: the frames made again are not those that were received.
-	if _, err := compare(t, log, "--seed", "1"); !errors.Is(err, likeness.ErrOther) {
+	if _, err := compare(t, log, "--seed", "1"); !errors.Is(err, imagediff.ErrOther) {
 		t.Errorf("with another source: %v", err)
 	}
 }

@@ -9,12 +9,12 @@ import (
 
 	"github.com/volsfu/volsfu/lab/codecbench"
 	"github.com/volsfu/volsfu/lab/direct"
-	"github.com/volsfu/volsfu/lab/likeness"
+	"github.com/volsfu/volsfu/lab/imagediff"
 )
 
 // measuringCommands returns the commands that their packages implement.
 func measuringCommands() []*cobra.Command {
-	commands := []*cobra.Command{direct.Command(), likeness.Command(), codecbench.Command()}
+	commands := []*cobra.Command{direct.Command(), imagediff.Command(), codecbench.Command()}
 	for _, cmd := range commands {
 		cmd.PersistentPreRun = func(cmd *cobra.Command, _ []string) { cmd.SetContext(untilSignal(cmd.Context())) }
 	}

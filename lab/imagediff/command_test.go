@@ -1,4 +1,4 @@
-package likeness
+package imagediff
 
 import (
 	"bytes"
