@@ -24,8 +24,8 @@ func (d *Distribution) Join(other *Distribution) { d.Add(other.values...) }
 // Count returns the number of values.
 func (d *Distribution) Count() int { return len(d.values) }
 
-// Percentile returns the smallest value that at least the given share (0 to 1) of all values does not exceed (the
-// nearest-rank method), which is always a measured value. It is 0 without values.
+// Percentile returns the nearest-rank percentile for a share of 0 to 1: the smallest measured value that at least this
+// share of all values does not exceed. Without values, Percentile returns 0.
 func (d *Distribution) Percentile(share float64) time.Duration {
 	n := len(d.values)
 	if n == 0 {

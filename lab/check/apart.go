@@ -34,8 +34,8 @@ func measureHere(ctx context.Context, report *lab.Report, number int, check lab.
 	report.Run(ctx, number, check, progress)
 }
 
-// measureApart measures each check of a collection in its own process. Many checks run a server in their process. A
-// server that crashes ends the process, and the report must contain that.
+// measureApart measures each check of a collection in a process of its own. Many checks run a server in their process.
+// If that server crashes, the process ends, and the report must contain the crash.
 func measureApart(name string, flags *pflag.FlagSet, said io.Writer) (measurement, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -58,8 +58,8 @@ type apart struct {
 	said io.Writer
 }
 
-// endPatience bounds the time of a check to end after an interruption: it stops its programs one after the other, each
-// of which has 10 s.
+// endPatience bounds the time of a check to end after an interruption: the check stops its programs one after the
+// other, and each program has 10 s.
 const endPatience = time.Minute
 
 // measure implements measurement.
@@ -99,7 +99,7 @@ func (a apart) run(ctx context.Context, number int) (*lab.Report, error) {
 	return &report, nil
 }
 
-// errNoReport says that a check's process ended without a report.
+// errNoReport is returned if a check's process ended without a report.
 var errNoReport = errors.New("the check's process ended without a report")
 
 // endOf describes the end of a process.

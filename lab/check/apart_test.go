@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// shell is a program that runs a script. The script has the number of the check in $2.
+// shell returns a program that runs a script. $2 of the script is the number of the check.
 func shell(script string) apart {
 	return apart{program: "/bin/sh", arguments: []string{"-c", script, "check"}, said: &bytes.Buffer{}}
 }
@@ -24,7 +24,8 @@ func TestMeasureApart(t *testing.T) {
 		incomplete              bool
 		line, sectionError, say string
 	}{
-		{name: "a report", script: `echo said >&2; echo '{"sections":[{"number":'$2',"name":"n","lines":[{"name":"l","figure":1,"target":"≥ 1","met":true},
+		{name: "a report", script: `echo said >&2; echo '{"sections":[{"number":'$2',"name":"n","lines":[
+			{"name":"l","figure":1,"target":"≥ 1","met":true},
 			{"name":"m","figure":0,"target":"≥ 1","met":false},{"name":"s","skipped":"no data"}]}]}'; exit 1`,
 			met: 1, missed: 1, skipped: 1, incomplete: true, line: "l", say: "said"},
 		{name: "a check that failed", script: `echo '{"sections":[{"number":7,"name":"n","error":"broken"}]}'; exit 1`,
@@ -32,7 +33,7 @@ func TestMeasureApart(t *testing.T) {
 		{name: "a panic", script: `printf 'measuring\npanic: fire\n' >&2; exit 2`, missed: 1,
 			sectionError: "exit status 2; last output: panic: fire"},
 		{name: "a signal", script: `kill -9 $$`, missed: 1, sectionError: "signal: killed"},
-		{name: "nothing at all", script: `exit 0`, missed: 1, sectionError: "exit status 0; last output: nothing"},
+		{name: "no output", script: `exit 0`, missed: 1, sectionError: "exit status 0; last output: nothing"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -68,7 +69,7 @@ func TestMeasureApartInterrupted(t *testing.T) {
 	shell(`trap 'exit 2' TERM; while :; do sleep 0.05; done`).measure(ctx, report, 1, known{claim.Skip("known", "")},
 		lab.Progress{})
 	if !report.Incomplete || report.Missed != 0 {
-		t.Errorf("incomplete %v with %d missed, expected an incomplete report without", report.Incomplete,
+		t.Errorf("incomplete %v with %d missed, expected an incomplete report without missed targets", report.Incomplete,
 			report.Missed)
 	}
 }

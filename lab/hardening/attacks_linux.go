@@ -116,8 +116,7 @@ func (s *stage) spoofEach(ctx context.Context, count uint16, record func(uint16)
 const (
 	// mutatedRate is in datagrams per second.
 	mutatedRate = 10_000
-	// mutatedTime is the time for which one connection gets mutated records: the server may have ended the connection
-	// by then.
+	// mutatedTime is the time for which one connection gets mutated records. The server may end the connection earlier.
 	mutatedTime = 500 * time.Millisecond
 )
 
@@ -234,7 +233,7 @@ func attackMessages(ctx context.Context, c *check) ([]claim.Line, error) {
 }
 
 const (
-	// messageBytes is the length of each message: it fills an Ethernet datagram.
+	// messageBytes is the length of each message, which fills an Ethernet datagram.
 	messageBytes = 1300
 	// firstMessage is the number of the message that the server expects after a handshake: two hellos, certificate, key
 	// exchange, verification and the end came before.
@@ -263,7 +262,7 @@ func (s *stage) messages(ctx context.Context, lasting time.Duration, rate int) (
 	}, p.UDPConn)
 }
 
-// attackSCTP floods SCTP in three ways at full speed, the first of them slowly as well.
+// attackSCTP floods SCTP with three kinds of packets at full speed, and with the first kind slowly as well.
 func attackSCTP(ctx context.Context, c *check) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, way := range []struct {
@@ -294,7 +293,8 @@ const (
 	// slowTime is the length of slow floods: without a bound, a server runs out of memory after five seconds of SCTP's,
 	// and stores 100 MB of DTLS's.
 	slowTime = 20 * time.Second
-	// ahead is the number of TSNs that may be sent without acknowledgement; beyond it the first of them is sent again.
+	// ahead is the number of TSNs that may be sent without acknowledgement. After that, the intruder sends the first
+	// TSN again.
 	ahead = 20_000
 )
 

@@ -23,14 +23,14 @@ const (
 	candidatesPerAnswer = 64
 	// checkTime is the length of an attack by checks: 400 checks of a pair, 50 ms apart, take 20 s.
 	checkTime = 20 * time.Second
-	// spreadWatchers is the number of watchers if a socket's send buffer is attacked: the server has a socket for each
-	// of two cores, and all four watchers are on the other socket once in 16 times.
+	// spreadWatchers is the number of watchers if a socket's send buffer is attacked. The server has a socket for each
+	// of two cores. All four watchers are on the other socket in one of 16 runs.
 	spreadWatchers = 4
 	// candidatePort is the first port that candidates name.
 	candidatePort = 10_000
 )
 
-// attackNeighbours makes the server send checks to addresses without an ARP reply. The kernel queues such packets and
+// attackNeighbours makes the server send checks to addresses without an ARP reply. The kernel queues these packets and
 // charges them to the socket's send buffer.
 func attackNeighbours(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{watchers: spreadWatchers})
@@ -58,7 +58,7 @@ func attackNeighbours(ctx context.Context, c *check) ([]claim.Line, error) {
 	return append(append([]claim.Line{o.lives("")}, o.steady("")...), o.shares()...), nil
 }
 
-// nameCandidates joins an intruder who names candidates in one answer.
+// nameCandidates joins an intruder that names candidates in one answer.
 func (s *stage) nameCandidates(ctx context.Context, candidates []netip.AddrPort) (*intruder.Intruder, error) {
 	i, err := s.join(ctx)
 	if err != nil {
@@ -90,8 +90,8 @@ const (
 	vanishedTime = 30 * time.Second
 )
 
-// attackVanishing removes the addresses of receivers. It also deletes their link addresses on the server's host, which
-// the kernel would do by itself after some seconds.
+// attackVanishing removes the addresses of receivers. The attack also deletes their link addresses on the server's
+// host; the kernel would do this by itself after some seconds.
 func attackVanishing(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{watchers: spreadWatchers})
 	if err != nil {
@@ -145,7 +145,7 @@ const (
 	answerPatience = 3 * time.Second
 )
 
-// attackBystander aims the server's checks at a host that takes no part.
+// attackBystander aims the server's checks at a host that is not a participant.
 func attackBystander(ctx context.Context, c *check) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, way := range []struct {
@@ -298,8 +298,7 @@ const (
 	silenceWatched = 40 * time.Second
 )
 
-// attackSilence makes a receiver's host lose everything it sends. The server's host still has the receiver's link
-// address.
+// attackSilence drops all packets that leave a receiver's host. The server's host keeps the receiver's link address.
 func attackSilence(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{})
 	if err != nil {

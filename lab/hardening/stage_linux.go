@@ -23,8 +23,8 @@ type innocents struct {
 	conference *testbed.Conference
 	publisher  *testbed.Peer
 	watchers   []*testbed.Peer
-	// addresses are the media source addresses of the publisher, the watchers and later participants, in this order;
-	// relays are those of their websockets.
+	// addresses are the media source addresses of the publisher, the watchers and later participants, in this order.
+	// relays has the relays of their websockets.
 	addresses []netip.AddrPort
 	relays    []*relay
 }
@@ -125,8 +125,7 @@ func (s *stage) open(ctx context.Context, path string, o stageOptions) (err erro
 	return nil
 }
 
-// attend joins a participant that does no harm from a host. attend sets the room, the token and the sockets of its
-// part.
+// attend joins a harmless participant from a host. attend sets the room, the token and the sockets of part.
 func (s *stage) attend(ctx context.Context, from *namespace, part testbed.Part, delay time.Duration) (*testbed.Peer,
 	error) {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
@@ -184,7 +183,7 @@ func (s *stage) close() {
 		s.meter.close()
 	}
 	if s.server != nil {
-		// A server that is asked to stop would keep rooms for its drain time.
+		// After SIGTERM the server would keep rooms for its drain time.
 		s.server.Kill()
 	}
 	for _, d := range s.relays {
@@ -198,8 +197,8 @@ func (s *stage) close() {
 	}
 }
 
-// quietTime is the time for which the innocents are measured alone before an attack: the server's own processor time,
-// and the machine's own effect on the innocents.
+// quietTime is the time for which the innocents are measured alone before an attack. The measurement yields the
+// server's own processor time, and the machine's own effect on the innocents.
 const quietTime = 5 * time.Second
 
 // outcome is the effect of an attack.
@@ -208,8 +207,9 @@ type outcome struct {
 	baseline
 	// attacked is the server's mean share of a core during the attack.
 	attacked float64
-	// before, peak and after are the server's memory in MiB: before the attack, the maximum, and when it had returned
-	// or Options.Return had passed. returned is the time from the end of the attack until then.
+	// before, peak and after are the server's memory in MiB: before the attack, the maximum, and at the end. The end is
+	// the time at which at most mostLeft of the growth remained, or Options.Return after the attack. returned is the
+	// time from the end of the attack until then.
 	before, peak, after float64
 	returned            time.Duration
 	dead                bool
@@ -233,7 +233,8 @@ func (s *stage) rest(ctx context.Context) error {
 	return nil
 }
 
-// under measures the innocents alone unless that is done, attacks, and watches until some time after the attack.
+// under measures the innocents alone unless they were measured before, runs the attack, and watches until some time
+// after the attack.
 func (s *stage) under(ctx context.Context, after time.Duration, attack func(context.Context) error) (outcome, error) {
 	var o outcome
 	if s.baseline == nil {
@@ -289,7 +290,7 @@ const (
 // beyondQuiet returns the additional processor time of the server under the attack, in percent of a core.
 func (o *outcome) beyondQuiet() float64 { return 100 * (o.attacked - o.quiet) }
 
-// lives returns the line on the survival of the server.
+// lives returns the line on the server's survival.
 func (o *outcome) lives(prefix string) claim.Line {
 	deaths := int64(0)
 	if o.dead {

@@ -35,7 +35,7 @@ func run(t *testing.T, arguments ...string) (string, error) {
 	return out.String(), err
 }
 
-// linkFile writes a topology of two hosts in the test's own folder, which also has the sockets.
+// linkFile writes a topology of two hosts into the test's folder. The network's sockets are in the same folder.
 func linkFile(t *testing.T) string {
 	t.Helper()
 	t.Setenv(service.FolderVariable, t.TempDir())
@@ -89,7 +89,7 @@ func TestLinkExamples(t *testing.T) {
 	examples := regexp.MustCompile("(?ms)^(?:```yaml|cat >net.yaml <<'END')\n(.*?)^(?:```|END)$").FindAllSubmatch(page,
 		-1)
 	if len(examples) != 2 {
-		t.Fatalf("%d examples, expected 2: does the test still see them?", len(examples))
+		t.Fatalf("%d examples, expected 2", len(examples))
 	}
 	for i, example := range examples {
 		name := filepath.Join(folder, fmt.Sprint(i, ".yaml"))

@@ -52,7 +52,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestOutcomeWithoutTests covers packages that do not compile, that are missing, and that have no tests.
+// TestOutcomeWithoutTests covers packages that do not compile, missing packages, and packages without tests.
 func TestOutcomeWithoutTests(t *testing.T) {
 	failed := errors.New("exit status 1")
 	tests := map[string]struct {
@@ -64,7 +64,7 @@ func TestOutcomeWithoutTests(t *testing.T) {
 			`{"ImportPath":"p","Action":"build-output","Output":"./x_test.go:3:1: syntax error\n"}` + "\n" + `{"ImportPath":"p","Action":"build-fail"}` + "\n" +
 				`{"Action":"fail","Package":"p","Elapsed":0,"FailedBuild":"p"}`, failed,
 			"./x_test.go:3:1: syntax error"},
-		"is not there": {"stat /nowhere: directory not found", failed, "stat /nowhere: directory not found"},
+		"is missing":   {"stat /nowhere: directory not found", failed, "stat /nowhere: directory not found"},
 		"has no tests": {`{"Action":"pass","Package":"p","Elapsed":0}`, nil, errNone.Error()},
 		"ended by a panic": {
 			`{"Action":"output","Package":"p","Test":"TestGood","Output":"fine\n"}` + "\n" + `{"Action":"output","Package":"p","Test":"TestHeld","Output":"panic: fire\n"}` + "\n" +
@@ -91,13 +91,13 @@ func TestSkipsAreNoFailure(t *testing.T) {
 	o := newOutcome()
 	o.take(event{Action: "skip", Test: "TestRoot"})
 	lines := o.lines("tests that hold")
-	if err := o.failure(nil, ""); err != nil || len(lines) != 1 || lines[0].Skipped != "it does not say why" ||
+	if err := o.failure(nil, ""); err != nil || len(lines) != 1 || lines[0].Skipped != "no reason was logged" ||
 		lines[0].Target != "" {
 		t.Errorf("got %+v, %v", lines, err)
 	}
 }
 
-// TestKeptOutput makes a test print more than is kept.
+// TestKeptOutput: output beyond keptOutput lines is dropped.
 func TestKeptOutput(t *testing.T) {
 	o := newOutcome()
 	for range 10 * keptOutput {
@@ -108,7 +108,7 @@ func TestKeptOutput(t *testing.T) {
 	}
 }
 
-// FuzzOutcome takes any output.
+// FuzzOutcome reads any output.
 func FuzzOutcome(f *testing.F) {
 	f.Add([]byte(transcript))
 	f.Add([]byte("{}\n{\"Action\":\"output\"}\nFAIL p [build failed]\n"))

@@ -13,7 +13,7 @@ import (
 
 const testsPath = "test/some"
 
-// plant makes a source tree with a test of its own.
+// plant makes a source tree with one file of tests.
 func plant(t *testing.T, test string) string {
 	t.Helper()
 	tree := t.TempDir()
@@ -43,7 +43,7 @@ var full = flag.Bool("full", false, "")
 func TestFigures(t *testing.T) {
 	t.Log("figure: {\"name\":\"lost\",\"figure\":0,\"target\":\"= 0\",\"met\":true}")
 	if !*full {
-		t.Error("the flag did not come")
+		t.Error("the flag is not set")
 	}
 }
 
@@ -109,7 +109,7 @@ func TestWithoutSource(t *testing.T) {
 	}
 }
 
-// TestInterruption interrupts tests that would take longer, and all their programs.
+// TestInterruption: an interruption ends endless tests and all their programs.
 func TestInterruption(t *testing.T) {
 	tree := plant(t, `package some
 

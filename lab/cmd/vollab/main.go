@@ -55,7 +55,7 @@ func exitCode(err error) int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "vollab",
-		Short:         "Measure what volsfu claims",
+		Short:         "Measure the claims of volsfu",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
