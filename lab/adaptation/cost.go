@@ -36,8 +36,8 @@ func NewCost(progress lab.Progress) *Cost {
 
 // Name implements lab.Check.
 func (c *Cost) Name() string {
-	return fmt.Sprintf("the cost of estimating, pacing and allocating in the server: %d reporting receivers of %d tracks",
-		c.Receivers, c.Load.Tiles*c.Load.Qualities)
+	return fmt.Sprintf("the cost of estimating, pacing and allocating in the server: %d reporting receivers of "+
+		"%d tracks", c.Receivers, c.Load.Tiles*c.Load.Qualities)
 }
 
 // Run implements lab.Check.

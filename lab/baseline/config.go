@@ -40,10 +40,9 @@ const (
 
 // Notes of a report on figures of Pion and PionPatched.
 const (
-	PionDefect = "pion: known defect: its congestion control remembers the last 250 packets only, 50 ms at 50 Mbit/s, " +
-		"and does not count later acknowledgements; and its groups of arrivals may never end on a saturated link, " +
-		"so that the estimate stays as it is. " +
-		"pion-patched has both corrected."
+	PionDefect = "pion: known defect: its congestion control remembers only the last 250 packets, 50 ms at " +
+		"50 Mbit/s, and does not count later acknowledgements; its groups of arrivals may never end on a saturated " +
+		"link, so that the estimate does not change. pion-patched corrects both."
 	PionPatch = "pion-patched: Pion's congestion control with a history of 16,384 packets instead of 250, " +
 		"and groups of arrivals that end after 100 ms."
 )

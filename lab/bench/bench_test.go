@@ -71,11 +71,15 @@ func TestBenchRow(t *testing.T) {
 	}{
 		{
 			"medians", hotpath.Runs{run(1, 12, 0.12, true), run(3, 10, 0.3, true), run(2, 11, 0.2, true)},
-			"| ten | `vollab forward --compare pion --receivers 10 --mbps 50 --pacing off` | 2.00 | 11.00 | 0.20 | - | 20.0 | 200 / 1000 / 2000 µs | 0.020 |\n",
+			"| ten | `vollab forward --compare pion --receivers 10 --mbps 50 --pacing off` | 2.00 | 11.00 | 0.20 | " +
+				"- | 20.0 | 200 / 1000 / 2000 µs | 0.020 |\n",
 		},
 		{
-			"with a run that is not valid", hotpath.Runs{run(2, 10, 0.2, true), run(2, 10, 0.2, false), run(2, 10, 0.2, true)},
-			"| ten (1 of 3 runs not valid: losses, or a busy machine) | `vollab forward --compare pion --receivers 10 --mbps 50 --pacing off` | 2.00 | 10.00 | 0.20 | - | 20.0 | 200 / 1000 / 2000 µs | 0.020 |\n",
+			"with a run that is not valid",
+			hotpath.Runs{run(2, 10, 0.2, true), run(2, 10, 0.2, false), run(2, 10, 0.2, true)},
+			"| ten (1 of 3 runs not valid: losses, or a busy machine) | " +
+				"`vollab forward --compare pion --receivers 10 --mbps 50 --pacing off` | 2.00 | 10.00 | 0.20 | " +
+				"- | 20.0 | 200 / 1000 / 2000 µs | 0.020 |\n",
 		},
 	} {
 		if got := benchRow("ten", o, test.runs); got != test.row {

@@ -69,7 +69,7 @@ func TestMeasureApartInterrupted(t *testing.T) {
 	shell(`trap 'exit 2' TERM; while :; do sleep 0.05; done`).measure(ctx, report, 1, known{claim.Skip("known", "")},
 		lab.Progress{})
 	if !report.Incomplete || report.Missed != 0 {
-		t.Errorf("incomplete %v with %d missed, expected an incomplete report without missed targets", report.Incomplete,
-			report.Missed)
+		t.Errorf("incomplete %v with %d missed, expected an incomplete report without missed targets",
+			report.Incomplete, report.Missed)
 	}
 }

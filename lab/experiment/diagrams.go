@@ -13,7 +13,7 @@ import (
 // paperName is the legend of the paper's figures.
 const paperName = "the paper"
 
-// Draw writes a plot of the result as one svg element. The error wraps plot.ErrEmpty if no cell has any figure of the
+// Draw writes a plot of the result as one svg element. The error wraps plot.ErrEmpty if no cell has a figure of the
 // plot.
 func (r *Result) Draw(p *Plot, w io.Writer) error { return r.diagram(p).WriteSVG(w) }
 
@@ -100,8 +100,8 @@ func (f *PaperFigure) point(x float64) plot.Point {
 	return plot.Point{X: x, Y: f.Value, Low: f.Value - f.PlusMinus, High: f.Value + f.PlusMinus}
 }
 
-// bars adds a panel per figure, with a group per value of X and a colour per value of Split. The validity of cells that
-// are not valid is added to the name of their colour, or to that of their group if there is only one colour.
+// bars adds a panel per figure, with a group per value of X and a colour per value of Split. If a cell is not valid,
+// its validity is added to the name of its colour, or to the name of its group if there is only one colour.
 func (r *Result) bars(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	d.X.Label = p.XLabel
 	colours, groups := by(p.Split, ", "), by(p.X, "\n")
@@ -158,7 +158,8 @@ func (r *Result) stacked(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	d.Panels = []plot.Panel{panel}
 }
 
-// commonPaper returns the paper's value of a figure if all cells that have one have the same; otherwise nil.
+// commonPaper returns the paper's value of a figure if all cells with a paper's value have the same value; otherwise
+// nil.
 func commonPaper(cells []*CellResult, figure string) (common *PaperFigure) {
 	for _, c := range cells {
 		s := c.Figure(figure)
@@ -254,7 +255,7 @@ func (r *Result) distribution(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	d.Panels = []plot.Panel{panel}
 }
 
-// label returns a cell's legend, with the validity of its figures if they are not valid.
+// label returns a cell's legend, with the validity of its figures unless they are valid.
 func (c *CellResult) label(split []string) string {
 	if len(split) > 0 {
 		return c.values(split, ", ") + c.Worth.remark()

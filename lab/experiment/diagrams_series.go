@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/lab/plot"
 )
 
-// series adds a panel per unit, from the first iteration of each cell that its figures are based on.
+// series adds a panel per unit, from the first iteration of each cell on which the cell's figures are based.
 func (r *Result) series(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	var units []string
 	for _, c := range cells {

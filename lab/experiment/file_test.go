@@ -76,13 +76,13 @@ func TestFileErrors(t *testing.T) {
 		{"unknown key", begin + "colour: red", "colour"},
 		{"name", "name: A b\ntitle: b\nscenario: test/waves", "lower-case"},
 		{"no title", "name: a\nscenario: test/waves", "title"},
-		{"unknown scenario", "name: a\ntitle: b\nscenario: test/storm", `no "test/storm"`},
+		{"unknown scenario", "name: a\ntitle: b\nscenario: test/storm", `unknown name "test/storm"`},
 		{"iterations", begin + "iterations: -1", "iterations"},
 		{"seconds", begin + "seconds: .inf", "seconds"},
 		{"short seconds", begin + "short: {iterations: 1, seconds: -2}", "seconds"},
 		{"unknown parameter", begin + "parameters: {hight: 3}", "hight"},
 		{"parameter of another type", begin + "parameters: {height: tall}", "height"},
-		{"parameter that the scenario refuses", begin + "matrix: [{height: [1, -1]}]", "0 or more"},
+		{"parameter that the scenario rejects", begin + "matrix: [{height: [1, -1]}]", "0 or more"},
 		{"parameter that is a list", begin + "parameters: {height: [1]}", "expected a number"},
 		{"parameter twice", begin + "parameters: {height: 1}\nmatrix: [{height: [1, 2]}]",
 			"among the parameters of all cells"},
@@ -103,7 +103,7 @@ func TestFileErrors(t *testing.T) {
 			begin + "matrix: [{height: [1]}]\n" +
 				"plots: [{name: p, title: t, kind: bars, x: [depth], figures: [latency]}]",
 			"depth"},
-		{"lines over words",
+		{"lines over a text parameter",
 			begin + "matrix: [{wind: [west]}]\n" +
 				"plots: [{name: p, title: t, kind: lines, x: [wind], x_label: l, figures: [latency]}]",
 			"expected a number"},
@@ -112,7 +112,8 @@ func TestFileErrors(t *testing.T) {
 				"plots: [{name: p, title: t, kind: stacked, x: [height], figures: [latency, rate]}]", "same unit"},
 		{"limit of another figure",
 			begin + "matrix: [{height: [1]}]\n" +
-				"plots: [{name: p, title: t, kind: bars, x: [height], figures: [latency], limits: [{value: 1, figure: rate}]}]",
+				"plots: [{name: p, title: t, kind: bars, x: [height], figures: [latency], " +
+				"limits: [{value: 1, figure: rate}]}]",
 			"rate"},
 	}
 	for _, test := range tests {
@@ -139,7 +140,7 @@ func TestLibraryErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := l.Find("ripples"); !errors.Is(err, ErrName) || !strings.Contains(err.Error(), "waves") {
-		t.Errorf("expected an error that tells what there is, got %v", err)
+		t.Errorf("expected an error with the known names, got %v", err)
 	}
 }
 

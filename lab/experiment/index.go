@@ -43,7 +43,7 @@ func (r *Result) indexRow() indexRow {
 	return row
 }
 
-// WriteIndex writes the page for the reports of several experiments, each in a folder of its name.
+// WriteIndex writes the page that links to the reports of several experiments, each in a folder of its name.
 func WriteIndex(folder string, results []*Result) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

@@ -15,7 +15,7 @@ type iterationFigure struct {
 }
 
 // iterations adds the rows of a cell, one for each figure of the table. Deviation, least and largest are over the
-// iterations that the cell's figures are based on; the values of the other iterations are listed as well.
+// iterations on which the cell's figures are based. The values of the other iterations are listed as well.
 func (v *view) iterations(c *CellResult) {
 	if v.Result.Iterations < 2 {
 		return

@@ -3,12 +3,13 @@ package experiment
 // naming returns the name of a cell in a plot.
 type naming func(*CellResult) string
 
-// by names cells by some of their parameters.
+// by names cells by the values of the given parameters.
 func by(parameters []string, separator string) naming {
 	return func(c *CellResult) string { return c.values(parameters, separator) }
 }
 
-// marked appends to names the validity of their cells if these are not valid: of all cells of a name, or in part.
+// marked appends the validity of cells to their names, unless all cells of a name are valid. If only some cells of a
+// name are not valid, the validity is marked as partial.
 func (n naming) marked(cells []*CellResult, separator string) naming {
 	marks := make(map[string]string)
 	worths := make(map[string][]Validity)

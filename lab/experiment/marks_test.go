@@ -44,13 +44,13 @@ func TestMarks(t *testing.T) {
 	for i, want := range []Validity{Valid, CPUBound, Invalid} {
 		if c := r.Comparisons[i]; c.Worth != want || strings.HasSuffix(c.Ours(),
 			"("+string(want)+")") != (want != Valid) {
-			t.Errorf("%s is worth %q and reads %q, want %s", c.Name, c.Worth, c.Ours(), want)
+			t.Errorf("%s has the validity %q and the text %q, want %s", c.Name, c.Worth, c.Ours(), want)
 		}
 	}
 	var text bytes.Buffer
 	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(),
 		"to a slow one: "+r.Comparisons[1].Ours()) {
-		t.Errorf("the text does not say what a relation is worth: %v\n%s", err, text.String())
+		t.Errorf("the text lacks the validity of a relation: %v\n%s", err, text.String())
 	}
 	want := map[string]string{
 		"bars": "[good slow (cpu-bound) late (invalid)]", "groups": "[latency] of [good slow\n(cpu-bound)]",

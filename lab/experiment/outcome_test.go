@@ -44,9 +44,9 @@ func TestJudge(t *testing.T) {
 			}
 		}
 	}
-	skipped := Skip("no namespaces here")
+	skipped := Skip("no namespaces on this machine")
 	if skipped.Judge(Pace{Busy: 1, Late: late}); skipped.Validity != Skipped {
-		t.Errorf("expected what was skipped to stay so, got %s", skipped.Validity)
+		t.Errorf("expected a skipped outcome to stay skipped, got %s", skipped.Validity)
 	}
 }
 
@@ -57,8 +57,8 @@ func TestBlame(t *testing.T) {
 		stolen   float64
 		want     string
 	}{
-		{Invalid, 0.021, "late; meanwhile this machine's host gave 2.1 % of the processors' time to others"},
-		{CPUBound, 0.5, "late; meanwhile this machine's host gave 50.0 % of the processors' time to others"},
+		{Invalid, 0.021, "late; the host gave 2.1 % of the processors' time to other machines"},
+		{CPUBound, 0.5, "late; the host gave 50.0 % of the processors' time to other machines"},
 		{Invalid, 0.0009, "late"},
 		{Valid, 0.5, "late"},
 		{Failed, 0.5, "late"},

@@ -30,13 +30,13 @@ type Result struct {
 	// Data is the folder of the test data; empty if the synthetic figure was used.
 	Data string `json:"data,omitempty"`
 	// Interrupted is set if the run ended before all iterations had begun. The result does not contain the missing
-	// ones.
+	// iterations.
 	Interrupted bool               `json:"interrupted,omitempty"`
 	Parameters  Parameters         `json:"parameters"`
 	Quantities  []Quantity         `json:"quantities"`
 	Cells       []CellResult       `json:"cells"`
 	Comparisons []ComparisonResult `json:"comparisons,omitempty"`
-	// Notes are those of all iterations, each once.
+	// Notes are the notes of all iterations, each once.
 	Notes []string `json:"notes,omitempty"`
 
 	experiment *Experiment
@@ -60,7 +60,7 @@ type IterationResult struct {
 	Seed      uint64 `json:"seed"`
 	// LoadBefore is the system's load average over the last minute at the beginning, -1 if unknown.
 	LoadBefore float64 `json:"load_before"`
-	// Seconds is the time of the iteration, with everything before and after measuring.
+	// Seconds is the duration of the iteration, including the time before and after measuring.
 	Seconds float64 `json:"seconds"`
 	*Outcome
 }
@@ -69,7 +69,7 @@ type IterationResult struct {
 type Summary struct {
 	Quantity
 	Statistics
-	// Paper is the paper's figure, nil if it has none.
+	// Paper is the paper's figure, nil if the paper has none.
 	Paper *PaperFigure `json:"paper,omitempty"`
 }
 
@@ -91,7 +91,7 @@ type ComparisonResult struct {
 	Unit   string `json:"unit"`
 	// Value is nil if one of the cells has no figure.
 	Value *float64 `json:"value"`
-	// Worth is the worse validity of the two cells, empty if one of them did not run.
+	// Worth is the worse validity of the two cells, empty if a cell did not run.
 	Worth    Validity  `json:"worth,omitempty"`
 	Interval *Interval `json:"interval,omitempty"`
 	Paper    *float64  `json:"paper,omitempty"`
@@ -137,7 +137,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// Figure returns a summary of a cell by its name, nil if the cell has none.
+// Figure returns a summary of a cell by its name, nil if the cell has no such figure.
 func (c *CellResult) Figure(name string) *Summary {
 	for i := range c.Figures {
 		if c.Figures[i].Name == name {
@@ -158,8 +158,8 @@ func (c *CellResult) usable() []IterationResult {
 	return all
 }
 
-// summarise computes the figures of a cell from its iterations: from the valid ones; if there are none, from the
-// cpu-bound ones; then from the invalid ones. Worth records the choice.
+// summarise computes the figures of a cell from its valid iterations. Without valid iterations, the cpu-bound
+// iterations count; without those, the invalid iterations. Worth records the choice.
 func (c *CellResult) summarise(e *Experiment) {
 	c.Figures = []Summary{}
 	for _, c.Worth = range validities {
@@ -229,7 +229,7 @@ func (r *Result) compare() {
 	}
 }
 
-// one returns the cell with some parameters, nil if it did not run.
+// one returns the cell with the given parameters, nil if the cell did not run.
 func (r *Result) one(some Parameters) *CellResult {
 	for i := range r.Cells {
 		if r.Cells[i].Parameters.Match(some) {
@@ -239,7 +239,8 @@ func (r *Result) one(some Parameters) *CellResult {
 	return nil
 }
 
-// parts returns independent values of a quantity: those of the iterations, or of the parts of the only one.
+// parts returns independent values of a quantity: the values of the iterations, or the values of the parts of the only
+// iteration.
 func parts(figures []Figure) []float64 {
 	if len(figures) == 1 {
 		return BatchMeans(figures[0].Samples, batches)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// voyage runs an experiment into a folder of the test.
+// voyage runs an experiment into a folder of the test and returns its result.
 func voyage(t *testing.T, e *Experiment, o Options) *Result {
 	t.Helper()
 	folder := t.TempDir()
@@ -69,7 +69,7 @@ func TestShortRun(t *testing.T) {
 		t.Errorf("expected an interval from parts of the only iteration, got %+v", s)
 	}
 	if v := r.view(nil); len(v.Spreads) > 0 {
-		t.Errorf("expected nothing over iterations where there is one, got %+v", v.Spreads)
+		t.Errorf("expected no statistics over one iteration, got %+v", v.Spreads)
 	}
 	if less := r.Comparisons[1]; less.Value != nil {
 		t.Errorf("expected no value of a cell that did not run, got %g", *less.Value)
@@ -82,7 +82,7 @@ func TestOnly(t *testing.T) {
 		t.Errorf("expected two iterations of 1 s of one cell, got %+v", r.Cells)
 	}
 	if _, err := sea(t).Run(t.Context(), Options{Only: Parameters{{"height", 31}}}); !errors.Is(err, ErrNoCells) {
-		t.Errorf("expected an error where no cell is left, got %v", err)
+		t.Errorf("expected an error if no cell is left, got %v", err)
 	}
 }
 
@@ -99,7 +99,7 @@ plots:
   - {name: latency, title: Latency, kind: bars, x: [fate], figures: [latency]}
 `
 
-func TestNothingIsHidden(t *testing.T) {
+func TestReportHasAllIterations(t *testing.T) {
 	e, err := parse(t, fates)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestNothingIsHidden(t *testing.T) {
 		}
 		if measured := c.Figure("latency") != nil; measured != (c.Worth == Valid || c.Worth == CPUBound ||
 			c.Worth == Invalid) {
-			t.Errorf("%s: figures there: %v", c.Name, measured)
+			t.Errorf("%s: figures present: %v", c.Name, measured)
 		}
 	}
 	for _, row := range r.view(nil).Spreads {
@@ -137,7 +137,7 @@ func TestNothingIsHidden(t *testing.T) {
 	}
 }
 
-func TestInterruptionKeepsWhatIsThere(t *testing.T) {
+func TestInterruptionKeepsResults(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	count := 0
 	scenario := Define(waves{Frames: 100}, waveQuantities, func(ctx context.Context, w waves, s Settings) (*Outcome,
@@ -162,7 +162,7 @@ func TestInterruptionKeepsWhatIsThere(t *testing.T) {
 		t.Fatalf("expected one valid iteration and no failed one, got %v, %v", r.Counts(), err)
 	}
 	if err := r.WriteReport(folder); err != nil {
-		t.Errorf("expected a report of what is there, got %v", err)
+		t.Errorf("expected a report of the results so far, got %v", err)
 	}
 }
 
@@ -221,8 +221,8 @@ func TestUnknownFiguresFail(t *testing.T) {
 	}
 }
 
-// TestRatioToZeros: a cell that measured 0 in most iterations has a mean above 0, but a ratio to it has no bound; the
-// result can still be written.
+// TestRatioToZeros: a cell that measured 0 in most iterations has a mean above 0, but a ratio to this mean has no
+// bound. The result can still be written.
 func TestRatioToZeros(t *testing.T) {
 	scenario := Define(waves{}, waveQuantities, func(_ context.Context, w waves, s Settings) (*Outcome, error) {
 		o := NewOutcome()

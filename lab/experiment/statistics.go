@@ -13,7 +13,7 @@ import (
 // confidence is the confidence level of all intervals.
 const confidence = 0.95
 
-// Statistics summarise the measurements of several iterations, or of the parts of one.
+// Statistics summarise the measurements of several iterations, or of the parts of one iteration.
 type Statistics struct {
 	// Count is the number of iterations.
 	Count  int     `json:"count"`
@@ -101,8 +101,8 @@ func BatchMeans(samples []float64, parts int) []float64 {
 	return means
 }
 
-// Summarise summarises the figures of iterations. For several iterations, the interval is Student's t over them; for
-// one, over consecutive parts of its samples, if any.
+// Summarise summarises the figures of iterations. With several iterations, the interval is Student's t over the
+// iterations; with one iteration, over consecutive parts of its samples, if there are samples.
 func Summarise(figures []Figure) Statistics {
 	values := make([]float64, len(figures))
 	for i, f := range figures {
@@ -129,9 +129,9 @@ func Summarise(figures []Figure) Statistics {
 // Tibshirani, An Introduction to the Bootstrap, section 13.3).
 const resamples = 2000
 
-// Bootstrap returns the percentile interval of a statistic of two independently measured sets of values. The result is
-// nil if either has fewer than two values, and if the statistic of the draws has no interval: a ratio to values some of
-// which are 0 is infinite or undefined in many draws. The same values yield the same interval.
+// Bootstrap returns the percentile interval of a statistic of two independently measured sets of values. The same
+// values yield the same interval. The result is nil if a set has fewer than two values, or if the statistic of the
+// draws has no interval: a ratio to values some of which are 0 is infinite or undefined in many draws.
 func Bootstrap(a, b []float64, statistic func(a, b float64) float64) *Interval {
 	if len(a) < 2 || len(b) < 2 {
 		return nil

@@ -177,7 +177,7 @@ func (r *Result) figures() []string {
 	return names
 }
 
-// remark returns the validity in brackets if it is not valid.
+// remark returns the validity in brackets, empty if valid.
 func (v Validity) remark() string {
 	if v == Valid {
 		return ""
@@ -185,7 +185,8 @@ func (v Validity) remark() string {
 	return " (" + string(v) + ")"
 }
 
-// ours formats a comparison's value with its interval and validity; papers formats the paper's value, if any.
+// ours formats a comparison's value with its interval and validity. papers formats the paper's value, if the paper has
+// one.
 func (c *ComparisonResult) ours() string {
 	switch {
 	case c.Value == nil:

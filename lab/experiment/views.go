@@ -8,11 +8,11 @@ import (
 
 // The kinds of plots.
 const (
-	// kindBars is groups of bars with their intervals: a group per value of X, a colour per value of Split.
+	// kindBars draws groups of bars with their intervals: a group per value of X, a colour per value of Split.
 	kindBars = "bars"
-	// kindStacked is bars whose parts add up: one per value of X, a colour per figure.
+	// kindStacked draws bars whose parts add up: a bar per value of X, a colour per figure.
 	kindStacked = "stacked"
-	// kindLines joins cells over one numeric parameter, with their intervals.
+	// kindLines joins cells along one numeric parameter, with their intervals.
 	kindLines = "lines"
 	// kindDistribution shows, per cell, the share of the samples that do not exceed a value.
 	kindDistribution = "distribution"
@@ -28,8 +28,8 @@ type Plot struct {
 	Name  string `yaml:"name"`
 	Title string `yaml:"title"`
 	Kind  string `yaml:"kind"`
-	// X lists the parameters along the axis: for lines, one numeric parameter; for bars, those whose values name the
-	// groups.
+	// X lists the parameters along the axis: for lines, one numeric parameter; for bars, the parameters whose values
+	// name the groups.
 	X []string `yaml:"x"`
 	// XLabel and Label are labels of axes that do not follow from the quantities: XLabel of the horizontal axis except
 	// for distributions, Label of the vertical axis of stacked bars and series.
@@ -62,19 +62,19 @@ func (p *Plot) check(e *Experiment) error {
 	case !nameForm.MatchString(p.Name):
 		return fmt.Errorf("name: expected lower-case letters, digits and dashes, got %.70q", p.Name)
 	case p.Title == "":
-		return errors.New("title: expected a few words")
+		return errors.New("title: expected one or more words")
 	case !slices.Contains(plotKinds, p.Kind):
 		return fmt.Errorf("kind: expected one of %v, got %q", plotKinds, p.Kind)
 	case (p.Kind == kindSeries) != (len(p.Series) > 0), (p.Kind == kindSeries) == (len(p.Figures) > 0):
 		return fmt.Errorf("expected names under series if the kind is %s, otherwise under figures", kindSeries)
 	case p.Kind == kindLines && len(p.X) != 1:
-		return errors.New("x: lines go over one parameter")
+		return errors.New("x: lines require one parameter")
 	case p.Kind == kindLines && p.XLabel == "":
 		return errors.New("x_label: expected the name of the parameter with its unit")
 	case (p.Kind == kindBars || p.Kind == kindStacked) && len(p.X) == 0:
 		return errors.New("x: expected at least one parameter")
 	case p.Kind == kindDistribution && len(p.Figures) != 1:
-		return errors.New("figures: a distribution shows one")
+		return errors.New("figures: a distribution shows one figure")
 	case len(e.matching(p.Where)) == 0:
 		return fmt.Errorf("where: no cell has %s", p.Where)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// waves is a scenario without a network: its figures follow from the parameters, so tests know the results.
+// waves is a scenario without a network. Its figures follow from the parameters, so that tests know the results.
 type waves struct {
 	Height float64 `yaml:"height"`
 	Wind   string  `yaml:"wind"`
@@ -42,7 +42,7 @@ func runWaves(_ context.Context, w waves, s Settings) (*Outcome, error) {
 	samples := make([]float64, w.Frames)
 	points := make([][2]float64, w.Frames)
 	for i := range samples {
-		// The sum over each ten is 0, so the means are known; iterations differ by their number.
+		// Each ten samples sum up to 0, so the means are known. Iterations differ by their number.
 		samples[i] = w.Height + float64(i%10) - 4.5 + float64(s.Iteration)
 		points[i] = [2]float64{float64(i) / 10, samples[i]}
 	}
@@ -92,7 +92,7 @@ plots:
   - {name: time, title: Over time, kind: series, series: [latency over time], where: {wind: west}, label: latency}
 `
 
-// harbour returns a library with the scenario, and one with the file as well.
+// harbour returns a library with the scenario. With files, the library also has these files.
 func harbour(t *testing.T, files map[string]string) (*Library, error) {
 	t.Helper()
 	folder := fstest.MapFS{}

@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Checks returns the checks of the hot path, in the order of their numbers. They measure the server program in the
-// folder of this program.
+// Checks returns the checks of the hot path, in the order of their numbers. The checks measure the server program in
+// the folder of this program.
 func Checks(progress lab.Progress) []lab.Check {
 	command, err := FanoutCommand()
 	b := bench{progress: progress, compare: command, broken: err, forward: Forward, limit: MeasureLimit}
@@ -54,7 +54,7 @@ type bench struct {
 	// compare is the command of the server to compare with. If there is none, broken is the reason.
 	compare []string
 	broken  error
-	// arguments are additional flags of the server. serverBin is the server's program; empty selects the one in the
+	// arguments are additional flags of the server. serverBin is the server's program; empty selects volsfu in the
 	// folder of this program.
 	arguments []string
 	serverBin string
@@ -71,7 +71,7 @@ const runTime = 4 * time.Second
 const attempts = 3
 
 // run measures once, and repeats the run if the machine was busy. Packets lost by the server do not cause a repetition.
-// The last attempt counts. The machine's limit is measured beside each run.
+// The last attempt counts. The machine's limit is measured in the same run.
 func (b *bench) run(ctx context.Context, o Options) (*Result, error) {
 	o.Progress, o.ServerBin = b.progress, b.serverBin
 	o.Arguments = append(o.Arguments, b.arguments...)

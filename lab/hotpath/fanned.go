@@ -37,7 +37,7 @@ func (f *fanned) name() string { return "pion" }
 
 func (f *fanned) pid() int { return f.program.PID() }
 
-// figures returns the metric names. Each packet leaves by its own send, so the number of packets is the number of
+// figures returns the metric names. The server sends each packet by itself, so the number of packets is the number of
 // sends. Batched sockets do not count sends, and accept a packet before it is written.
 func (f *fanned) figures() metricNames {
 	names := metricNames{packets: fanout.MetricPackets, datagrams: fanout.MetricPackets}
@@ -58,10 +58,10 @@ func (f *fanned) begun(ctx context.Context, tracks int) (bool, error) {
 
 func (f *fanned) close() error { return f.program.Stop() }
 
-// attach offers all lines at once. A receiver is sent the tracks that have begun.
+// attach offers all lines at once. The server sends a receiver the tracks that have begun.
 func (f *fanned) attach(ctx context.Context, part part) (*member, error) {
 	if part.publish && part.receive {
-		return nil, fmt.Errorf("%w: the server to compare with does not know publishers that receive", ErrLoad)
+		return nil, fmt.Errorf("%w: the other server does not support publishers that receive", ErrLoad)
 	}
 	p, err := newPeer(part.every)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/lab"
 )
 
-// Limit is the machine's least cost for one packet of 1,200 bytes on one core: user and system time on loopback, where
-// the cost of sending includes the network's work up to the receiving socket. Only the receiver of Coalesced accepts
+// Limit is the machine's least cost for one packet of 1,200 bytes on one core: user and system time on loopback. The
+// cost of sending includes the network's work up to the receiving socket. Only the receiver of Coalesced accepts
 // UDP_GRO. Times are in microseconds per packet.
 type Limit struct {
 	// SealSegmented is AES-128-GCM and sending in runs of 43 (UDP_SEGMENT), to a socket that counts and drops the
@@ -92,7 +92,7 @@ func MeasureLimit(ctx context.Context) (*Limit, error) {
 	}, nil
 }
 
-// median returns the middle value, or the mean of the middle two if their number is even; 0 for an empty list.
+// median returns the middle value, or the mean of the two middle values of an even number; 0 for an empty list.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -105,7 +105,7 @@ func median(values []float64) float64 {
 	return sorted[middle]
 }
 
-// sealer encrypts packets like SRTP with AES-128-GCM (RFC 7714), each with its own nonce.
+// sealer encrypts packets like SRTP with AES-128-GCM (RFC 7714). Each packet has its own nonce.
 type sealer struct {
 	aead  cipher.AEAD
 	nonce [12]byte

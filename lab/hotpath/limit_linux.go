@@ -14,8 +14,8 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// limitBench holds the sockets of the limit's measurement: the sender, one that only counts like the measured
-// receivers, one that is read packet by packet, and one that accepts runs.
+// limitBench holds the sockets of the limit's measurement: the sender, a socket that only counts like the measured
+// receivers, a socket that is read packet by packet, and a socket that accepts runs.
 type limitBench struct {
 	sender                  *net.UDPConn
 	unread, single, whole   *net.UDPConn

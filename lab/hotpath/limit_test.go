@@ -48,7 +48,7 @@ func TestSealedPacketsOpen(t *testing.T) {
 		}
 	}
 	if err := s.open(s.seal(nil)[:100]); err == nil {
-		t.Error("a packet that was cut opened")
+		t.Error("a truncated packet was opened")
 	}
 }
 

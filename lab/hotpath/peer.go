@@ -22,8 +22,8 @@ import (
 // errConnection reports that a peer connection was not established.
 var errConnection = errors.New("peer connection failed")
 
-// peer is a client's peer connection with its own socket: two connections between the same two sockets would be
-// confused.
+// peer is a client's peer connection with a socket of its own: a receiver cannot tell apart two connections between the
+// same two sockets.
 type peer struct {
 	api       *webrtc.API
 	pc        *webrtc.PeerConnection
@@ -34,7 +34,7 @@ type peer struct {
 	failed    chan struct{}
 }
 
-// newPeer creates a peer. The times of one in every packets are measured; 0 measures none.
+// newPeer creates a peer. The times of one packet in every are measured; 0 measures none.
 func newPeer(every int) (*peer, error) {
 	p := &peer{reception: newReception(every), connected: make(chan struct{}), failed: make(chan struct{})}
 	var err error

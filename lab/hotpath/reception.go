@@ -91,7 +91,7 @@ const kept = 4096
 // observe counts media as it arrives at the socket, and reports whether the packet needs decryption.
 func (r *reception) observe(packet []byte, at time.Time) bool {
 	if isControl(packet) {
-		// Reports contain nothing that is measured here, and the server does not need responses to them.
+		// Nothing in reports is measured here, and the server needs no responses to them.
 		return false
 	}
 	number, ssrc := binary.BigEndian.Uint16(packet[2:]), binary.BigEndian.Uint32(packet[8:])
@@ -169,7 +169,7 @@ type received struct {
 	streams         int
 	packets, frames uint64
 	// missing counts packets that never arrived. missed counts packets that had not arrived when due, if the client
-	// sends NACKs; recovered counts those that arrived later.
+	// sends NACKs; recovered counts the missed packets that arrived later.
 	missing           int64
 	missed, recovered uint64
 }
@@ -199,8 +199,8 @@ func (r *reception) sum() received {
 	return sum
 }
 
-// countOnly makes the socket count and drop media from now on; frames are no longer counted. It returns false if times
-// are measured or if the system does not support the filter.
+// countOnly makes the socket count and drop media from now on. Frames are no longer counted. countOnly returns false if
+// times are measured or if the system does not support the filter.
 func (r *reception) countOnly(s *socket) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

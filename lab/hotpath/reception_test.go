@@ -27,8 +27,8 @@ func TestStreamCounts(t *testing.T) {
 		{"a gap within a frame", []one{{1, true}, {2, false}, {4, false}, {5, true}, {6, true}}, 2, 1, true},
 		{"the end of a frame is missing", []one{{1, false}, {2, false}, {4, false}, {5, true}}, 0, 1, false},
 		{"a whole frame is missing", []one{{1, true}, {4, false}, {5, true}, {6, false}, {7, true}}, 2, 2, true},
-		{"late after all", []one{{1, false}, {3, true}, {2, false}, {4, true}}, 1, 0, true},
-		{"not ended yet", []one{{1, true}, {2, false}}, 1, 0, false},
+		{"out of order", []one{{1, false}, {3, true}, {2, false}, {4, true}}, 1, 0, true},
+		{"a frame that has not ended", []one{{1, true}, {2, false}}, 1, 0, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func rtpPacket(ssrc uint32, number uint16, marker bool, sent, begun time.Time) [
 	return packet
 }
 
-func TestReceptionTakesTimes(t *testing.T) {
+func TestReceptionMeasuresTimes(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	at := func(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecond) }
 	r := newReception(2)
@@ -97,11 +97,11 @@ func TestReceptionTakesTimes(t *testing.T) {
 	r.observe(rtpPacket(7, 4, true, at(0), at(0)), at(1))
 	r.decrypted(rtpPacket(7, 4, true, at(0), at(0)))
 	if packet, _ := r.times(); packet.Count() != 4 {
-		t.Errorf("%d times were taken, want no more while that is off", packet.Count())
+		t.Errorf("%d times were measured, want none while timing is off", packet.Count())
 	}
 }
 
-func TestObservingAllocatesNothing(t *testing.T) {
+func TestObserveAllocations(t *testing.T) {
 	r := newReception(1)
 	r.expect(96)
 	packet, now := rtpPacket(7, 0, true, time.Time{}, time.Time{}), time.Now()

@@ -8,7 +8,7 @@ import (
 )
 
 // segmentControl returns the control message that makes the kernel cut a datagram into packets of a size (UDP_SEGMENT).
-// It reuses the message's memory.
+// segmentControl reuses the message's memory.
 func segmentControl(message []byte, size int) []byte {
 	if message == nil {
 		message = make([]byte, unix.CmsgSpace(2))

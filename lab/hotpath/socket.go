@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// maxRun is the number of packets in one segmented send: 43 of 1,200 bytes and more stay below the 65,507 bytes of a
-// datagram's payload, with room for longer headers.
+// maxRun is the number of packets in one segmented send: 43 packets of 1,200 bytes and more stay below the 65,507 bytes
+// of a datagram's payload, with room for longer headers.
 const maxRun = 43
 
 // maxRunBytes is the payload of the longest UDP datagram over IPv4.
@@ -30,11 +30,11 @@ type socket struct {
 	// goroutine only.
 	observe func(packet []byte, at time.Time) bool
 
-	// counting is set once the socket counts and drops media: its drops then no longer mean a full buffer.
+	// counting is set once the socket counts and drops media. Drops of the socket then no longer mean a full buffer.
 	counting atomic.Bool
 
 	mu sync.Mutex
-	// run holds queued packets of one size for one address; the last may be shorter.
+	// run holds queued packets of one size for one address. The last packet may be shorter.
 	run     []byte
 	size    int
 	packets int
@@ -52,7 +52,8 @@ func openSocket(observe func(packet []byte, at time.Time) bool) (*socket, error)
 	return &socket{UDPConn: conn, observe: observe, run: make([]byte, 0, maxRunBytes)}, nil
 }
 
-// dropped returns the number of packets that the kernel has dropped at a socket, or 0 if the kernel does not report it.
+// dropped returns the number of packets that the kernel has dropped at a socket, or 0 if the kernel does not report the
+// number.
 func dropped(conn *net.UDPConn) int {
 	drops, _ := udp.ReceiveDrops(conn)
 	return int(drops)

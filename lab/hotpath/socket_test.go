@@ -64,8 +64,8 @@ func TestRunsArriveAsPackets(t *testing.T) {
 	}
 }
 
-// TestMediaIsKeptFromAbove: the peer connection gets the media that the observer requests, and all other packets.
-func TestMediaIsKeptFromAbove(t *testing.T) {
+// TestObserverFiltersMedia: the peer connection gets the media that the observer requests, and all other packets.
+func TestObserverFiltersMedia(t *testing.T) {
 	var seen int
 	s, err := openSocket(func(packet []byte, _ time.Time) bool {
 		seen++
@@ -89,15 +89,15 @@ func TestMediaIsKeptFromAbove(t *testing.T) {
 		}
 	}
 	if seen != 3 {
-		t.Errorf("%d packets of media were seen, want 3", seen)
+		t.Errorf("the observer got %d packets of media, want 3", seen)
 	}
 	if _, err := s.WriteTo(media(0), &net.TCPAddr{}); err == nil {
 		t.Error("wrote to a TCP address")
 	}
 }
 
-// TestCountedMedia: a socket that only counts media drops media and all datagrams of their length, and passes
-// everything else.
+// TestCountedMedia: a socket that only counts media drops media and all datagrams of the same length, and passes all
+// other datagrams.
 func TestCountedMedia(t *testing.T) {
 	s, err := openSocket(func([]byte, time.Time) bool { return true })
 	if err != nil {

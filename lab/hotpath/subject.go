@@ -14,7 +14,7 @@ type subject interface {
 	name() string
 	// attach adds a client and returns when the client is connected.
 	attach(ctx context.Context, part part) (*member, error)
-	// begun reports whether receivers can be attached to the server, after the given number of tracks began to be sent.
+	// begun reports whether receivers can be attached to the server, given the number of tracks that are being sent.
 	begun(ctx context.Context, tracks int) (bool, error)
 	// counts reads the server's counters.
 	counts(ctx context.Context) (exposition.Series, error)
@@ -25,7 +25,7 @@ type subject interface {
 	close() error
 }
 
-// part describes a client. If publish is set, number is the number of its publisher.
+// part describes a client. If publish is set, number is the number of the publisher.
 type part struct {
 	load             Load
 	number           int
@@ -64,7 +64,7 @@ type receiver interface {
 	times() (packet, frame lab.Distribution)
 }
 
-// metricNames are a server's names of the measured metrics; empty if the server does not count them.
+// metricNames has a server's names of the measured metrics; a name is empty if the server does not count the metric.
 type metricNames struct {
 	packets, residence, hold, datagrams, sends, retransmissions, cache string
 }

@@ -50,7 +50,7 @@ func (v *volsfu) counts(ctx context.Context) (exposition.Series, error) {
 	return exposition.Scrape(ctx, v.metrics)
 }
 
-// begun returns true: the server assigns announced tracks before any packet of them is sent.
+// begun returns true: the server assigns announced tracks before their first packet is sent.
 func (v *volsfu) begun(context.Context, int) (bool, error) { return true, nil }
 
 func (v *volsfu) close() error {

@@ -13,7 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// wholeClient is a client of the SDK on an impaired path. It counts missed packets and the repaired packets among them.
+// wholeClient is a client of the SDK on an impaired path. The client counts missed packets and the repaired packets
+// among them.
 type wholeClient struct {
 	session *client.Session
 	path    *impairment
@@ -28,7 +29,7 @@ type wholeClient struct {
 // attachWhole joins with a client of the SDK over an impaired path.
 func (v *volsfu) attachWhole(ctx context.Context, part part) (*member, error) {
 	if v.program == nil {
-		return nil, fmt.Errorf("%w: loss and round-trip time need a server that is started for it", ErrLoad)
+		return nil, fmt.Errorf("%w: loss and round-trip time require a server that this command starts", ErrLoad)
 	}
 	v.seed++
 	path, err := impair(part.load, v.seed, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}),

@@ -240,7 +240,8 @@ func prepare(t *testing.T, captures int) string {
 // TestPrepared: frames of a file that was played in a loop look as their quality does.
 func TestPrepared(t *testing.T) {
 	path := prepare(t, 3)
-	shown, err := ReadShown(strings.NewReader("{\"number\":0,\"quality\":1}\n{\"number\":2,\"quality\":0}\n{\"number\":4,\"quality\":1}\n"))
+	shown, err := ReadShown(strings.NewReader("{\"number\":0,\"quality\":1}\n{\"number\":2,\"quality\":0}\n" +
+		"{\"number\":4,\"quality\":1}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,8 @@ func linkFile(t *testing.T) string {
 	t.Helper()
 	t.Setenv(service.FolderVariable, t.TempDir())
 	name := filepath.Join(t.TempDir(), "net.yaml")
-	text := "hosts: {a: {clock_offset: 5ms}, b: }\nlinks: {wire: {both: {delay: 1ms}}}\npaths: [{from: a, to: b, through: [wire]}]\n"
+	text := "hosts: {a: {clock_offset: 5ms}, b: }\nlinks: {wire: {both: {delay: 1ms}}}\n" +
+		"paths: [{from: a, to: b, through: [wire]}]\n"
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

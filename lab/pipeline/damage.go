@@ -61,7 +61,8 @@ func (v *vandal) join(ctx context.Context, url, identity string) error {
 		Publications: []volumetric.Publication{{
 			Name: objectName, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
 			Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
-			FrameRate: rate, Tiles: make([]volumetric.Tile, 1), Qualities: []volumetric.QualityLevel{{Bitrate: 2_000_000}},
+			FrameRate: rate, Tiles: make([]volumetric.Tile, 1),
+			Qualities: []volumetric.QualityLevel{{Bitrate: 2_000_000}},
 		}}})
 	if err != nil {
 		return err

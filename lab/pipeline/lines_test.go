@@ -36,12 +36,14 @@ func TestPublished(t *testing.T) {
 		rate       float64
 		missed     []string
 	}{
-		{"all is well",
-			`{"frames_captured":610,"frames_published":600,"frames_dropped":0,"frames_idle":10,"encode_ms":{"p50":12.5,"p95":20,"p99":21,"max":30}}`, 30, nil},
+		{"all targets met",
+			`{"frames_captured":610,"frames_published":600,"frames_dropped":0,"frames_idle":10,
+			"encode_ms":{"p50":12.5,"p95":20,"p99":21,"max":30}}`, 30, nil},
 		{"too slow",
-			`{"frames_captured":600,"frames_published":450,"frames_dropped":150,"frames_dropped_for":{"superseded":100,"too_late":30,"source_behind":15,"capture_failed":5}}`,
+			`{"frames_captured":600,"frames_published":450,"frames_dropped":150,
+			"frames_dropped_for":{"superseded":100,"too_late":30,"source_behind":15,"capture_failed":5}}`,
 			22.5, []string{"frames encoded, of 30 per second that are wanted"}},
-		{"nobody took anything",
+		{"no subscribers",
 			`{"frames_captured":600,"frames_idle":600,"encode_ms":{"p50":null,"p95":null,"p99":null,"max":null}}`, 0,
 			[]string{"frames encoded, of 30 per second that are wanted"}},
 	} {
@@ -72,7 +74,7 @@ func TestWatched(t *testing.T) {
 		median     float64
 		missed     []string
 	}{
-		{"all is well", `{"fps":29.5,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50}}`, 20, nil},
+		{"all targets met", `{"fps":29.5,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50}}`, 20, nil},
 		{"slow, and with broken frames",
 			`{"fps":26.9,"frames_undecodable":2,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50}}`, 20,
 			[]string{"frames decoded per second and tile", "frames undecodable"}},

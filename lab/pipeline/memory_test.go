@@ -13,9 +13,11 @@ import (
 // TestCollections reads the Go runtime's lines within a program's output, in pieces of any size.
 func TestCollections(t *testing.T) {
 	const said = `time=2026 level=INFO msg=joined
-gc 1 @0.012s 2%: 0.026+0.39+0.10 ms clock, 0.21+0.88/0.52/0+0.83 ms cpu, 4->5->2 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 8 P
+` + `gc 1 @0.012s 2%: 0.026+0.39+0.10 ms clock, 0.21+0.88/0.52/0+0.83 ms cpu, ` +
+		`4->5->2 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 8 P
 alice/body  30.0 fps 10->20->30 MB
-gc 2 @120.1s 0%: 0.03+0.4+0.1 ms clock, 0.2+0.9/0.5/0+0.8 ms cpu, 30->31->17 MB, 34 MB goal, 0 MB stacks, 0 MB globals, 2 P (forced)
+` + `gc 2 @120.1s 0%: 0.03+0.4+0.1 ms clock, 0.2+0.9/0.5/0+0.8 ms cpu, ` +
+		`30->31->17 MB, 34 MB goal, 0 MB stacks, 0 MB globals, 2 P (forced)
 gc 3 @`
 	for _, length := range []int{1, 7, 100, len(said)} {
 		c := &collections{begun: time.Now()}
@@ -54,8 +56,8 @@ func FuzzCollections(f *testing.F) {
 }
 
 func TestResident(t *testing.T) {
-	if got,
-		err := parseResident([]byte("Name:\tvolpeer\nVmHWM:\t   20 kB\nVmRSS:\t   1234 kB\nRssAnon:\t 1 kB\n")); err != nil || got != 1234*1024 {
+	status := []byte("Name:\tvolpeer\nVmHWM:\t   20 kB\nVmRSS:\t   1234 kB\nRssAnon:\t 1 kB\n")
+	if got, err := parseResident(status); err != nil || got != 1234*1024 {
 		t.Errorf("got %g, %v", got, err)
 	}
 	for _, text := range []string{"", "Name:\tvolpeer\n", "\nVmRSS:\t12\n", "\nVmRSS:\tmuch kB\n"} {

@@ -71,7 +71,8 @@ func TestDiagram(t *testing.T) {
 func TestBars(t *testing.T) {
 	d := &Diagram{Title: "Bars", Groups: []string{"a\nb", "c"}, Reference: "the paper",
 		Panels: []Panel{{Y: Axis{Label: "ms"}, Bars: []Bars{
-			{Name: "one", Points: []Point{{X: 0, Y: 3, Low: 2, High: 4}, {X: 1, Y: 5}}, References: []Point{{X: 0, Y: 4}}},
+			{Name: "one", Points: []Point{{X: 0, Y: 3, Low: 2, High: 4}, {X: 1, Y: 5}},
+				References: []Point{{X: 0, Y: 4}}},
 			{Name: "two", Points: []Point{{X: 1, Y: 2}}},
 		}}}}
 	beside, _ := svg(t, d)

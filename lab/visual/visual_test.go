@@ -218,7 +218,8 @@ func TestSequence(t *testing.T) {
 }
 
 func TestParseScores(t *testing.T) {
-	got, err := parseScores([]byte(`{"version":"3.0.0","frames":[{"frameNum":0,"metrics":{"integer_motion":0.0,"vmaf":93.5}},{"frameNum":1,"metrics":{"vmaf":0}}]}`))
+	got, err := parseScores([]byte(`{"version":"3.0.0","frames":[
+		{"frameNum":0,"metrics":{"integer_motion":0.0,"vmaf":93.5}},{"frameNum":1,"metrics":{"vmaf":0}}]}`))
 	if err != nil || fmt.Sprint(got) != "[93.5 0]" {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -114,7 +114,8 @@ func (a *Assembler) Push(packet []byte, now time.Time) (closed Frame, ok bool, e
 // parse reads the header of a packet and checks the limits.
 func (a *Assembler) parse(packet []byte) (number uint32, index int, data []byte, err error) {
 	if len(packet) < HeaderSize || len(packet) > MaxPacketSize {
-		return 0, 0, nil, fmt.Errorf("%w: %d bytes, expected %d to %d", ErrPacket, len(packet), HeaderSize, MaxPacketSize)
+		return 0, 0, nil, fmt.Errorf("%w: %d bytes, expected %d to %d", ErrPacket, len(packet), HeaderSize,
+			MaxPacketSize)
 	}
 	number = binary.LittleEndian.Uint32(packet)
 	place := binary.LittleEndian.Uint32(packet[4:])

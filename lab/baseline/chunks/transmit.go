@@ -13,7 +13,8 @@ type Outlet interface {
 // Transmit sends the chunks of a frame one after the other, with a gap between each two, 0 for none. It uses packet,
 // which has room for MaxPacketSize bytes, and returns when the first and the last chunk began to leave, and how many
 // there were.
-func Transmit(way Outlet, packet []byte, number uint32, frame []byte, gap time.Duration) (first, last time.Time, count int) {
+func Transmit(way Outlet, packet []byte, number uint32, frame []byte, gap time.Duration) (first, last time.Time,
+	count int) {
 	count = Count(len(frame))
 	first = time.Now()
 	last = first

@@ -93,9 +93,12 @@ title: Delay
 scenario: trial
 short: {iterations: 1, seconds: 0.1}
 matrix:
-  - {level: 7, transport: [direct-tcp, reflector, websocket, volsfu, volsfu-unpaced], tiles: 1, fps: 15, loss: 0, delay: 0ms, short: true}
-  - {level: 7, transport: [direct-tcp, reflector, websocket, volsfu, volsfu-unpaced], tiles: 1, fps: 15, loss: 0, delay: 50ms}
-  - {level: [7, 9], transport: [direct-tcp, reflector, websocket, volsfu, volsfu-unpaced], tiles: 1, fps: 15, loss: 0.1, delay: 50ms}
+  - {level: 7, transport: [direct-tcp, reflector, websocket, volsfu, volsfu-unpaced],
+     tiles: 1, fps: 15, loss: 0, delay: 0ms, short: true}
+  - {level: 7, transport: [direct-tcp, reflector, websocket, volsfu, volsfu-unpaced],
+     tiles: 1, fps: 15, loss: 0, delay: 50ms}
+  - {level: [7, 9], transport: [direct-tcp, reflector, websocket, volsfu, volsfu-unpaced],
+     tiles: 1, fps: 15, loss: 0.1, delay: 50ms}
 plots:
   - {name: latency, title: Latency, kind: bars, x: [transport], figures: [latency]}
   - {name: full, title: Of full runs, kind: bars, x: [transport], where: {level: 9}, figures: [latency]}

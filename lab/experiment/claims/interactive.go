@@ -87,11 +87,11 @@ func (c *interactive) cells(ctx context.Context, folder, name string, only exper
 				continue
 			}
 			c.progress.Say("%s: %s was disturbed and is measured again", name, r.Cells[i].Name)
-			anew, err := measure(r.Cells[i].Parameters)
+			repeated, err := measure(r.Cells[i].Parameters)
 			if err != nil {
 				return nil, err
 			}
-			r.Cells[i] = anew.Cells[0]
+			r.Cells[i] = repeated.Cells[0]
 			c.repeated++
 		}
 	}

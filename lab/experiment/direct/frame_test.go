@@ -14,7 +14,8 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
-const log = `{"frame":1,"capture_us":1000000,"first_sent_us":1010000,"last_received_us":1035500,"points":40000,"bytes":120000,"bound":"rate","outcome":"intact"}
+const log = `{"frame":1,"capture_us":1000000,"first_sent_us":1010000,"last_received_us":1035500,` +
+	`"points":40000,"bytes":120000,"bound":"rate","outcome":"intact"}
 {"frame":2,"capture_us":1033333,"first_sent_us":1040000,"last_received_us":0,"outcome":"lost"}
 {"frame":3,"capture_us":1066666,"first_sent_us":0,"dropped":true,"outcome":"unsent"}
 `

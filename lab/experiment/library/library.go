@@ -1,4 +1,4 @@
-// Package library has the experiments of all papers and of the project, and runs those that are asked for.
+// Package library has the experiments of all papers and of the project, and implements vollab run.
 package library
 
 import (
@@ -77,8 +77,9 @@ YAML and a scenario in Go; --file runs your own file.`,
 	f.IntVar(&r.options.Iterations, "iterations", 0, "iterations of each cell; 0 selects the experiment's number")
 	f.Float64Var(&r.seconds, "seconds", 0, "measured time of an iteration in seconds; 0 selects the experiment's time")
 	f.StringSliceVar(&r.only, "only", nil, "run only cells with these parameters, as in tiles=4,fps=15")
-	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the first iteration; the next has the next number")
-	f.StringVar(&r.options.Programs, "programs", "", "folder of volsfu and volpeer; by default that of this program")
+	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the first iteration; each further iteration adds 1")
+	f.StringVar(&r.options.Programs, "programs", "",
+		"folder of volsfu and volpeer; by default the folder of this program")
 	f.BoolVar(&r.options.NoRaw, "no-raw", false,
 		"remove the files of each iteration, including the times of every frame, once it has been evaluated")
 	f.BoolVar(&r.json, "json", false, "print results as JSON instead of text, an object per experiment")

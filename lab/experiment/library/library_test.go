@@ -86,7 +86,7 @@ func TestRunErrors(t *testing.T) {
 		arguments []string
 		want      string
 	}{
-		{"nothing", nil, "expected the name of an experiment"},
+		{"no name", nil, "expected the name of an experiment"},
 		{"unknown", []string{"sfu-table9"}, "sfu-table1"},
 		{"both", []string{"scale", "--file", broken}, "not both"},
 		{"broken file", []string{"--file", broken}, "colour"},
@@ -105,7 +105,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// TestRunWithoutPrograms: an experiment without its programs fails, and its report says so.
+// TestRunWithoutPrograms: an experiment without its programs fails, and the report has the reason.
 func TestRunWithoutPrograms(t *testing.T) {
 	folder := t.TempDir()
 	text, err := runCommand("scale", "--short", "--only", "participants=2", "--seconds", "1", "--programs", folder,
@@ -115,6 +115,6 @@ func TestRunWithoutPrograms(t *testing.T) {
 	}
 	page, err := os.ReadFile(filepath.Join(folder, "scale", experiment.PageFile))
 	if err != nil || !strings.Contains(string(page), "make build") {
-		t.Errorf("expected a report that says what is missing, got %v", err)
+		t.Errorf("expected a report that names the missing program, got %v", err)
 	}
 }

@@ -24,7 +24,8 @@ while [ $# -gt 0 ]; do
 done
 finish() {
 	echo '{"published":{"begun":"2026-01-01T00:00:00Z","captures":1},"received":{}}' >"$summary"
-	echo '{"participant":"publisher","publication":"body","tile":0,"quality":0,"frame":1,"bytes":9,"stamps_ns":{"captured":'$(date +%s%N)'}}' >"$records"
+	record='{"participant":"publisher","publication":"body","tile":0,"quality":0,"frame":1,"bytes":9,'
+	echo "$record"'"stamps_ns":{"captured":'$(date +%s%N)'}}' >"$records"
 	exit 0
 }
 trap finish TERM

@@ -78,7 +78,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-const iperf = `{"start":{"version":"iperf 3.12"},"intervals":[{"streams":[{"bits_per_second":1}],"sum":{"start":0,"end":1,"bits_per_second":100e6}},
+const iperf = `{"start":{"version":"iperf 3.12"},"intervals":[
+{"streams":[{"bits_per_second":1}],"sum":{"start":0,"end":1,"bits_per_second":100e6}},
 {"sum":{"start":1,"end":2,"bits_per_second":150e6}},{"sum":{"start":2,"end":2.5,"bits_per_second":50e6}}],"end":{}}`
 
 func TestParseCompetitors(t *testing.T) {
@@ -263,8 +264,8 @@ func TestLadderFlights(t *testing.T) {
 }
 
 func TestPictures(t *testing.T) {
-	p,
-		err := parsePictures([]byte(`{"repeated":1,"frames":[{"number":0,"psnr_db":30,"ssim":0.9},{"number":1,"shown":0,"psnr_db":20,"ssim":0.7}]}`))
+	p, err := parsePictures([]byte(`{"repeated":1,"frames":[{"number":0,"psnr_db":30,"ssim":0.9},
+		{"number":1,"shown":0,"psnr_db":20,"ssim":0.7}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

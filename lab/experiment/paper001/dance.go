@@ -108,8 +108,8 @@ func runDance(ctx context.Context, p dance, s experiment.Settings) (*experiment.
 	carrier := bothWays[p.System]
 	carrier.note(o)
 	carrier.noteSegment(o, p.Segment)
-	o.Note("Decisions go to volsfu's server over its websocket, as in the paper; Direct TCP closes the connection of a " +
-		"tile and opens another one; dash asks for another quality with the next segment.")
+	o.Note("Decisions go to volsfu's server over its websocket, as in the paper; Direct TCP closes the connection of " +
+		"a tile and opens another one; dash requests another quality with the next segment.")
 	return o, p.evaluate(o, &all, w)
 }
 

@@ -53,6 +53,6 @@ func TestWhole(t *testing.T) {
 		t.Errorf("%g %%, %v; expected 9 of 12 frames", whole, known)
 	}
 	if _, known := new(measured).whole(nil, 3, 1); known {
-		t.Error("a part of no frames is known")
+		t.Error("a share of no frames is reported")
 	}
 }
