@@ -15,7 +15,7 @@ type ask struct {
 	packets uint64
 }
 
-// switched is one switch of one tile: when it was requested, and when its first frame was complete.
+// switched is one switch of one tile: the time of the request, and the time at which the first frame was complete.
 type switched struct {
 	tile        tileRef
 	asked, seen time.Time
@@ -52,9 +52,9 @@ func observeAsking(ctx context.Context, receiver *testbed.Peer) []ask {
 	return asks
 }
 
-// causedBySwitches counts the packets requested because of a switch: clusters of requests whose tiles were all being
-// switched. If a tile that was not being switched has requests in the same cluster, the machine delayed all of them; a
-// pause of 10 ms within a frame looks to a receiver as if the rest of the frame were lost.
+// causedBySwitches counts the packets requested because of a switch: clusters of requests in which all tiles were being
+// switched. If a cluster contains requests for a tile that was not being switched, the machine delayed all tiles. A
+// pause of 10 ms within a frame looks to a receiver like the loss of the rest of the frame.
 func causedBySwitches(asks []ask, switches []switched) uint64 {
 	var caused uint64
 	for first := 0; first < len(asks); {

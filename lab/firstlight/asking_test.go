@@ -21,9 +21,9 @@ func TestCausedBySwitches(t *testing.T) {
 		{"long after", []ask{{at(1140), tile(0), 1}}, 0},
 		{"before", []ask{{at(999), tile(0), 1}}, 0},
 		{"another tile", []ask{{at(1020), tile(7), 1}}, 0},
-		{"two that are both switched", []ask{{at(1020), tile(0), 1}, {at(1025), tile(1), 2}}, 3},
-		{"everybody at once", []ask{{at(1020), tile(7), 1}, {at(1020), tile(0), 1}, {at(1025), tile(1), 2}}, 0},
-		{"everybody at once, then one alone", []ask{{at(1020), tile(0), 1}, {at(1020), tile(7), 1},
+		{"two switched tiles", []ask{{at(1020), tile(0), 1}, {at(1025), tile(1), 2}}, 3},
+		{"all tiles together", []ask{{at(1020), tile(7), 1}, {at(1020), tile(0), 1}, {at(1025), tile(1), 2}}, 0},
+		{"all tiles together, then one tile", []ask{{at(1020), tile(0), 1}, {at(1020), tile(7), 1},
 			{at(1070), tile(1), 4}}, 4},
 	}
 	for _, test := range tests {

@@ -92,7 +92,7 @@ func (l *Large) measure(ctx context.Context, c LargeCase) ([]claim.Line, error) 
 		claim.Information(name("latency p50"), lab.Milliseconds(latency.Percentile(0.5)), "ms"),
 		claim.Information(name("latency max"), lab.Milliseconds(latency.Max()), "ms"),
 		claim.Information(name("packets received"), float64(stats.Packets), ""),
-		claim.Information(name("packets that did not come when they were due"), float64(stats.Lost), ""),
-		claim.Information(name("of these that came later"), float64(stats.Recovered), ""),
+		claim.Information(name("packets that had not arrived when due"), float64(stats.Lost), ""),
+		claim.Information(name("packets that arrived later"), float64(stats.Recovered), ""),
 	}, waited
 }

@@ -173,7 +173,7 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE -- COMMAND [ARGUMENT...]",
 		Short: "Start the network of a file while a command runs",
-		Long: `Start the network of a file for as long as a command takes, and report at its end the
+		Long: `Start the network of a file, run a command, and report at the end of the command the
 statistics of packets and whether the network was in time.
 
 The command runs on a host of the network, or on this machine, where it may run other commands on the hosts with vollab

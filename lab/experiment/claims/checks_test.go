@@ -56,7 +56,7 @@ func library(t *testing.T, ours, decision float64, disturbed ...late) *experimen
 		case p.Transport == "broken":
 			return nil, errTrial
 		case p.Transport == "absent":
-			return experiment.Skip("no namespaces here"), nil
+			return experiment.Skip("no namespaces on this machine"), nil
 		case p.System != "":
 			for _, name := range []string{"decoded", "shown", "first_packet_p95_15", "first_packet_p95_30",
 				"decoded_p95_15", "decoded_p95_30", "shown_p95_15", "shown_p95_30"} {
@@ -296,10 +296,10 @@ func TestDisturbed(t *testing.T) {
 }
 
 func TestWhatIsNotThereIsSkipped(t *testing.T) {
-	absent := figure{remark: "no namespaces here"}
+	absent := figure{remark: "no namespaces on this machine"}
 	there := figure{value: 3, unit: "ms", there: true, remark: "cpu-bound"}
 	line := func(a, b float64, name string) claim.Line { return claim.AtMost(name, a-b, "ms", 1) }
-	if l := both(there, absent, "a", line); l.Skipped != "no namespaces here" {
+	if l := both(there, absent, "a", line); l.Skipped != "no namespaces on this machine" {
 		t.Errorf("expected a skipped line, got %+v", l)
 	}
 	if l := absent.information("a"); l.Skipped == "" {

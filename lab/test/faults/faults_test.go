@@ -89,7 +89,7 @@ var cases = []faulty{
 	{fault: "crash=10s", check: "congestion", only: "8", failure: crashed},
 	{fault: "crash=10s", check: "lab", only: "4", failure: "program volsfu serve"},
 	{fault: "crash=3s", check: "interop", only: "3", failure: crashed},
-	{fault: "loss", check: "first-light", only: "1", line: "frames missing, without a word"},
+	{fault: "loss", check: "first-light", only: "1", line: "frames missing, not reported"},
 	{fault: "loss", check: "hot-path", only: "5", line: "packets lost inside the server"},
 	{fault: "loss", check: "hot-path", only: "8", line: "frames lost"},
 	{fault: "loss", check: "congestion", only: "10", line: "frames not whole"},
