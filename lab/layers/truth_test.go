@@ -65,9 +65,9 @@ func TestCompare(t *testing.T) {
 	}
 	lines := c.lines("here")
 	for name, met := range map[string]bool{
-		"here: frames with every stage": false,
+		"here: frames with every stage":                                             false,
 		"here: deviation of the sum of the layers from the latency, 99 % of frames": false,
-		"here: frames with a deviation above the reported bound": false,
+		"here: frames with a deviation above the reported bound":                    false,
 	} {
 		i := slices.IndexFunc(lines, func(l claim.Line) bool { return l.Name == name && l.Target != "" })
 		if i < 0 || lines[i].Met != met {

@@ -70,7 +70,7 @@ func (c *everything) Run(ctx context.Context) (lines []claim.Line, err error) {
 		lines = append(lines, reported(r, filepath.Join(folder, e.Name))...)
 	}
 	unwritten = errors.Join(unwritten, experiment.WriteIndex(folder, results))
-	return append(lines, claim.AtMost("all of it", time.Since(begun).Minutes(), "min", allMinutes)), unwritten
+	return append(lines, claim.AtMost("all experiments", time.Since(begun).Minutes(), "min", allMinutes)), unwritten
 }
 
 // options completes the options of a run.

@@ -60,11 +60,11 @@ func TestParameters(t *testing.T) {
 	q := defaultQuality()
 	q.Width = 15
 	if err := q.Validate(); err == nil {
-		t.Error("a width of 15 is taken")
+		t.Error("a width of 15 is accepted")
 	}
 }
 
-// TestPhases: a run that is too short for the paper's phases has proportionally shorter ones.
+// TestPhases: a run that is too short for the paper's phases has proportionally shorter phases.
 func TestPhases(t *testing.T) {
 	s := defaultStage()
 	for length, want := range map[time.Duration][2]time.Duration{
@@ -72,7 +72,7 @@ func TestPhases(t *testing.T) {
 		10 * time.Second: {2500 * time.Millisecond, 5 * time.Second},
 	} {
 		if competing, stable := s.phases(length); [2]time.Duration{competing, stable} != want {
-			t.Errorf("of %v competitors begin after %v and the stable state after %v, want %v", length, competing,
+			t.Errorf("in %v, competitors begin after %v and the stable state after %v, want %v", length, competing,
 				stable, want)
 		}
 	}
@@ -138,7 +138,7 @@ func TestMeasure(t *testing.T) {
 	o := experiment.NewOutcome()
 	p.measure(o)
 	for figure, want := range map[string]float64{
-		// Of each two seconds one frame is lost.
+		// Every two seconds one frame is lost.
 		"throughput": (27 + 30 + 27 + 30 + 27) / 5.0, "throughput_max": 30,
 		"throughput_startup": (10 + 9 + 30 + 27 + 30) / 5.0, "convergence": 0, "estimate": 90, "estimate_90": 2,
 		"undecodable": 6, "unsent": 0, "transport": 20, "transport_max": 20, "latency": 50, "cubic": 120,
@@ -167,7 +167,7 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestConvergence(t *testing.T) {
-	// Alone on the link the rate is 72; competitors begin after 4.5 s, and the rate reaches 30 from above, or from
+	// Alone on the link the rate is 72. Competitors begin after 4.5 s, and the rate reaches 30 from above, or from
 	// below.
 	fell := []float64{72, 72, 72, 72, 72, 60, 50, 40, 32, 30, 29, 31, 30, 28, 32, 30, 30, 30}
 	rose := []float64{72, 72, 72, 72, 72, 12, 12, 15, 20, 22, 27, 29, 31, 30, 28, 32, 30, 30}
@@ -180,7 +180,7 @@ func TestConvergence(t *testing.T) {
 		"as before":  {[]float64{30, 30, 30, 30, 30, 10, 10, 10, 10, 10, 30, 30, 30, 30, 30, 30}, 5, 10, 5},
 		"from above": {fell, 4.5, 12, 7 - 4.5}, "from below": {rose, 4.5, 12, 9 - 4.5}, "alone": {rose[8:], 0, 4, 1},
 		"never":                  {[]float64{10, 10, 10, 10, 10, 10, 90, 90}, 0, 6, -1},
-		"without a stable state": {[]float64{1, 2}, 0, 2, -1}, "without anything received": {make([]float64, 9), 0, 1,
+		"without a stable state": {[]float64{1, 2}, 0, 2, -1}, "without arrivals": {make([]float64, 9), 0, 1,
 			-1}, "too short": {[]float64{1, 1, 1, 1}, 0, 1, -1},
 	} {
 		got, ok := convergence(test.rates, test.begin, test.stable)
@@ -208,7 +208,7 @@ func TestFlightsOfLog(t *testing.T) {
 		t.Errorf("got %+v", list)
 	}
 	if got := boundByTime(frames, began, 0.5); got != 1 {
-		t.Errorf("from half a second on %g are bound by time, want all", got)
+		t.Errorf("from half a second on, the share bound by time is %g, want 1", got)
 	}
 }
 
@@ -222,8 +222,8 @@ func record(frame int64, quality int, begin time.Time, stamps map[frametimes.Sta
 	return r
 }
 
-// TestLadderFlights: frames of both peers are joined; frames before the run and further qualities of one capture are
-// left out.
+// TestLadderFlights: frames of both peers are joined. Frames before the run and further qualities of one capture are
+// ignored.
 func TestLadderFlights(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	sent := []frametimes.Record{
@@ -250,7 +250,7 @@ func TestLadderFlights(t *testing.T) {
 	}
 	shown := shownFrames(sent, received, 30)
 	if fmt.Sprint(shown) != "[{0 0} {4 1}]" {
-		t.Errorf("shown were %v", shown)
+		t.Errorf("shown frames: %v", shown)
 	}
 	name := filepath.Join(t.TempDir(), "shown.jsonl")
 	if err := writeShown(name, sent, received, 30); err != nil {
@@ -259,7 +259,7 @@ func TestLadderFlights(t *testing.T) {
 	if text,
 		_ := os.ReadFile(name); !bytes.Equal(text,
 		[]byte("{\"number\":0,\"quality\":0}\n{\"number\":4,\"quality\":1}\n")) {
-		t.Errorf("the list is %s", text)
+		t.Errorf("the list: %s", text)
 	}
 }
 

@@ -92,13 +92,13 @@ var cases = []faulty{
 	{fault: "loss", check: "first-light", only: "1", line: "frames missing, not reported"},
 	{fault: "loss", check: "hot-path", only: "5", line: "packets lost inside the server"},
 	{fault: "loss", check: "hot-path", only: "8", line: "frames lost"},
-	{fault: "loss", check: "congestion", only: "10", line: "frames not whole"},
+	{fault: "loss", check: "congestion", only: "10", line: "incomplete frames"},
 	{fault: "loss", check: "interop", only: "3", line: "frames that others lost when an old peer was killed"},
 	{fault: "delay", check: "first-light", only: "1", line: "latency from capture to decoded, p50"},
 	{fault: "delay", check: "hot-path", only: "4", line: "residence time, p50"},
 	{fault: "delay", check: "lab", only: "5", line: "residence of a packet"},
 	{fault: "no-switch", check: "first-light", only: "3", line: "switches seen"},
-	{fault: "no-switch", check: "congestion", only: "9", failure: "every tile comes at its highest quality"},
+	{fault: "no-switch", check: "congestion", only: "9", failure: "every tile arrives at its highest quality"},
 	{fault: "no-switch", check: "interop", only: "1", failure: "the chosen qualities arrive"},
 }
 
