@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// TestCollections reads the Go runtime's lines within a program's output, in pieces of any size.
+// TestCollections reads the Go runtime's lines within a program's output, written in pieces of any size.
 func TestCollections(t *testing.T) {
 	const said = `time=2026 level=INFO msg=joined
 ` + `gc 1 @0.012s 2%: 0.026+0.39+0.10 ms clock, 0.21+0.88/0.52/0+0.83 ms cpu, ` +
@@ -84,7 +84,7 @@ func TestQuarters(t *testing.T) {
 		t.Errorf("got %v and %v", first, last)
 	}
 	if first, last = quarters(samples, time.Hour); len(first) != 50 || first[0] != 60 || len(last) != 0 {
-		t.Errorf("got %v and %v of an hour, want what came after a minute", first, last)
+		t.Errorf("got %v and %v of an hour, want the samples after the first minute", first, last)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestServerHeap: there is one sample for each garbage collection, however often the server is asked.
+// TestServerHeap: there is one sample for each garbage collection, independently of the number of scrapes.
 func TestServerHeap(t *testing.T) {
 	s := new(stage)
 	for i, scraped := range []string{
@@ -144,6 +144,6 @@ func TestServerHeap(t *testing.T) {
 		t.Errorf("got %v, want %v", s.heap, want)
 	}
 	if err := s.collect(0, exposition.Series{}); err == nil {
-		t.Error("a server that tells nothing of its memory is taken for one")
+		t.Error("metrics without memory are accepted")
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 var begin = time.Unix(0, 0)
 
-// frameOf is a frame of so many bytes that no other frame has.
+// frameOf returns a frame of the given length with unique content.
 func frameOf(number uint32, length int) []byte {
 	data := make([]byte, length)
 	for i := range data {
@@ -20,8 +20,8 @@ func frameOf(number uint32, length int) []byte {
 	return data
 }
 
-// transcript: each line of input is FRAME.CHUNK of a frame with 3 chunks, in order of arrival, one per millisecond;
-// each line of output what was closed.
+// TestTranscripts: each word of the input is FRAME.CHUNK of a frame with 3 chunks, in order of arrival, one per
+// millisecond. Each line of the output is a closed frame.
 func TestTranscripts(t *testing.T) {
 	tests := []struct{ name, input, output string }{
 		{"in order", "1.0 1.1 1.2 2.0 2.1 2.2 3.0",
@@ -122,7 +122,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestAllocations: a stream of frames takes no memory once the largest has come.
+// TestAllocations: a stream of frames allocates no memory once its largest frame has arrived.
 func TestAllocations(t *testing.T) {
 	a := NewAssembler(1 << 20)
 	frame := frameOf(0, 100000)
@@ -145,8 +145,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// FuzzAssembler: whatever comes, memory stays within the limit, and what was closed adds up. Input is cut into packets
-// by their first byte.
+// FuzzAssembler: for any input, memory stays within the limit, and the counts of closed frames add up. Input is cut
+// into packets by their first byte.
 func FuzzAssembler(f *testing.F) {
 	var stream []byte
 	for i := range 3 {
@@ -171,7 +171,7 @@ func FuzzAssembler(f *testing.F) {
 				t.Fatalf("closed %d bytes of %d chunks with %d holes", len(frame.Data), frame.Chunks, frame.Holes)
 			}
 			if cap(a.data) > 4*limit || len(a.seen) > limit/ChunkSize/64+1 {
-				t.Fatalf("holds %d bytes, expected at most about %d", cap(a.data), limit)
+				t.Fatalf("%d bytes of memory, expected at most about %d", cap(a.data), limit)
 			}
 		}
 	})

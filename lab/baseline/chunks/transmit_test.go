@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// pipe hands datagrams to an assembler.
+// pipe passes datagrams to an assembler.
 type pipe struct {
 	t         *testing.T
 	assembler *Assembler
@@ -25,7 +25,8 @@ func (p *pipe) SendOne(datagram []byte) {
 	}
 }
 
-// TestTransmit sends two frames, with a gap and without, and ends the stream: both arrive whole, and the gap is kept.
+// TestTransmit sends two frames, with a gap and without, and ends the stream. Both frames arrive complete, and the gap
+// is kept.
 func TestTransmit(t *testing.T) {
 	way := &pipe{t: t, assembler: NewAssembler(1 << 20)}
 	packet := make([]byte, 0, MaxPacketSize)
@@ -40,6 +41,6 @@ func TestTransmit(t *testing.T) {
 	Finish(way, packet, 2)
 	if len(way.closed) != 2 || !bytes.Equal(way.closed[0].Data, frameOf(1, 3*ChunkSize)) ||
 		len(way.closed[1].Data) != 0 {
-		t.Fatalf("got %d frames, want the two that were sent", len(way.closed))
+		t.Fatalf("got %d frames, want the two sent frames", len(way.closed))
 	}
 }
