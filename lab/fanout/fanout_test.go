@@ -132,6 +132,6 @@ func TestPortTaken(t *testing.T) {
 	}
 	var log bytes.Buffer
 	if s.run(func() { log.WriteString("x") }) || log.Len() > 0 {
-		t.Error("a closed server runs something")
+		t.Error("a closed server runs goroutines")
 	}
 }

@@ -55,7 +55,7 @@ func Command() *cobra.Command {
 		Long: "Draw captured and received frames from the same view, and measure the difference of the " +
 			"pictures. Received frames are encoded again according to the log of " +
 			"vollab direct consume, with the source, the codec and the parameters of vollab direct produce, and " +
-			"checked by their hash; or they are in a file of prepared frames. The source " +
+			"checked by their hash. Alternatively, the frames are in a file of prepared frames. The source " +
 			"must yield the same frames whenever it is opened. The command prints one JSON object.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -83,7 +83,7 @@ func Command() *cobra.Command {
 	f.BoolVar(&c.colorless, "no-colors", false, "the frames were encoded without colours")
 	f.StringVar(&c.viewpoint, "viewpoint", "",
 		"CSV file with recorded viewpoints, 30 per second, that are replayed in a loop")
-	f.StringVar(&c.person, "viewpoint-of", "", "participant in that file; the default is the first one")
+	f.StringVar(&c.person, "viewpoint-of", "", "participant in that file; the default is the first participant")
 	f.StringVar(&c.view, "render-from", "", "fixed view: X,Y,Z in metres, and optionally YAW to the left and "+
 		"PITCH upwards in degrees; the default is the recording of --viewpoint, or the front")
 	f.DurationVar(&c.from, "from", 0, "time at the beginning that is not compared")
@@ -101,7 +101,7 @@ func Command() *cobra.Command {
 var (
 	errReceived = errors.New("expected either --log, or --frames and --shown")
 	errPicture  = errors.New("--width, --height: expected even numbers from 16 to 4096")
-	errInterval = errors.New("--from, --until: expected an interval")
+	errInterval = errors.New("--from, --until: expected an interval of times from 0")
 )
 
 // check parses and checks the flags.

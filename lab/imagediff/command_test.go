@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture"
 )
 
-// comparingLog is one of a run's log.
+// comparingLog returns the flags for a run's log.
 func comparingLog(log string) *comparing {
 	return &comparing{log: log, source: "synthetic", capture: capture.Options{FPS: 30, Points: 3000}, codec: "raw",
 		bits: 11, every: 3, width: 128, height: 72}

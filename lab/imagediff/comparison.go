@@ -53,15 +53,15 @@ type Film interface {
 type Score struct {
 	// Number is the number of the captured frame, from 0.
 	Number int64 `json:"number"`
-	// Shown is the number of the captured frame that was shown at the time of this one: its own, or that of an earlier
-	// frame if this one was not decoded.
+	// Shown is the number of the captured frame that was shown at the time of this frame: its own number, or the number
+	// of an earlier frame if this frame was not decoded.
 	Shown int64 `json:"shown"`
 	// PSNR is the PSNR of the luma in dB, SSIM the SSIM of the luma, at most 1.
 	PSNR float64 `json:"psnr_db"`
 	SSIM float64 `json:"ssim"`
 }
 
-// Repeats reports whether the frame is missing and an earlier one was shown instead.
+// Repeats reports whether the frame is missing and an earlier frame was shown instead.
 func (s *Score) Repeats() bool { return s.Shown != s.Number }
 
 // comparison is the state of Compare.
@@ -73,7 +73,7 @@ type comparison struct {
 	film     Film
 	captured capture.Frame
 	shown    pointcloud.Cloud
-	// number is the number of the captured frame in shown, -1 before the first one.
+	// number is the number of the captured frame in shown, -1 before the first frame.
 	number   int64
 	pictures [2]*image.RGBA
 	planes   [2]visual.Plane
@@ -130,11 +130,11 @@ func (c *comparison) since() time.Duration {
 	return time.Duration(float64(c.captured.Number) / c.source.Info().FrameRate * float64(time.Second))
 }
 
-// frame compares the captured frame with the frame that was shown at its time. It returns false if the frame does not
-// count.
+// frame compares the captured frame with the frame that was shown at its time. frame returns false if the captured
+// frame does not count.
 func (c *comparison) frame() (Score, bool, error) {
 	counts := c.since() >= c.config.From && c.captured.Number%int64(c.config.Every) == 0
-	// A frame that does not count may be repeated by a later one that counts.
+	// A frame that does not count is needed if a later frame repeats it.
 	if number := c.captured.Number; c.received.Has(number) && (counts || !c.received.Has(number+1)) {
 		if err := c.received.Make(&c.shown, number, &c.captured.Cloud); err != nil {
 			return Score{}, false, err

@@ -34,7 +34,8 @@ func openSource(clock capture.Clock) (capture.Source, error) {
 
 func params(info capture.Info) codec.Params { return codec.Params{PositionBits: 11, Box: info.Box} }
 
-// figure is what the source shows, frame by frame. Making the figure takes longer than all the rest.
+// figure returns the frames of the source and its description. Making the figure is the longest step of these tests, so
+// it is made once.
 var figure = sync.OnceValues(func() (frames []capture.Frame, info capture.Info) {
 	source, err := openSource(&leaping{now: time.Unix(0, 0)})
 	if err != nil {
@@ -51,7 +52,7 @@ var figure = sync.OnceValues(func() (frames []capture.Frame, info capture.Info) 
 	return frames, source.Info()
 })
 
-// shelf is a source whose frames are there already.
+// shelf is a source with prepared frames.
 type shelf struct{ next int64 }
 
 // Info implements capture.Source.
@@ -72,7 +73,7 @@ func (s *shelf) Read(_ context.Context, f *capture.Frame) error {
 // Close implements capture.Source.
 func (s *shelf) Close() error { return nil }
 
-// record is the log's line of a captured frame of which so many points were received.
+// record returns the log's line of a captured frame of which the given number of points was received.
 func record(t *testing.T, number int64, chosen int) stages.Record {
 	t.Helper()
 	frames, info := figure()
@@ -96,8 +97,8 @@ func config(records []stages.Record) Config {
 	}
 }
 
-// TestCompare: frames with all their points look best, those with a tenth worse; what is missing is the frame before
-// once more.
+// TestCompare: frames with all their points have the best score, frames with a tenth of the points a lower one. A
+// missing frame repeats the previous frame.
 func TestCompare(t *testing.T) {
 	lost := record(t, 4, points)
 	lost.Outcome, lost.Decoded = stages.Lost, 0
@@ -121,7 +122,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestEvery: of every second frame those that are not decoded repeat what came between.
+// TestEvery: with every second frame, frames that are not decoded repeat the frame before, whether it counts or not.
 func TestEvery(t *testing.T) {
 	c := config([]stages.Record{record(t, 0, points), record(t, 1, points), record(t, 3, points), record(t, 6, points)})
 	c.Every, c.From, c.Until = 2, 200*time.Millisecond, 600*time.Millisecond
@@ -136,13 +137,13 @@ func TestEvery(t *testing.T) {
 	}
 }
 
-// TestUntil: what is missing at the end counts as what is missing before it.
+// TestUntil: missing frames at the end count like missing frames before.
 func TestUntil(t *testing.T) {
 	c := config([]stages.Record{record(t, 0, points), record(t, 1, points)})
 	c.Until = 500 * time.Millisecond
 	scores, err := Compare(t.Context(), c)
 	if err != nil || len(scores) != 5 {
-		t.Fatalf("%d frames, %v; want the 5 of half a second", len(scores), err)
+		t.Fatalf("%d frames, %v; want the 5 frames of half a second", len(scores), err)
 	}
 	for i, shown := range []int64{0, 1, 1, 1, 1} {
 		if scores[i].Number != int64(i) || scores[i].Shown != shown {
@@ -178,7 +179,7 @@ func TestFilm(t *testing.T) {
 	}
 }
 
-// TestSource: frames made again from the source itself are those that were received.
+// TestSource: frames encoded again from the source equal the received frames.
 func TestSource(t *testing.T) {
 	c := config([]stages.Record{record(t, 2, points), record(t, 4, points/2)})
 	c.Open = openSource
@@ -187,7 +188,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestOther: what was received by other parameters is not passed off as what was.
+// TestOther: frames that were received with other parameters are an error.
 func TestOther(t *testing.T) {
 	wrong := record(t, 1, points)
 	wrong.ReceivedHash++
@@ -195,11 +196,11 @@ func TestOther(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Compare(t.Context(), config(nil)); !errors.Is(err, ErrNothing) {
-		t.Errorf("of nothing: %v", err)
+		t.Errorf("without frames: %v", err)
 	}
 }
 
-// prepare writes a journal of so many captures at two qualities.
+// prepare writes a journal with the given number of captures at two qualities.
 func prepare(t *testing.T, captures int) string {
 	t.Helper()
 	frames, info := figure()
@@ -237,7 +238,7 @@ func prepare(t *testing.T, captures int) string {
 	return path
 }
 
-// TestPrepared: frames of a file that was played in a loop look as their quality does.
+// TestPrepared: frames of a file that was played in a loop have the score of their quality.
 func TestPrepared(t *testing.T) {
 	path := prepare(t, 3)
 	shown, err := ReadShown(strings.NewReader("{\"number\":0,\"quality\":1}\n{\"number\":2,\"quality\":0}\n" +
@@ -265,7 +266,7 @@ func TestPrepared(t *testing.T) {
 		t.Errorf("all points %.1f and %.1f dB, a tenth %.1f dB", scores[0].PSNR, scores[4].PSNR, scores[2].PSNR)
 	}
 	if _, err := OpenPrepared(path, []ShownFrame{{Number: 1, Quality: 2}}); !errors.Is(err, ErrPrepared) {
-		t.Errorf("a quality that is not there: %v", err)
+		t.Errorf("a missing quality: %v", err)
 	}
 }
 

@@ -20,7 +20,7 @@ var ErrPrepared = errors.New("prepared frames")
 
 // ShownFrame is the quality at which a captured frame was shown.
 type ShownFrame struct {
-	// Number counts captures from 0 as they fell due. The prepared frames are played in a loop.
+	// Number counts due captures from 0. The prepared frames are played in a loop.
 	Number  int64              `json:"number"`
 	Quality volumetric.Quality `json:"quality"`
 }
@@ -135,7 +135,7 @@ func (p *Prepared) Loop(source capture.Source) capture.Source {
 	return &loop{Source: source, length: len(p.captures)}
 }
 
-// loop keeps its captures in memory.
+// loop plays its captures from memory.
 type loop struct {
 	capture.Source
 	length   int

@@ -9,9 +9,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// ErrOther means that a frame that was encoded again differs from the received frame: the source, the codec or the
-// parameters are not those of the run.
-var ErrOther = errors.New("another frame than was received")
+// ErrOther is returned if a frame that was encoded again differs from the received frame: the source, the codec or the
+// parameters differ from the run.
+var ErrOther = errors.New("the frame differs from the received frame")
 
 // Remaker encodes the frames of a log again.
 type Remaker struct {
@@ -59,7 +59,7 @@ func (r *Remaker) Make(into *pointcloud.Cloud, number int64, captured *pointclou
 	}
 	r.data = data
 	if stages.Hash(data) != record.ReceivedHash {
-		return fmt.Errorf("%w: frame %d has %d points in %d bytes by %s, %d were received", ErrOther, record.Sent.Frame,
+		return fmt.Errorf("%w: frame %d has %d points in %d bytes by %s, received were %d", ErrOther, record.Sent.Frame,
 			cloud.Len(), len(data), r.codec.Name(),
 			record.ReceivedBytes)
 	}

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestMatch: parts of the path are computed from their stamps, and missing ones are marked.
+// TestMatch: parts of the path are computed from their timestamps, and missing timestamps are marked.
 func TestMatch(t *testing.T) {
 	departures := []Departure{
 		{Sequence: 0, Size: 128, Sent: 1000, Software: 1100, Hardware: 1150},
@@ -42,8 +42,8 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestLoopback: on this host every packet arrives, the stamps of the kernel are between those of the programs, and
-// there are none of a network card.
+// TestLoopback: on this host every packet arrives, the timestamps of the kernel are between those of the programs, and
+// there are no timestamps of a network card.
 func TestLoopback(t *testing.T) {
 	const count = 20
 	listening, received := make(chan netip.AddrPort, 1), make(chan []Arrival, 1)
