@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/lab/imagediff"
 )
 
-// compare runs vollab compare on the log of a run, with flags besides.
+// compare runs vollab compare on the log of a run, with additional flags.
 func compare(t *testing.T, log string, more ...string) (imagediff.Report, error) {
 	t.Helper()
 	cmd := imagediff.Command()
@@ -30,7 +30,7 @@ func compare(t *testing.T, log string, more ...string) (imagediff.Report, error)
 	return report, json.Unmarshal(out.Bytes(), &report)
 }
 
-// TestCompare: what was received of a figure can be made again from the log, and looks like it.
+// TestCompare: received frames are encoded again from the log, and their pictures resemble the captured ones.
 func TestCompare(t *testing.T) {
 	p := &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive, rate: 4_000_000}
 	run := p.meetConsumer(t, &consuming{})
@@ -66,7 +66,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %d bytes and a line", name, info, err, want)
 		}
 	}
-	// Another seed is another person: the frames made again are not those that were received.
+	// With another seed the figure differs, so the encoded frames differ from the received frames.
 	if _, err := compare(t, log, "--seed", "1"); !errors.Is(err, imagediff.ErrOther) {
 		t.Errorf("with another source: %v", err)
 	}

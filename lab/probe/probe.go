@@ -57,8 +57,8 @@ type Plan struct {
 func (p *Plan) Validate() error {
 	switch {
 	case !p.To.IsValid() || !p.To.Addr().Unmap().Is4():
-		return fmt.Errorf("%w: to %v, expected an IPv4 address and a port, because sizes include the IPv4 header", ErrProbe,
-			p.To)
+		return fmt.Errorf("%w: to %v, expected an IPv4 address and a port, because sizes include the IPv4 header",
+			ErrProbe, p.To)
 	case p.Size < MinSize || p.Size > MaxSize:
 		return fmt.Errorf("%w: %d bytes, expected %d to %d", ErrProbe, p.Size, MinSize, MaxSize)
 	case p.Count < 1 || p.Count > maxPackets || p.Interval < 0:
