@@ -85,7 +85,7 @@ func TestLoops(t *testing.T) {
 		t.Fatalf("%d programs for %d processors", len(programs), runtime.NumCPU())
 	}
 	for _, p := range programs {
-		wait.Until(t, "the loop is in the class of those that give way", func() bool {
+		wait.Until(t, "the loop has the idle scheduling class", func() bool {
 			attributes, err := unix.SchedGetAttr(p.Process.Pid, 0)
 			return err == nil && attributes.Policy == unix.SCHED_IDLE && attributes.Nice == 19
 		})

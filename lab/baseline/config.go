@@ -120,7 +120,7 @@ func DefaultConfig() Config {
 		Max:         90_000_000,
 		Suppression: demand.Neighbours,
 		Pacing:      pacing.Default,
-		Secret:      "the laboratory's own, known to everybody",
+		Secret:      "the laboratory's publicly known secret",
 		QueueFrames: 10,
 	}
 }

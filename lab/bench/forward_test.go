@@ -46,7 +46,7 @@ func TestForwardRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			if out, err := run(t, ForwardCommand(), test.arguments...); !errors.Is(err, test.err) || out != "" {
-				t.Errorf("got %v and %q, want %v and nothing", err, out, test.err)
+				t.Errorf("got %v and %q, want %v and no output", err, out, test.err)
 			}
 		})
 	}

@@ -135,7 +135,7 @@ type DecisionOutcome struct {
 	FirstPacket float64 `json:"first_packet_ms"`
 	Decoded     float64 `json:"decoded_ms"`
 	Shown       float64 `json:"shown_ms"`
-	// Superseded is set if another decision on the tile came before the frame was shown.
+	// Superseded is set if another decision on the tile was sent before the frame was shown.
 	Superseded bool `json:"superseded,omitempty"`
 }
 

@@ -162,7 +162,7 @@ func (o *Outcome) Judge(p Pace) {
 	switch {
 	case p.Wanted > 0 && float64(p.DroppedByCPU) > cpuDropped*float64(p.Wanted):
 		o.Validity = CPUBound
-		o.Reason = fmt.Sprintf("encoding or decoding dropped %d of %d frames; %d were shown (bound: 5 %%)",
+		o.Reason = fmt.Sprintf("encoding or decoding dropped %d of %d frames; %d reached the end (bound: 5 %%)",
 			p.DroppedByCPU, p.Wanted, p.Done)
 	case p.Busy > cpuBusy:
 		o.Validity = CPUBound

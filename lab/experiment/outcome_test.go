@@ -16,7 +16,7 @@ func TestJudge(t *testing.T) {
 	}{
 		"in time": {Pace{Wanted: 100, Done: 95, DroppedByCPU: 5, Busy: 0.95}, Valid, nil},
 		"dropped": {Pace{Wanted: 100, Done: 94, DroppedByCPU: 6}, CPUBound,
-			[]string{"6 of 100 frames; 94 came out"}},
+			[]string{"6 of 100 frames; 94 reached the end"}},
 		"busy": {Pace{Wanted: 100, Done: 100, Busy: 0.96}, CPUBound, []string{"96 %"}},
 		"late": {Pace{Wanted: 100, Done: 100, Busy: 0.5, Late: late}, Valid, nil},
 		"late and dropped": {Pace{Wanted: 100, Done: 90, DroppedByCPU: 10, Late: late}, CPUBound,

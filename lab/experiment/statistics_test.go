@@ -79,7 +79,7 @@ func TestSummaryOfOneIteration(t *testing.T) {
 		t.Errorf("expected 7 without interval, got %+v", s)
 	}
 	if s := Summarise(nil); s.Count != 0 || s.Interval != nil {
-		t.Errorf("expected nothing, got %+v", s)
+		t.Errorf("expected no statistics, got %+v", s)
 	}
 }
 

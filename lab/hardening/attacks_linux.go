@@ -236,7 +236,7 @@ const (
 	// messageBytes is the length of each message, which fills an Ethernet datagram.
 	messageBytes = 1300
 	// firstMessage is the number of the message that the server expects after a handshake: two hellos, certificate, key
-	// exchange, verification and the end came before.
+	// exchange, verification and the end had been sent before.
 	firstMessage = 6
 )
 

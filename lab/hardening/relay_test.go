@@ -49,7 +49,7 @@ func TestRelayCountsOffers(t *testing.T) {
 		}
 		_ = server.Close()
 		if all := <-got; all != text {
-			t.Errorf("in pieces of %d: %d bytes came through, expected all %d", piece, len(all), len(text))
+			t.Errorf("in pieces of %d: %d bytes arrived, expected all %d", piece, len(all), len(text))
 		}
 		if n := d.offers.Load(); n != offers {
 			t.Errorf("in pieces of %d: %d offers, expected %d", piece, n, offers)

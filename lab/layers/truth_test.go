@@ -149,7 +149,7 @@ func TestStayed(t *testing.T) {
 		c.Records = append(c.Records, r)
 	}
 	if got := share(c); got != 87.5 {
-		t.Errorf("%g %% came, expected 7 of 8", got)
+		t.Errorf("%g %% arrived, expected 7 of 8", got)
 	}
 	if share(nil) != 0 || share(&conversation.Conversation{}) != 0 {
 		t.Error("a share is reported without sent frames")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Errors of probing, wrapped with what was expected.
+// Errors of probing, wrapped with the expected values.
 var (
 	ErrProbe       = errors.New("invalid probe")
 	ErrUnsupported = fmt.Errorf("%w: timestamps of the kernel require Linux", errors.ErrUnsupported)

@@ -66,13 +66,13 @@ func TestLoopback(t *testing.T) {
 	}
 	arrivals := <-received
 	if len(departures) != count || len(arrivals) != count {
-		t.Fatalf("%d sent, %d came, want %d", len(departures), len(arrivals), count)
+		t.Fatalf("%d sent, %d received, want %d", len(departures), len(arrivals), count)
 	}
 	stamped := 0
 	for i, d := range departures {
 		a := arrivals[i]
 		if d.Sequence != uint32(i) || a.Sequence != uint32(i) || a.Size != 512 {
-			t.Errorf("packet %d: sent %+v, came %+v", i, d, a)
+			t.Errorf("packet %d: sent %+v, received %+v", i, d, a)
 		}
 		if d.Hardware != 0 || a.Hardware != 0 {
 			t.Errorf("packet %d has stamps of a network card", i)
@@ -80,7 +80,7 @@ func TestLoopback(t *testing.T) {
 		if d.Software != 0 && a.Software != 0 {
 			stamped++
 			if d.Sent > d.Software || a.Software > a.Received {
-				t.Errorf("packet %d: sent %+v, came %+v", i, d, a)
+				t.Errorf("packet %d: sent %+v, received %+v", i, d, a)
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-func TestMissing(t *testing.T) { t.Skip("skipped: there is nothing") }
+func TestMissing(t *testing.T) { t.Skip("skipped: no data") }
 
 func TestFailing(t *testing.T) { t.Error("it is broken") }
 `
@@ -74,7 +74,7 @@ func TestTests(t *testing.T) {
 		err   string
 	}{
 		{"figures and skips", check("Figures|Missing"), []string{"hold: 1 (target = 2: MISSED)",
-			"lost: 0 (target = 0: met)", "TestMissing: skipped: there is nothing"}, ""},
+			"lost: 0 (target = 0: met)", "TestMissing: skipped: no data"}, ""},
 		{"two parts", check("Failing", "Figures"), []string{"hold: 0 (target = 1: MISSED)", "hold: 1 (target = 1: met)",
 			"lost: 0 (target = 0: met)"}, "it is broken"},
 		{"nothing", check("Nowhere"), nil, errNone.Error()},

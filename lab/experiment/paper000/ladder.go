@@ -231,7 +231,7 @@ func (l *ladder) read() (*flights, error) {
 				senderPion, senderPatched, senderServer, len(p.Rates), p.Rates[0], p.Rates[len(p.Rates)-1]))
 	}
 	if published.Sent == nil || watched.Got == nil {
-		return nil, fmt.Errorf("%w: the peers published and watched nothing", errLadder)
+		return nil, fmt.Errorf("%w: the peers published and received no frames", errLadder)
 	}
 	if f.estimates = estimatesFrom(published.Sent.Begun, published.Sent.Estimates, l.network.Began,
 		l.network.settings.Duration); l.server != nil {

@@ -236,7 +236,7 @@ func TestLadderFlights(t *testing.T) {
 	received := []frametimes.Record{
 		record(0, 0, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 0, frametimes.Decoded: 5}),
 		record(1, 0, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 118}),
-		// whole, and shown from what came again
+		// complete, and shown from the second arrival
 		record(1, 1, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 122, frametimes.Decoded: 130}),
 		record(1, 0, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 150}), // late, and shown before
 	}
