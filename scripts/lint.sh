@@ -118,7 +118,6 @@ check_words() {
 unconverted=(
 	clients
 	cmd/volbridge
-	lab
 	pkg/capture
 	pkg/codec/ladder
 	pkg/signal
