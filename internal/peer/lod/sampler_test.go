@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// rows are so many points at each of some distances ahead of the origin, in turn.
+// rows returns a cloud with the given number of points at each of the distances ahead of the origin, in turn.
 func rows(points int, distances ...float32) *pointcloud.Cloud {
 	cloud, labels := &pointcloud.Cloud{}, []uint16(nil)
 	for i := range points {
@@ -24,13 +24,13 @@ func rows(points int, distances ...float32) *pointcloud.Cloud {
 	return cloud
 }
 
-// counts are the points of each row.
+// counts returns the number of points of each row.
 func counts(cloud *pointcloud.Cloud, rows int) []int {
 	n := make([]int, rows)
 	for i, c := range cloud.Colors {
 		n[c[0]]++
 		if int(cloud.Labels[i]) != int(c[0])+1 {
-			panic("points have others' labels")
+			panic("a point has the label of another row")
 		}
 	}
 	return n
@@ -50,7 +50,7 @@ func TestFarPointsAreFewer(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotLookedAtIsLess(t *testing.T) {
+func TestPointsOutsideOfTheViewAreFewer(t *testing.T) {
 	field := pointcloud.FieldOfView{Angle: math.Pi / 2, Maxima: []float64{1, 0.5}, Outside: 0.1}
 	s, err := New(Config{Regions: &field})
 	if err != nil {
@@ -62,7 +62,7 @@ func TestWhatIsNotLookedAtIsLess(t *testing.T) {
 			t.Errorf("looking towards %v: %d points, expected %d", forward, got, want)
 		}
 	}
-	// Both at once: of what is far away only some is left, of which the view takes its share.
+	// Both limits apply: the share of the view is taken from the points that the distance has left.
 	if s, err = New(Config{Regions: &field, Distance: 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestWhatIsNotLookedAtIsLess(t *testing.T) {
 func TestConfig(t *testing.T) {
 	if (Config{}).Reduces() || !(Config{Distance: 1}).Reduces() ||
 		!(Config{Regions: &pointcloud.FieldOfView{}}).Reduces() {
-		t.Error("regions and distances matter, and nothing else")
+		t.Error("expected that only regions and distances reduce clouds")
 	}
 	if _, err := New(Config{Distance: -1}); !errors.Is(err, pointcloud.ErrDetail) {
 		t.Error(err)
@@ -87,11 +87,11 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	if cloud := rows(3, 1); s.Sample(cloud, pointcloud.Viewpoint{}) != cloud {
-		t.Error("nothing matters, and yet it is another cloud")
+		t.Error("expected the same cloud without reduction")
 	}
 }
 
-// still is a source of the same cloud.
+// still is a source that always returns the same cloud.
 type still struct{ cloud *pointcloud.Cloud }
 
 func (s still) Info() capture.Info {
@@ -120,10 +120,10 @@ func TestSourceForAnAudience(t *testing.T) {
 		}
 	}
 	if n := testing.AllocsPerRun(20, func() { _ = s.Read(t.Context(), &frame) }); n > 1 {
-		t.Errorf("%g allocations per frame, expected none but the test's own", n)
+		t.Errorf("%g allocations per frame, expected only the one of the test", n)
 	}
 	if v := Facing([3]float32{0, 0, -5}, whole.Info().Box); v.Forward != [3]float32{0, 0, -1} {
-		t.Errorf("whoever stands in the middle looks towards %v", v.Forward)
+		t.Errorf("a viewer at the centre looks towards %v", v.Forward)
 	}
 	if _, err := NewSource(whole, Config{Distance: -1}, [3]float32{}); !errors.Is(err, pointcloud.ErrDetail) {
 		t.Error(err)

@@ -8,12 +8,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// gaze takes viewpoints.
+// gaze passes viewpoints to the test.
 type gaze chan client.Viewpoint
 
 func (g gaze) SetViewpoint(v client.Viewpoint) { g <- v }
 
-func TestLookingAround(t *testing.T) {
+func TestReplay(t *testing.T) {
 	text := "HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ\n1,1.6,-2,0,0,0\n2,1.6,-2,0,0,0\n3,1.6,-2,0,0,0\n"
 	trace, err := Read(strings.NewReader(text), "")
 	if err != nil {
@@ -28,19 +28,19 @@ func TestLookingAround(t *testing.T) {
 	}()
 	first := <-seen
 	if first.Position != [3]float64{1, 1.6, 2} || first.At.IsZero() {
-		t.Errorf("begins at %+v", first)
+		t.Errorf("the first viewpoint is %+v", first)
 	}
-	// However late the ticks come, it moves on, and begins again.
+	// However late the ticks are, the viewpoint moves, and the recording is repeated.
 	moved := false
 	for range 10 {
 		v := <-seen
 		moved = moved || v.Position != first.Position
 		if v.At.Before(first.At) {
-			t.Errorf("%v comes after %v", v.At, first.At)
+			t.Errorf("%v follows %v", v.At, first.At)
 		}
 	}
 	if !moved {
-		t.Error("does not move")
+		t.Error("the viewpoint does not move")
 	}
 	cancel()
 	select {

@@ -13,7 +13,7 @@ import (
 
 const header = "FrameNumber,HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ,Participant,Dataset,ViewFrame\n"
 
-// turned turns a vector by a unit quaternion.
+// turned rotates a vector by a unit quaternion.
 func turned(q [4]float64, v [3]float64) [3]float64 {
 	p := product(product(q, [4]float64{v[0], v[1], v[2], 0}), [4]float64{-q[0], -q[1], -q[2], q[3]})
 	return [3]float64{p[0], p[1], p[2]}
@@ -28,8 +28,8 @@ func near(a, b [3]float64) bool {
 	return true
 }
 
-// TestUnitysRotations compares with what Unity does: rotating about y by 90 degrees looks right, about x looks down,
-// about z tilts the head to the left. Ahead is +z there and -z here.
+// TestUnitysRotations compares with Unity: a rotation about y by 90 degrees looks right, about x looks down, about z
+// tilts the head to the left. Ahead is +z in Unity and -z here.
 func TestUnitysRotations(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -51,7 +51,7 @@ func TestUnitysRotations(t *testing.T) {
 	}
 }
 
-func TestTracesAreOfOnePersonAndRepeat(t *testing.T) {
+func TestTracesHaveOneParticipantAndRepeat(t *testing.T) {
 	text := header + "1,0.5,1.6,-2,0,0,0,P01,loot,1\n1,9,9,9,0,0,0,P02,loot,1\n" +
 		"2,0.6,1.6,-2,0,0,0,P01,loot,2\n2,8,9,9,0,0,0,P02,loot,2\n3,0.7,1.6,-2,0,90,0,P01,loot,3\n"
 	trace, err := Read(strings.NewReader(text), "")
@@ -61,20 +61,20 @@ func TestTracesAreOfOnePersonAndRepeat(t *testing.T) {
 	for i, want := range []float64{0.5, 0.6, 0.7, 0.5, 0.6} {
 		v := trace.At(time.Duration(i)*time.Second/Rate + time.Millisecond)
 		if !near(v.Position, [3]float64{want, 1.6, 2}) || v.FOV != fov || v.Aspect != aspect {
-			t.Errorf("after %d steps the eye is at %v, want x = %g", i, v.Position, want)
+			t.Errorf("after %d steps the viewpoint is at %v, want x = %g", i, v.Position, want)
 		}
 	}
 	if other, err := Read(strings.NewReader(text), "P02"); err != nil || other.At(0).Position[0] != 9 {
-		t.Errorf("got %v, want what P02 saw", err)
+		t.Errorf("got %v, want the viewpoints of P02", err)
 	}
 }
 
-func TestTracesThatCannotBeRead(t *testing.T) {
+func TestMalformedTraces(t *testing.T) {
 	for _, test := range []struct{ name, text, participant, want string }{
-		{"nothing", "", "", "EOF"},
+		{"an empty file", "", "", "EOF"},
 		{"no rotations", "HMDPX,HMDPY,HMDPZ\n1,2,3\n", "", "no column HMDRX"},
-		{"nobody", header, "", "no viewpoints"},
-		{"somebody else", header + "1,0,0,0,0,0,0,P01,loot,1\n", "P07", `no viewpoints of "P07"`},
+		{"no participant", header, "", "no viewpoints"},
+		{"another participant", header + "1,0,0,0,0,0,0,P01,loot,1\n", "P07", `no viewpoints of "P07"`},
 		{"no number", header + "1,0,up,0,0,0,0,P01,loot,1\n", "", `line 2: HMDPY is "up"`},
 		{"not a number", header + "1,0,0,0,0,0,NaN,P01,loot,1\n", "", `HMDRZ is "NaN"`},
 		{"a short line", header + "1,0,0\n", "", "line 2"},
@@ -85,11 +85,12 @@ func TestTracesThatCannotBeRead(t *testing.T) {
 		}
 	}
 	if _, err := Open(t.TempDir()+"/none.csv", ""); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want one around %v", err, os.ErrNotExist)
+		t.Errorf("got %v, want an error that wraps %v", err, os.ErrNotExist)
 	}
 }
 
-// TestRecordedViewpoints reads the recordings of 40 people who watched somebody stand at the origin, where they are.
+// TestRecordedViewpoints reads the recordings of 40 people who watched a person at the origin. It is skipped without
+// test data.
 func TestRecordedViewpoints(t *testing.T) {
 	data := os.Getenv("VOLSFU_TESTDATA")
 	if data == "" {
@@ -102,7 +103,7 @@ func TestRecordedViewpoints(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(trace.viewpoints) != 10*Rate {
-			t.Errorf("person %d has %d viewpoints, want those of 10 s", person+1, len(trace.viewpoints))
+			t.Errorf("person %d has %d viewpoints, want the viewpoints of 10 s", person+1, len(trace.viewpoints))
 		}
 		for _, v := range trace.viewpoints {
 			look := turned(v.Orientation, [3]float64{0, 0, -1})
@@ -115,7 +116,8 @@ func TestRecordedViewpoints(t *testing.T) {
 		}
 	}
 	if seen < all*4/5 {
-		t.Errorf("%d of %d viewpoints have the person within 45 degrees of their middle, want four fifths", seen, all)
+		t.Errorf("%d of %d viewpoints have the person within 45 degrees of their middle, want at least four fifths",
+			seen, all)
 	}
 }
 
