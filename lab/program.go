@@ -140,8 +140,8 @@ func (p *Program) PID() int { return p.cmd.Process.Pid }
 // Output returns the program's standard output. Call it only after the program has ended, when the output is complete.
 func (p *Program) Output() []byte { return p.output.Bytes() }
 
-// Said returns the end of the program's standard error so far.
-func (p *Program) Said() string { return p.errors.Text() }
+// LastOutput returns the end of the program's standard error so far.
+func (p *Program) LastOutput() string { return p.errors.Text() }
 
 // failure returns the program's end as an error, nil for status 0.
 func (p *Program) failure() error {

@@ -67,8 +67,9 @@ func TestProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := good.Wait(context.Background()); err != nil || string(good.Output()) != "out\n" || good.Said() != "err" {
-		t.Errorf("got %v, %q, %q", err, good.Output(), good.Said())
+	err = good.Wait(context.Background())
+	if err != nil || string(good.Output()) != "out\n" || good.LastOutput() != "err" {
+		t.Errorf("got %v, %q, %q", err, good.Output(), good.LastOutput())
 	}
 	bad, err := StartProgram("false", "/bin/sh", nil, "-c", "echo why >&2; exit 3")
 	if err != nil {
@@ -84,7 +85,7 @@ func TestProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := testbed.Await(context.Background(), "the trap is set",
-		func() bool { return long.Said() == "ready" }); err != nil {
+		func() bool { return long.LastOutput() == "ready" }); err != nil {
 		t.Fatal(err)
 	}
 	if err := long.Stop(); err != nil {

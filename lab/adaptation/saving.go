@@ -102,7 +102,7 @@ func (s *Saving) measure(ctx context.Context, policy demand.Policy) ([]float64, 
 	}
 	var rates []float64
 	for _, other := range others {
-		if err := s.takeOne(ctx, receiver, other.quality); err != nil {
+		if err := s.subscribeToOne(ctx, receiver, other.quality); err != nil {
 			return nil, err
 		}
 		sent := func() uint64 {
@@ -130,8 +130,8 @@ func (s *Saving) count(ctx context.Context, sent func() uint64) (float64, error)
 	return float64(8*(sent()-before)) / time.Since(begin).Seconds(), nil
 }
 
-// takeOne makes the receiver choose the first tile at the highest quality.
-func (s *Saving) takeOne(ctx context.Context, receiver *testbed.Peer, others volumetric.Quality) error {
+// subscribeToOne makes the receiver choose the first tile at the highest quality.
+func (s *Saving) subscribeToOne(ctx context.Context, receiver *testbed.Peer, others volumetric.Quality) error {
 	first, publication := 0, publicationOf(s.Load)
 	return receiver.Session.SetQuality(ctx,
 		signal.Choice{PublicationRef: publication, Quality: signal.Only(others)},

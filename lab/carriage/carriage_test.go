@@ -397,7 +397,7 @@ func TestPrepared(t *testing.T) {
 		report.Qualities[0].BytesPerCapture >= report.Qualities[1].BytesPerCapture {
 		t.Fatalf("got %+v, %v", report, err)
 	}
-	clock := &headlong{now: time.Unix(1000, 0)}
+	clock := &instantClock{now: time.Unix(1000, 0)}
 	feed, err := openPrepared(clock, p.Output, 10)
 	if err != nil {
 		t.Fatal(err)

@@ -153,9 +153,9 @@ func (w *Watcher) choose(d Decision, begun time.Time) (qualities []volumetric.Qu
 	return w.qualities(), changed
 }
 
-// fulfil records a frame as the first frame of a decision's quality if the frame began to arrive after the decision was
-// sent.
-func (w *Watcher) fulfil(t *watchedTile, in *incoming, a *Arrival) {
+// recordFirst records a frame as the first frame of a decision's quality if the frame began to arrive after the
+// decision was sent.
+func (w *Watcher) recordFirst(t *watchedTile, in *incoming, a *Arrival) {
 	o := t.open
 	switch {
 	case o == nil || in.frame.Quality != o.quality || a.First.Before(o.sent):

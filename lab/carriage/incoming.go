@@ -64,10 +64,10 @@ func (w *Watcher) Take(a *Arrival) {
 		}
 		return
 	}
-	w.came(in, a)
+	w.completed(in, a)
 	t := w.tiles[in.frame.Tile]
 	t.numbers.add(in.frame.Number)
-	w.fulfil(t, in, a)
+	w.recordFirst(t, in, a)
 	if t.taken && int32(in.frame.Number-t.newest) <= 0 {
 		w.counts.FramesLate++
 		w.records.Write(&in.record)
@@ -91,8 +91,8 @@ func (in *incoming) bunchedWith(old *incoming) bool {
 	return 2*came < in.frame.Capture.Sub(old.frame.Capture)
 }
 
-// came records a complete frame.
-func (w *Watcher) came(in *incoming, a *Arrival) {
+// completed records a complete frame.
+func (w *Watcher) completed(in *incoming, a *Arrival) {
 	if w.first.IsZero() {
 		w.first = a.Whole
 		close(w.arrived)

@@ -58,14 +58,14 @@ type Prepared struct {
 	Qualities []PreparedQuality `json:"qualities"`
 }
 
-// headlong is a clock that advances immediately instead of waiting.
-type headlong struct{ now time.Time }
+// instantClock is a clock that advances immediately instead of waiting.
+type instantClock struct{ now time.Time }
 
 // Now implements capture.Clock.
-func (c *headlong) Now() time.Time { return c.now }
+func (c *instantClock) Now() time.Time { return c.now }
 
 // Wait implements capture.Clock.
-func (c *headlong) Wait(ctx context.Context, until time.Time) error {
+func (c *instantClock) Wait(ctx context.Context, until time.Time) error {
 	if until.After(c.now) {
 		c.now = until
 	}
@@ -82,7 +82,7 @@ func Prepare(ctx context.Context, p Preparation) (*Prepared, error) {
 		return prepareRandom(ctx, p)
 	}
 	began := time.Now()
-	feed, err := openLive(ctx, &headlong{now: began}, p.Material, p.FPS, runtime.GOMAXPROCS(0))
+	feed, err := openLive(ctx, &instantClock{now: began}, p.Material, p.FPS, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return nil, err
 	}

@@ -183,7 +183,7 @@ func (p *publisher) encode(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		err := p.feed.Encode(c, p.number, wanted, p.hand)
+		err := p.feed.Encode(c, p.number, wanted, p.enqueue)
 		p.free <- c
 		if err != nil {
 			return err
@@ -195,8 +195,8 @@ func (p *publisher) encode(ctx context.Context) error {
 	}
 }
 
-// hand puts an encoded frame into the queue of its stream.
-func (p *publisher) hand(e *Encoded) {
+// enqueue puts an encoded frame into the queue of its stream.
+func (p *publisher) enqueue(e *Encoded) {
 	s := p.streams[Job{e.Frame.Tile, e.Frame.Quality}]
 	o := <-s.free
 	o.frame, o.record = e.Frame, e.Record

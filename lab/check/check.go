@@ -60,7 +60,7 @@ func newCollection(c collection, version string) *cobra.Command {
 			measure := measureHere
 			if !inside {
 				var err error
-				if measure, err = measureApart(c.name, cmd.Flags(), cmd.ErrOrStderr()); err != nil {
+				if measure, err = measureInSubprocess(c.name, cmd.Flags(), cmd.ErrOrStderr()); err != nil {
 					return err
 				}
 			}

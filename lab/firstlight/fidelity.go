@@ -36,14 +36,14 @@ const (
 	maxOriginalFrames = 300
 )
 
-// leapClock is a clock that advances immediately instead of waiting.
-type leapClock struct{ now time.Time }
+// instantClock is a clock that advances immediately instead of waiting.
+type instantClock struct{ now time.Time }
 
 // Now implements capture.Clock.
-func (c *leapClock) Now() time.Time { return c.now }
+func (c *instantClock) Now() time.Time { return c.now }
 
 // Wait implements capture.Clock.
-func (c *leapClock) Wait(ctx context.Context, until time.Time) error {
+func (c *instantClock) Wait(ctx context.Context, until time.Time) error {
 	if until.After(c.now) {
 		c.now = until
 	}
@@ -55,7 +55,7 @@ func (c *leapClock) Wait(ctx context.Context, until time.Time) error {
 func readOriginal(ctx context.Context, spec string) (o *original, err error) {
 	options := capture.DefaultOptions()
 	options.Points = publishedPoints
-	source, err := capture.OpenOn(&leapClock{now: time.Unix(0, 0)}, spec, options)
+	source, err := capture.OpenOn(&instantClock{now: time.Unix(0, 0)}, spec, options)
 	if err != nil {
 		return nil, err
 	}

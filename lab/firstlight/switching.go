@@ -72,7 +72,7 @@ func (s *Switching) Run(ctx context.Context) ([]claim.Line, error) {
 		quality: make(map[tileRef]volumetric.Quality)}
 	asking, stopAsking := context.WithCancel(ctx)
 	asks := make(chan []ask, 1)
-	go func() { asks <- observeAsking(asking, receiver) }()
+	go func() { asks <- observeNACKs(asking, receiver) }()
 	busy, err := s.observe(ctx, receiver, func() error { return w.run(ctx) })
 	stopAsking()
 	w.asks = <-asks

@@ -38,7 +38,7 @@ func attackRecords(ctx context.Context, c *check) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := append([]claim.Line{outside.lives("spoofed fragment: ")}, outside.whole("spoofed fragment: ")...)
+	lines := append([]claim.Line{outside.survival("spoofed fragment: ")}, outside.whole("spoofed fragment: ")...)
 	inside, err := c.once(ctx, c.options.brief(), func(ctx context.Context, s *stage) error {
 		i, p, err := s.reachData(ctx)
 		if err != nil {
@@ -54,7 +54,7 @@ func attackRecords(ctx context.Context, c *check) ([]claim.Line, error) {
 	if err != nil {
 		return lines, err
 	}
-	lines = append(append(lines, inside.lives("fragment in session: ")), inside.whole("fragment in session: ")...)
+	lines = append(append(lines, inside.survival("fragment in session: ")), inside.whole("fragment in session: ")...)
 	var sent flooded
 	mutated, err := c.once(ctx, c.options.brief(), func(ctx context.Context, s *stage) (err error) {
 		sent, err = s.mutate(ctx)
@@ -63,7 +63,7 @@ func attackRecords(ctx context.Context, c *check) ([]claim.Line, error) {
 	if err != nil {
 		return lines, err
 	}
-	lines = append(append(lines, mutated.lives("mutated records: ")), mutated.whole("mutated records: ")...)
+	lines = append(append(lines, mutated.survival("mutated records: ")), mutated.whole("mutated records: ")...)
 	return append(append(lines, mutated.bounded("mutated records: ")...), sent.lines("mutated records: ")...), nil
 }
 
@@ -84,7 +84,7 @@ func (c *check) once(
 			defer s.close()
 		}
 	}
-	return s.under(ctx, after, func(ctx context.Context) error { return attack(ctx, s) })
+	return s.measure(ctx, after, func(ctx context.Context) error { return attack(ctx, s) })
 }
 
 // lines returns the lines about the sent traffic.
@@ -181,7 +181,7 @@ const replayPorts = 100
 
 // flooding returns the lines of an attack by rate.
 func (o *outcome) flooding(prefix string, sent flooded) []claim.Line {
-	lines := append([]claim.Line{o.lives(prefix)}, o.bounded(prefix)...)
+	lines := append([]claim.Line{o.survival(prefix)}, o.bounded(prefix)...)
 	lines = append(lines, o.whole(prefix)...)
 	return append(lines, sent.lines(prefix)...)
 }

@@ -70,7 +70,7 @@ func attackEverything(ctx context.Context, c *check) ([]claim.Line, error) {
 	parts := s.everything(bystander)
 	var joining []time.Duration
 	var failedJoins int64
-	o, err := s.under(ctx, c.options.After, func(ctx context.Context) error {
+	o, err := s.measure(ctx, c.options.After, func(ctx context.Context) error {
 		stop := s.launch(ctx, parts)
 		defer stop()
 		for n := range newcomers {
@@ -95,7 +95,7 @@ func attackEverything(ctx context.Context, c *check) ([]claim.Line, error) {
 		worst = max(worst, d)
 	}
 	lines := []claim.Line{
-		o.lives(""),
+		o.survival(""),
 		claim.Exactly("joins that failed", failedJoins, "", 0),
 		claim.Stated("joins meanwhile", float64(len(joining)), ""),
 		claim.AtMost("from websocket to media, slowest join", worst.Seconds(), "s", mostJoining),

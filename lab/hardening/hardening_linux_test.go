@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-func TestToll(t *testing.T) {
+func TestImpact(t *testing.T) {
 	began := time.Unix(1000, 0)
 	var arrivals []testbed.Arrival
 	arrive := func(number int64, complete, latency time.Duration) {

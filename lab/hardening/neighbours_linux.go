@@ -38,7 +38,7 @@ func attackNeighbours(ctx context.Context, c *check) ([]claim.Line, error) {
 		return nil, err
 	}
 	defer s.close()
-	o, err := s.under(ctx, c.options.After, func(ctx context.Context) error {
+	o, err := s.measure(ctx, c.options.After, func(ctx context.Context) error {
 		for group := range websockets {
 			var candidates []netip.AddrPort
 			for n := range candidatesPerAnswer {
@@ -55,7 +55,7 @@ func attackNeighbours(ctx context.Context, c *check) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(append([]claim.Line{o.lives("")}, o.steady("")...), o.shares()...), nil
+	return append(append([]claim.Line{o.survival("")}, o.steady("")...), o.shares()...), nil
 }
 
 // nameCandidates joins an intruder that names candidates in one answer.
@@ -114,7 +114,7 @@ func attackVanishing(ctx context.Context, c *check) ([]claim.Line, error) {
 		}
 		hosts = append(hosts, host)
 	}
-	o, err := s.under(ctx, c.options.After, func(ctx context.Context) error {
+	o, err := s.measure(ctx, c.options.After, func(ctx context.Context) error {
 		failed := make(chan error, receivers)
 		var vanishing sync.WaitGroup
 		for _, host := range hosts {
@@ -132,7 +132,7 @@ func attackVanishing(ctx context.Context, c *check) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(append([]claim.Line{o.lives("")}, o.steady("")...), o.shares()...), nil
+	return append(append([]claim.Line{o.survival("")}, o.steady("")...), o.shares()...), nil
 }
 
 const (
@@ -185,7 +185,7 @@ func (c *check) atBystander(
 		return nil, err
 	}
 	count := 0
-	o, err := s.under(ctx, c.options.atMost(checkTime), func(ctx context.Context) (err error) {
+	o, err := s.measure(ctx, c.options.atMost(checkTime), func(ctx context.Context) (err error) {
 		count, err = do(ctx, s, bystander)
 		return err
 	})
@@ -195,7 +195,7 @@ func (c *check) atBystander(
 	}
 	reached := t.datagrams.Load() + t.missed.Load()
 	lines := []claim.Line{
-		o.lives(name),
+		o.survival(name),
 		claim.Stated(name+unit+" that the server took", float64(count), ""),
 		claim.Information(name+"bytes that reached the bystander", float64(t.bytes.Load()), ""),
 	}
@@ -322,7 +322,7 @@ func attackSilence(ctx context.Context, c *check) ([]claim.Line, error) {
 	}
 	var silent time.Time
 	var media, others, allowed int64
-	o, err := s.under(ctx, 0, func(ctx context.Context) error {
+	o, err := s.measure(ctx, 0, func(ctx context.Context) error {
 		if err := host.ip(fmt.Sprintf("route add blackhole %v/32", s.server.host.address)); err != nil {
 			return err
 		}
@@ -343,7 +343,7 @@ func attackSilence(ctx context.Context, c *check) ([]claim.Line, error) {
 	}
 	last := time.Unix(0, t.lastMedia.Load()).Sub(silent)
 	lines := []claim.Line{
-		o.lives(""),
+		o.survival(""),
 		claim.Exactly("datagrams of media toward the silent receiver after 6 s", media, "", 0),
 		claim.Information("datagrams of media toward it before that", float64(allowed), ""),
 		claim.Information("other datagrams toward it after 6 s", float64(others-media), ""),

@@ -222,8 +222,8 @@ type baseline struct {
 	alone impact
 }
 
-// rest measures the innocents alone.
-func (s *stage) rest(ctx context.Context) error {
+// measureBaseline measures the innocents alone.
+func (s *stage) measureBaseline(ctx context.Context) error {
 	begin, lasting := s.server.cpu(), s.check.options.atMost(quietTime)
 	w := s.watch()
 	if err := lab.Pause(ctx, lasting); err != nil {
@@ -233,12 +233,12 @@ func (s *stage) rest(ctx context.Context) error {
 	return nil
 }
 
-// under measures the innocents alone unless they were measured before, runs the attack, and watches until some time
-// after the attack.
-func (s *stage) under(ctx context.Context, after time.Duration, attack func(context.Context) error) (outcome, error) {
+// measure runs an attack and watches the innocents until the given time after the attack. Before the first attack,
+// measure also measures the innocents alone.
+func (s *stage) measure(ctx context.Context, after time.Duration, attack func(context.Context) error) (outcome, error) {
 	var o outcome
 	if s.baseline == nil {
-		if err := s.rest(ctx); err != nil {
+		if err := s.measureBaseline(ctx); err != nil {
 			return o, err
 		}
 	}
@@ -263,7 +263,7 @@ func (s *stage) under(ctx context.Context, after time.Duration, attack func(cont
 	}
 	o.returned, o.dead = time.Since(ended), s.server.dead()
 	if o.dead {
-		s.check.progress.Say("  the server has ended: %.300s", s.server.Said())
+		s.check.progress.Say("  the server has ended: %.300s", s.server.LastOutput())
 		// Every attack on a dead server fails, so the error is meaningless.
 		attacked = nil
 	}
@@ -290,8 +290,8 @@ const (
 // beyondQuiet returns the additional processor time of the server under the attack, in percent of a core.
 func (o *outcome) beyondQuiet() float64 { return 100 * (o.attacked - o.quiet) }
 
-// lives returns the line on the server's survival.
-func (o *outcome) lives(prefix string) claim.Line {
+// survival returns the line on the server's survival.
+func (o *outcome) survival(prefix string) claim.Line {
 	deaths := int64(0)
 	if o.dead {
 		deaths = 1

@@ -84,7 +84,7 @@ func (b *Burst) warning(ctx context.Context) ([]claim.Line, error) {
 	defer cancel()
 	found := 0
 	_ = testbed.Await(waiting, "the server warns", func() bool { // the line below reports a missing warning
-		found = advised(server.Said())
+		found = advised(server.LastOutput())
 		return found == len(limited)
 	})
 	if err := server.Stop(); err != nil {

@@ -101,7 +101,7 @@ func Forward(ctx context.Context, o Options) (result *Result, err error) {
 	defer func() { err = errors.Join(err, ours.close()) }()
 	subjects := []subject{ours}
 	if o.Compare != nil {
-		theirs, err := startFanned(ctx, o.Compare)
+		theirs, err := startFanout(ctx, o.Compare)
 		if err != nil {
 			return nil, err
 		}

@@ -51,7 +51,7 @@ func TestFanout(t *testing.T) {
 func fanOut(t *testing.T, flags []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	server, err := startFanned(ctx, append(fanoutCommand(t), flags...))
+	server, err := startFanout(ctx, append(fanoutCommand(t), flags...))
 	if err != nil {
 		t.Fatal(err)
 	}

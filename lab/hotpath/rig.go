@@ -240,7 +240,7 @@ func (r *rig) measure(ctx context.Context, duration time.Duration) error {
 	if err := lab.Pause(ctx, warmTime); err != nil {
 		return err
 	}
-	before, err := lookBefore(ctx, r.subject)
+	before, err := snapshotBefore(ctx, r.subject)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (r *rig) measure(ctx context.Context, duration time.Duration) error {
 		return err
 	}
 	r.time(false)
-	after, err := lookAfter(ctx, r.subject)
+	after, err := snapshotAfter(ctx, r.subject)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ type comparison struct {
 // Compare draws and measures frame by frame. Frames before the first decoded frame are not counted.
 func Compare(ctx context.Context, config Config) (scores []Score, err error) {
 	c := &comparison{config: config, number: -1}
-	clock := &leaping{now: time.Unix(0, 0)}
+	clock := &instantClock{now: time.Unix(0, 0)}
 	if c.source, err = config.Open(clock); err != nil {
 		return nil, err
 	}
@@ -164,14 +164,14 @@ func (c *comparison) frame() (Score, bool, error) {
 	return s, true, err
 }
 
-// leaping is a clock whose Wait returns immediately.
-type leaping struct{ now time.Time }
+// instantClock is a clock whose Wait returns immediately.
+type instantClock struct{ now time.Time }
 
 // Now implements capture.Clock.
-func (l *leaping) Now() time.Time { return l.now }
+func (l *instantClock) Now() time.Time { return l.now }
 
 // Wait implements capture.Clock.
-func (l *leaping) Wait(ctx context.Context, until time.Time) error {
+func (l *instantClock) Wait(ctx context.Context, until time.Time) error {
 	if until.After(l.now) {
 		l.now = until
 	}

@@ -80,7 +80,7 @@ func colorLines(rows []row) (lines []claim.Line) {
 				continue
 			}
 			name := fmt.Sprintf("speed %d, JPEG of quality %d: ", speed, r.ColorQuality)
-			theirs := nothing
+			theirs := notMeasured
 			if r.Color != nil {
 				theirs = curve.at(*r.Color)
 				lines = append(lines, claim.Information(name+"colours", *r.Color, "dB"))
@@ -107,7 +107,7 @@ type curve []struct{ decibels, bytes float64 }
 
 // curveOf returns Draco's frames at a speed, and the size of the lossless frame.
 func curveOf(rows []row, speed int) (c curve, exact float64) {
-	exact = nothing
+	exact = notMeasured
 	for _, r := range rows {
 		switch {
 		case r.Codec != "draco" || r.Speed != speed:
@@ -132,5 +132,5 @@ func (c curve) at(decibels float64) float64 {
 		part := (decibels - a.decibels) / (b.decibels - a.decibels)
 		return a.bytes * math.Pow(b.bytes/a.bytes, part)
 	}
-	return nothing
+	return notMeasured
 }

@@ -78,7 +78,7 @@ func TestWatched(t *testing.T) {
 		{"slow, and with broken frames",
 			`{"fps":26.9,"frames_undecodable":2,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50}}`, 20,
 			[]string{"frames decoded per second and tile", "frames undecodable"}},
-		{"no frames", `{"latency_ms":{"p50":null,"p95":null,"p99":null,"max":null}}`, nothing,
+		{"no frames", `{"latency_ms":{"p50":null,"p95":null,"p99":null,"max":null}}`, notMeasured,
 			[]string{"frames decoded per second and tile"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func (p programs) lacksDraco(ctx context.Context) (string, error) {
 		return "", err
 	}
 	err = finish(ctx, program)
-	if said := program.Said(); err != nil && strings.Contains(said, notBuiltIn) {
+	if said := program.LastOutput(); err != nil && strings.Contains(said, notBuiltIn) {
 		_, why, _ := strings.Cut(said, notBuiltIn)
 		return "vollab: " + notBuiltIn + why, nil
 	}
@@ -177,7 +177,7 @@ func (p percentiles) lines(name string) (lines []claim.Line) {
 // median returns the 50th percentile, or NaN without measurements, which meets no target.
 func (p percentiles) median() float64 {
 	if p.P50 == nil {
-		return nothing
+		return notMeasured
 	}
 	return *p.P50
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// nothing is the figure of a missing measurement.
-var nothing = math.NaN()
+// notMeasured is the figure of a missing measurement.
+var notMeasured = math.NaN()
 
 const (
 	rate = 30

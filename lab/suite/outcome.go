@@ -98,13 +98,13 @@ func topLevel(test string) int {
 	return 1
 }
 
-// where is the prefix of a logged line by the testing package: the file and the number of its line.
-var where = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
+// logPrefix is the prefix of a logged line by the testing package: the file and the number of its line.
+var logPrefix = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
 
 // reason returns the reason of a skipped test: the last line that it logged.
 func reason(said []string) string {
 	for _, text := range slices.Backward(said) {
-		if place := where.FindString(text); place != "" {
+		if place := logPrefix.FindString(text); place != "" {
 			return strings.TrimPrefix(text[len(place):], "skipped: ")
 		}
 	}

@@ -47,7 +47,7 @@ func NewWatcher(options tcp.Options, address string, tiles int, quality volumetr
 func (w *Watcher) Run(ctx context.Context, to carriage.Taker) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, w.hangUp)
+	stop := context.AfterFunc(ctx, w.closeConnection)
 	defer stop()
 	failures := make([]error, len(w.tiles))
 	var reading sync.WaitGroup
@@ -61,8 +61,8 @@ func (w *Watcher) Run(ctx context.Context, to carriage.Taker) error {
 	return errors.Join(failures...)
 }
 
-// hangUp closes all connections.
-func (w *Watcher) hangUp() {
+// closeConnection closes all connections.
+func (w *Watcher) closeConnection() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, t := range w.tiles {
@@ -206,6 +206,6 @@ func (w *Watcher) Congestion() string {
 
 // Close implements carriage.End.
 func (w *Watcher) Close() error {
-	w.hangUp()
+	w.closeConnection()
 	return nil
 }

@@ -103,7 +103,7 @@ func Listen(
 			_ = p.pc.Close()
 			return nil, err
 		}
-		p.reading.Go(func() { hear(sender) })
+		p.reading.Go(func() { readReports(sender) })
 		p.tracks = append(p.tracks, &track{local: local})
 	}
 	p.pc.OnConnectionStateChange(p.stateChanged(sync.OnceFunc(func() { close(p.connected) }),
@@ -115,9 +115,9 @@ func Listen(
 	return p, nil
 }
 
-// hear reads a watcher's reports on a track until the track ends. Pion's estimate and repair run only while reports are
-// read.
-func hear(sender *webrtc.RTPSender) {
+// readReports reads a watcher's reports on a track until the track ends. Pion's estimate and repair run only while
+// reports are read.
+func readReports(sender *webrtc.RTPSender) {
 	report := make([]byte, maxReport)
 	for {
 		if _, _, err := sender.Read(report); err != nil {

@@ -99,8 +99,8 @@ func (o *origin) begin(name string, job carriage.Job, number int64) *segment {
 // readBuffers has buffers for concurrent uploads, up to one for each tile and quality.
 var readBuffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
 
-// take reads a segment as its data arrives.
-func (o *origin) take(s *segment, body io.Reader) error {
+// receive reads a segment as its data arrives.
+func (o *origin) receive(s *segment, body io.Reader) error {
 	pooled := readBuffers.Get().(*[]byte)
 	defer readBuffers.Put(pooled)
 	buffer := *pooled
@@ -193,8 +193,8 @@ func (o *origin) latest(ctx context.Context, name string, tile int) (int64, erro
 	}
 }
 
-// give writes a segment as its data arrives. flush is called when all received data is written.
-func (o *origin) give(ctx context.Context, s *segment, w io.Writer, flush func()) error {
+// send writes a segment as its data arrives. flush is called when all received data is written.
+func (o *origin) send(ctx context.Context, s *segment, w io.Writer, flush func()) error {
 	for at := 0; ; {
 		o.mu.Lock()
 		data, whole, changed := s.data[at:], s.whole, s.changed

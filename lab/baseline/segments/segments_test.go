@@ -90,7 +90,7 @@ func TestOrigin(t *testing.T) {
 	}()
 	upload, body := io.Pipe()
 	taken := make(chan error, 1)
-	go func() { taken <- o.take(o.begin("a", job, 5), upload) }()
+	go func() { taken <- o.receive(o.begin("a", job, 5), upload) }()
 	if number := <-begun; number != 5 {
 		t.Errorf("the latest segment is %d, want 5", number)
 	}
@@ -101,7 +101,7 @@ func TestOrigin(t *testing.T) {
 	download, sink := io.Pipe()
 	given := make(chan error, 1)
 	go func() {
-		err := o.give(ctx, s, sink, func() {})
+		err := o.send(ctx, s, sink, func() {})
 		_ = sink.Close()
 		given <- err
 	}()

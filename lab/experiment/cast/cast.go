@@ -154,7 +154,7 @@ func (p *Player) await(ctx context.Context, sign <-chan struct{}, what string) e
 	if err == nil {
 		err = errors.New("the process has ended")
 	}
-	return fmt.Errorf("waiting until %s %s: %w; its last output: %s", p.name, what, err, p.Said())
+	return fmt.Errorf("waiting until %s %s: %w; its last output: %s", p.name, what, err, p.LastOutput())
 }
 
 // Stop sends SIGTERM to the player and waits for its end.

@@ -17,29 +17,29 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// fanned is the server of package fanout in its own process.
-type fanned struct {
+// fanoutServer is the server of package fanout in its own process.
+type fanoutServer struct {
 	program *lab.ServerProgram
 	// batched is set if the server sends through batched sockets.
 	batched bool
 }
 
-// startFanned starts the server by a command: a program and its arguments.
-func startFanned(ctx context.Context, command []string) (*fanned, error) {
+// startFanout starts the server by a command: a program and its arguments.
+func startFanout(ctx context.Context, command []string) (*fanoutServer, error) {
 	program, err := lab.StartListener(ctx, "fan-out", command[0], command[1:]...)
 	if err != nil {
 		return nil, err
 	}
-	return &fanned{program: program, batched: slices.Contains(command, BatchedFlag)}, nil
+	return &fanoutServer{program: program, batched: slices.Contains(command, BatchedFlag)}, nil
 }
 
-func (f *fanned) name() string { return "pion" }
+func (f *fanoutServer) name() string { return "pion" }
 
-func (f *fanned) pid() int { return f.program.PID() }
+func (f *fanoutServer) pid() int { return f.program.PID() }
 
 // figures returns the metric names. The server sends each packet by itself, so the number of packets is the number of
 // sends. Batched sockets do not count sends, and accept a packet before it is written.
-func (f *fanned) figures() metricNames {
+func (f *fanoutServer) figures() metricNames {
 	names := metricNames{packets: fanout.MetricPackets, datagrams: fanout.MetricPackets}
 	if !f.batched {
 		names.residence, names.sends = fanout.MetricResidence, fanout.MetricPackets
@@ -47,19 +47,19 @@ func (f *fanned) figures() metricNames {
 	return names
 }
 
-func (f *fanned) counts(ctx context.Context) (exposition.Series, error) {
+func (f *fanoutServer) counts(ctx context.Context) (exposition.Series, error) {
 	return exposition.Scrape(ctx, f.program.URL()+fanout.MetricsPath)
 }
 
-func (f *fanned) begun(ctx context.Context, tracks int) (bool, error) {
+func (f *fanoutServer) begun(ctx context.Context, tracks int) (bool, error) {
 	counts, err := f.counts(ctx)
 	return err == nil && int(counts[fanout.MetricTracks]) >= tracks, err
 }
 
-func (f *fanned) close() error { return f.program.Stop() }
+func (f *fanoutServer) close() error { return f.program.Stop() }
 
 // attach offers all lines at once. The server sends a receiver the tracks that have begun.
-func (f *fanned) attach(ctx context.Context, part part) (*member, error) {
+func (f *fanoutServer) attach(ctx context.Context, part part) (*member, error) {
 	if part.publish && part.receive {
 		return nil, fmt.Errorf("%w: the other server does not support publishers that receive", ErrLoad)
 	}
@@ -95,7 +95,7 @@ func (f *fanned) attach(ctx context.Context, part part) (*member, error) {
 }
 
 // addTracks adds a publisher to the client.
-func (f *fanned) addTracks(p *peer, c *member, part part) error {
+func (f *fanoutServer) addTracks(p *peer, c *member, part part) error {
 	var outlets []outlet
 	for i := range part.load.Tracks {
 		track, err := p.track(fmt.Sprintf("%s-%d", part.identity(), i))
@@ -113,7 +113,7 @@ func (f *fanned) addTracks(p *peer, c *member, part part) error {
 }
 
 // negotiate creates the offer with all candidates and applies the answer.
-func (f *fanned) negotiate(ctx context.Context, p *peer, path string) error {
+func (f *fanoutServer) negotiate(ctx context.Context, p *peer, path string) error {
 	offer, err := p.pc.CreateOffer(nil)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (f *fanned) negotiate(ctx context.Context, p *peer, path string) error {
 }
 
 // post exchanges descriptions.
-func (f *fanned) post(ctx context.Context, path string, offer fanout.Description) (answer fanout.Description,
+func (f *fanoutServer) post(ctx context.Context, path string, offer fanout.Description) (answer fanout.Description,
 	err error) {
 	body, err := json.Marshal(offer)
 	if err != nil {

@@ -34,9 +34,9 @@ func measureHere(ctx context.Context, report *lab.Report, number int, check lab.
 	report.Run(ctx, number, check, progress)
 }
 
-// measureApart measures each check of a collection in a process of its own. Many checks run a server in their process.
-// If that server crashes, the process ends, and the report must contain the crash.
-func measureApart(name string, flags *pflag.FlagSet, said io.Writer) (measurement, error) {
+// measureInSubprocess measures each check of a collection in a process of its own. Many checks run a server in their
+// process. If that server crashes, the process ends, and the report must contain the crash.
+func measureInSubprocess(name string, flags *pflag.FlagSet, said io.Writer) (measurement, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the program of the checks: %w", err)
@@ -47,11 +47,11 @@ func measureApart(name string, flags *pflag.FlagSet, said io.Writer) (measuremen
 			arguments = append(arguments, "--"+f.Name+"="+f.Value.String())
 		}
 	})
-	return apart{self, arguments, said}.measure, nil
+	return subprocess{self, arguments, said}.measure, nil
 }
 
-// apart is a program that runs one check and prints a report as JSON.
-type apart struct {
+// subprocess is a program that runs one check and prints a report as JSON.
+type subprocess struct {
 	program   string
 	arguments []string
 	// said receives the program's standard error.
@@ -63,7 +63,7 @@ type apart struct {
 const endPatience = time.Minute
 
 // measure implements measurement.
-func (a apart) measure(ctx context.Context, report *lab.Report, number int, check lab.Check, _ lab.Progress) {
+func (a subprocess) measure(ctx context.Context, report *lab.Report, number int, check lab.Check, _ lab.Progress) {
 	begun, load := time.Now(), lab.LoadAverage()
 	got, err := a.run(ctx, number)
 	if err != nil {
@@ -79,7 +79,7 @@ func (a apart) measure(ctx context.Context, report *lab.Report, number int, chec
 }
 
 // run runs the program for one check. Without a report, the error contains the program's exit status.
-func (a apart) run(ctx context.Context, number int) (*lab.Report, error) {
+func (a subprocess) run(ctx context.Context, number int) (*lab.Report, error) {
 	var out bytes.Buffer
 	var tail lab.Tail
 	cmd := exec.CommandContext(ctx, a.program, append(a.arguments, "--"+onlyFlag, strconv.Itoa(number))...)

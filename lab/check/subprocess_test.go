@@ -13,11 +13,11 @@ import (
 )
 
 // shell returns a program that runs a script. $2 of the script is the number of the check.
-func shell(script string) apart {
-	return apart{program: "/bin/sh", arguments: []string{"-c", script, "check"}, said: &bytes.Buffer{}}
+func shell(script string) subprocess {
+	return subprocess{program: "/bin/sh", arguments: []string{"-c", script, "check"}, said: &bytes.Buffer{}}
 }
 
-func TestMeasureApart(t *testing.T) {
+func TestMeasureInSubprocess(t *testing.T) {
 	tests := []struct {
 		name, script            string
 		met, missed, skipped    int
@@ -61,8 +61,8 @@ func TestMeasureApart(t *testing.T) {
 	}
 }
 
-// TestMeasureApartInterrupted: an interrupted check makes the report incomplete and misses no target.
-func TestMeasureApartInterrupted(t *testing.T) {
+// TestMeasureInSubprocessInterrupted: an interrupted check makes the report incomplete and misses no target.
+func TestMeasureInSubprocessInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	report := lab.NewReport("trial", "v")

@@ -32,8 +32,8 @@ const (
 	aftermath = 100 * time.Millisecond
 )
 
-// observeAsking records a receiver's requests until the context ends.
-func observeAsking(ctx context.Context, receiver *testbed.Peer) []ask {
+// observeNACKs records a receiver's requests until the context ends.
+func observeNACKs(ctx context.Context, receiver *testbed.Peer) []ask {
 	var asks []ask
 	known := make(map[tileRef]uint64)
 	for _, s := range receiver.Session.Stats() {
