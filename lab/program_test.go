@@ -78,8 +78,7 @@ func TestProcess(t *testing.T) {
 	if err := bad.Wait(context.Background()); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "why") {
 		t.Errorf("got %v, want ErrProgram and the output of the program", err)
 	}
-	long,
-		err := StartProgram("sleep", "/bin/sh", nil, "-c",
+	long, err := StartProgram("sleep", "/bin/sh", nil, "-c",
 		"trap 'exit 0' TERM; echo ready >&2; while :; do sleep 0.05; done")
 	if err != nil {
 		t.Fatal(err)

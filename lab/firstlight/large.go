@@ -70,9 +70,8 @@ func (l *Large) measure(ctx context.Context, c LargeCase) ([]claim.Line, error) 
 		return nil, err
 	}
 	tile := tileOf("alice", "body", 0)
-	long,
-		cancel := context.WithTimeout(ctx,
-		connectPatience+3*time.Duration(float64(l.Frames)/c.Rate*float64(time.Second)))
+	sending := time.Duration(float64(l.Frames) / c.Rate * float64(time.Second))
+	long, cancel := context.WithTimeout(ctx, connectPatience+3*sending)
 	defer cancel()
 	// Missing frames show in the figures below.
 	waited := awaitFrames(long, receiver, []tileRef{tile}, l.Frames)

@@ -117,8 +117,7 @@ func TestParse(t *testing.T) {
 
 // TestParseAliases uses an anchor for a part of a file that occurs twice.
 func TestParseAliases(t *testing.T) {
-	got,
-		err := topology.Parse([]byte("hosts: {a: , b: }\nlinks:\n  l: {forth: &slow {delay: 9ms}, back: *slow}\n"+
+	got, err := topology.Parse([]byte("hosts: {a: , b: }\nlinks:\n  l: {forth: &slow {delay: 9ms}, back: *slow}\n"+
 		"paths: [{from: a, to: b, through: [l]}]\n"), files)
 	if err != nil || got.Links["l"].Back.Config.Delay != 9*time.Millisecond {
 		t.Errorf("%v, %+v", err, got)

@@ -256,9 +256,8 @@ func TestLadderFlights(t *testing.T) {
 	if err := writeShown(name, sent, received, 30); err != nil {
 		t.Fatal(err)
 	}
-	if text,
-		_ := os.ReadFile(name); !bytes.Equal(text,
-		[]byte("{\"number\":0,\"quality\":0}\n{\"number\":4,\"quality\":1}\n")) {
+	text, _ := os.ReadFile(name)
+	if !bytes.Equal(text, []byte("{\"number\":0,\"quality\":0}\n{\"number\":4,\"quality\":1}\n")) {
 		t.Errorf("the list: %s", text)
 	}
 }
