@@ -1,4 +1,4 @@
-// Command vollab is the laboratory: it measures the claims about volsfu.
+// Command vollab is the laboratory: it measures the claims of volsfu. Package lab lists the parts.
 package main
 
 import (
