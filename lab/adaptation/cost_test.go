@@ -56,8 +56,8 @@ func TestDrivingFiles(t *testing.T) {
 	}
 }
 
-// TestAttending connects a small load to a running server.
-func TestAttending(t *testing.T) {
+// TestAttend connects a small load to a running server.
+func TestAttend(t *testing.T) {
 	there, err := testbed.NewConference(testbed.ConferenceConfig(), nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)

@@ -188,8 +188,8 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestOther: frames that were received with other parameters are an error.
-func TestOther(t *testing.T) {
+// TestOtherParameters: frames that were received with other parameters are an error.
+func TestOtherParameters(t *testing.T) {
 	wrong := record(t, 1, points)
 	wrong.ReceivedHash++
 	if _, err := Compare(t.Context(), config([]stages.Record{wrong})); !errors.Is(err, ErrOther) {

@@ -135,9 +135,9 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestStayed: residence is the server's histogram. hold and Frame(L) belong to the first receiver, and the distribution
-// covers all receivers.
-func TestStayed(t *testing.T) {
+// TestStayedLines: residence is the server's histogram. hold and Frame(L) belong to the first receiver, and the
+// distribution covers all receivers.
+func TestStayedLines(t *testing.T) {
 	c := &conversation.Conversation{
 		Due: 4, Sent: 4, Others: []int{3}, Busy: 0.5, Residence: []exposition.Bucket{{Bound: 2 * time.Millisecond,
 			Count: 10}},

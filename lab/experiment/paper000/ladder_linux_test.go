@@ -34,8 +34,8 @@ echo '{"receiving":"publisher"}' >&2
 while :; do sleep 0.01; done
 `
 
-// TestLadderGoesOn: the publisher continues after the run, until the last frames that count have arrived.
-func TestLadderGoesOn(t *testing.T) {
+// TestLadderPublishesUntilTheEnd: the publisher continues after the run, until the last frames that count have arrived.
+func TestLadderPublishesUntilTheEnd(t *testing.T) {
 	programs := t.TempDir()
 	if err := os.WriteFile(filepath.Join(programs, "vollab"), []byte(actor), 0o755); err != nil {
 		t.Fatal(err)

@@ -80,9 +80,9 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestOneInstant: frames of vollab direct count from the beginning of the network's time, as competitors and queue do,
-// although the frames arrived later.
-func TestOneInstant(t *testing.T) {
+// TestFramesCountFromTheNetworksBeginning: frames of vollab direct count from the beginning of the network's time, as
+// competitors and queue do, although the frames arrived later.
+func TestFramesCountFromTheNetworksBeginning(t *testing.T) {
 	began := time.Unix(1000, 0)
 	at := func(ms int) direct.Instant {
 		return direct.Instant(began.Add(time.Duration(ms) * time.Millisecond).UnixMicro())

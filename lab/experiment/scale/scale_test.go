@@ -35,9 +35,9 @@ func TestRoomErrors(t *testing.T) {
 	}
 }
 
-// TestWhole: three participants publish two frames each in the window, in one tile, and each frame arrives twice.
+// TestWholeShare: three participants publish two frames each in the window, in one tile, and each frame arrives twice.
 // Frames from before and after do not count.
-func TestWhole(t *testing.T) {
+func TestWholeShare(t *testing.T) {
 	m := measured{frames: map[string]numbers{"a": {10, 12}, "b": {0, 2}, "c": {5, 7}}}
 	arrival := func(participant string, number int64) testbed.Arrival {
 		var a testbed.Arrival
