@@ -19,12 +19,12 @@ const (
 	// firstPiece is the number of bytes that are allocated for a frame at first, if the frame announces at least that
 	// size. Memory grows with the received data, not with the announced size.
 	firstPiece = 256 << 10
-	// patience is the time for which the rest of a frame is awaited. Its packets come from the same machine, in one
+	// patience is the time for which the rest of a frame is awaited. The packets come from the same machine, in one
 	// burst.
 	patience = 500 * time.Millisecond
 )
 
-// Assembly reassembles frames from packets. Its memory is bounded for any input.
+// Assembly reassembles frames from packets. The memory is bounded for any input.
 type Assembly struct {
 	tally  *Tally
 	tracks []track
@@ -52,7 +52,7 @@ type partial struct {
 
 type piece struct{ begin, end int }
 
-// NewAssembly returns an assembly of the given number of tracks. It counts dropped packets in tally.
+// NewAssembly returns an assembly of the given number of tracks. The assembly counts dropped packets in tally.
 func NewAssembly(tracks int, tally *Tally) *Assembly {
 	return &Assembly{tally: tally, tracks: make([]track, tracks)}
 }
@@ -196,7 +196,7 @@ func (a *Assembly) shrink(grown *partial) {
 	}
 }
 
-// giveUp drops an incomplete frame. Its later packets are late.
+// giveUp drops an incomplete frame. The later packets are late.
 func (a *Assembly) giveUp(f *partial) {
 	a.remove(f)
 	if t := &a.tracks[f.track]; !t.order.late(f.number) {

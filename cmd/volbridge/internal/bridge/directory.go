@@ -20,7 +20,7 @@ const (
 )
 
 // Directory maps participants to client numbers: VR2Gather identifies clients by numbers, rooms identify participants
-// by names. It contains the publications that the connector can receive.
+// by names. A Directory contains the publications that the connector can receive.
 type Directory struct {
 	own     uint32
 	foreign bool
@@ -137,7 +137,7 @@ func (d *Directory) Here(client uint32) bool {
 	return ok
 }
 
-// Client returns the number of the publisher of a publication for the connector. It returns false for other
+// Client returns the number of the publisher of a publication for the connector. Client returns false for other
 // publications.
 func (d *Directory) Client(ref volumetric.PublicationRef) (uint32, bool) {
 	m := d.members[ref.Participant]

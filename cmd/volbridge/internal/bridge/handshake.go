@@ -61,7 +61,7 @@ func (h *Handshake) Ready(now time.Time, to []netip.AddrPort) []netip.AddrPort {
 	return append(to, h.home)
 }
 
-// Heard records a datagram without a secret. It reports whether the datagram is from the connector.
+// Heard records a datagram without a secret. Heard reports whether the datagram is from the connector.
 func (h *Handshake) Heard(from netip.AddrPort, now time.Time) bool {
 	if h.secret != nil && (from != h.peer || h.silent(now)) {
 		return false
@@ -69,8 +69,8 @@ func (h *Handshake) Heard(from netip.AddrPort, now time.Time) bool {
 	return h.admit(from, now)
 }
 
-// Presented records a datagram that presents a secret. It returns true if the datagram is from the connector, and the
-// reason of the drop otherwise. If no secret is required, any secret is accepted.
+// Presented records a datagram that presents a secret. Presented returns true if the datagram is from the connector,
+// and the reason of the drop otherwise. If no secret is required, any secret is accepted.
 func (h *Handshake) Presented(from netip.AddrPort, secret []byte, now time.Time) (reason Drop, ok bool) {
 	if h.secret != nil && !h.secret.equals(secret) {
 		return DropSecret, false
@@ -87,11 +87,11 @@ func (h *Handshake) admit(from netip.AddrPort, now time.Time) bool {
 	return true
 }
 
-// Peer returns the address of the connector. It returns false before the first answer.
+// Peer returns the address of the connector. Peer returns false before the first answer.
 func (h *Handshake) Peer() (peer netip.AddrPort, ok bool) { return h.peer, h.peer.IsValid() }
 
-// Receiver returns the address to which media for the connector is sent. It returns false before the first answer and
-// while the connector is silent.
+// Receiver returns the address to which media for the connector is sent. Receiver returns false before the first answer
+// and while the connector is silent.
 func (h *Handshake) Receiver(now time.Time) (receiver netip.AddrPort, ok bool) {
 	return h.peer, h.peer.IsValid() && !h.silent(now)
 }

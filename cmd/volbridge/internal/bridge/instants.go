@@ -23,7 +23,7 @@ type Instants struct {
 	tracks []uint32
 }
 
-// instant is one capture. after is the number plus one; it is 0 in an unused entry.
+// instant is one capture. after is the number plus one; after is 0 in an unused entry.
 type instant struct {
 	stamp   uint64
 	after   uint32

@@ -22,8 +22,8 @@ const (
 // ErrSecret is returned for a secret of invalid length.
 var ErrSecret = errors.New("bad bridge secret")
 
-// Secret is the secret that a connector must present. It stores a hash, so that the length of the comparison does not
-// depend on the secret.
+// Secret is the secret that a connector must present. A Secret stores a hash, so that the length of the comparison does
+// not depend on the secret.
 type Secret struct{ sum [sha256.Size]byte }
 
 // NewSecret returns a secret of MinSecret to MaxSecret bytes. For other lengths the error wraps ErrSecret.
@@ -45,8 +45,8 @@ func presentsSecret(datagram []byte) bool {
 	return len(datagram) >= typeBytes && binary.LittleEndian.Uint32(datagram) == datagramSecret
 }
 
-// readSecret returns the secret in a datagram that presents one. It returns false if the length does not fit the
-// datagram or exceeds MaxSecret.
+// readSecret returns the secret in a datagram that presents one. readSecret returns false if the length does not fit
+// the datagram or exceeds MaxSecret.
 func readSecret(datagram []byte) (secret []byte, ok bool) {
 	body := datagram[typeBytes:]
 	if len(body) < 4 {

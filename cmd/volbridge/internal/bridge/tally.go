@@ -102,7 +102,7 @@ var reasonNames = [Reasons]string{
 // String returns the name of the reason in summaries.
 func (d Drop) String() string { return reasonNames[d] }
 
-// Tally counts drops by reason. Its methods are safe for concurrent use.
+// Tally counts drops by reason. The methods are safe for concurrent use.
 type Tally struct{ counts [Reasons]atomic.Int64 }
 
 // Add counts one drop.

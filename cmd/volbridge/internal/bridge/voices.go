@@ -14,7 +14,7 @@ type Voices struct {
 	of    map[uint32]*voice
 }
 
-// voice is one publisher's audio. Its frames are numbered here in the order of their completion.
+// voice is one publisher's audio. The frames are numbered here in the order of their completion.
 type voice struct {
 	frames *Assembly
 	next   uint32
@@ -23,7 +23,7 @@ type voice struct {
 // NewVoices returns an empty Voices.
 func NewVoices(tally *Tally) *Voices { return &Voices{tally: tally, of: make(map[uint32]*voice)} }
 
-// Push adds the payload of a client's audio packet. It returns the frame that the packet completes, or nil.
+// Push adds the payload of a client's audio packet. Push returns the frame that the packet completes, or nil.
 func (v *Voices) Push(client uint32, payload []byte, now time.Time) *Received {
 	p, err := vr2gather.ParsePacket(volumetric.KindAudio, payload)
 	if err != nil {

@@ -160,7 +160,7 @@ func replace[T any](channel chan T, newest T) {
 	channel <- newest
 }
 
-// found closes answered, once. It is called by the reading goroutine.
+// found closes answered, once. found is called by the reading goroutine.
 func (c *Connector) found() {
 	select {
 	case <-c.answered:

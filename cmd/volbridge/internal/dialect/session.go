@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Session is one connection to a server. It ends with the websocket or with the peer connection.
+// Session is one connection to a server. A Session ends with the websocket or with the peer connection.
 type Session struct {
 	config     Config
 	conn       *websocket.Conn
@@ -136,7 +136,7 @@ func (s *Session) negotiate() {
 	}
 }
 
-// answered returns the channel of this client's candidates. It returns nil before the first answer, to which the
+// answered returns the channel of this client's candidates. answered returns nil before the first answer, to which the
 // candidates belong.
 func (s *Session) answered() <-chan string {
 	if s.connection.CurrentLocalDescription() == nil {

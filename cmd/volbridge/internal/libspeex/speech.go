@@ -32,7 +32,7 @@ const maxPacket = 8192
 // Encoder encodes one audio stream.
 type Encoder struct{ speech *C.volsfu_speech }
 
-// NewEncoder returns an encoder. It fails if there is not enough memory.
+// NewEncoder returns an encoder. NewEncoder fails if there is not enough memory.
 func NewEncoder() (*Encoder, error) {
 	e := &Encoder{C.volsfu_speech_encoder(quality)}
 	if e.speech == nil {
@@ -67,7 +67,7 @@ func (e *Encoder) Lookahead() int {
 // Decoder decodes one audio stream.
 type Decoder struct{ speech *C.volsfu_speech }
 
-// NewDecoder returns a decoder. It fails if there is not enough memory.
+// NewDecoder returns a decoder. NewDecoder fails if there is not enough memory.
 func NewDecoder() (*Decoder, error) {
 	d := &Decoder{C.volsfu_speech_decoder()}
 	if d.speech == nil {

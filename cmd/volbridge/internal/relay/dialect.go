@@ -113,7 +113,7 @@ func (s *Relay) hearFor(ctx context.Context, long time.Duration, sounds <-chan *
 	}
 }
 
-// speaker sends the connector's frames to a server of VR2Gather's dialect. It is owned by one goroutine.
+// speaker sends the connector's frames to a server of VR2Gather's dialect. The speaker is owned by one goroutine.
 type speaker struct {
 	*Relay
 	session *dialect.Session

@@ -13,7 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// downward is the state of the direction to the connector, over all sessions. It is owned by one goroutine at a time.
+// downward is the state of the direction to the connector, over all sessions. downward is owned by one goroutine at a
+// time.
 type downward struct {
 	tally  *bridge.Tally
 	outlet *bridge.Outlet
@@ -21,7 +22,7 @@ type downward struct {
 	pace   bridge.Pace
 	// video and audio have the datagrams of a frame. The memory is reused for the next frame.
 	video, audio []byte
-	// chosen is the newest quality message. It also applies to publishers that join later.
+	// chosen is the newest quality message. chosen also applies to publishers that join later.
 	chosen string
 	// view is the viewpoint of the connector's program, nil if unknown.
 	view *signal.Viewpoint

@@ -14,7 +14,7 @@ import (
 const receivedQueue = 64
 
 // listener receives the media of a session in VR2Gather's dialect from one goroutine per track, and queues complete
-// frames for the goroutine that serves the connector. It belongs to one session.
+// frames for the goroutine that serves the connector. The listener belongs to one session.
 type listener struct {
 	tally  *bridge.Tally
 	takes  bool

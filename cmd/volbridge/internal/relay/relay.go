@@ -1,6 +1,6 @@
-// Package relay connects VR2Gather's native connector to a server. It joins the room, and rejoins when the session is
-// lost, publishes the connector's frames, and sends the publications of others to the connector. It uses signalling v1
-// or VR2Gather's dialect, and transcodes if configured.
+// Package relay connects VR2Gather's native connector to a server. The package joins the room, and rejoins when the
+// session is lost, publishes the connector's frames, and sends the publications of others to the connector. The
+// protocol is signalling v1 or VR2Gather's dialect. The relay transcodes if configured.
 //
 // In each session, one goroutine sends to the server and owns upward and the transcoding speaker; another one serves
 // the connector and owns downward and the transcoding listeners. A mutex guards the figures.
@@ -25,7 +25,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Relay is a running bridge. It has one session with the server at a time.
+// Relay is a running bridge. A Relay has one session with the server at a time.
 type Relay struct {
 	settings *Options
 	log      *slog.Logger
@@ -43,7 +43,7 @@ type Relay struct {
 	transcoding *transcoding
 
 	// mu guards the following fields. pose is the pose of the connector's object, nil if unknown. speaksRaw is set if
-	// the connector sends uncompressed audio; it then also expects uncompressed audio.
+	// the connector sends uncompressed audio; the connector then also expects uncompressed audio.
 	mu        sync.Mutex
 	figures   figures
 	pose      *signal.Pose

@@ -23,7 +23,7 @@ type listening struct {
 	concealed int64
 }
 
-// say transcodes an audio frame of the connector to Opus and publishes it. It returns false if the frame is to be
+// say transcodes an audio frame of the connector to Opus and publishes it. say returns false if the frame is to be
 // published unchanged, because its codec cannot be transcoded or the audio is already published in VR2Gather's format.
 func (s *Relay) say(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
 	if !transcode.Speaks(f.Header.FourCC) {

@@ -17,13 +17,13 @@ import (
 )
 
 // transcoding converts the connector's uncompressed points into frames of a codec, received frames into uncompressed
-// points, and audio in both directions. It lives as long as the bridge.
+// points, and audio in both directions. transcoding lives as long as the bridge.
 type transcoding struct {
 	packs codec.FourCC
 	// up is keyed by track, down by publication and tile.
 	up   *transcode.Pool[int, packable, packed]
 	down *transcode.Pool[volumetric.TrackRef, unpackable, unpacked]
-	// speaker converts the connector's audio to Opus. It is owned by the goroutine that sends to the server.
+	// speaker converts the connector's audio to Opus. speaker is owned by the goroutine that sends to the server.
 	speaker *transcode.Speaker
 	// listeners convert received audio to VR2Gather's format, by client number. They are owned by the goroutine that
 	// serves the connector.
@@ -34,10 +34,10 @@ type transcoding struct {
 	told map[codec.FourCC]bool
 }
 
-// wholeFrames has the memory of transcoded frames. It stores pointers, so that Put and Get do not allocate.
+// wholeFrames has the memory of transcoded frames. wholeFrames stores pointers, so that Put and Get do not allocate.
 var wholeFrames = sync.Pool{New: func() any { return new([]byte) }}
 
-// packable is a frame of the connector with the time of its submission. packed is the result; its memory whole is
+// packable is a frame of the connector with the time of its submission. packed is the result; the memory whole is
 // returned to wholeFrames.
 type packable struct {
 	frame *bridge.Frame
@@ -139,7 +139,7 @@ func (u unpacker) Do(in unpackable) unpacked {
 	return out
 }
 
-// convert transcodes a frame of the connector. It returns false if the frame is to be published unchanged.
+// convert transcodes a frame of the connector. convert returns false if the frame is to be published unchanged.
 func (s *Relay) convert(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
 	if f.Kind == volumetric.KindAudio {
 		return s.say(ctx, session, f)
@@ -147,7 +147,7 @@ func (s *Relay) convert(ctx context.Context, session *client.Session, f *bridge.
 	return s.pack(session, f)
 }
 
-// pack submits a point cloud for transcoding. It returns false if the frame is to be published unchanged, because its
+// pack submits a point cloud for transcoding. pack returns false if the frame is to be published unchanged, because its
 // codec cannot be transcoded or the object is already published in VR2Gather's format.
 func (s *Relay) pack(session *client.Session, f *bridge.Frame) bool {
 	published := s.upward.cloud

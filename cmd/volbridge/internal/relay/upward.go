@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// upward is the state of the direction to the server, over all sessions. It is owned by one goroutine at a time.
+// upward is the state of the direction to the server, over all sessions. upward is owned by one goroutine at a time.
 type upward struct {
 	settings *Options
 	tally    *bridge.Tally
@@ -64,7 +64,7 @@ func asItIs(f *bridge.Frame) outgoing {
 	return outgoing{Frame: f, codec: f.Header.FourCC, data: f.Data}
 }
 
-// send sends one frame. It reports whether the session took the frame; the session counts frames that no receiver
+// send sends one frame. send reports whether the session took the frame; the session counts frames that no receiver
 // takes.
 func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) bool {
 	if p := u.published(f.Kind); p != nil && p.VR2Gather == f.foreign {
@@ -121,7 +121,7 @@ func (u *upward) speak(publisher *client.Publisher, f outgoing) (taken bool, err
 	return publisher.WritePackets(0, 0, f.Arrival, payloads)
 }
 
-// publisher returns the publisher for a frame. It publishes if necessary, and returns nil if the server refuses.
+// publisher returns the publisher for a frame. publisher publishes if necessary, and returns nil if the server refuses.
 func (u *upward) publisher(ctx context.Context, session *client.Session, f outgoing) *client.Publisher {
 	place := &u.cloud
 	if f.Kind == volumetric.KindAudio {
@@ -175,7 +175,7 @@ func (u *upward) describe(f outgoing) volumetric.Publication {
 	return publication
 }
 
-// describeCloud returns the publication of the connector's tiles. Their boxes and the bitrates of the qualities are
+// describeCloud returns the publication of the connector's tiles. The boxes and the bitrates of the qualities are
 // unknown.
 func (u *upward) describeCloud(codec volumetric.FourCC) volumetric.Publication {
 	return volumetric.Publication{

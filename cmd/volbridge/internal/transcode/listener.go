@@ -26,7 +26,8 @@ const (
 	concealStep = libopus.Rate / 400
 )
 
-// Listener converts one Opus stream to VR2Gather's audio. It takes explicit times and is owned by one goroutine.
+// Listener converts one Opus stream to VR2Gather's audio. A Listener takes explicit times and is owned by one
+// goroutine.
 type Listener struct {
 	decoder *libopus.Decoder
 	encoder *libspeex.Encoder
@@ -70,13 +71,13 @@ type Heard struct {
 
 // Made is an audio frame of 20 ms in VR2Gather's format.
 type Made struct {
-	// Frame begins with VR2Gather's header. It is valid until the next call.
+	// Frame begins with VR2Gather's header. Frame is valid until the next call.
 	Frame []byte
 	// Came is the arrival time of the last packet in the frame.
 	Came time.Time
 }
 
-// NewListener returns a listener. It fails with the error of SoundAvailable, or if there is not enough memory.
+// NewListener returns a listener. NewListener fails with the error of SoundAvailable, or if there is not enough memory.
 func NewListener() (*Listener, error) {
 	decoder, err := libopus.NewDecoder()
 	if err != nil {
@@ -146,7 +147,7 @@ func (l *Listener) Next(now time.Time, raw bool) (Made, bool) {
 	return Made{Frame: l.frame, Came: l.came}, true
 }
 
-// listen decodes the next packet. It reports whether there was one.
+// listen decodes the next packet. listen reports whether there was one.
 func (l *Listener) listen(now time.Time) bool {
 	if len(l.waiting) == 0 {
 		return false

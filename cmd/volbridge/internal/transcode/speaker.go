@@ -41,7 +41,7 @@ func SoundAvailable() error {
 	return nil
 }
 
-// Speaker converts one client's audio to Opus. It is owned by one goroutine.
+// Speaker converts one client's audio to Opus. A Speaker is owned by one goroutine.
 type Speaker struct {
 	decoder *libspeex.Decoder
 	encoder *libopus.Encoder
@@ -80,7 +80,7 @@ type Spoken struct {
 	Came time.Time
 }
 
-// NewSpeaker returns a speaker. It fails with the error of SoundAvailable, or if there is not enough memory.
+// NewSpeaker returns a speaker. NewSpeaker fails with the error of SoundAvailable, or if there is not enough memory.
 func NewSpeaker() (*Speaker, error) {
 	decoder, err := libspeex.NewDecoder()
 	if err != nil {

@@ -26,7 +26,7 @@ type timeline struct {
 	off  time.Duration
 }
 
-// take adds audio with a claimed begin and a duration. It returns the assigned begin, and whether the audio continues
+// take adds audio with a claimed begin and a duration. take returns the assigned begin, and whether the audio continues
 // the previous one.
 func (t *timeline) take(claimed time.Time, long time.Duration) (begin time.Time, follows bool) {
 	off := claimed.Sub(t.next)

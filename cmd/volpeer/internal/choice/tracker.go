@@ -7,7 +7,7 @@ import (
 )
 
 // Tracker measures the time from a request for a quality to the first decoded frame of that quality. Every method takes
-// the current time; a Tracker reads no clock. Its key is a tile, with quality volumetric.QualityOff, or in
+// the current time; a Tracker reads no clock. The key is a tile, with quality volumetric.QualityOff, or in
 // volumetric.ModeDescriptions one description of the tile.
 type Tracker struct {
 	tracks map[volumetric.TrackRef]*tracked
@@ -40,8 +40,8 @@ func (t *Tracker) track(ref volumetric.TrackRef) *tracked {
 	return tr
 }
 
-// Requested records that a quality is about to be requested. It supersedes an earlier pending request. A request for
-// the current quality or for QualityOff is not measured.
+// Requested records that a quality is about to be requested. Requested supersedes an earlier pending request. A request
+// for the current quality or for QualityOff is not measured.
 func (t *Tracker) Requested(ref volumetric.TrackRef, quality volumetric.Quality, now time.Time) {
 	tr := t.track(ref)
 	tr.pending = quality != volumetric.QualityOff && !(tr.known && tr.quality == quality)

@@ -1,6 +1,6 @@
 // Package choice parses the quality commands of a user at the terminal and translates them into choices of the
-// signalling protocol. It also measures the time from a choice to the first frame of the chosen quality. The package
-// has no goroutines and reads no clock.
+// signalling protocol. The package also measures the time from a choice to the first frame of the chosen quality.
+// The package has no goroutines and reads no clock.
 package choice
 
 import (

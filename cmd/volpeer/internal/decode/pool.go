@@ -17,7 +17,7 @@ import (
 // Result is the result of decoding one frame.
 type Result struct {
 	Frame client.Frame
-	// Cloud is the decoded tile, owned by the receiver of the result. It is nil if the pool does not keep clouds.
+	// Cloud is the decoded tile, owned by the receiver of the result. Cloud is nil if the pool does not keep clouds.
 	Cloud *pointcloud.Cloud
 	// Points is the number of decoded points.
 	Points int
@@ -26,7 +26,7 @@ type Result struct {
 	Err            error
 }
 
-// Pool is a set of decoding workers. Its methods are safe for concurrent use.
+// Pool is a set of decoding workers. The methods are safe for concurrent use.
 type Pool struct {
 	keep    bool
 	results chan Result
@@ -59,8 +59,8 @@ func NewPool(workers int, keep bool) *Pool {
 	return p
 }
 
-// Submit queues a frame of a tile. It returns the number of frames that are superseded before decoding: the frame that
-// waited, or the submitted one if it is older. After Close it returns 1.
+// Submit queues a frame of a tile. Submit returns the number of frames that are superseded before decoding: the frame
+// that waited, or the submitted one if it is older. After Close it returns 1.
 func (p *Pool) Submit(tile volumetric.TrackRef, frame client.Frame) (superseded int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +105,7 @@ func (p *Pool) Close() (superseded map[volumetric.TrackRef]int) {
 	return superseded
 }
 
-// take waits for a frame. It returns false when the pool is closed.
+// take waits for a frame. take returns false when the pool is closed.
 func (p *Pool) take() (client.Frame, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

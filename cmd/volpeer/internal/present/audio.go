@@ -75,7 +75,7 @@ func (a *Audio) Step(now time.Time, delay time.Duration) {
 }
 
 // PlayedAt returns the time at which the sound captured at the given time is audible, according to the last packet that
-// begins before that capture time. It returns false if no packet covers the time within maxGap.
+// begins before that capture time. PlayedAt returns false if no packet covers the time within maxGap.
 func (a *Audio) PlayedAt(capture time.Time) (time.Time, bool) {
 	for _, p := range slices.Backward(a.played) {
 		if after := capture.Sub(p.capture); after >= 0 {

@@ -4,12 +4,13 @@ import "time"
 
 // Delay computes the playout delay of one participant: the time from capture to display or playback. The target is the
 // 99th percentile of the lateness of each stream plus a margin, for the latest stream. The delay rises to the target at
-// once, because frames are lost until it has risen. It falls slowly, so that audio can be time-stretched inaudibly.
+// once, because frames are lost until it has risen. The delay falls slowly, so that audio can be time-stretched
+// inaudibly.
 //
-// The delay is at least one frame interval. It is at most the median arrival of first packets plus the repair deadline,
-// because frames that are still incomplete then are never completed. If that bound falls, for example because a queue
-// has drained, the delay falls to the bound at once: frames do not wait longer than the deadline, and audio that fell
-// slowly would lag behind them for seconds.
+// The delay is at least one frame interval. The delay is at most the median arrival of first packets plus the repair
+// deadline, because frames that are still incomplete then are never completed. If that bound falls, for example because
+// a queue has drained, the delay falls to the bound at once: frames do not wait longer than the deadline, and audio
+// that fell slowly would lag behind them for seconds.
 type Delay struct {
 	// deadline is the time for which frames are repaired after their first packet.
 	deadline time.Duration

@@ -183,7 +183,7 @@ func (p *Player) due(f *frame, delay time.Duration) time.Time {
 	return earliest(f.capture.Add(delay), f.firstDecoded.Add(p.deadline))
 }
 
-// Next returns the time at which Step has a frame to show if nothing else arrives. It returns false if no frame is
+// Next returns the time at which Step has a frame to show if nothing else arrives. Next returns false if no frame is
 // waiting.
 func (p *Player) Next(delay time.Duration) (next time.Time, ok bool) {
 	for number, f := range p.frames {

@@ -99,7 +99,7 @@ func (s *Stage) Heard(publication string, capture time.Time, duration time.Durat
 	a.audio.Arrived(capture, duration, arrival, s.delay.At(arrival))
 }
 
-// play plays the audio that is due. It is called before every operation that can change the delay.
+// play plays the audio that is due. play is called before every operation that can change the delay.
 func (s *Stage) play(now time.Time) {
 	for _, a := range s.acts {
 		if a.audio != nil {
@@ -143,7 +143,7 @@ func (s *Stage) heardAt(capture time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Next returns the time at which Step has a frame to show if nothing else arrives. It returns false if no frame is
+// Next returns the time at which Step has a frame to show if nothing else arrives. Next returns false if no frame is
 // waiting.
 func (s *Stage) Next(now time.Time) (next time.Time, ok bool) {
 	delay := s.delay.At(now)

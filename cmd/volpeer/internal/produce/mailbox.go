@@ -28,7 +28,7 @@ func (m *mailbox[T]) put(v T) (older T, replaced bool) {
 	return older, replaced
 }
 
-// take waits for an item and removes it. It returns the context's error if the context ends first.
+// take waits for an item and removes it. take returns the context's error if the context ends first.
 func (m *mailbox[T]) take(ctx context.Context) (T, error) {
 	for {
 		m.mu.Lock()

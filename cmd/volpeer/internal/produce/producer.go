@@ -118,11 +118,11 @@ func New(source Source, c Config) (*Producer, error) {
 	return &Producer{encoder: encoder, source: source, log: c.Log}, nil
 }
 
-// Close ends the workers. It must not be called during Run.
+// Close ends the workers. Close must not be called during Run.
 func (p *Producer) Close() { p.encoder.close() }
 
-// Measure encodes one frame of the source without handing it over. It returns the description of the publication: the
-// tiles, and the qualities with their nominal bitrates. Errors of the source and of the codec are returned.
+// Measure encodes one frame of the source without handing it over. Measure returns the description of the publication:
+// the tiles, and the qualities with their nominal bitrates. Errors of the source and of the codec are returned.
 func (p *Producer) Measure(ctx context.Context) ([]volumetric.Tile, []volumetric.QualityLevel, error) {
 	var frame capture.Frame
 	if err := p.source.Read(ctx, &frame); err != nil {
@@ -146,7 +146,7 @@ func (p *Producer) Measure(ctx context.Context) ([]volumetric.Tile, []volumetric
 // unreadable stays so.
 const maxFailures = 30
 
-// Run produces until the context ends, which is not an error, or until the source or the sink fails permanently. It
+// Run produces until the context ends, which is not an error, or until the source or the sink fails permanently. Run
 // begins with the next capture; captures that fell due earlier are not counted.
 func (p *Producer) Run(ctx context.Context, sink Sink) error {
 	outer := ctx

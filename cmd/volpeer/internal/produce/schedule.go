@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// schedule selects the qualities of a capture that are encoded if there is not enough time for all. It is a pure
-// function of its inputs.
+// schedule selects the qualities of a capture that are encoded if there is not enough time for all. The schedule is a
+// pure function of its inputs.
 type schedule struct {
 	// limit is the time from capture to the end of encoding. 0 means no limit.
 	limit   time.Duration

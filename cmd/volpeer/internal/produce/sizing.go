@@ -16,7 +16,7 @@ type sizing struct {
 
 // voxelSize is the voxel size of one quality, according to the newest frame.
 type voxelSize struct {
-	// edge is the voxel size in metres, 0 before it is known. It yields about points points.
+	// edge is the voxel size in metres, 0 before it is known. edge yields about points points.
 	edge   float32
 	points int
 	// thinned is set if the frame has more points than the quality is to have.

@@ -32,7 +32,7 @@ const (
 	trialFrames = 32
 )
 
-// tuning keeps the qualities with a target bitrate at their rate. It is owned by the encoding goroutine.
+// tuning keeps the qualities with a target bitrate at their rate. The tuning is owned by the encoding goroutine.
 type tuning struct {
 	tuner *ladder.Tuner
 	// qualities has the indices of the tuned qualities. wanted has, for each of them, whether any tile is wanted.
@@ -42,7 +42,7 @@ type tuning struct {
 	trials    []int
 }
 
-// tune finds the rungs of the qualities with a target bitrate, by encoding a capture with many parameters. It does
+// tune finds the rungs of the qualities with a target bitrate, by encoding a capture with many parameters. tune does
 // nothing if there are no such qualities.
 func (e *encoder) tune(cloud *pointcloud.Cloud, frameRate float64) error {
 	var wishes []ladder.Wish

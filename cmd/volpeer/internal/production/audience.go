@@ -21,7 +21,7 @@ type audience struct {
 // errAudience is returned if --audience is given without a flag that uses it, or the reverse.
 var errAudience = errors.New("expected --audience together with --regions, --detail-distance or both")
 
-// onlookers parses the flags of the audience. It returns nil if all points have the same weight.
+// onlookers parses the flags of the audience. onlookers returns nil if all points have the same weight.
 func (o *Options) onlookers() (*audience, error) {
 	field, err := o.Worth.Field()
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package production has the flags that publishing and recording share: the source, the tiles, the qualities, the codec
-// and the audience. Its types are plain data; package produce does the work.
+// and the audience. The types are plain data; package produce does the work.
 package production
 
 import (

@@ -32,7 +32,7 @@ func parsePose(text string) (client.Pose, error) {
 	return client.Pose{Position: [3]float64(numbers[:3]), Orientation: [4]float64{0, sin, 0, cos}}, nil
 }
 
-// placed parses a pose; it returns nil for an empty text.
+// placed parses a pose; placed returns nil for an empty text.
 func placed(text string) (*client.Pose, error) {
 	if text == "" {
 		return nil, nil

@@ -1,7 +1,7 @@
 // Package publish implements volpeer publish: it joins a room, publishes a source and optional audio, and prints a
 // summary.
 //
-// A broadcast is owned by the goroutine that runs it. The feed and the audio have a goroutine each. Their counters are
+// A broadcast is owned by the goroutine that runs it. The feed and the audio have a goroutine each. The counters are
 // atomic or guarded by a mutex.
 package publish
 

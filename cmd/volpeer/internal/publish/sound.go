@@ -46,7 +46,7 @@ func (b *broadcast) speak(ctx context.Context) error {
 	}
 }
 
-// openSound opens a recording; it returns nil for an empty name.
+// openSound opens a recording; openSound returns nil for an empty name.
 func openSound(name string) (*opus.Recording, error) {
 	switch name {
 	case "":

@@ -78,7 +78,7 @@ func (r *Replay) Run(ctx context.Context, sink produce.Sink) error {
 		span = max(span, uint32(e.Number-first.Number)+1)
 	}
 	period := last.Captured - first.Captured + time.Duration(float64(time.Second)/r.reader.Head().FrameRate)
-	// The first tile is sent now. Its capture was earlier by the recorded encoding time.
+	// The first tile is sent now. The capture was earlier by the recorded encoding time.
 	base := time.Now().Add(-first.Written)
 	var tile journal.Tile
 	published := false // whether any tile of the current capture was sent
@@ -114,7 +114,7 @@ func (r *Replay) end(published bool, took time.Duration) {
 	})
 }
 
-// send hands over one tile if it is wanted. It reports whether it did.
+// send hands over one tile if it is wanted. send reports whether it did.
 func (r *Replay) send(index int, capture time.Time, number uint32, sink produce.Sink, tile *journal.Tile) (bool,
 	error) {
 	e := &r.reader.Entries()[index]
@@ -159,7 +159,7 @@ func (r *Replay) count(change func(*produce.Counts)) {
 	change(&r.counts)
 }
 
-// sleepUntil waits until at. It reports whether the time was reached before the context ended.
+// sleepUntil waits until at. sleepUntil reports whether the time was reached before the context ended.
 func sleepUntil(ctx context.Context, at time.Time) bool {
 	wait := time.Until(at)
 	if wait <= 0 {

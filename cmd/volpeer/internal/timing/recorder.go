@@ -93,7 +93,7 @@ func (r *Recorder) fail(err error) {
 	}
 }
 
-// Close closes the file and returns the first error of writing. It is called after Run has returned, or without Run.
+// Close closes the file and returns the first error of writing. Close is called after Run has returned, or without Run.
 func (r *Recorder) Close() error {
 	if r.file == nil {
 		return nil

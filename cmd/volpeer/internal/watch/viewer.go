@@ -48,7 +48,7 @@ type viewerConfig struct {
 	sound       string
 }
 
-// viewer watches a room: it decodes and shows frames, sends choices and collects the counters. Its fields are owned by
+// viewer watches a room: it decodes and shows frames, sends choices and collects the counters. The fields are owned by
 // the goroutine that runs it. All times are by the server's clock.
 type viewer struct {
 	config  viewerConfig
@@ -240,7 +240,7 @@ func (v *viewer) show(participant string, s *present.Showing) {
 	}
 }
 
-// command executes a line of input. It reports whether the line was quit.
+// command executes a line of input. command reports whether the line was quit.
 func (v *viewer) command(line string) (quit bool) {
 	command, err := choice.Parse(line)
 	if err != nil {
@@ -268,7 +268,7 @@ func (v *viewer) command(line string) (quit bool) {
 
 func (v *viewer) say(text string) { _, _ = fmt.Fprintln(v.console, text) }
 
-// close ends decoding, saving and recording. It is called after run has returned, or without run.
+// close ends decoding, saving and recording. close is called after run has returned, or without run.
 func (v *viewer) close() {
 	// Frames that still wait were not decoded in time and count as superseded.
 	for tile, frames := range v.pool.Close() {
@@ -293,7 +293,7 @@ func (v *viewer) close() {
 	}
 }
 
-// sum returns the summary. It is called after run has returned.
+// sum returns the summary. sum is called after run has returned.
 func (v *viewer) sum() summary.Summary {
 	sum := v.book.Sum(v.volumetricStats(v.stats), v.ended)
 	if v.screen != nil {

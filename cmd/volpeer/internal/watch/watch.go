@@ -91,7 +91,8 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// ErrNothing is returned if no frame was decoded and there was no other error. It is never joined with another error.
+// ErrNothing is returned if no frame was decoded and there was no other error. ErrNothing is never joined with another
+// error.
 var ErrNothing = errors.New("no frame was decoded")
 
 // Run watches until the context ends, the user types quit, or the session ends.
@@ -188,7 +189,7 @@ func terminal(in io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// read reads lines until the input ends. The goroutine cannot be stopped earlier; it ends with the program.
+// read reads lines until the input ends. The goroutine cannot be stopped earlier; read ends with the program.
 func read(in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
