@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// footage is a sequence of frames in files. Load replaces the shot by one frame; its error names
-// the file. Several goroutines call Load concurrently. Coordinates are finite.
+// footage is a sequence of frames in files. Load replaces the shot by one frame; the error names the file. Several
+// goroutines call Load concurrently. Coordinates are finite.
 type footage interface {
 	Len() int
 	Load(index int, into *shot) error

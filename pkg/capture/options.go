@@ -24,8 +24,8 @@ type Options struct {
 	// Calibration is a file with the poses of cameras (see depth.ParseCalibration). Without it
 	// every camera is at the origin.
 	Calibration string `yaml:"calibration" help:"rgbd, kinect, realsense: YAML or JSON file with the poses of cameras"`
-	// RealSense configures the RealSense cameras. Its rate is replaced by FPS unless FPS is 0, and
-	// its calibration by Calibration if set.
+	// RealSense configures the RealSense cameras. The rate is replaced by FPS unless FPS is 0, and its calibration by
+	// Calibration if set.
 	RealSense realsense.Config `yaml:"-"`
 	// Images requests Frame.Images.
 	Images bool `yaml:"images" help:"return depth images with the points"`

@@ -1,7 +1,6 @@
-// Package pointcloud provides clouds of coloured points and their processing before coding: reading
-// and writing PLY, bounding boxes, tiling, sampling, descriptions and voxel grids. Its functions
-// share no state: a cloud belongs to its holder. Types that keep working memory are used by one
-// goroutine at a time, and may use all processors during a call.
+// Package pointcloud provides clouds of coloured points and their processing before coding: reading and writing PLY,
+// bounding boxes, tiling, sampling, descriptions and voxel grids. The functions share no state: a cloud belongs to its
+// holder. Types that keep working memory are used by one goroutine at a time, and may use all processors during a call.
 package pointcloud
 
 import "github.com/volsfu/volsfu/pkg/volumetric"
@@ -109,8 +108,8 @@ func (c *Cloud) Truncate(points int) {
 	}
 }
 
-// resize sets the number of points, with unspecified values, with labels and sources if like has
-// them. It reallocates only if the memory does not suffice; the values are then lost.
+// resize sets the number of points, with unspecified values, with labels and sources if like has them. resize
+// reallocates only if the memory does not suffice; the values are then lost.
 func (c *Cloud) resize(points int, like *Cloud) {
 	c.Positions, c.Colors = resize(c.Positions, points), resize(c.Colors, points)
 	c.Labels, c.Sources = c.Labels[:0], c.Sources[:0]

@@ -116,8 +116,7 @@ func regionOf(cosines []float32, eye, forward, place [3]float32) uint8 {
 	return region
 }
 
-// Regions samples clouds by a FieldOfView. It keeps its working memory; one goroutine uses it at a
-// time.
+// Regions samples clouds by a FieldOfView. Regions keeps its working memory; one goroutine uses it at a time.
 type Regions struct {
 	view   FieldOfView
 	gaze   gaze

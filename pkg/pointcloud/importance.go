@@ -42,9 +42,8 @@ const (
 	weightSteps = 256
 )
 
-// Importance samples clouds so that more points are kept at places that people look at: edges of
-// colours and shapes, and labelled parts. It uses all processors and keeps its working memory; one
-// goroutine uses it at a time.
+// Importance samples clouds so that more points are kept at places that people look at: edges of colours and shapes,
+// and labelled parts. An Importance uses all processors and keeps its working memory; one goroutine uses it at a time.
 type Importance struct {
 	surroundings surroundings
 	// weights contains the weight of each class, from the lowest to the highest weight, with a

@@ -13,8 +13,7 @@ type surroundings struct {
 	// least is the logarithm of the lowest weight, step the logarithm of the factor between two
 	// classes; step is 0 if there is only one weight.
 	least, step float64
-	// labels contains the numbers of classes that label factors add, by label. It is nil without
-	// factors.
+	// labels contains the numbers of classes that label factors add, by label. labels is nil without factors.
 	labels []int16
 
 	workerGroup workerGroup
@@ -55,8 +54,8 @@ func (s *surroundings) set(config ImportanceConfig, least, step float64) {
 	}
 }
 
-// survey computes the classes of all cells. Cells without gathered points count as plain. It
-// returns false for a cloud that is not finite.
+// survey computes the classes of all cells. Cells without gathered points count as plain. survey returns false for a
+// cloud that is not finite.
 func (s *surroundings) survey(src *Cloud) bool {
 	if s.steps.gather == nil {
 		s.steps.gather, s.steps.rate = s.gatherRange, s.rateRange

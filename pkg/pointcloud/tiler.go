@@ -25,8 +25,8 @@ type Tiler interface {
 	Tiles() []volumetric.Tile
 }
 
-// Splitter splits clouds by any tiler, on all processors. It keeps its working memory; one
-// goroutine uses it at a time.
+// Splitter splits clouds by any tiler, on all processors. A Splitter keeps its working memory; one goroutine uses it at
+// a time.
 type Splitter struct{ points partition }
 
 // Split copies every point of src to the cloud of its tile, in the order of src. Earlier points of

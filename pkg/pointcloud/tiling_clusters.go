@@ -15,9 +15,8 @@ import (
 const MaxClusters = 64
 
 const (
-	// clusterSample is the number of points of the first frame from which the centres are computed.
-	// With 64 clusters, a cluster has 256 points; their mean is accurate to a sixteenth of their
-	// spread.
+	// clusterSample is the number of points of the first frame from which the centres are computed. With 64 clusters, a
+	// cluster has 256 points; the mean is accurate to a sixteenth of their spread.
 	clusterSample = 16384
 	// clusterRounds limits the iterations. The centres of a person usually converge after 20 to 40
 	// iterations.

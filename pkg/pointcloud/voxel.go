@@ -164,12 +164,11 @@ func (g *VoxelGrid) writeShard(worker, _, _ int) {
 	}
 }
 
-// EdgeFor returns a voxel edge in metres, accurate to 2 %, at which src occupies the given number
-// of voxels or slightly fewer. It counts about ten times and is therefore meant for configuration,
-// not for every frame. If no size results in that many voxels, because points coincide or are too
-// few, the result is the smallest size tried, a 4,096th of the object. If even the largest size
-// results in more voxels, the result is twice the object; an object around the origin always
-// occupies up to eight voxels. The error wraps ErrVoxel if points is below 1 or the cloud is empty.
+// EdgeFor returns a voxel edge in metres, accurate to 2 %, at which src occupies the given number of voxels or slightly
+// fewer. EdgeFor counts about ten times and is therefore meant for configuration, not for every frame. If no size
+// results in that many voxels, because points coincide or are too few, the result is the smallest size tried, a 4,096th
+// of the object. If even the largest size results in more voxels, the result is twice the object; an object around the
+// origin always occupies up to eight voxels. The error wraps ErrVoxel if points is below 1 or the cloud is empty.
 func (g *VoxelGrid) EdgeFor(src *Cloud, points int) (float32, error) {
 	if points < 1 || src.Len() == 0 {
 		return 0, fmt.Errorf(

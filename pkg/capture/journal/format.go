@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// magic is at the start of a journal; its last character is the version.
+// magic is at the start of a journal; the last character is the version.
 const magic = "VOLJRNL1"
 
 // The kinds of records.

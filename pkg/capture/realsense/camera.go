@@ -41,7 +41,7 @@ var usual = patience{first: 5 * time.Second, next: time.Second, look: 500 * time
 // slice is the maximum duration of one wait for an image, and so of the wait of Close for a camera.
 const slice = 100 * time.Millisecond
 
-// camera is one camera. Its goroutine, run, owns its stream.
+// camera is one camera. The goroutine, run, owns its stream.
 type camera struct {
 	index    int
 	camera   depth.Camera // as first found
@@ -169,8 +169,8 @@ func (c *camera) capture(ctx context.Context, s *stream) error {
 	return ctx.Err()
 }
 
-// await retries until the camera is present again with the same lens. It returns nil if the context
-// ends first. A changed cause of failure is logged.
+// await retries until the camera is present again with the same lens. await returns nil if the context ends first. A
+// changed cause of failure is logged.
 func (c *camera) await(ctx context.Context) *stream {
 	ticker := time.NewTicker(c.patience.look)
 	defer ticker.Stop()

@@ -56,8 +56,8 @@ func (g *gathering) ready(now time.Time) (bool, time.Time) {
 	return !waiting || !now.Before(due), due
 }
 
-// compose selects the images for a frame. It returns the capture time of the oldest new image,
-// which is the capture time of the frame.
+// compose selects the images for a frame. compose returns the capture time of the oldest new image, which is the
+// capture time of the frame.
 func (g *gathering) compose(shown []bool) time.Time {
 	var capture, newest time.Time
 	for _, c := range g.cameras {

@@ -13,8 +13,8 @@ type mailbox struct {
 	wake  chan struct{} // has an element after a change
 }
 
-// box is the slot of one camera. Its picture circulates between camera, box and reader, so that
-// nobody waits and nothing is copied.
+// box is the slot of one camera. The picture circulates between camera, box and reader, so that nobody waits and
+// nothing is copied.
 type box struct {
 	picture *picture
 	news    news

@@ -102,8 +102,8 @@ func (r *reel) start(config Config) error {
 	return nil
 }
 
-// hanging is the time limit for a message of a child. It exceeds stuck, after which the child
-// itself reports an error.
+// hanging is the time limit for a message of a child. hanging exceeds stuck, after which the child itself reports an
+// error.
 const hanging = 2 * stuck
 
 func (r *reel) readHead() error {

@@ -25,8 +25,8 @@ func estimate(cloud *pointcloud.Cloud, index *pointcloud.Index) [][3]float64 {
 	return normals
 }
 
-// search finds neighbours. It keeps the distance at which it found enough neighbours, because the
-// neighbours of the next point are about as far away.
+// search finds neighbours. The search keeps the distance at which it found enough neighbours, because the neighbours of
+// the next point are about as far away.
 type search struct {
 	cloud *pointcloud.Cloud
 	index *pointcloud.Index
