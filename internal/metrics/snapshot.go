@@ -4,7 +4,8 @@ import "time"
 
 // DataPlane provides the data of the data plane at each scrape.
 type DataPlane interface {
-	// Snapshot returns the current values. It may be called by several goroutines at once. Counters never decrease.
+	// Snapshot returns the current values. Snapshot may be called by several goroutines at once. Counters never
+	// decrease.
 	Snapshot() Snapshot
 }
 

@@ -57,7 +57,7 @@ type Report struct {
 	Unreported uint64
 }
 
-// Guard recovers from panics. Its methods are safe for concurrent use. A nil Guard recovers nothing, so that a panic
+// Guard recovers from panics. The methods are safe for concurrent use. A nil Guard recovers nothing, so that a panic
 // ends the program, as in most tests.
 type Guard struct {
 	report func(Report)
@@ -78,7 +78,7 @@ type place struct {
 }
 
 // NewGuard returns a guard for the named places, each of which is a kind of goroutine. report is called for a panic at
-// most once per place and second; it must not wait for the goroutine that panicked.
+// most once per place and second; report must not wait for the goroutine that panicked.
 func NewGuard(report func(Report), places ...string) *Guard {
 	g := &Guard{
 		report: report,
@@ -95,7 +95,7 @@ func NewGuard(report func(Report), places ...string) *Guard {
 	return g
 }
 
-// shared is a panic during a change of shared state. It is an error, so that the runtime prints its text when the
+// shared is a panic during a change of shared state. shared is an error, so that the runtime prints its text when the
 // program ends.
 type shared struct {
 	value any

@@ -33,8 +33,8 @@ const (
 // srtcpEncrypted is the flag of an encrypted SRTCP packet, in the word with its index (RFC 3711 section 3.4).
 const srtcpEncrypted = 1 << 31
 
-// Opener opens the packets of the remote peer. It is not safe for concurrent use, except that one goroutine may open
-// RTP while another opens RTCP.
+// Opener opens the packets of the remote peer. An Opener is not safe for concurrent use, except that one goroutine may
+// open RTP while another opens RTCP.
 type Opener struct {
 	profile Profile
 	tagSize int

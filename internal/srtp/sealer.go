@@ -26,8 +26,8 @@ const sealedWindow = 1 << 15
 // 3.4).
 const srtcpTrailerSize = 4
 
-// Sealer protects the packets that one peer sends. It is not safe for concurrent use, except that one goroutine may
-// seal RTP while another seals RTCP.
+// Sealer protects the packets that one peer sends. A Sealer is not safe for concurrent use, except that one goroutine
+// may seal RTP while another seals RTCP.
 type Sealer struct {
 	tagSize int
 
@@ -38,8 +38,8 @@ type Sealer struct {
 	rtcpHeader rtcp.Header // scratch memory for parsing
 }
 
-// NewSealer returns the sealer of one side of a DTLS connection, client or server. It must be the only one with these
-// keys for this side: another one would not know the indices used by this one. Errors wrap ErrProfile or ErrKeys.
+// NewSealer returns the sealer of one side of a DTLS connection, client or server. The sealer must be the only one with
+// these keys for this side: another one would not know the indices used by this one. Errors wrap ErrProfile or ErrKeys.
 func NewSealer(k Keys, client bool) (*Sealer, error) {
 	key, salt, err := k.direction(client)
 	if err != nil {

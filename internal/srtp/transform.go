@@ -11,8 +11,8 @@ import (
 	pion "github.com/pion/srtp/v3"
 )
 
-// transform is a cryptographic transform for RTP (RFC 3711 section 4) with the keys of one direction. It does not track
-// indices.
+// transform is a cryptographic transform for RTP (RFC 3711 section 4) with the keys of one direction. The transform
+// does not track indices.
 type transform interface {
 	// seal protects payload after the header of the given size at the start of packet. packet has the length of the
 	// protected packet; payload is separate, or at its final position in packet.

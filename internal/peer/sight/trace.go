@@ -1,4 +1,4 @@
-// Package sight reads recorded head movements, so that a receiving client can move its viewpoint without a user. Its
+// Package sight reads recorded head movements, so that a receiving client can move its viewpoint without a user. The
 // types are plain data.
 package sight
 
