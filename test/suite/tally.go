@@ -146,8 +146,8 @@ func (t *tally) addOfTest(e event) {
 	}
 }
 
-// takeUnraced removes the tests that were skipped because of the race detector from the skipped ones. It returns the
-// import paths of their packages and the names of the tests, both sorted; a subtest counts as its test.
+// takeUnraced removes the tests that were skipped because of the race detector from the skipped ones. takeUnraced
+// returns the import paths of their packages and the names of the tests, both sorted; a subtest counts as its test.
 func (t *tally) takeUnraced() (importPaths, names []string) {
 	for reason, tests := range t.skips {
 		if !strings.Contains(reason, "race detector") {

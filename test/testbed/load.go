@@ -88,7 +88,7 @@ func (f *frameFactory) size(number uint32, tile int, quality volumetric.Quality)
 	return max(int(float64(mean)*(1+f.load.Variation*(2*random.Float64()-1))), frameHeader)
 }
 
-// frame makes one frame. Its bytes are valid until the next call.
+// frame makes one frame. The bytes are valid until the next call.
 func (f *frameFactory) frame(number uint32, tile int, quality volumetric.Quality) []byte {
 	frame := f.filling[:f.size(number, tile, quality)]
 	binary.BigEndian.PutUint32(frame, number)

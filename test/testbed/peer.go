@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Peer is one client of a Conference. Its methods are safe for concurrent use.
+// Peer is one client of a Conference. The methods are safe for concurrent use.
 type Peer struct {
 	Session *client.Session
 	// Opened is the time at which the peer began to open its websocket. Connected is closed when media flows.

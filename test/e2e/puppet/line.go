@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Line is one RTP stream of the puppet. It may be used by one goroutine at a time.
+// Line is one RTP stream of the puppet. A Line may be used by one goroutine at a time.
 type Line struct {
 	Track  Track
 	Outlet *transport.Outlet

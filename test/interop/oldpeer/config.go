@@ -11,7 +11,7 @@ import (
 	"github.com/pion/transport/v5"
 )
 
-// Config has the settings of a peer. Its comments name the corresponding flags of the original.
+// Config has the settings of a peer. The comments name the corresponding flags of the original.
 type Config struct {
 	// Server is the original's flag -sfu: host:port, which is placed before "/websocket".
 	Server string

@@ -87,7 +87,7 @@ func newLibrary() *library {
 	return &library{sources: make(map[Source]*assembly), frames: make(chan Frame, frameQueue)}
 }
 
-// packet processes a payload, with any bytes after it in the buffer. It reports the errors of the payload, once per
+// packet processes a payload, with any bytes after it in the buffer. packet reports the errors of the payload, once per
 // frame.
 func (l *library) packet(video bool, buffer []byte) error {
 	f := readFragment(video, buffer)

@@ -14,7 +14,7 @@ import (
 // patience limits waits that only take so long in case of a fault.
 const patience = 30 * time.Second
 
-// Peer is one old peer. Its methods are safe for concurrent use, except Close, which comes last.
+// Peer is one old peer. The methods are safe for concurrent use, except Close, which comes last.
 type Peer struct {
 	config     Config
 	network    *network

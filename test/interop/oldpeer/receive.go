@@ -19,7 +19,7 @@ const (
 	maxPayload = videoHeader + videoData
 )
 
-// receive passes the packets of a track to the library until the track ends. It runs on a separate goroutine.
+// receive passes the packets of a track to the library until the track ends. receive runs on a separate goroutine.
 func (p *Peer) receive(remote *webrtc.TrackRemote) {
 	w := &inspector{video: remote.Kind() == webrtc.RTPCodecTypeVideo}
 	if err := w.name(remote.ID(), remote.StreamID()); err != nil {
