@@ -23,7 +23,7 @@ type Line struct {
 
 func newLine(track Track, outlet *transport.Outlet) *Line { return &Line{Track: track, Outlet: outlet} }
 
-// Frame creates the packets of one frame of payload v1, with the next sequence numbers, without sending them.
+// Frame creates the packets of one frame of payload v1, with the next sequence numbers, but sends nothing.
 func (l *Line) Frame(number uint32, data []byte) ([]rtp.Packet, error) {
 	media, _, ok := l.Outlet.PayloadType(volumetric.MIMEVolumetric)
 	if !ok {

@@ -15,7 +15,7 @@ type Tracker struct {
 
 // tracked is the state of one tile or description.
 type tracked struct {
-	// known is set once a frame was decoded. number, quality and decoded are those of the newest frame.
+	// known is set once a frame was decoded. number, quality and decoded describe the newest frame.
 	known   bool
 	number  int64
 	quality volumetric.Quality
@@ -63,7 +63,7 @@ func (t *Tracker) Off(ref volumetric.TrackRef, now time.Time) {
 	tr.known, tr.off = false, now
 }
 
-// Decoded records a decoded frame and its capture time. If the frame is the first that fulfils the pending request,
+// Decoded records a decoded frame and the capture time. If the frame is the first that fulfils the pending request,
 // fulfilled is set and latency is the time since the request. switched reports whether the quality differs from that of
 // the previous frame.
 func (t *Tracker) Decoded(ref volumetric.TrackRef, quality volumetric.Quality, number int64, capture,

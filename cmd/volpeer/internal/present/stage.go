@@ -26,13 +26,13 @@ type act struct {
 type Showing struct {
 	Publication string
 	Shown
-	// Skew is the delay of the displayed frame relative to its sound. Heard is set if the participant has audio at that
+	// Skew is the delay of the displayed frame relative to the sound. Heard is set if the participant has audio at that
 	// time.
 	Skew  time.Duration
 	Heard bool
 }
 
-// NewStage returns the stage of a participant whose frames are repaired until the deadline after their first packet.
+// NewStage returns the stage of a participant whose frames are repaired until the deadline after the first packet.
 func NewStage(deadline time.Duration) *Stage {
 	return &Stage{deadline: deadline, delay: NewDelay(deadline), acts: make(map[string]*act)}
 }
@@ -88,7 +88,7 @@ func (s *Stage) Decoded(publication string, arrival Arrival) {
 	}
 }
 
-// Heard adds an audio packet with its capture time, duration and arrival time.
+// Heard adds an audio packet with capture time, duration and arrival time.
 func (s *Stage) Heard(publication string, capture time.Time, duration time.Duration, arrival time.Time) {
 	a := s.acts[publication]
 	if a == nil || a.audio == nil {

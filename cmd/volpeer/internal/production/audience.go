@@ -12,13 +12,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// audience is the common position of all viewers of an object that is sent once for all of them.
+// audience is the common position of all viewers of an object that is sent once for all viewers.
 type audience struct {
 	worth worth.Config
 	place [3]float32
 }
 
-// errAudience is returned if --audience is given without a flag that uses it, or the reverse.
+// errAudience is returned if --audience is given without a flag that uses the audience, or the reverse.
 var errAudience = errors.New("expected --audience together with --regions, --detail-distance or both")
 
 // onlookers parses the flags of the audience. onlookers returns nil if all points have the same weight.
@@ -43,8 +43,8 @@ func (o *Options) onlookers() (*audience, error) {
 	return &audience{config, place}, nil
 }
 
-// before wraps a source, so that it has only the points that are worth sending to the audience. If that fails, the
-// source is closed.
+// before wraps a source, so that the clouds have only the points that are worth sending to the audience. If that fails,
+// the source is closed.
 func (a *audience) before(source capture.Source) (capture.Source, error) {
 	thinned, err := worth.NewSource(source, a.worth, a.place)
 	if err != nil {

@@ -27,8 +27,8 @@ import (
 
 // Options has the values of the flags.
 type Options struct {
-	// Source selects the source of clouds, Capture its options. Background and Cameras are flags that Settings copies
-	// into Capture.
+	// Source selects the source of clouds, Capture has the options of the source. Background and Cameras are flags that
+	// Settings copies into Capture.
 	Source     string
 	Capture    capture.Options
 	Background []string
@@ -46,10 +46,10 @@ type Options struct {
 	Within time.Duration
 	// VR2Gather requests frames in the format of VR2Gather's clients.
 	VR2Gather bool
-	// Audience is the position of the viewers. Worth has the flags that weigh the points for them.
+	// Audience is the position of the viewers. Worth has the flags that weigh the points for the audience.
 	Audience string
 	Worth    worth.Flags
-	// Name and Mode are those of the publication.
+	// Name and Mode belong to the publication.
 	Name, Mode string
 }
 
@@ -204,8 +204,8 @@ func (o *Options) Prepare(ctx context.Context, settings Settings, source capture
 	return producer, description, nil
 }
 
-// describe describes a publication. Every frame names its codec. The format in the description names it before the
-// first frame arrives.
+// describe describes a publication. Every frame names the codec. The format in the description names the codec before
+// the first frame arrives.
 func describe(name string, config produce.Config, rate float64, tiles []volumetric.Tile,
 	qualities []volumetric.QualityLevel) volumetric.Publication {
 	return volumetric.Publication{

@@ -14,7 +14,7 @@ import (
 // errPose has the syntax of poses.
 var errPose = errors.New("expected X,Y,Z or X,Y,Z,YAW, in metres and degrees")
 
-// parsePose parses the position of an object in the room and its rotation in degrees to the left, seen from above.
+// parsePose parses the position of an object in the room and the rotation in degrees to the left, seen from above.
 func parsePose(text string) (client.Pose, error) {
 	words := strings.Split(text, ",")
 	if len(words) != 3 && len(words) != 4 {

@@ -22,7 +22,7 @@ type soundCounts struct {
 	sent, unsent atomic.Int64
 }
 
-// speak sends the recording in a loop, each packet at its begin time, until the context ends.
+// speak sends the recording in a loop, each packet at the begin time, until the context ends.
 func (b *broadcast) speak(ctx context.Context) error {
 	playback := opus.NewPlayback(b.sound, time.Now())
 	clock := capture.SystemClock{}

@@ -17,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Replay sends the tiles of a journal with their original bytes and timing, in a loop. Counts may be called during Run.
+// Replay sends the tiles of a journal with the original bytes and timing, in a loop. Counts may be called during Run.
 type Replay struct {
 	reader *journal.Reader
 
@@ -27,8 +27,8 @@ type Replay struct {
 
 var errReplayed = errors.New("--vr2gather: expected a journal with frames of the codec cwi0")
 
-// Open opens the source of a publication if the source is a journal of encoded tiles. For any other source it returns
-// nil.
+// Open opens the source of a publication if the source is a journal of encoded tiles. For any other source the result
+// is nil.
 func Open(source string) (*Replay, error) {
 	path, ok := strings.CutPrefix(source, "replay:")
 	if !ok || path == "" {
@@ -101,7 +101,7 @@ func (r *Replay) Run(ctx context.Context, sink produce.Sink) error {
 	}
 }
 
-// end counts a capture. took is the time from capture to handing over its last tile.
+// end counts a capture. took is the time from capture to handing over the last tile.
 func (r *Replay) end(published bool, took time.Duration) {
 	r.count(func(c *produce.Counts) {
 		c.Captured++
@@ -114,7 +114,7 @@ func (r *Replay) end(published bool, took time.Duration) {
 	})
 }
 
-// send hands over one tile if it is wanted. send reports whether it did.
+// send hands over one tile if the tile is wanted, and reports whether it did.
 func (r *Replay) send(index int, capture time.Time, number uint32, sink produce.Sink, tile *journal.Tile) (bool,
 	error) {
 	e := &r.reader.Entries()[index]

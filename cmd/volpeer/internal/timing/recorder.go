@@ -30,7 +30,7 @@ type Recorder struct {
 }
 
 // NewRecorder returns a recorder that writes to a file: CSV if the name ends in .csv, JSON lines otherwise. With an
-// empty name it writes no file. If registerer is not nil, metrics are registered.
+// empty name no file is written. If registerer is not nil, metrics are registered.
 func NewRecorder(name string, registerer prometheus.Registerer, log *slog.Logger) (*Recorder, error) {
 	r := &Recorder{log: log}
 	if registerer != nil {

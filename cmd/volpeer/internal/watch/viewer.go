@@ -49,7 +49,7 @@ type viewerConfig struct {
 }
 
 // viewer watches a room: it decodes and shows frames, sends choices and collects the counters. The fields are owned by
-// the goroutine that runs it. All times are by the server's clock.
+// the goroutine of run. All times are by the server's clock.
 type viewer struct {
 	config  viewerConfig
 	console io.Writer
@@ -59,8 +59,8 @@ type viewer struct {
 	pool   *decode.Pool
 	book   *summary.Book
 	stages map[string]*present.Stage
-	// publications has the current publications of the other participants, volumetric all those that ever existed and
-	// are decoded here.
+	// publications has the current publications of the other participants, volumetric all publications that ever
+	// existed and are decoded here.
 	publications map[volumetric.PublicationRef]volumetric.Publication
 	volumetric   map[volumetric.PublicationRef]bool
 	board        board
@@ -188,8 +188,8 @@ func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
 	}
 }
 
-// unheard logs, for each publication, the first audio packet that is not Opus. Unsupported video was logged when it was
-// published.
+// unheard logs, for each publication, the first audio packet that is not Opus. Unsupported video was logged at its
+// publication.
 func (v *viewer) unheard(p *client.Packet) {
 	ref := p.Track.PublicationRef
 	if name := ref.String(); !p.Codec.Is(volumetric.MIMEOpus) && v.publications[ref].Kind == volumetric.KindAudio &&
@@ -200,7 +200,7 @@ func (v *viewer) unheard(p *client.Packet) {
 	}
 }
 
-// step shows the frames that are due and sets the timer for the next one.
+// step shows the frames that are due and sets the timer for the next frame.
 func (v *viewer) step(timer *time.Timer) {
 	if v.screen != nil {
 		v.takeDrawn()
