@@ -1,4 +1,4 @@
-package experiment
+package report
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/plot"
 )
 
@@ -24,23 +25,23 @@ const (
 //go:embed report.gohtml
 var pageText string
 
-var page = template.Must(template.New("report").Funcs(template.FuncMap{"number": number}).Parse(pageText))
+var page = template.Must(template.New("report").Funcs(template.FuncMap{"number": number, "ours": ours}).Parse(pageText))
 
-// WriteReport writes all files of the report to a folder: the page with its plots, each plot, JSON and CSV. A file that
+// Write writes all files of a report to a folder: the page with its plots, each plot, JSON and CSV. A file that
 // cannot be written does not prevent the others; the error names all failed files.
-func (r *Result) WriteReport(folder string) error {
+func Write(r *experiment.Result, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	drawings, failed := r.draw(folder)
+	plots, failed := drawAll(r, folder)
 	files := []struct {
 		name  string
 		write func(io.Writer) error
 	}{
 		{ResultFile, r.WriteJSON},
-		{FiguresFile, r.WriteFigures},
-		{IterationsFile, r.WriteIterations},
-		{PageFile, func(w io.Writer) error { return page.Execute(w, r.view(drawings)) }},
+		{FiguresFile, func(w io.Writer) error { return WriteFigures(r, w) }},
+		{IterationsFile, func(w io.Writer) error { return WriteIterations(r, w) }},
+		{PageFile, func(w io.Writer) error { return page.Execute(w, newView(r, plots)) }},
 	}
 	for _, f := range files {
 		if err := writeFile(filepath.Join(folder, f.name), f.write); err != nil {
@@ -58,20 +59,20 @@ func writeFile(name string, write func(io.Writer) error) error {
 	return os.WriteFile(name, b.Bytes(), 0o644)
 }
 
-// drawing is a plot on the page. SVG is empty if there was nothing to draw.
-type drawing struct {
+// pagePlot is a plot on the page. SVG is empty if there was nothing to draw.
+type pagePlot struct {
 	Name, Title string
 	SVG         template.HTML
 }
 
-// draw writes every plot to a file and returns the plots for the page. A plot that cannot be drawn is left out.
-func (r *Result) draw(folder string) (drawings []drawing, failed error) {
-	for i := range r.experiment.Plots {
-		p := &r.experiment.Plots[i]
+// drawAll writes every plot to a file and returns the plots for the page. A plot that cannot be drawn is left out.
+func drawAll(r *experiment.Result, folder string) (plots []pagePlot, failed error) {
+	for i := range r.Experiment.Plots {
+		p := &r.Experiment.Plots[i]
 		var b bytes.Buffer
-		err := r.Draw(p, &b)
+		err := Draw(r, p, &b)
 		if errors.Is(err, plot.ErrEmpty) {
-			drawings = append(drawings, drawing{Name: p.Name, Title: p.Title})
+			plots = append(plots, pagePlot{Name: p.Name, Title: p.Title})
 			continue
 		}
 		if err != nil {
@@ -82,21 +83,21 @@ func (r *Result) draw(folder string) (drawings []drawing, failed error) {
 			failed = errors.Join(failed, fmt.Errorf("%s: plot %s: %w", r.Name, p.Name, err))
 		}
 		// This package generates the SVG; texts from files are escaped in it.
-		drawings = append(drawings, drawing{p.Name, p.Title, template.HTML(b.String())})
+		plots = append(plots, pagePlot{p.Name, p.Title, template.HTML(b.String())})
 	}
-	return drawings, failed
+	return plots, failed
 }
 
 // view is the content of the page.
 type view struct {
-	*Result
+	*experiment.Result
 	Summary  string
 	Varied   []string
-	Columns  []Quantity
+	Columns  []experiment.Quantity
 	Rows     []viewRow
 	Papers   []paperRow
 	Spreads  []iterationRow
-	Drawings []drawing
+	Plots    []pagePlot
 	Methods  []string
 	LoadLow  float64
 	LoadHigh float64
@@ -105,7 +106,7 @@ type view struct {
 // viewRow is a cell in the table of figures.
 type viewRow struct {
 	Texts   []string
-	Worth   Validity
+	Worth   experiment.Validity
 	Figures []string
 }
 
@@ -114,25 +115,25 @@ type paperRow struct {
 	Cell, Figure, Unit string
 	Ours, Paper        string
 	Ratio              string
-	Worth              Validity
+	Worth              experiment.Validity
 	// Why explains this figure's difference if the common explanation does not apply.
 	Why string
 }
 
-func (r *Result) view(drawings []drawing) *view {
-	v := &view{Result: r, Summary: r.summary(), Varied: r.varied(), Drawings: drawings}
-	for _, name := range r.figures() {
-		if q, ok := r.experiment.Quantity(name); ok && r.measured(name) {
+func newView(r *experiment.Result, plots []pagePlot) *view {
+	v := &view{Result: r, Summary: summary(r), Varied: varied(r), Plots: plots}
+	for _, name := range figures(r) {
+		if q, ok := r.Experiment.Quantity(name); ok && hasFigure(r, name) {
 			v.Columns = append(v.Columns, q)
 		}
 	}
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		row := viewRow{Texts: c.texts(v.Varied), Worth: c.Worth}
+		row := viewRow{Texts: texts(c, v.Varied), Worth: c.Worth}
 		for _, q := range v.Columns {
 			text := "–"
 			if s := c.Figure(q.Name); s != nil {
-				text = s.spread()
+				text = measured(&s.Statistics)
 			}
 			row.Figures = append(row.Figures, text)
 		}
@@ -144,8 +145,8 @@ func (r *Result) view(drawings []drawing) *view {
 	return v
 }
 
-// measured reports whether any cell has a figure.
-func (r *Result) measured(name string) bool {
+// hasFigure reports whether any cell has a figure.
+func hasFigure(r *experiment.Result, name string) bool {
 	for i := range r.Cells {
 		if r.Cells[i].Figure(name) != nil {
 			return true
@@ -154,12 +155,12 @@ func (r *Result) measured(name string) bool {
 	return false
 }
 
-func (v *view) papers(c *CellResult) {
+func (v *view) papers(c *experiment.CellResult) {
 	for _, s := range c.Figures {
 		if s.Paper == nil {
 			continue
 		}
-		row := paperRow{Cell: c.Name, Figure: s.Label, Unit: s.Unit, Ours: s.spread(), Paper: s.Paper.spread(),
+		row := paperRow{Cell: c.Name, Figure: s.Label, Unit: s.Unit, Ours: measured(&s.Statistics), Paper: printed(s.Paper),
 			Worth: c.Worth, Ratio: "–"}
 		if s.Paper.Why != v.Why {
 			row.Why = s.Paper.Why
@@ -191,7 +192,3 @@ func (v *view) circumstances() {
 		}
 	}
 }
-
-// Ours and Papers format a comparison for the page.
-func (c ComparisonResult) Ours() string   { return c.ours() }
-func (c ComparisonResult) Papers() string { return c.papers() }
