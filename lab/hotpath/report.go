@@ -9,15 +9,10 @@ import (
 )
 
 // WriteJSON writes the result as one JSON object.
-func (r *Result) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
-
-// WriteJSON writes the limit as one JSON object.
-func (l *Limit) WriteJSON(w io.Writer) error { return writeJSON(w, l) }
-
-func writeJSON(w io.Writer, v any) error {
+func (r *Result) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
+	return encoder.Encode(r)
 }
 
 // row is one line of a table: a name, and a function that prints one server's figure; a dash if the server does not
@@ -105,13 +100,5 @@ func (r *Result) WriteText(w io.Writer) error {
 			100*maxBusy)
 	}
 	_, err := io.WriteString(w, text.String())
-	return err
-}
-
-// WriteText writes the limit as a table.
-func (l *Limit) WriteText(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "seal and segmented send  %.3f µs\nplain send               %.3f µs\n"+
-		"receive and decrypt      %.3f µs\nthe same in runs         %.3f µs\nmachine busy             %.1f %%\n",
-		l.SealSegmented, l.PlainSend, l.Receive, l.Coalesced, 100*l.MachineBusy)
 	return err
 }
