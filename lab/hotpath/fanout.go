@@ -107,7 +107,7 @@ func (f *fanoutServer) addTracks(p *peer, c *member, part part) error {
 		}
 		outlets = append(outlets, track)
 	}
-	c.publisher = newPublisher(part.load, outlets, make([]uint8, len(outlets)), p.socket.flush,
+	c.publisher = newPublisher(part.load, outlets, make([]uint8, len(outlets)), p.socket.Flush,
 		float64(part.number)/float64(part.load.Publishers))
 	return nil
 }

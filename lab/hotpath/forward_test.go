@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/machinelimit"
 )
 
 // smallLoad is a load that a busy machine carries under the race detector.
@@ -126,7 +127,7 @@ func TestForward(t *testing.T) {
 			*result.CPURatio <= 0 {
 			t.Errorf("figures are missing: %+v", result)
 		}
-		result.Beside(&Limit{SealSegmented: 1, Receive: 1})
+		result.Beside(&machinelimit.Limit{SealSegmented: 1, Receive: 1})
 		object := checkKeys(t, result, "pacer_hold_us")
 		compare, _ := object["compare"].(map[string]any)
 		checkFigures(t, "compare", compare, "pacer_hold_us")
@@ -209,7 +210,7 @@ func unwatchedTracks(ctx context.Context, t *testing.T, path string) {
 
 // checkBuilt runs the checks that do more than Forward on a built server.
 func checkBuilt(ctx context.Context, t *testing.T, path string) {
-	b := bench{serverBin: path, duration: 300 * time.Millisecond, forward: Forward, limit: MeasureLimit}
+	b := bench{serverBin: path, duration: 300 * time.Millisecond, forward: Forward, limit: machinelimit.Measure}
 	burst := smallLoad()
 	burst.Spread = 0
 	lines, err := (&Burst{bench: b, Load: burst}).Run(ctx)

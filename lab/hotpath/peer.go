@@ -16,6 +16,7 @@ import (
 	"github.com/pion/webrtc/v4"
 
 	"github.com/volsfu/volsfu/lab/fanout"
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -27,7 +28,7 @@ var errConnection = errors.New("peer connection failed")
 type peer struct {
 	api       *webrtc.API
 	pc        *webrtc.PeerConnection
-	socket    *socket
+	socket    *mediasocket.Socket
 	mux       ice.UDPMux
 	reception *reception
 	connected chan struct{}
@@ -38,7 +39,7 @@ type peer struct {
 func newPeer(every int) (*peer, error) {
 	p := &peer{reception: newReception(every), connected: make(chan struct{}), failed: make(chan struct{})}
 	var err error
-	if p.socket, err = openSocket(p.reception.observe); err != nil {
+	if p.socket, err = mediasocket.Open(p.reception.observe); err != nil {
 		return nil, err
 	}
 	logs := logging.NewDefaultLoggerFactory()

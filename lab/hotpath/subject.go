@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
@@ -50,7 +51,7 @@ type member struct {
 	publisher *publisher
 	receiver  receiver
 	// socket is nil on impaired paths.
-	socket *socket
+	socket *mediasocket.Socket
 	// trace starts or stops requesting the times of the frames sent to the client; nil if the client cannot.
 	trace func(wanted bool) error
 	end   func() error

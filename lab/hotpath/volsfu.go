@@ -94,6 +94,6 @@ func (s *session) publisher() *publisher {
 			}
 		}
 	}
-	return newPublisher(s.part.load, outlets, qualities, s.socket.flush,
+	return newPublisher(s.part.load, outlets, qualities, s.socket.Flush,
 		float64(s.part.number)/float64(s.part.load.Publishers))
 }
